@@ -1,0 +1,123 @@
+"""Configuration: declared once with pydantic, checked whole, with every problem reported in one go."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from postedit.core.errors import RecipeError, nearest
+
+
+class Config(BaseModel):
+    """Base of every configuration section: unknown keys and loose types are errors, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+ConfigT = TypeVar("ConfigT", bound=Config)
+
+
+def load_config(kind: type[ConfigT], values: Mapping[str, Any], where: str) -> ConfigT:
+    """Return `values` as a checked `kind`.
+
+    Raises:
+        RecipeError: naming `where`, with one line for each problem: the option, what was found, what is
+            allowed, and the nearest known name for an unknown one.
+    """
+    try:
+        return kind.model_validate(dict(values))
+    except ValidationError as error:
+        problems = [_describe(kind, problem) for problem in error.errors(include_url=False)]
+        raise problem_report(where, problems) from None
+
+
+def problem_report(where: str, problems: Iterable[str]) -> RecipeError:
+    """Return one error that lists all `problems` found in `where`."""
+    lines = list(problems)
+    count = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
+    return RecipeError("\n".join([f"{where}: {count}", *(f"  - {line}" for line in lines)]))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the values of a TOML file.
+
+    Raises:
+        RecipeError: if the file is missing, unreadable, not UTF-8 or not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RecipeError(f"{path}: no such recipe") from None
+    except OSError as error:
+        raise RecipeError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise RecipeError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise RecipeError(f"{path}: not valid TOML: {error}") from None
+
+
+def override(values: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
+    """Return `values` with `a.b=value` assignments applied; values are TOML, or else plain strings.
+
+    Raises:
+        RecipeError: for an assignment without `=`, or one that goes through a value that is not a table.
+    """
+    result = _copy_tables(values)
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
+        keys = name.strip().split(".")
+        if not equals or not all(keys):
+            raise RecipeError(f'--set {assignment}: write it as option=value, for instance "train.lr=3e-4"')
+        table = result
+        for key in keys[:-1]:
+            table = table.setdefault(key, {})
+            if not isinstance(table, dict):
+                raise RecipeError(f"--set {assignment}: {key} is a value, not a table of options")
+        table[keys[-1]] = _toml_value(text.strip())
+    return result
+
+
+def _copy_tables(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _copy_tables(value) if isinstance(value, Mapping) else value for key, value in values.items()}
+
+
+def _toml_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _describe(kind: type[BaseModel], problem: Any) -> str:
+    location = [part for part in problem["loc"] if not _is_union_branch(part)]
+    name = ".".join(str(part) for part in location)
+    if problem["type"] == "extra_forbidden":
+        known = _known_options(kind, location[:-1])
+        return f"{name}: no such option{nearest(str(location[-1]), known)} (known here: {', '.join(sorted(known))})"
+    if problem["type"] == "missing":
+        return f"{name}: missing; it has no default"
+    found = problem.get("input")
+    message = problem["msg"].removeprefix("Value error, ")
+    return f"{name}: {message} (found {found!r})" if name else message
+
+
+def _is_union_branch(part: Any) -> bool:
+    """Pydantic names the branch of a union in the location, as `str` or `function-after[...]`; users need not know."""
+    return isinstance(part, str) and (not part.replace("_", "").replace("-", "").isalnum() or part in {"str", "list"})
+
+
+def _known_options(kind: Any, location: Iterable[Any]) -> set[str]:
+    for part in location:
+        kind = _section_type(kind.model_fields[part].annotation) if isinstance(part, str) else kind
+    return set(kind.model_fields)
+
+
+def _section_type(annotation: Any) -> Any:
+    """Return the section class inside an annotation such as `Section | None` or `list[Section]`."""
+    if get_origin(annotation) in (Union, UnionType, list, tuple, dict):
+        candidates = (_section_type(argument) for argument in get_args(annotation))
+        return next((candidate for candidate in candidates if candidate is not None), None)
+    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None

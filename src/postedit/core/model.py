@@ -1,0 +1,115 @@
+"""The interface that every architecture implements, and all of search and training rests on.
+
+A model has two verbs: `encode` a batch into a state, `decode` K tokens from a state. Teacher forcing is
+K = T, a step of search is K = 1, checking a proposed continuation is K = its length: there is no second code
+path for inference. State is a value: it is passed in and returned, never kept on the module.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
+
+from torch import Tensor, nn
+
+from postedit.core.config import Config
+from postedit.core.types import AttentionKey, Batch, DecoderOutput, LabelLoss
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class VocabularyInfo:
+    """What a model needs to know of a vocabulary: its size, and a fingerprint of its symbols in order."""
+
+    size: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabularies:
+    """The vocabularies of a model: one for each input stream, and the target's."""
+
+    streams: "Mapping[str, VocabularyInfo]"
+    target: VocabularyInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """What search and training may know of a model.
+
+    Args:
+        inputs: names of the streams it reads.
+        vocabularies: sizes and fingerprints; members of an ensemble must agree on the target's.
+        attention: the keys of every `DecoderOutput.attention` it returns.
+        parallel: True if decoding K tokens in one call costs about as much as decoding one.
+    """
+
+    inputs: tuple[str, ...]
+    vocabularies: Vocabularies
+    attention: frozenset[AttentionKey]
+    parallel: bool
+
+
+class State(Protocol):
+    """All a model remembers of the inputs and of the tokens decoded so far, for N rows."""
+
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows Long[M] in that order: expands, reorders or drops hypotheses."""
+        ...
+
+    def rollback(self, keep: Tensor) -> Self:
+        """Return the state after only the first `keep` Long[N] (0..K) tokens of the last decode, row by row."""
+        ...
+
+
+class Constraint(Protocol):
+    """What the grammar of a model allows next (such as STEP and EOS under hard attention), for N rows."""
+
+    def allowed(self) -> Tensor:
+        """Bool[N,V]: the symbols that may come next; at least one a row."""
+        ...
+
+    def advance(self, tokens: Tensor) -> Self:
+        """Return the constraint after `tokens` Long[N] were written."""
+        ...
+
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows Long[M] in that order."""
+        ...
+
+
+class Seq2Seq(nn.Module, ABC):
+    """Base of every architecture.
+
+    A subclass names its configuration and inputs on the class, sets `spec` in its constructor
+    `__init__(self, config, vocabularies)`, and implements `encode` and `decode`.
+    """
+
+    config_class: ClassVar[type[Config]]
+    inputs: ClassVar[tuple[str, ...]]
+    spec: ModelSpec
+
+    @abstractmethod
+    def encode(self, batch: Batch) -> State:
+        """Read the streams `self.spec.inputs` of the batch; the state has one row a sentence."""
+
+    @abstractmethod
+    def decode(self, tokens: Tensor, state: State) -> tuple[DecoderOutput, State]:
+        """Read K more target tokens Long[N,K] (the first ever is BOS); predict the one after each of them."""
+
+    def constraints(self, batch: Batch) -> Sequence[Constraint]:
+        """Return what the grammar of this model demands of its output; nothing by default."""
+        return ()
+
+    def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
+        """Return the loss of the batch's target under teacher forcing.
+
+        Raises:
+            ValueError: if the batch has no target.
+        """
+        if batch.target is None:
+            raise ValueError("the loss needs a batch with a target")
+        output, _ = self.decode(batch.target.inputs, self.encode(batch))
+        return output.distribution.label_loss(batch.target.ids, batch.target.mask, smoothing)

@@ -1,0 +1,174 @@
+"""The values that pass between data, models, search and training.
+
+Letters of the shapes: B sentences, N rows (sentences x beam), K target tokens of one call, S length of a
+stream, T length of a target, V target vocabulary. The batch is dimension 0 of every tensor.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from postedit.core.symbols import BOS
+
+
+class AttentionKey(NamedTuple):
+    """Which stream an attention looks at, and how."""
+
+    stream: str
+    kind: Literal["soft", "copy", "hard"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Stream:
+    """One input text of each sentence in the batch.
+
+    Args:
+        ids: Long[B,S], symbols; every row has at least one real token.
+        mask: Bool[B,S], True at real tokens, which come before all padding.
+
+    Raises:
+        ValueError: if shapes or dtypes are not those above.
+    """
+
+    ids: Tensor
+    mask: Tensor
+
+    def __post_init__(self) -> None:
+        _check_ids(type(self).__name__, self.ids, self.mask)
+
+    @property
+    def lengths(self) -> Tensor:
+        """Long[B]: the number of real tokens in each row."""
+        return self.mask.sum(1)
+
+    def to(self, device: torch.device | str) -> "Stream":
+        """Return the same stream on `device`."""
+        return Stream(self.ids.to(device, non_blocking=True), self.mask.to(device, non_blocking=True))
+
+    def select(self, rows: Tensor) -> "Stream":
+        """Return the rows Long[M] of this stream, in that order."""
+        return Stream(self.ids[rows], self.mask[rows])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Target:
+    """What the model shall write, each row ending in EOS before its padding.
+
+    Args:
+        ids: Long[B,T], symbols.
+        mask: Bool[B,T], True at real tokens.
+
+    Raises:
+        ValueError: if shapes or dtypes are not those above.
+    """
+
+    ids: Tensor
+    mask: Tensor
+
+    def __post_init__(self) -> None:
+        _check_ids(type(self).__name__, self.ids, self.mask)
+
+    @property
+    def inputs(self) -> Tensor:
+        """Long[B,T]: what a decoder reads under teacher forcing, BOS and then all labels but the last."""
+        start = torch.full_like(self.ids[:, :1], BOS)
+        return torch.cat([start, self.ids[:, :-1]], 1)
+
+    def to(self, device: torch.device | str) -> "Target":
+        """Return the same target on `device`."""
+        return Target(self.ids.to(device, non_blocking=True), self.mask.to(device, non_blocking=True))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Batch:
+    """Sentences that a model reads together, and, in training, what it shall write.
+
+    Args:
+        streams: the input texts by name (`"src"`, `"mt"`).
+        target: the post-edits, or None at inference.
+
+    Raises:
+        ValueError: if there is no stream, or the numbers of rows differ.
+    """
+
+    streams: Mapping[str, Stream]
+    target: Target | None = None
+
+    def __post_init__(self) -> None:
+        rows = {name: stream.ids.size(0) for name, stream in self.streams.items()}
+        if self.target is not None:
+            rows["target"] = self.target.ids.size(0)
+        if not self.streams or len(set(rows.values())) != 1:
+            raise ValueError(f"a batch needs at least one stream and the same number of rows in all of them: {rows}")
+
+    @property
+    def rows(self) -> int:
+        """B, the number of sentences."""
+        return next(iter(self.streams.values())).ids.size(0)
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """Return the same batch on `device`."""
+        target = None if self.target is None else self.target.to(device)
+        return Batch({name: stream.to(device) for name, stream in self.streams.items()}, target)
+
+
+class LabelLoss(NamedTuple):
+    """The training signal of a batch, as sums, so that batches and processes can be added up.
+
+    `loss` is what is minimised (with label smoothing); `nll` is the plain negative log-likelihood of the
+    labels in nats, detached; `tokens` is the number of labels, a Long scalar.
+    """
+
+    loss: Tensor
+    nll: Tensor
+    tokens: Tensor
+
+
+class Distribution(Protocol):
+    """A distribution over the target vocabulary at N x K positions, written out only where asked for.
+
+    Training needs one number a position, search needs all V: so a head hands over this value and neither
+    pays for the other.
+    """
+
+    def log_probs(self) -> Tensor:
+        """Float[N,K,V]: natural logarithms; logsumexp over V is 0."""
+        ...
+
+    def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
+        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K], without a tensor [N,K,V].
+
+        With smoothing e the loss of one label is (1-e) * -log p(label) + e * mean over V of -log p.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class DecoderOutput:
+    """What a model says after each of the K tokens it was given.
+
+    Args:
+        distribution: of the next token, at each of the N x K positions.
+        attention: Float[N,K,S] by key; each row sums to 1 and is 0 on padding.
+        aux: further tensors [N,K,...] a model shows, such as a copy gate.
+    """
+
+    distribution: Distribution
+    attention: Mapping[AttentionKey, Tensor]
+    aux: Mapping[str, Tensor] = field(default_factory=dict)
+
+    @cached_property
+    def log_probs(self) -> Tensor:
+        """Float[N,K,V]: natural logarithms; logsumexp over V is 0."""
+        return self.distribution.log_probs()
+
+
+def _check_ids(name: str, ids: Tensor, mask: Tensor) -> None:
+    if ids.dim() != 2 or ids.dtype != torch.long:
+        raise ValueError(f"{name}.ids must be Long[rows, length], not {ids.dtype}{list(ids.shape)}")
+    if mask.shape != ids.shape or mask.dtype != torch.bool:
+        raise ValueError(f"{name}.mask must be Bool{list(ids.shape)} like ids, not {mask.dtype}{list(mask.shape)}")
