@@ -1,0 +1,108 @@
+"""The transference architecture (Pal et al. 2020, section 3): src -> mt -> pe in standard Transformer blocks."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from postedit.core.config import Config
+from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
+from postedit.core.types import AttentionKey, Batch, DecoderOutput
+from postedit.nn.attention import KeyValue
+from postedit.nn.cache import DecoderCache
+from postedit.nn.embeddings import Sharing, embedding_tables
+from postedit.nn.heads import SoftmaxHead
+from postedit.nn.memory import Memory
+from postedit.nn.transformer import Norm, ScaledEmbedding, TransformerStack
+
+_SRC, _MT = AttentionKey("src", "soft"), AttentionKey("mt", "soft")
+
+
+class TransferenceConfig(Config):
+    """Sizes; the defaults are the paper's (section 4.3: Transformer base, 6-6-6)."""
+
+    layers_src: int = Field(6, ge=1, description="layers of the source encoder")
+    layers_mt: int = Field(6, ge=1, description="layers of the second encoder, which reads mt and attends to src")
+    layers_pe: int = Field(6, ge=1, description="layers of the decoder")
+    dim: int = Field(512, ge=1, description="model width; a multiple of heads")
+    heads: int = Field(8, ge=1, description="attention heads")
+    feed_forward: int = Field(2048, ge=1, description="inner width of the feed-forward networks")
+    dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings, sublayers, attention weights and inner units")
+    norm: Norm = Field("pre", description="layer normalisation before each sublayer (with a last one) or after it")
+    share_embeddings: Sharing = Field("mt-pe", description="streams that share an embedding table with pe")
+    tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
+
+
+class Transference(Seq2Seq):
+    """A source encoder; a decoder block over mt without causal mask that attends to it; a decoder of pe.
+
+    The decoder attends to the second encoder alone. Attention to src is therefore not a layer of the model but
+    the composition of its last readings: decoder to mt, times second encoder from mt to src. Both factors are
+    means over heads and rows of the product still sum to 1.
+
+    Deviation: the paper says that each stack is followed by layer normalisation, which is needed where the
+    sublayers are normalised at their input, so `norm = "pre"` is the default; `"post"` is the original Transformer.
+    """
+
+    config_class: ClassVar = TransferenceConfig
+    inputs: ClassVar = ("src", "mt")
+
+    def __init__(self, config: TransferenceConfig, vocabularies: Vocabularies) -> None:
+        """Create a model with fresh weights.
+
+        Raises:
+            RecipeError: if streams that share embeddings have different vocabularies.
+        """
+        super().__init__()
+        self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_SRC, _MT}), parallel=True)
+        tables, target = embedding_tables(vocabularies, self.inputs, config.dim, config.share_embeddings)
+        self.embed_src, self.embed_mt, self.embed_pe = (
+            ScaledEmbedding(table, config.dropout) for table in (tables["src"], tables["mt"], target)
+        )
+        sizes = (config.dim, config.heads, config.feed_forward, config.dropout, config.norm)
+        self.encoder_src = TransformerStack(config.layers_src, *sizes)
+        self.encoder_mt = TransformerStack(config.layers_mt, *sizes, reads=1)
+        self.decoder = TransformerStack(config.layers_pe, *sizes, reads=1)
+        self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
+
+    def encode(self, batch: Batch) -> "TransferenceState":
+        """Encode src, then mt in view of it; keep each decoder layer's keys and values of the result."""
+        src, mt = batch.streams["src"], batch.streams["mt"]
+        src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
+        read = (self.encoder_mt.project(src_NSD), src.mask)
+        mt_NSD, mt_to_src = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask, read, need_weights=True)
+        assert mt_to_src is not None
+        tensors = {"mask": mt.mask, "mt_to_src": mt_to_src}
+        for i, (keys, values) in enumerate(self.decoder.project(mt_NSD)):
+            tensors |= {f"keys.{i}": keys, f"values.{i}": values}
+        return TransferenceState(Memory.of(**tensors), DecoderCache())
+
+    def decode(self, tokens: Tensor, state: "TransferenceState") -> tuple[DecoderOutput, "TransferenceState"]:
+        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        memory = state.memory
+        cursor = state.cache.cursor(tokens)
+        reads = tuple(KeyValue(memory[f"keys.{i}"], memory[f"values.{i}"]) for i in range(len(self.decoder.layers)))
+        (x_NKD, to_mt), cache = self.decoder.decode(
+            self.embed_pe(tokens, cursor.positions), cursor, state.cache, reads, memory["mask"]
+        )
+        assert to_mt is not None
+        attention = {_MT: to_mt, _SRC: torch.bmm(to_mt, memory["mt_to_src"])}
+        return DecoderOutput(self.head(x_NKD), attention), TransferenceState(memory, cache)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TransferenceState:
+    """The encoded inputs and the decoder's cache."""
+
+    memory: Memory
+    cache: DecoderCache
+
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows Long[M] in that order."""
+        return type(self)(self.memory.select(rows), self.cache.select(rows))
+
+    def rollback(self, keep: Tensor) -> Self:
+        """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
+        return type(self)(self.memory, self.cache.rollback(keep))

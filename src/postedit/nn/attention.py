@@ -1,0 +1,113 @@
+"""Attention: additive (recurrent models) and multi-head scaled dot-product (Transformers)."""
+
+import math
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class KeyValue(NamedTuple):
+    """Keys and values of multi-head attention, each Float[N,H,S,E]."""
+
+    k_NHSE: Tensor
+    v_NHSE: Tensor
+
+
+class MultiHeadAttention(nn.Module):
+    """Multi-head attention (Vaswani et al. 2017, 3.2.2), with keys and values computed apart so they can be kept."""
+
+    def __init__(self, dim: int, heads: int, dropout: float) -> None:
+        """Create projections for `heads` heads of width dim / heads.
+
+        Raises:
+            ValueError: if heads does not divide dim.
+        """
+        super().__init__()
+        if dim % heads:
+            raise ValueError(f"the model width {dim} must be a multiple of the number of heads {heads}")
+        self.heads, self.dropout = heads, dropout
+        self.query = nn.Linear(dim, dim)
+        self.key_value = nn.Linear(dim, 2 * dim)
+        self.output = nn.Linear(dim, dim)
+        nn.init.xavier_uniform_(self.query.weight)
+        nn.init.xavier_uniform_(self.output.weight)
+        nn.init.xavier_uniform_(self.key_value.weight[:dim])
+        nn.init.xavier_uniform_(self.key_value.weight[dim:])
+        for layer in (self.query, self.key_value, self.output):
+            nn.init.zeros_(layer.bias)
+
+    def project(self, memory_NSD: Tensor) -> KeyValue:
+        """Return keys and values of a text."""
+        k_NSD, v_NSD = self.key_value(memory_NSD).chunk(2, -1)
+        return KeyValue(self._split(k_NSD), self._split(v_NSD))
+
+    def forward(
+        self, x_NKD: Tensor, key_value: KeyValue, mask: Tensor | None, need_weights: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend from x to what `mask` Bool[N or 1,K or 1,S] allows (None: everything).
+
+        Returns:
+            Float[N,K,D], and, if asked for, the weights Float[N,K,S] averaged over heads.
+        """
+        q_NHKE = self._split(self.query(x_NKD))
+        dropout = self.dropout if self.training else 0.0
+        allowed = None if mask is None else mask.unsqueeze(1)
+        mixed_NHKE, weights_NHKS = dot_product_attention(q_NHKE, key_value, allowed, dropout, need_weights)
+        mixed_NKD = mixed_NHKE.transpose(1, 2).flatten(2)
+        return self.output(mixed_NKD), None if weights_NHKS is None else weights_NHKS.mean(1)
+
+    def _split(self, x_NKD: Tensor) -> Tensor:
+        return x_NKD.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+
+def dot_product_attention(
+    q_NHKE: Tensor, key_value: KeyValue, mask: Tensor | None, dropout: float, need_weights: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Scaled dot-product attention; weights are returned (before dropout) if asked for.
+
+    On a CPU two matrix products and a softmax are faster than the fused kernel for short masked sentences.
+    """
+    k_NHSE, v_NHSE = key_value
+    if not need_weights and q_NHKE.device.type != "cpu":
+        mixed = F.scaled_dot_product_attention(q_NHKE, k_NHSE, v_NHSE, attn_mask=mask, dropout_p=dropout)
+        return mixed, None
+    scores_NHKS = (q_NHKE * q_NHKE.size(-1) ** -0.5) @ k_NHSE.transpose(-1, -2)
+    if mask is not None:
+        scores_NHKS = scores_NHKS.masked_fill(~mask, -math.inf)
+    weights_NHKS = torch.softmax(scores_NHKS, -1)
+    kept = F.dropout(weights_NHKS, dropout) if dropout else weights_NHKS
+    return kept.to(v_NHSE.dtype) @ v_NHSE, weights_NHKS if need_weights else None
+
+
+class AdditiveAttention(nn.Module):
+    """e = v tanh(U s + W h + b), softmax over positions (Junczys-Dowmunt and Grundkiewicz 2017, 3: ATT).
+
+    The bias b is in W; a bias after v would not change the softmax, so there is none.
+    """
+
+    def __init__(self, state_dim: int, annotation_dim: int, dim: int) -> None:
+        """Create U, W and v for attention of width `dim`."""
+        super().__init__()
+        self.state = nn.Linear(state_dim, dim, bias=False)
+        self.annotation = nn.Linear(annotation_dim, dim)
+        self.score = nn.Linear(dim, 1, bias=False)
+        for layer in (self.state, self.annotation, self.score):
+            nn.init.xavier_uniform_(layer.weight)
+        nn.init.zeros_(self.annotation.bias)
+
+    def project(self, annotations_NSC: Tensor) -> Tensor:
+        """Return W h + b, Float[N,S,A], which does not depend on the state."""
+        projected: Tensor = self.annotation(annotations_NSC)
+        return projected
+
+    def forward(
+        self, state_ND: Tensor, keys_NSA: Tensor, annotations_NSC: Tensor, mask_NS: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the context Float[N,C] and the weights Float[N,S]."""
+        hidden_NSA = torch.tanh(self.state(state_ND).unsqueeze(1) + keys_NSA)
+        scores_NS = self.score(hidden_NSA).squeeze(-1).masked_fill(~mask_NS, -math.inf)
+        weights_NS = torch.softmax(scores_NS, -1)
+        context_NC = torch.bmm(weights_NS.to(annotations_NSC.dtype).unsqueeze(1), annotations_NSC).squeeze(1)
+        return context_NC, weights_NS

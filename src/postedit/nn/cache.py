@@ -1,0 +1,102 @@
+"""Keys and values of the tokens decoded so far, for decoders that attend to their own past.
+
+Caches are left-aligned: token i of a row stands at slot i. While all rows are equally long a call appends; after
+a row-wise rollback rows differ in length, and a call writes each row at its own slots. What lies beyond a row's
+length is stale and never seen: a query at position p sees slots 0..p only.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from postedit.nn.attention import KeyValue
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cursor:
+    """Where the K tokens of one call stand.
+
+    Args:
+        positions: Long[N or 1,K], the position of each token in its row.
+        mask: Bool[N or 1,K,L], which slots each token sees; None if it sees all of them.
+        ragged: True if rows are of different lengths.
+    """
+
+    positions: Tensor
+    mask: Tensor | None
+    ragged: bool
+
+    def extend(self, cached: KeyValue | None, new: KeyValue) -> KeyValue:
+        """Return the cache with the keys and values of this call written at their positions."""
+        if cached is None:
+            return new
+        if not self.ragged:
+            return KeyValue(*(torch.cat(pair, 2) for pair in zip(cached, new, strict=True)))
+        return KeyValue(*(self._scatter(old, added) for old, added in zip(cached, new, strict=True)))
+
+    def _scatter(self, old_NHLE: Tensor, new_NHKE: Tensor) -> Tensor:
+        assert self.mask is not None
+        rows, heads, held, width = old_NHLE.shape
+        grown = old_NHLE.new_zeros(rows, heads, max(held, self.mask.size(2)), width)
+        grown[:, :, :held] = old_NHLE
+        index = self.positions[:, None, :, None].expand_as(new_NHKE)
+        return grown.scatter_(2, index, new_NHKE)[:, :, : self.mask.size(2)]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DecoderCache:
+    """The caches of all layers, and how long each row is.
+
+    Args:
+        layers: one cache a layer, empty before the first call.
+        length: tokens decoded in every row, if the rows are equally long; else None.
+        lengths: Long[N], tokens decoded in each row, if they are not; else None.
+        last: K of the last call, the furthest a rollback may go.
+    """
+
+    layers: tuple[KeyValue, ...] = ()
+    length: int | None = 0
+    lengths: Tensor | None = None
+    last: int = 0
+
+    def cursor(self, tokens_NK: Tensor) -> Cursor:
+        """Return where the tokens of the next call stand."""
+        count, device = tokens_NK.size(1), tokens_NK.device
+        offsets = torch.arange(count, device=device).unsqueeze(0)
+        if self.lengths is None:
+            assert self.length is not None
+            positions, width = offsets + self.length, self.length + count
+        else:
+            positions, width = offsets + self.lengths.unsqueeze(1), int(self.lengths.max()) + count
+        ragged = self.lengths is not None
+        slots = torch.arange(width, device=device)
+        mask = slots <= positions.unsqueeze(-1) if ragged or count > 1 else None
+        return Cursor(positions, mask, ragged)
+
+    def layer(self, index: int) -> KeyValue | None:
+        """Return the cache of a layer, None before the first call."""
+        return self.layers[index] if self.layers else None
+
+    def advanced(self, layers: list[KeyValue], count: int) -> Self:
+        """Return the cache after a call of `count` tokens left `layers`."""
+        length = None if self.length is None else self.length + count
+        lengths = None if self.lengths is None else self.lengths + count
+        return type(self)(tuple(layers), length, lengths, count)
+
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows Long[M] in that order."""
+        layers = tuple(KeyValue(layer.k_NHSE[rows], layer.v_NHSE[rows]) for layer in self.layers)
+        lengths = None if self.lengths is None else self.lengths[rows]
+        return type(self)(layers, self.length, lengths, self.last)
+
+    def rollback(self, keep: Tensor) -> Self:
+        """Return the cache after only the first `keep` Long[N] tokens of the last call, row by row."""
+        before = (self.length if self.lengths is None else self.lengths) - self.last  # type: ignore[operator]
+        lengths = before + keep
+        longest = int(lengths.max())
+        layers = tuple(KeyValue(*(part[:, :, :longest] for part in layer)) for layer in self.layers)
+        if bool((lengths == longest).all()):
+            return type(self)(layers, longest, None, 0)
+        return type(self)(layers, None, lengths, 0)

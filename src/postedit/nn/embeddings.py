@@ -1,0 +1,51 @@
+"""Embedding tables, which may be shared between streams, and sinusoidal positions."""
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from postedit.core.errors import RecipeError
+from postedit.core.model import Vocabularies
+from postedit.core.symbols import PAD
+
+Sharing = Literal["none", "mt-pe", "all"]
+
+_SHARED_STREAMS: dict[Sharing, tuple[str, ...]] = {"none": (), "mt-pe": ("mt",), "all": ("mt", "src")}
+
+
+def embedding_tables(
+    vocabularies: Vocabularies, inputs: tuple[str, ...], dim: int, sharing: Sharing
+) -> tuple[nn.ModuleDict, nn.Embedding]:
+    """Return one table for each input stream, and the target's; shared ones are the same module.
+
+    Raises:
+        RecipeError: if streams that shall share a table have different vocabularies.
+    """
+    target = nn.Embedding(vocabularies.target.size, dim, padding_idx=PAD)
+    streams = {}
+    for name in inputs:
+        vocabulary = vocabularies.streams[name]
+        if name not in _SHARED_STREAMS[sharing]:
+            streams[name] = nn.Embedding(vocabulary.size, dim, padding_idx=PAD)
+        elif vocabulary == vocabularies.target:
+            streams[name] = target
+        else:
+            raise RecipeError(
+                f'model.share_embeddings = "{sharing}" needs one vocabulary for {name} and pe, but they differ '
+                f"({vocabulary.size} and {vocabularies.target.size} symbols); set text.vocabulary.sharing to match"
+            )
+    return nn.ModuleDict(streams), target
+
+
+def sinusoids(positions: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
+    """Return the positional encoding Float[*,dim] of positions Long[*] (Vaswani et al. 2017, 3.5).
+
+    All sines stand before all cosines, which permutes the paper's interleaved dimensions and nothing else.
+    """
+    half = (dim + 1) // 2
+    precise = torch.promote_types(dtype, torch.float32)
+    rates = torch.exp(torch.arange(half, device=positions.device, dtype=precise) * (-math.log(10_000.0) * 2.0 / dim))
+    angles = positions.unsqueeze(-1) * rates
+    return torch.cat([angles.sin(), angles.cos()], -1)[..., :dim].to(dtype)

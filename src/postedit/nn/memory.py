@@ -1,0 +1,40 @@
+"""What a decoder keeps of its inputs: one entry a row, the same from the first token to the last."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Memory:
+    """Tensors computed once from the inputs, and the sentence that each row belongs to.
+
+    Beam search reorders hypotheses at every step, nearly always within a sentence. As hypotheses of one
+    sentence share their inputs, such a `select` changes nothing here and copies nothing.
+
+    Args:
+        tensors: by name, each with N rows.
+        sentence: Long[N], which sentence of the encoded batch a row belongs to.
+    """
+
+    tensors: dict[str, Tensor]
+    sentence: Tensor
+
+    @classmethod
+    def of(cls, **tensors: Tensor) -> Self:
+        """Return the memory of a freshly encoded batch, one row a sentence."""
+        first = next(iter(tensors.values()))
+        return cls(tensors, torch.arange(first.size(0), device=first.device))
+
+    def __getitem__(self, name: str) -> Tensor:
+        """Return the tensor called `name`."""
+        return self.tensors[name]
+
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows Long[M] in that order."""
+        sentence = self.sentence[rows]
+        if torch.equal(sentence, self.sentence):
+            return self
+        return type(self)({name: tensor[rows] for name, tensor in self.tensors.items()}, sentence)

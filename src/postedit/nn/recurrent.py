@@ -1,0 +1,81 @@
+"""Recurrent layers: the GRU of the papers, and a bidirectional encoder of it."""
+
+import torch
+from torch import Tensor, nn
+
+from postedit.nn.dropout import keep_mask
+
+
+class GRUCell(nn.Module):
+    """The GRU of Junczys-Dowmunt and Grundkiewicz 2017, equation 1, with biases.
+
+    r = sigma(W_r x + U_r s), z = sigma(W_z x + U_z s), n = tanh(W x + r * (U s)), s' = (1 - z) * n + z * s.
+    The products with x do not depend on s, so `project` computes them for many steps at once.
+    """
+
+    def __init__(self, input_dim: int, dim: int) -> None:
+        """Create the weights, stacked in the order r, z, n."""
+        super().__init__()
+        self.input = nn.Linear(input_dim, 3 * dim)
+        self.state = nn.Linear(dim, 3 * dim)
+        for layer in (self.input, self.state):
+            for block in layer.weight.chunk(3):
+                nn.init.xavier_uniform_(block)
+            nn.init.zeros_(layer.bias)
+
+    def project(self, x: Tensor) -> Tensor:
+        """Return W x, Float[...,3D]."""
+        projected: Tensor = self.input(x)
+        return projected
+
+    def forward(self, projected: Tensor, s_ND: Tensor, state_mask: Tensor | None = None) -> Tensor:
+        """Return s' from W x Float[N,3D] and s; `state_mask` Float[N,D] drops units of s inside the gates."""
+        seen_ND = s_ND if state_mask is None else s_ND * state_mask
+        x_r, x_z, x_n = projected.chunk(3, -1)
+        s_r, s_z, s_n = self.state(seen_ND).chunk(3, -1)
+        r, z = torch.sigmoid(x_r + s_r), torch.sigmoid(x_z + s_z)
+        n = torch.tanh(x_n + r * s_n)
+        return n + z * (s_ND - n)
+
+
+class BiGRU(nn.Module):
+    """Two GRUs that read a text in both directions; an annotation is both states at a position, [forward; backward].
+
+    The backward GRU reads each row reversed within its own length, so neither meets padding before a real token.
+    """
+
+    def __init__(self, input_dim: int, dim: int, dropout: float) -> None:
+        """Create both cells; `dropout` drops the same units of the state at every step of a row in training."""
+        super().__init__()
+        self.dim, self.dropout = dim, dropout
+        self.forwards = GRUCell(input_dim, dim)
+        self.backwards = GRUCell(input_dim, dim)
+
+    def forward(self, x_NSD: Tensor, mask_NS: Tensor) -> Tensor:
+        """Return annotations Float[N,S,2*dim], zero on padding."""
+        reverse_NS = _reversal(mask_NS)
+        index = reverse_NS.unsqueeze(-1)
+        backwards_in = x_NSD.gather(1, index.expand_as(x_NSD))
+        forwards = self._run(self.forwards, x_NSD)
+        backwards = self._run(self.backwards, backwards_in)
+        backwards = backwards.gather(1, index.expand_as(backwards))
+        return torch.cat([forwards, backwards], -1) * mask_NS.unsqueeze(-1)
+
+    def _run(self, cell: GRUCell, x_NSD: Tensor) -> Tensor:
+        rows = x_NSD.size(0)
+        projected = cell.project(x_NSD)
+        state = projected.new_zeros(rows, self.dim)
+        dropping = self.training and self.dropout > 0.0
+        state_mask = keep_mask(state, (rows, self.dim), self.dropout) if dropping else None
+        states = []
+        for step in projected.unbind(1):
+            state = cell(step, state, state_mask)
+            states.append(state)
+        return torch.stack(states, 1)
+
+
+def _reversal(mask_NS: Tensor) -> Tensor:
+    """Return Long[N,S]: the index that reverses the real tokens of each row and leaves padding in place."""
+    positions = torch.arange(mask_NS.size(1), device=mask_NS.device).unsqueeze(0)
+    mirrored = mask_NS.sum(1, keepdim=True) - 1 - positions
+    return torch.where(mask_NS, mirrored, positions)
