@@ -1,0 +1,190 @@
+"""A lossless subword vocabulary: byte-level BPE over text whose words are divided by single spaces."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.files import atomic_write
+from postedit.core.model import VocabularyInfo
+from postedit.core.symbols import SYMBOLS
+
+BYTES: Final = 256
+"""Pieces that every vocabulary has, one for each byte, so that no text is ever unknown."""
+
+SMALLEST: Final = len(SYMBOLS) + BYTES
+
+# Merges never cross these chunks: a word is cut where letters, digits and other characters meet, so that raw text
+# such as `word,` shares its pieces with `word`. Marks count as letters, or Indic words would fall apart at vowels.
+# No reserved symbol can arise from text either, since each of them mixes letters and other characters.
+_CHUNK: Final = r" ?[\p{L}\p{M}]+| ?\p{N}+| ?[^ \p{L}\p{M}\p{N}]+| +"
+
+_SPACE_MARKS: Final = frozenset("ĠĉĊč")
+"""How byte-level BPE writes the bytes of space, tab, line feed and carriage return."""
+
+
+class Vocabulary:
+    """Pieces and their ids. The reserved `SYMBOLS` have the first ids; text can never produce one of them.
+
+    Text is given a leading space, so a piece that starts a word carries the mark of a space before it
+    wherever it stands in the sentence. `decode` takes that space away again.
+
+    Args:
+        tokenizer: a byte-level BPE tokenizer whose first pieces are `SYMBOLS`.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        pieces = sorted(tokenizer.get_vocab(with_added_tokens=False).items(), key=lambda item: item[1])
+        self._pieces = tuple(piece for piece, _ in pieces)
+        if self._pieces[: len(SYMBOLS)] != SYMBOLS or [number for _, number in pieces] != list(range(len(pieces))):
+            raise ValueError("a vocabulary starts with the reserved symbols and numbers its pieces without a gap")
+
+    @classmethod
+    def train(cls, texts: Iterable[str], size: int) -> "Vocabulary":
+        """Learn merges from `texts` until there are `size` pieces, or nothing is left to merge.
+
+        The same texts in the same order give the same vocabulary on any number of threads.
+
+        Raises:
+            ValueError: if `size` has no room for the reserved symbols and all bytes.
+        """
+        if size < SMALLEST:
+            raise ValueError(f"a vocabulary needs at least {SMALLEST} pieces, not {size}")
+        learner = _pipeline(models.BPE())
+        trainer = trainers.BpeTrainer(
+            vocab_size=size - len(SYMBOLS),
+            min_frequency=2,
+            show_progress=False,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        )
+        learner.train_from_iterator((f" {text}" for text in texts), trainer)
+        model = json.loads(learner.to_str())["model"]
+        # The symbols are put in afterwards, as plain pieces: the library would find "added tokens" in user text.
+        numbers = {symbol: number for number, symbol in enumerate(SYMBOLS)}
+        numbers |= {piece: number + len(SYMBOLS) for piece, number in model["vocab"].items()}
+        merges = [tuple(merge) for merge in model["merges"]]
+        return cls(_pipeline(models.BPE(vocab=numbers, merges=merges)))
+
+    @property
+    def size(self) -> int:
+        """The number of pieces, reserved symbols included."""
+        return len(self._pieces)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256, in hexadecimal, over all pieces in order."""
+        return hashlib.sha256("\n".join(self._pieces).encode()).hexdigest()
+
+    @property
+    def info(self) -> VocabularyInfo:
+        """What a model needs to know of this vocabulary."""
+        return VocabularyInfo(self.size, self.fingerprint)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`, without EOS."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text, without EOS; all cores work on a long list.
+
+        Raises:
+            DataError: if a text holds half a surrogate pair, which is no character and has no UTF-8 form.
+        """
+        try:
+            encodings = self._tokenizer.encode_batch_fast([f" {text}" for text in texts], add_special_tokens=False)
+        except (TypeError, UnicodeEncodeError):
+            number = next((n for n, text in enumerate(texts) if not _is_unicode(text)), None)
+            if number is None:
+                raise
+            raise DataError(f"text {number + 1} of {len(texts)} is not valid Unicode: {texts[number]!r}") from None
+        return [encoding.ids for encoding in encodings]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of `ids`. Reserved symbols have none; bytes that are not UTF-8 become U+FFFD."""
+        text: str = self._tokenizer.decode([i for i in ids if i >= len(SYMBOLS)], skip_special_tokens=False)
+        return text.removeprefix(" ")
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Return each id in a readable form: a symbol by its name, a piece as text with `▁` for its space.
+
+        A piece that is only a part of a character is shown as U+FFFD.
+        """
+        return [self._readable(i) for i in ids]
+
+    def word_index(self, ids: Iterable[int]) -> list[int]:
+        """Return for each id the number of the word it belongs to, counted as in `decode(ids)`; -1 for symbols."""
+        result: list[int] = []
+        word, inside = 0, False
+        for i in ids:
+            if i < len(SYMBOLS):
+                result.append(-1)
+                continue
+            index = word
+            for character in self._pieces[i]:
+                if character not in _SPACE_MARKS:
+                    index, inside = word, True
+                elif inside:
+                    word, inside = word + 1, False
+                    index = word
+            result.append(index)
+        return result
+
+    def save(self, path: Path) -> None:
+        """Write the vocabulary as JSON in the format of the `tokenizers` library.
+
+        Raises:
+            OutputError: if it cannot be written.
+        """
+        with atomic_write(path) as file:
+            file.write(self._tokenizer.to_str())
+
+    @classmethod
+    def load(cls, path: Path) -> "Vocabulary":
+        """Return the vocabulary saved at `path`.
+
+        Raises:
+            ModelFolderError: if the file is missing or damaged.
+        """
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise ModelFolderError(f"{path}: the vocabulary is missing; copy the model folder again") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelFolderError(f"{path}: the vocabulary cannot be read: {error}") from None
+        try:
+            return cls(Tokenizer.from_str(text))
+        except Exception as error:  # the library raises bare Exception for any fault in the file
+            message = f"{path}: the vocabulary is damaged ({error}); copy the model folder again"
+            raise ModelFolderError(message) from None
+
+    def _readable(self, number: int) -> str:
+        if number < len(SYMBOLS):
+            return SYMBOLS[number]
+        text: str = self._tokenizer.decode([number], skip_special_tokens=False)
+        return f"▁{text[1:]}" if text.startswith(" ") else text
+
+
+def _pipeline(model: models.BPE) -> Tokenizer:
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_CHUNK), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
