@@ -1,0 +1,166 @@
+"""MkDocs hook: writes the reference pages from the code, so that they cannot fall behind it.
+
+A page asks with a comment: `<!-- reference: recipe -->`, `<!-- reference: cli -->`, or
+`<!-- reference: python postedit.PostEditor -->` (any public name, by its full path).
+"""
+
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+_MARKER = re.compile(r"<!-- reference: (\w+) ?(\S*) -->")
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Fill in the reference a page asks for; called by MkDocs for each page."""
+    writers = {"recipe": _recipe, "cli": _command_line, "python": _python}
+    return _MARKER.sub(lambda match: writers[match[1]](*filter(None, [match[2]])), markdown)
+
+
+def _recipe() -> str:
+    from postedit.models import ARCHITECTURES
+    from postedit.recipe import Recipe
+
+    parts = [_section(name, field.annotation) for name, field in Recipe.model_fields.items() if name != "model"]
+    for name, architecture in ARCHITECTURES.items():
+        title = f'## `[model]` with `name = "{name}"`\n\n{architecture.summary} ({architecture.paper})\n'
+        parts.insert(0, f"{title}\n{_table(architecture.config_class, '')}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _section(name: str, annotation: Any) -> str:
+    kind = _config_of(annotation)
+    if kind is None:
+        return ""
+    return f"## `[{name}]`\n\n{_first_paragraph(kind)}\n\n{_table(kind, '')}"
+
+
+def _table(kind: type[BaseModel], prefix: str) -> str:
+    rows = ["| option | type | default | meaning |", "|---|---|---|---|", *_rows(kind, prefix)]
+    return "\n".join(rows)
+
+
+def _rows(kind: type[BaseModel], prefix: str) -> Iterator[str]:
+    documented = _documented_arguments(kind)
+    for name, field in kind.model_fields.items():
+        inner = _config_of(field.annotation)
+        if inner is not None and not _is_union(field.annotation):
+            yield from _rows(inner, f"{prefix}{name}.")
+            continue
+        meaning = field.description or documented.get(name, "")
+        yield f"| `{prefix}{name}` | {_type_name(field.annotation)} | {_default(field)} | {_cell(meaning)} |"
+
+
+def _documented_arguments(kind: type[BaseModel]) -> dict[str, str]:
+    """Return what the class docstring says of each argument, in Google style."""
+    _, _, arguments = (inspect.getdoc(kind) or "").partition("Args:\n")
+    found: dict[str, str] = {}
+    name = ""
+    for line in arguments.split("\n"):
+        start = re.match(r" {4}(\w+)(?: \([^)]*\))?: (.*)", line)
+        if start:
+            name = start[1]
+            found[name] = start[2]
+        elif name and line.startswith(" " * 8):
+            found[name] += " " + line.strip()
+        elif line.strip():
+            break
+    return found
+
+
+def _config_of(annotation: Any) -> type[BaseModel] | None:
+    if _is_union(annotation):
+        kinds = [kind for kind in map(_config_of, get_args(annotation)) if kind]
+        return kinds[0] if len(kinds) == 1 else None
+    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+
+
+def _is_union(annotation: Any) -> bool:
+    return get_origin(annotation) in (Union, UnionType)
+
+
+def _type_name(annotation: Any) -> str:
+    if get_origin(annotation) is Literal:
+        return " or ".join(f"`{value!r}`" for value in get_args(annotation))
+    if _is_union(annotation):
+        return " or ".join(_type_name(part) for part in get_args(annotation) if part is not type(None))
+    names = {int: "whole number", float: "number", str: "text", bool: "true or false"}
+    if annotation in names:
+        return names[annotation]
+    return f"`{getattr(annotation, '__name__', annotation)}`" if not get_args(annotation) else _cell(f"`{annotation}`")
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "*required*"
+    value = field.get_default(call_default_factory=True)
+    return "none" if value is None else f"`{value!r}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _first_paragraph(kind: type) -> str:
+    return (inspect.getdoc(kind) or "").partition("\n\n")[0]
+
+
+def _command_line() -> str:
+    import typer
+
+    from postedit.cli.main import app
+
+    root = typer.main.get_command(app)
+    parts = []
+    for name, command in sorted(getattr(root, "commands", {}).items()):
+        context = command.make_context(name, [], parent=None, resilient_parsing=True)
+        usage = " ".join(["postedit", name, *command.collect_usage_pieces(context)])
+        rows = [f"| `{row[0]}` | {_cell(row[1])} |" for row in _parameters(command, context)]
+        text = inspect.cleandoc(command.help or "").split("\f")[0]
+        table = "\n".join(["| argument or option | meaning |", "|---|---|", *rows])
+        parts.append(f"## postedit {name}\n\n```text\n{usage}\n```\n\n{text}\n\n{table}")
+    return "\n\n".join(parts)
+
+
+def _parameters(command: Any, context: Any) -> Iterator[tuple[str, str]]:
+    for parameter in command.params:
+        record = parameter.get_help_record(context)
+        if record:
+            yield record[0], record[1]
+
+
+def _python(path: str) -> str:
+    module, _, name = path.rpartition(".")
+    thing = getattr(importlib.import_module(module), name)
+    parts = [_entry(f"## {name}", name, thing)]
+    if inspect.isclass(thing):
+        for member_name, member in vars(thing).items():
+            plain = member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
+            if not member_name.startswith("_") and inspect.isfunction(plain):
+                parts.append(_entry(f"### {name}.{member_name}", member_name, getattr(thing, member_name)))
+    return "\n\n".join(parts)
+
+
+def _entry(title: str, name: str, thing: Any) -> str:
+    signature = str(inspect.signature(thing)).replace("'", "")
+    return f"{title}\n\n```text\n{name}{signature}\n```\n\n{_sections(inspect.getdoc(thing) or '')}"
+
+
+def _sections(docstring: str) -> str:
+    """Turn the Google-style sections of a docstring into Markdown lists."""
+    lines: list[str] = []
+    for line in docstring.split("\n"):
+        item = re.match(r" {4}([\w., ]+): (.*)", line)
+        if re.fullmatch(r"(Args|Raises|Returns|Yields):", line):
+            lines += [f"**{line[:-1]}**", ""]
+        elif item:
+            lines.append(f"- `{item[1]}`: {item[2]}")
+        else:
+            lines.append(line.strip() if line.startswith("    ") else line)
+    return "\n".join(lines)

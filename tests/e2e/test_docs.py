@@ -1,0 +1,127 @@
+"""The code blocks of the README and of the documentation do what a reader is told they do."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import doc_blocks
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# In the order a reader meets them: later pages use what the tutorial made.
+PAGES = [
+    "README.md",
+    "docs/index.md",
+    "docs/tutorial.md",
+    "docs/how-to/own-data.md",
+    "docs/how-to/recipes.md",
+    "docs/how-to/resume.md",
+    "docs/how-to/gpu.md",
+    "docs/reference/cli.md",
+    "docs/reference/python.md",
+    "docs/reference/recipe.md",
+    "docs/architectures/m-cgru.md",
+    "docs/architectures/transference.md",
+    "CONTRIBUTING.md",
+]
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that looks to a reader like a fresh checkout, and keeps what the pages before have made."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for name in ("examples", "recipes", "benchmarks"):
+        (folder / name).symlink_to(ROOT / name)
+    return folder
+
+
+def test_every_page_is_on_the_list() -> None:
+    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    with_code = {page for page in pages if doc_blocks.runnable_blocks(ROOT / page)}
+    assert with_code <= set(PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_blocks_of_page_run(page: str, checkout: Path) -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for block in doc_blocks.runnable_blocks(ROOT / page):
+        doc_blocks.run_block(block, checkout, names)
+
+
+@pytest.mark.parametrize("page", [*PAGES, "CHANGELOG.md"])
+def test_relative_links_lead_somewhere(page: str) -> None:
+    path = ROOT / page
+    links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", path.read_text(encoding="utf-8"))
+    missing = [link for link in links if not (path.parent / link).exists()]
+    assert not missing
+
+
+def test_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    loads = re.compile(
+        r'<(?:script|img|iframe)[^>]* src="(https?://[^"]+)|<link rel="stylesheet" href="(https?://[^"]+)'
+    )
+    pages = list(tmp_path.rglob("*.html"))
+    assert len(pages) > len(list((ROOT / "docs").rglob("*.md"))) // 2
+    assert [hit for page in pages for hit in loads.findall(page.read_text(encoding="utf-8"))] == []
+
+
+def test_reference_lists_every_recipe_option(tmp_path: Path) -> None:
+    from postedit.recipe import Recipe
+
+    spec = importlib.util.spec_from_file_location("reference_hook", ROOT / "docs/reference_hook.py")
+    assert spec is not None
+    assert spec.loader is not None
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    page = hook.on_page_markdown("<!-- reference: recipe -->")
+    assert all(f"## `[{name}]`" in page for name in Recipe.model_fields if name != "model")
+    empty = re.findall(r"^\| `([\w.]+)` .*\|\s*\|$", page, re.MULTILINE)
+    assert not empty, f"these options say nothing of themselves: {empty}"
+
+
+class TestHarness:
+    """The harness itself fails where a page is wrong."""
+
+    def page(self, folder: Path, text: str) -> Path:
+        path = folder / "page.md"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def test_finds_blocks_with_their_lines_and_budget(self, tmp_path: Path) -> None:
+        page = self.page(
+            tmp_path,
+            "<!-- run with: `300` -> `1` -->\n```bash\nsleep 300\n```\n"
+            "<!-- not run: needs hours -->\n```bash\nfalse\n```\n"
+            "```text\nnot code\n```\n\n1. x\n\n    ```python\n    y = 1\n    ```\n",
+        )
+        blocks = doc_blocks.runnable_blocks(page)
+        assert [(block.line, block.language, block.code) for block in blocks] == [
+            (3, "bash", "sleep 1"),
+            (16, "python", "y = 1"),
+        ]
+
+    def test_replacement_that_matches_nothing_is_an_error(self, tmp_path: Path) -> None:
+        page = self.page(tmp_path, "<!-- run with: `a` -> `b` -->\n```bash\ntrue\n```\n")
+        with pytest.raises(ValueError, match=r"page.md:3: .*`a`"):
+            doc_blocks.runnable_blocks(page)
+
+    def test_failing_blocks_fail(self, tmp_path: Path) -> None:
+        blocks = doc_blocks.runnable_blocks(self.page(tmp_path, "```bash\nfalse | true\n```\n```python\n1 / 0\n```\n"))
+        with pytest.raises(AssertionError, match="ended with 1"):
+            doc_blocks.run_block(blocks[0], tmp_path, {})
+        with pytest.raises(ZeroDivisionError):
+            doc_blocks.run_block(blocks[1], tmp_path, {})
+
+    def test_python_blocks_of_a_page_share_names_and_folder(self, tmp_path: Path) -> None:
+        page = self.page(
+            tmp_path, "```python\nx = 2\n```\n```bash\necho hi > f\n```\n```python\nprint(x, open('f').read())\n```\n"
+        )
+        names: dict[str, Any] = {}
+        printed = [doc_blocks.run_block(block, tmp_path, names) for block in doc_blocks.runnable_blocks(page)]
+        assert printed[-1] == "2 hi\n\n"
