@@ -1,0 +1,62 @@
+"""Word differences between two versions of a sentence, for the terminal and for HTML."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final, Literal
+
+from rapidfuzz.distance import Levenshtein
+from rich.text import Text
+
+_STYLES: Final = {"equal": "", "delete": "red strike", "insert": "bold green"}
+_MARKS: Final = {"equal": ("", ""), "delete": ("[-", "-]"), "insert": ("{+", "+}")}
+"""As `git diff --word-diff` writes them; what remains legible where there is no colour."""
+_TAGS: Final = {"delete": "del", "insert": "ins"}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A run of words that both versions have, or only the old (`delete`), or only the new (`insert`)."""
+
+    op: Literal["equal", "delete", "insert"]
+    words: tuple[str, ...]
+
+
+def word_differences(before: Sequence[str], after: Sequence[str]) -> list[Difference]:
+    """Return a shortest edit script from the words `before` to `after`; what is replaced comes before what replaces."""
+    runs: list[Difference] = []
+    for opcode in Levenshtein.opcodes(before, after):
+        old = tuple(before[opcode.src_start : opcode.src_end])
+        new = tuple(after[opcode.dest_start : opcode.dest_end])
+        if opcode.tag == "equal":
+            runs.append(Difference("equal", old))
+            continue
+        if old:
+            runs.append(Difference("delete", old))
+        if new:
+            runs.append(Difference("insert", new))
+    return runs
+
+
+def differences_text(differences: Iterable[Difference], *, marks: bool = False) -> Text:
+    """Return the differences as coloured text.
+
+    Args:
+        differences: the edit script.
+        marks: also put `[-...-]` and `{+...+}` around changes, for a place without colours.
+    """
+    parts = []
+    for difference in differences:
+        opening, closing = _MARKS[difference.op] if marks else ("", "")
+        parts.append(Text(f"{opening}{' '.join(difference.words)}{closing}", style=_STYLES[difference.op]))
+    return Text(" ").join(parts)
+
+
+def differences_html(differences: Iterable[Difference]) -> str:
+    """Return the differences as HTML with `<del>` and `<ins>` elements; the words are escaped."""
+    parts = []
+    for difference in differences:
+        words = escape(" ".join(difference.words))
+        tag = _TAGS.get(difference.op)
+        parts.append(f"<{tag}>{words}</{tag}>" if tag else words)
+    return " ".join(parts)

@@ -1,0 +1,72 @@
+import json
+
+import pytest
+
+from postedit.core.errors import DataError
+from postedit.evaluate.scores import DO_NOTHING, Changes, score_system, score_systems
+
+MT = ["a b c d", "the cat sat down", "good morning everyone here", "no change at all"]
+PE = ["a b c e", "the cat sat down", "good morning all of you", "no change at all"]
+HYP = ["a b c e", "the dog sat down", "good morning everyone there", "no change at all"]
+
+
+def test_changes_are_counted_by_the_edits_that_remain() -> None:
+    scores = score_system("model", HYP, PE, MT)
+    assert scores.changes == Changes(changed=3, better=1, worse=1)
+    assert scores.changes.same == 1
+
+
+def test_doing_nothing_comes_first_and_changes_nothing() -> None:
+    first, second = score_systems({"model": HYP}, PE, MT)
+    assert (first.name, second.name) == (DO_NOTHING, "model")
+    assert first.changes == Changes(0, 0, 0)
+    assert first.ter == pytest.approx(100 * 4 / 17)
+
+
+def test_without_mt_there_is_neither_baseline_nor_count() -> None:
+    (scores,) = score_systems({"model": HYP}, PE, None)
+    assert scores.changes is None
+
+
+def test_a_perfect_system() -> None:
+    scores = score_system("human", PE, PE, MT)
+    assert (scores.ter, scores.bleu, scores.chrf) == (0.0, pytest.approx(100.0), pytest.approx(100.0))
+
+
+def test_signatures_follow_the_tokeniser() -> None:
+    tokenised = score_system("model", HYP, PE, None).signatures
+    raw = score_system("model", HYP, PE, None, "13a").signatures
+    assert "tok:none" in tokenised["BLEU"]
+    assert "tok:13a" in raw["BLEU"]
+    assert "norm:no" in tokenised["TER"]
+    assert "norm:yes" in raw["TER"]
+    assert all("case:mixed" in signatures["TER"] for signatures in (tokenised, raw))
+    assert all("version:" in signature for signature in tokenised.values())
+
+
+def test_raw_text_is_divided_before_it_is_compared() -> None:
+    assert score_system("model", ["A cat, asleep."], ["A cat , asleep ."], None, "13a").ter == 0.0
+    assert score_system("model", ["A cat, asleep."], ["A cat , asleep ."], None, "none").ter > 0.0
+
+
+def test_no_advice_about_tokens_that_are_meant(caplog: pytest.LogCaptureFixture) -> None:
+    score_system("model", ["fine ."] * 100, ["fine ."] * 100, None)
+    assert not caplog.records
+
+
+def test_unequal_numbers_of_lines_are_told() -> None:
+    with pytest.raises(DataError, match="model has 1 lines, the post-edits have 4"):
+        score_system("model", ["a"], PE, None)
+    with pytest.raises(DataError, match="mt has 1 lines"):
+        score_system("model", HYP, PE, ["a"])
+
+
+def test_nothing_to_score_is_an_error() -> None:
+    with pytest.raises(DataError, match="no lines"):
+        score_system("model", [], [], None)
+
+
+def test_the_record_becomes_json() -> None:
+    values = json.loads(json.dumps(score_system("model", HYP, PE, MT).to_dict()))
+    assert values["changes"] == {"changed": 3, "better": 1, "worse": 1, "same": 1}
+    assert set(values["signatures"]) == {"TER", "BLEU", "chrF"}

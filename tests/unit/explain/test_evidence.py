@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postedit.core.types import AttentionKey
+from postedit.explain.evidence import Evidence
+
+SRC, MT = AttentionKey("src", "soft"), AttentionKey("mt", "copy")
+
+
+def evidence() -> Evidence:
+    return Evidence(
+        streams={"src": (" un", "do", " it", "</s>"), "mt": (" mach", " es", "</s>")},
+        output=(" rück", "gängig", "</s>"),
+        log_probs=(-0.5, -0.25, -1.0),
+        attention={
+            SRC: np.array([[0.4, 0.4, 0.1, 0.1], [0.2, 0.2, 0.5, 0.1], [0.0, 0.0, 0.0, 1.0]]),
+            MT: np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+        },
+    )
+
+
+def test_words_sum_their_input_pieces_and_average_their_output_pieces() -> None:
+    words = evidence().to_words({"src": [0, 0, 1, 2], "mt": [0, 1, 2]}, [0, 0, 1])
+    assert words.streams == {"src": ("undo", "it", "</s>"), "mt": ("mach", "es", "</s>")}
+    assert words.output == ("rückgängig", "</s>")
+    assert words.log_probs == pytest.approx((-0.75, -1.0))
+    np.testing.assert_allclose(words.attention[SRC], [[0.6, 0.3, 0.1], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(words.attention[MT], [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+
+
+def _index(sizes: list[int]) -> list[int]:
+    return [word for word, size in enumerate(sizes) for _ in range(size)]
+
+
+sizes = st.lists(st.integers(1, 3), min_size=1, max_size=5)
+
+
+@given(sizes, sizes, st.integers(0, 2**32 - 1))
+def test_rows_still_sum_to_one(inputs: list[int], outputs: list[int], seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    weights = generator.dirichlet(np.ones(sum(inputs)), size=sum(outputs))
+    pieces = Evidence({"src": ("x",) * sum(inputs)}, ("y",) * sum(outputs), (0.0,) * sum(outputs), {SRC: weights})
+    words = pieces.to_words({"src": _index(inputs)}, _index(outputs))
+    assert words.attention[SRC].shape == (len(outputs), len(inputs))
+    np.testing.assert_allclose(words.attention[SRC].sum(1), 1.0)
+
+
+def test_half_precision_attention_is_accepted() -> None:
+    weights = np.full((1, 300), 1 / 300, dtype=np.float16)
+    Evidence({"src": ("x",) * 300}, ("y",), (0.0,), {SRC: weights})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"log_probs": (0.0,)}, "3 output pieces with 1 log-prob"),
+        ({"streams": {"src": ("a",)}}, "attention over mt|has the shape"),
+        ({"attention": {SRC: np.ones((3, 4))}}, "do not sum to 1"),
+        ({"attention": {SRC: np.ones((2, 4))}}, "has the shape"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes: dict[str, object], message: str) -> None:
+    good = evidence()
+    values = {"streams": good.streams, "output": good.output, "log_probs": good.log_probs, "attention": good.attention}
+    with pytest.raises(ValueError, match=message):
+        Evidence(**{**values, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("index", [[0, 0, 1], [0, 0, 2, 3], [1, 1, 2, 2]])
+def test_a_word_index_that_does_not_fit_is_refused(index: list[int]) -> None:
+    with pytest.raises(ValueError, match="word index of src"):
+        evidence().to_words({"src": index, "mt": [0, 1, 2]}, [0, 0, 1])
