@@ -1,0 +1,27 @@
+"""What search returns."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A finished output sentence.
+
+    Args:
+        tokens: target symbols, without BOS and EOS.
+        token_scores: natural-log probability of each token and of EOS after them; one more than tokens.
+        hit_limit: True if EOS was the only symbol allowed, because the output was as long as it may be.
+    """
+
+    tokens: tuple[int, ...]
+    token_scores: tuple[float, ...]
+    hit_limit: bool = False
+
+    @property
+    def score(self) -> float:
+        """The natural-log probability of the sentence with its EOS."""
+        return sum(self.token_scores)
+
+    def normalised(self, length_penalty: float) -> float:
+        """Return what beam search ranks by: score / (number of symbols with EOS) ** length_penalty."""
+        return self.score / len(self.token_scores) ** length_penalty
