@@ -1,0 +1,133 @@
+"""Laws 1, 2, 6, 7 and 8: what a model says, what it may depend on, and what it learns from."""
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_model, save_model
+from tiny import DTYPES, TINY, alone, assert_close, batch_of, build, dtype_of, random_prefix, random_sentences
+from torch import Tensor
+
+from postedit.core.model import Seq2Seq
+from postedit.core.types import Batch, DecoderOutput, LabelLoss
+
+
+def teacher_forced(model: Seq2Seq, batch: Batch) -> DecoderOutput:
+    assert batch.target is not None
+    return model.decode(batch.target.inputs, model.encode(batch))[0]
+
+
+def test_law_1_log_probs_are_normalised(model: Seq2Seq) -> None:
+    sentences = random_sentences(random.Random(1), model, count=4)
+    batch = batch_of(sentences)
+    log_probs = teacher_forced(model, batch).log_probs
+    assert batch.target is not None
+    assert log_probs.shape == (*batch.target.ids.shape, model.spec.vocabularies.target.size)
+    assert log_probs.dtype == dtype_of(model)
+    assert_close(log_probs.logsumexp(-1), torch.zeros_like(log_probs[..., 0]))
+
+
+def test_law_2_attention_is_a_distribution_over_the_real_tokens_of_each_stream(model: Seq2Seq) -> None:
+    batch = batch_of(random_sentences(random.Random(2), model, count=4), columns=2)
+    output = teacher_forced(model, batch)
+    assert batch.target is not None
+    assert set(output.attention) == model.spec.attention
+    for key, weights in output.attention.items():
+        stream = batch.streams[key.stream]
+        assert weights.shape == (*batch.target.ids.shape, stream.ids.size(1))
+        assert (weights >= 0).all()
+        assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
+        padding = ~stream.mask.unsqueeze(1).expand_as(weights)
+        assert (weights[padding] == 0).all()
+
+
+def test_law_2_attention_depends_on_the_text_attended_to(model: Seq2Seq) -> None:
+    first, second = (batch_of(random_sentences(random.Random(seed), model, count=1, longest=6)) for seed in (5, 6))
+    for key in model.spec.attention:
+        assert first.streams[key.stream].ids.size(1) > 1, "one position is always attended to with weight 1"
+        weights = teacher_forced(model, first).attention[key]
+        changed = dict(first.streams) | {key.stream: second.streams[key.stream]}
+        other = teacher_forced(model, Batch(changed, first.target)).attention[key]
+        assert weights.shape != other.shape or not torch.allclose(weights, other)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_law_6_padding_and_company_change_nothing(model: Seq2Seq, seed: int) -> None:
+    rng = random.Random(seed)
+    sentences = random_sentences(rng, model, count=5)
+    tokens = [random_prefix(rng, model, length=4) for _ in sentences]
+    batch = batch_of(sentences, columns=seed, junk=rng)
+    output, _ = model.decode(torch.tensor(tokens), model.encode(batch))
+    for row, (sentence, prefix) in enumerate(zip(sentences, tokens)):
+        assert_close(output.log_probs[row], alone(model, sentence, prefix))
+        single, _ = model.decode(torch.tensor([prefix]), model.encode(batch_of([sentence])))
+        for key, weights in single.attention.items():
+            assert_close(output.attention[key][row, :, : weights.size(-1)], weights[0])
+
+
+def test_law_6_the_loss_of_a_batch_is_the_sum_over_its_sentences(model: Seq2Seq) -> None:
+    rng = random.Random(3)
+    sentences = random_sentences(rng, model, count=5)
+    together = model(batch_of(sentences, columns=2, junk=rng), smoothing=0.1)
+    apart = [model(batch_of([sentence]), smoothing=0.1) for sentence in sentences]
+    assert_close(together.loss / together.tokens, sum(part.loss for part in apart) / together.tokens)
+    assert_close(together.nll / together.tokens, sum(part.nll for part in apart) / together.tokens)
+    assert together.tokens == sum(part.tokens for part in apart) == sum(len(sentence.pe) for sentence in sentences)
+
+
+def test_all_inputs_matter(model: Seq2Seq) -> None:
+    first, second = random_sentences(random.Random(4), model, count=2)
+    prefix = random_prefix(random.Random(4), model, length=3)
+    for name in model.spec.inputs:
+        changed = type(first)({**first.inputs, name: second.inputs[name]}, first.pe)
+        difference = alone(model, first, prefix) - alone(model, changed, prefix)
+        assert (difference.abs().amax(-1) > 1e-4).all(), f"{name} has no influence"
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
+@pytest.mark.parametrize("name", TINY)
+class TestTraining:
+    def test_law_7_every_parameter_gets_a_gradient(self, name: str, dtype: torch.dtype) -> None:
+        model = build(name, dtype).train()
+        torch.manual_seed(7)
+        model(batch_of(random_sentences(random.Random(7), model, count=8)), smoothing=0.1).loss.backward()
+        for parameter_name, parameter in model.named_parameters():
+            assert parameter.grad is not None, parameter_name
+            assert parameter.grad.isfinite().all(), parameter_name
+            assert parameter.grad.abs().max() > 1e-6, parameter_name
+
+    @pytest.mark.parametrize("smoothing", [0.0, 0.1])
+    def test_law_7_the_training_loss_is_that_of_log_probs(
+        self, name: str, dtype: torch.dtype, smoothing: float
+    ) -> None:
+        model = build(name, dtype)
+        batch = batch_of(random_sentences(random.Random(8), model, count=4))
+        losses = [model(batch, smoothing), loss_of_log_probs(teacher_forced(model, batch).log_probs, batch, smoothing)]
+        gradients = [gradients_of(loss.loss / loss.tokens, model) for loss in losses]
+        assert_close(losses[0].loss / losses[0].tokens, losses[1].loss / losses[1].tokens)
+        assert_close(losses[0].nll / losses[0].tokens, losses[1].nll / losses[1].tokens)
+        for parameter_name in gradients[1]:
+            assert_close(gradients[0][parameter_name], gradients[1][parameter_name])
+
+    def test_law_8_a_saved_and_loaded_model_says_the_same(self, name: str, dtype: torch.dtype, tmp_path: Path) -> None:
+        model = build(name, dtype, seed=1)
+        other = build(name, dtype, seed=2)
+        batch = batch_of(random_sentences(random.Random(9), model, count=3))
+        assert not torch.equal(teacher_forced(other, batch).log_probs, teacher_forced(model, batch).log_probs)
+        save_model(model, str(tmp_path / "model.safetensors"))
+        load_model(other, tmp_path / "model.safetensors")
+        assert torch.equal(teacher_forced(other, batch).log_probs, teacher_forced(model, batch).log_probs)
+
+
+def loss_of_log_probs(log_probs: Tensor, batch: Batch, smoothing: float) -> LabelLoss:
+    assert batch.target is not None
+    ids, mask = batch.target.ids, batch.target.mask
+    nll = -log_probs.gather(-1, ids.unsqueeze(-1)).squeeze(-1)[mask]
+    uniform = -log_probs.mean(-1)[mask]
+    return LabelLoss(((1 - smoothing) * nll + smoothing * uniform).sum(), nll.sum().detach(), mask.sum())
+
+
+def gradients_of(loss: Tensor, model: Seq2Seq) -> dict[str, Tensor]:
+    names, parameters = zip(*model.named_parameters())
+    return dict(zip(names, torch.autograd.grad(loss, parameters)))

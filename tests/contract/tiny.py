@@ -1,0 +1,113 @@
+"""What the laws are tried on: every architecture at a size where a law takes milliseconds, and small batches."""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from postedit.core.config import load_config
+from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
+from postedit.core.symbols import BOS, EOS, PAD, SYMBOLS
+from postedit.core.types import Batch, Stream, Target
+from postedit.models import ARCHITECTURES
+
+# Configurations by architecture; what stands behind a "/" names a variant of it. Sizes are mutually different where
+# an architecture lets them be, so that a swapped dimension shows.
+TINY: dict[str, dict[str, object]] = {
+    "m-cgru": {"embedding": 6, "hidden": 5, "attention": 7},
+    "m-cgru/shared": {"embedding": 6, "hidden": 4, "share_embeddings": "mt-pe", "tie_output": True},
+    "transference": {"layers_src": 1, "layers_mt": 2, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
+    "transference/post-norm": {
+        "layers_src": 2, "layers_mt": 1, "layers_pe": 2, "dim": 6, "heads": 3, "feed_forward": 10,
+        "norm": "post", "share_embeddings": "none", "tie_output": False,
+    },
+}  # fmt: skip
+
+DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
+
+# Bounds on absolute differences of log-probabilities and attention weights that are equal but for rounding.
+TOLERANCES = {torch.float32: 2e-5, torch.float64: 1e-12}
+
+
+def vocabularies(target: int = 11, src: int = 13) -> Vocabularies:
+    """Return vocabularies of these sizes; mt and pe have the same one, so that a model may share their embeddings."""
+    info = VocabularyInfo(target, f"target of {target}")
+    return Vocabularies({"src": VocabularyInfo(src, f"src of {src}"), "mt": info}, info)
+
+
+def build(name: str, dtype: torch.dtype, seed: int = 0, sizes: Vocabularies | None = None) -> Seq2Seq:
+    """Return the model called `name` in TINY, in evaluation mode, with all its weights scattered.
+
+    Fresh biases and the embedding of padding are zero, and would hide what goes wrong with them.
+    """
+    architecture = ARCHITECTURES[name.partition("/")[0]]
+    config = load_config(architecture.config_class, TINY[name], name)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = architecture.build(config, sizes or vocabularies())
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(torch.randn_like(parameter), alpha=0.3)
+    return model.to(dtype).eval()
+
+
+def dtype_of(model: Seq2Seq) -> torch.dtype:
+    """Return the dtype of the model's weights."""
+    return next(model.parameters()).dtype
+
+
+def assert_close(actual: Tensor, expected: Tensor) -> None:
+    """Assert that two tensors are equal but for rounding, in the tolerance of their dtype."""
+    torch.testing.assert_close(actual, expected, rtol=0.0, atol=TOLERANCES[expected.dtype])
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One triplet: the symbols of each input, and of the post-edit, all with EOS."""
+
+    inputs: Mapping[str, list[int]]
+    pe: list[int]
+
+
+def random_sentences(rng: random.Random, model: Seq2Seq, count: int, longest: int = 6) -> list[Sentence]:
+    """Return `count` sentences of random symbols and random lengths (1 to `longest`, the EOS included)."""
+    sizes = model.spec.vocabularies
+    return [
+        Sentence(
+            {name: random_text(rng, sizes.streams[name].size, longest) for name in model.spec.inputs},
+            random_text(rng, sizes.target.size, longest),
+        )
+        for _ in range(count)
+    ]
+
+
+def random_text(rng: random.Random, vocabulary: int, longest: int) -> list[int]:
+    """Return random ordinary symbols and an EOS."""
+    return [rng.randrange(len(SYMBOLS), vocabulary) for _ in range(rng.randrange(longest))] + [EOS]
+
+
+def batch_of(sentences: Sequence[Sentence], columns: int = 0, junk: random.Random | None = None) -> Batch:
+    """Return a batch, padded by `columns` more than need be, and with random symbols as padding if there is `junk`."""
+
+    def padded(texts: Iterable[list[int]]) -> tuple[Tensor, Tensor]:
+        rows = list(texts)
+        length = max(map(len, rows)) + columns
+        fill = [[junk.randrange(len(SYMBOLS)) if junk else PAD for _ in range(length - len(row))] for row in rows]
+        ids = torch.tensor([row + rest for row, rest in zip(rows, fill)])
+        return ids, torch.arange(length) < torch.tensor([[len(row)] for row in rows])
+
+    streams = {name: Stream(*padded(s.inputs[name] for s in sentences)) for name in sentences[0].inputs}
+    return Batch(streams, Target(*padded(s.pe for s in sentences)))
+
+
+def alone(model: Seq2Seq, sentence: Sentence, tokens: Sequence[int]) -> Tensor:
+    """Return log_probs Float[len(tokens),V] of one sentence in a batch of its own, decoded in one call."""
+    output, _ = model.decode(torch.tensor([list(tokens)]), model.encode(batch_of([sentence])))
+    return output.log_probs[0]
+
+
+def random_prefix(rng: random.Random, model: Seq2Seq, length: int) -> list[int]:
+    """Return BOS and length - 1 random symbols: what a decoder reads."""
+    return [BOS, *(rng.randrange(len(SYMBOLS), model.spec.vocabularies.target.size) for _ in range(length - 1))]
