@@ -27,11 +27,20 @@ def load_config(kind: type[ConfigT], values: Mapping[str, Any], where: str) -> C
         RecipeError: naming `where`, with one line for each problem: the option, what was found, what is
             allowed, and the nearest known name for an unknown one.
     """
+    config, problems = check_config(kind, values)
+    if config is None:
+        raise problem_report(where, problems)
+    return config
+
+
+def check_config(
+    kind: type[ConfigT], values: Mapping[str, Any], prefix: str = ""
+) -> tuple[ConfigT | None, list[str]]:
+    """Return `values` as a checked `kind`, or None and a line for each problem, options being named `prefix`name."""
     try:
-        return kind.model_validate(dict(values))
+        return kind.model_validate(dict(values)), []
     except ValidationError as error:
-        problems = [_describe(kind, problem) for problem in error.errors(include_url=False)]
-        raise problem_report(where, problems) from None
+        return None, [prefix + _describe(kind, problem) for problem in error.errors(include_url=False)]
 
 
 def problem_report(where: str, problems: Iterable[str]) -> RecipeError:

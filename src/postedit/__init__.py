@@ -1,0 +1,22 @@
+"""postedit: neural automatic post-editing.
+
+`PostEditor` corrects machine translation with a trained model; it is imported when first asked for, so that
+`import postedit` stays light.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from postedit.editor import PostEdit, PostEditor
+
+__version__ = "0.1.0"
+__all__ = ["PostEdit", "PostEditor", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the facade on first use."""
+    if name in ("PostEdit", "PostEditor"):
+        from postedit import editor
+
+        return getattr(editor, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

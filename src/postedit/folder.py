@@ -1,0 +1,172 @@
+"""Model folders: all that is needed to post-edit, in files that can be read anywhere and execute nothing.
+
+    config.json         architecture, sizes, search settings, format version
+    model.safetensors   weights
+    text/               subword vocabularies and truecasing
+    provenance.json     what the model was trained on, with what, and how it scored on dev
+    README.md           model card
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_model, save_model
+
+import postedit
+from postedit.core.config import Config, check_config
+from postedit.core.errors import ModelFolderError, OutputError, RecipeError
+from postedit.core.files import atomic_folder
+from postedit.core.model import Seq2Seq
+from postedit.core.registry import Architecture
+from postedit.models import ARCHITECTURES
+from postedit.recipe import DecodeConfig
+from postedit.text.processor import TextProcessor
+
+_FORMAT: Final = 1
+_CONFIG, _WEIGHTS, _TEXT, _PROVENANCE, _CARD = (
+    "config.json",
+    "model.safetensors",
+    "text",
+    "provenance.json",
+    "README.md",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFolder:
+    """What a model folder holds."""
+
+    architecture: Architecture
+    config: Config
+    decode: DecodeConfig
+    model: Seq2Seq
+    processor: TextProcessor
+    provenance: Mapping[str, Any]
+
+    def save(self, path: Path) -> None:
+        """Write the folder; what is at `path` is replaced only when all is written.
+
+        Raises:
+            OutputError: if it cannot be written, or the disk is full.
+        """
+        config = {
+            "format": _FORMAT,
+            "postedit": postedit.__version__,
+            "architecture": self.architecture.name,
+            "model": self.config.model_dump(mode="json"),
+            "decode": self.decode.model_dump(mode="json"),
+        }
+        with atomic_folder(path) as folder:
+            (folder / _CONFIG).write_text(_json(config), encoding="utf-8")
+            (folder / _PROVENANCE).write_text(_json(self.provenance), encoding="utf-8")
+            (folder / _CARD).write_text(self._card(), encoding="utf-8")
+            (folder / _TEXT).mkdir()
+            self.processor.save(folder / _TEXT)
+            try:
+                save_model(self.model, str(folder / _WEIGHTS), metadata={"architecture": self.architecture.name})
+            except SafetensorError as error:
+                raise OutputError(f"{path / _WEIGHTS}: cannot be written: {error}") from None
+
+    @classmethod
+    def load(cls, path: Path, device: torch.device | str = "cpu") -> "ModelFolder":
+        """Read a model folder.
+
+        Raises:
+            ModelFolderError: if something is missing, damaged, or not what config.json says.
+        """
+        values = _read_config(path)
+        try:
+            architecture = ARCHITECTURES[str(values["architecture"])]
+        except RecipeError as error:
+            raise ModelFolderError(f"{path / _CONFIG}: {error}") from None
+        config, problems = check_config(architecture.config_class, values["model"], "model.")
+        decode, more = check_config(DecodeConfig, values["decode"], "decode.")
+        if config is None or decode is None:
+            raise ModelFolderError(f"{path / _CONFIG}: {'; '.join(problems + more)}")
+        processor = TextProcessor.load(path / _TEXT)
+        model = architecture.build(config, processor.vocabularies)
+        _load_weights(model, path / _WEIGHTS, architecture.name)
+        provenance = _read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
+        return cls(architecture, config, decode, model.to(device).eval(), processor, provenance)
+
+    def _card(self) -> str:
+        scores = self.provenance.get("dev", {})
+        lines = [f"- {name}: {value}" for name, value in scores.items()] or ["- not recorded"]
+        return "\n".join(
+            [
+                "---",
+                "library_name: postedit",
+                "tags: [automatic-post-editing, translation]",
+                "---",
+                f"# {self.architecture.name}",
+                "",
+                f"Automatic post-editing model ({self.architecture.summary}; {self.architecture.paper}), made with "
+                f"postedit {postedit.__version__}.",
+                "",
+                "```python",
+                "from postedit import PostEditor",
+                "",
+                'editor = PostEditor.load("path/to/this/folder")',
+                'print(editor.edit(src=["..."], mt=["..."])[0].text)',
+                "```",
+                "",
+                "Scores on the development set, which also chose the weights:",
+                "",
+                *lines,
+                "",
+                "What it was trained on and with what is in `provenance.json`.",
+                "",
+            ]
+        )
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    if not path.is_dir():
+        raise ModelFolderError(f"{path}: no such model folder")
+    values = _read_json(path / _CONFIG)
+    missing = [key for key in ("format", "architecture", "model", "decode") if key not in values]
+    if missing:
+        raise ModelFolderError(f"{path / _CONFIG}: not a postedit model: {', '.join(missing)} missing")
+    if values["format"] != _FORMAT:
+        raise ModelFolderError(
+            f"{path / _CONFIG}: format {values['format']!r} is not known to postedit {postedit.__version__} "
+            f"(it reads {_FORMAT}); install a version that knows it"
+        )
+    return values
+
+
+def _load_weights(model: Seq2Seq, path: Path, architecture: str) -> None:
+    if not path.exists():
+        raise ModelFolderError(f"{path}: missing; the folder is incomplete, copy or train the model again")
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            found = (file.metadata() or {}).get("architecture", architecture)
+        if found != architecture:
+            raise ModelFolderError(f'{path}: holds weights of "{found}", but config.json says "{architecture}"')
+        load_model(model, str(path), strict=True)
+    except (SafetensorError, OSError) as error:
+        raise ModelFolderError(f"{path}: truncated or damaged ({error}); copy or train the model again") from None
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())[:500]
+        raise ModelFolderError(f"{path}: these weights do not fit the sizes in config.json: {reason}") from None
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelFolderError(f"{path}: missing; is this a model folder?") from None
+    except (OSError, ValueError) as error:
+        raise ModelFolderError(f"{path}: cannot be read: {error}") from None
+    if not isinstance(values, dict):
+        raise ModelFolderError(f"{path}: must hold a JSON object")
+    return values
+
+
+def _json(values: Mapping[str, Any]) -> str:
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
