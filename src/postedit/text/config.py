@@ -1,0 +1,77 @@
+"""The `[text]` section of a recipe."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from postedit.core.config import Config
+from postedit.text.vocabulary import SMALLEST
+from postedit.text.words import TokenizerName
+
+Side = Literal["src", "mt", "pe"]
+SIDES: tuple[Side, ...] = ("src", "mt", "pe")
+
+Sharing = Literal["joint", "mt-pe", "separate"]
+
+GROUPS: dict[Sharing, dict[str, tuple[Side, ...]]] = {
+    "joint": {"joint": ("src", "mt", "pe")},
+    "mt-pe": {"src": ("src",), "mt-pe": ("mt", "pe")},
+    "separate": {"src": ("src",), "mt": ("mt",), "pe": ("pe",)},
+}
+"""The vocabularies by name, for each way of sharing, and the sides that each one serves."""
+
+
+class VocabularyConfig(Config):
+    """Which sides share a vocabulary, and how many pieces each vocabulary has.
+
+    Args:
+        sharing: "joint" over src, mt and pe; "mt-pe" with one of its own for src; or "separate".
+        size: pieces in each vocabulary, at most.
+        sizes: other sizes, by the name of the vocabulary ("src", "mt-pe", "mt", "pe").
+    """
+
+    sharing: Sharing = "joint"
+    size: int = Field(default=8000, ge=SMALLEST)
+    sizes: dict[str, int] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check_sizes(self) -> Self:
+        for name, size in self.sizes.items():
+            if name not in GROUPS[self.sharing]:
+                allowed = ", ".join(GROUPS[self.sharing])
+                raise ValueError(f'sizes: with sharing = "{self.sharing}" the vocabularies are {allowed}, not "{name}"')
+            if size < SMALLEST:
+                raise ValueError(f"sizes: {name} must be at least {SMALLEST} (the reserved symbols and all bytes)")
+        return self
+
+    def size_of(self, name: str) -> int:
+        """Return the size of the vocabulary called `name`."""
+        return self.sizes.get(name, self.size)
+
+
+class TextConfig(Config):
+    """How text becomes ids.
+
+    Args:
+        tokenizer: "none" for text that is already tokenised (words are divided by spaces), "moses" for raw text.
+        src_lang: code of the source language, which Moses rules need.
+        tgt_lang: code of the language of mt and pe, likewise.
+        truecase: write the first word of a sentence in the case it usually has.
+        vocabulary: which sides share a vocabulary, and sizes.
+    """
+
+    tokenizer: TokenizerName = "none"
+    src_lang: str | None = None
+    tgt_lang: str | None = None
+    truecase: bool = False
+    vocabulary: VocabularyConfig = VocabularyConfig()
+
+    @model_validator(mode="after")
+    def _check_languages(self) -> Self:
+        if self.tokenizer == "moses" and not (self.src_lang and self.tgt_lang):
+            raise ValueError('tokenizer = "moses" needs src_lang and tgt_lang, such as "en" and "de"')
+        return self
+
+    def language(self, side: Side) -> str | None:
+        """Return the language of `side`."""
+        return self.src_lang if side == "src" else self.tgt_lang

@@ -1,0 +1,215 @@
+"""From text to ids and back: everything a model folder has to remember of its texts."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from rapidfuzz.distance import Levenshtein
+
+from postedit.core.config import load_config
+from postedit.core.errors import ModelFolderError
+from postedit.core.files import atomic_write
+from postedit.core.model import Vocabularies
+from postedit.core.symbols import EOS
+from postedit.text.config import GROUPS, SIDES, Side, TextConfig
+from postedit.text.edits import Edit, splice
+from postedit.text.truecase import Truecaser, capitalise, sentence_starts
+from postedit.text.vocabulary import Vocabulary
+from postedit.text.words import PlainSplitter, splitter
+
+_SETTINGS: Final = "text.json"
+
+_TRUECASED: Final[tuple[Side, ...]] = ("src", "pe")
+"""The sides whose casing is learnt. That of pe serves mt too: post-edits are the better text of the language."""
+
+
+class TripletTexts(Protocol):
+    """Anything with the three texts of a triplet."""
+
+    @property
+    def src(self) -> str:
+        """The source."""
+
+    @property
+    def mt(self) -> str:
+        """The machine translation."""
+
+    @property
+    def pe(self) -> str:
+        """The post-edit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """The text of a post-edit.
+
+    Args:
+        text: ready to be shown; the very `mt` if nothing changed.
+        changed: whether it differs from mt.
+        edits: what changed, in order; `apply_edits(mt, text, edits) == text`.
+    """
+
+    text: str
+    changed: bool
+    edits: tuple[Edit, ...]
+
+
+class TextProcessor:
+    """Divides text into words, words into pieces, and renders pieces as text.
+
+    Args:
+        config: what to do.
+        vocabularies: by the names in `GROUPS[config.vocabulary.sharing]`.
+        truecasers: for "src" and "pe" (which serves mt as well) if `config.truecase`.
+    """
+
+    def __init__(
+        self, config: TextConfig, vocabularies: Mapping[str, Vocabulary], truecasers: Mapping[str, Truecaser]
+    ) -> None:
+        self.config = config
+        self._named = dict(vocabularies)
+        groups = GROUPS[config.vocabulary.sharing]
+        self._vocabularies = {side: self._named[name] for name, sides in groups.items() for side in sides}
+        self._truecasers = dict(truecasers)
+        self._words = {side: _words_of(config, side, truecasers) for side in SIDES}
+
+    @classmethod
+    def fit(cls, config: TextConfig, triplets: Callable[[], Iterable[TripletTexts]]) -> "TextProcessor":
+        """Learn truecasing and vocabularies from the training triplets.
+
+        Args:
+            config: what to learn.
+            triplets: gives all triplets anew each time it is called.
+        """
+        truecasers: dict[str, Truecaser] = {}
+        for side in _TRUECASED if config.truecase else ():
+            words = _words_of(config, side, {})
+            truecasers[side] = Truecaser.train(words(getattr(triplet, side)) for triplet in triplets())
+        vocabularies = {}
+        for name, sides in GROUPS[config.vocabulary.sharing].items():
+            readers = [(side, _words_of(config, side, truecasers)) for side in sides]
+            texts = (" ".join(words(getattr(triplet, side))) for triplet in triplets() for side, words in readers)
+            vocabularies[name] = Vocabulary.train(texts, config.vocabulary.size_of(name))
+        return cls(config, vocabularies, truecasers)
+
+    @property
+    def vocabularies(self) -> Vocabularies:
+        """Sizes and fingerprints of the vocabularies, for the model."""
+        streams = {side: self._vocabularies[side].info for side in ("src", "mt")}
+        return Vocabularies(streams, self._vocabularies["pe"].info)
+
+    def vocabulary(self, side: Side) -> Vocabulary:
+        """Return the vocabulary of one side."""
+        return self._vocabularies[side]
+
+    def words(self, side: Side, text: str) -> list[str]:
+        """Return the words of `text` as the model knows them: tokenised and truecased."""
+        return self._words[side](text)
+
+    def encode_batch(self, side: Side, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text, ending with EOS.
+
+        Raises:
+            DataError: if a text is not valid Unicode.
+        """
+        words = self._words[side]
+        batch = self._vocabularies[side].encode_batch([" ".join(words(text)) for text in texts])
+        for ids in batch:
+            ids.append(EOS)
+        return batch
+
+    def render(self, mt: str, ids: Sequence[int]) -> Rendering:
+        """Return the text that a model wrote as `ids` (reserved symbols are ignored) when it post-edited `mt`.
+
+        If its words are those of `mt`, the text is the very string `mt`. Otherwise words that stay keep their raw
+        characters and spacing, and changed stretches are written as the tokeniser's counterpart would. Only
+        where words cannot be found in the raw text is all of it written anew.
+        """
+        # Divided once more, because a model may write any bytes, line feeds included.
+        pe = PlainSplitter().words(self._vocabularies["pe"].decode(ids))
+        known = self.words("mt", mt)
+        if pe == known:
+            return Rendering(mt, False, ())
+        split = splitter(self.config.tokenizer, self.config.tgt_lang)
+        places = split.spans(mt)
+        if self.config.truecase:
+            pe = _with_capitals(split.words(mt), known, pe)
+        mt_gaps, pe_gaps = split.gaps([word.text for word in places or ()]), split.gaps(pe)
+        if places is None or mt_gaps is None or pe_gaps is None:
+            text = split.join(pe)
+            edits: tuple[Edit, ...] = (Edit("replace", (0, len(mt)), (0, len(text))),)
+        else:
+            text, edits = splice(mt, places, mt_gaps, pe, pe_gaps)
+        return Rendering(text, True, edits) if text != mt else Rendering(mt, False, ())
+
+    def save(self, folder: Path) -> None:
+        """Write everything into JSON files in an existing folder.
+
+        Raises:
+            OutputError: if they cannot be written.
+        """
+        fingerprints = {}
+        for name, vocabulary in self._named.items():
+            vocabulary.save(folder / f"vocabulary.{name}.json")
+            fingerprints[name] = vocabulary.fingerprint
+        for side, truecaser in self._truecasers.items():
+            truecaser.save(folder / f"truecase.{side}.json")
+        with atomic_write(folder / _SETTINGS) as file:
+            json.dump({"config": self.config.model_dump(), "fingerprints": fingerprints}, file, indent=2)
+
+    @classmethod
+    def load(cls, folder: Path) -> "TextProcessor":
+        """Return the processor saved in `folder`.
+
+        Raises:
+            ModelFolderError: if a file is missing, damaged, or does not belong to the others.
+        """
+        config, fingerprints = _load_settings(folder / _SETTINGS)
+        vocabularies = {}
+        for name in GROUPS[config.vocabulary.sharing]:
+            path = folder / f"vocabulary.{name}.json"
+            vocabularies[name] = Vocabulary.load(path)
+            if vocabularies[name].fingerprint != fingerprints.get(name):
+                raise ModelFolderError(f"{path}: is not the vocabulary of this model; copy the model folder again")
+        sides = _TRUECASED if config.truecase else ()
+        return cls(config, vocabularies, {side: Truecaser.load(folder / f"truecase.{side}.json") for side in sides})
+
+
+def _words_of(config: TextConfig, side: Side, truecasers: Mapping[str, Truecaser]) -> Callable[[str], list[str]]:
+    """Return the function from text to words for one side."""
+    words = splitter(config.tokenizer, config.language(side)).words
+    truecaser = truecasers.get("src" if side == "src" else "pe")
+    return words if truecaser is None else lambda text: truecaser.truecase(words(text))
+
+
+def _with_capitals(raw: Sequence[str], known: Sequence[str], pe: Sequence[str]) -> list[str]:
+    """Return the truecased words of `pe` as they are to be written.
+
+    Sentences start with a capital, unless `raw` itself starts without one. A word of mt that stays, at the start
+    of a sentence or inside of one as before, is written as in `raw`; `known` are its words as the model read them.
+    """
+    raw_starts, pe_starts = sentence_starts(raw), sentence_starts(pe)
+    first = next((word for word, start in zip(raw, raw_starts) if start), "")
+    written = list(pe)
+    for place, start in enumerate(pe_starts):
+        if start and not (first[:1].islower() and True not in pe_starts[:place]):
+            written[place] = capitalise(pe[place])
+    for block in Levenshtein.opcodes(known, pe):
+        if block.tag == "equal":
+            for old, new in zip(range(block.src_start, block.src_end), range(block.dest_start, block.dest_end)):
+                if raw_starts[old] == pe_starts[new]:
+                    written[new] = raw[old]
+    return written
+
+
+def _load_settings(path: Path) -> tuple[TextConfig, Mapping[str, str]]:
+    try:
+        values: Any = json.loads(path.read_text(encoding="utf-8"))
+        return load_config(TextConfig, values["config"], str(path)), dict(values["fingerprints"])
+    except FileNotFoundError:
+        message = f"{path}: is missing, so this is no complete model folder; copy the model folder again"
+        raise ModelFolderError(message) from None
+    except (OSError, ValueError, KeyError, TypeError) as error:  # a RecipeError is a ValueError
+        raise ModelFolderError(f"{path}: is damaged ({error}); copy the model folder again") from None

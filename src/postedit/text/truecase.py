@@ -1,0 +1,84 @@
+"""Truecasing: the first word of a sentence in the case it has elsewhere, and its capital back afterwards."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from sacremoses import MosesTruecaser
+
+from postedit.core.errors import ModelFolderError
+from postedit.core.files import atomic_write
+
+# Fewer than in Moses, which also starts a sentence after a colon: in German that would turn names into verbs.
+_SENTENCE_END: Final = frozenset(".!?")
+_OPENING: Final = frozenset("([\"'„“‘«»¿¡")
+
+
+class Truecaser:
+    """Lowers the first letter of a sentence's first word if the word is mostly written so inside of sentences.
+
+    Nothing else changes, and only where a capital would restore the word, so truecasing can be undone.
+
+    Args:
+        lower: words, as written inside of sentences, that start with a small letter.
+    """
+
+    def __init__(self, lower: Iterable[str]) -> None:
+        self._lower = frozenset(lower)
+
+    @classmethod
+    def train(cls, sentences: Iterable[Sequence[str]]) -> "Truecaser":
+        """Learn from sentences, given as words, by the counts of the Moses truecaser."""
+        model = MosesTruecaser().train(sentences)
+        return cls(word for word in model["best"].values() if word[:1].islower())
+
+    def truecase(self, words: Sequence[str]) -> list[str]:
+        """Return `words` with the starts of sentences lowered where that is their usual case."""
+        return [self._natural(word) if start else word for word, start in zip(words, sentence_starts(words))]
+
+    def save(self, path: Path) -> None:
+        """Write the word list as JSON.
+
+        Raises:
+            OutputError: if it cannot be written.
+        """
+        with atomic_write(path) as file:
+            json.dump({"lower": sorted(self._lower)}, file, ensure_ascii=False, indent=0)
+
+    @classmethod
+    def load(cls, path: Path) -> "Truecaser":
+        """Return the truecaser saved at `path`.
+
+        Raises:
+            ModelFolderError: if the file is missing or damaged.
+        """
+        try:
+            words = json.loads(path.read_text(encoding="utf-8"))["lower"]
+            if not all(isinstance(word, str) for word in words):
+                raise TypeError("not a list of words")
+        except FileNotFoundError:
+            raise ModelFolderError(f"{path}: the truecasing model is missing; copy the model folder again") from None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            message = f"{path}: the truecasing model is damaged ({error}); copy the model folder again"
+            raise ModelFolderError(message) from None
+        return cls(words)
+
+    def _natural(self, word: str) -> str:
+        lowered = word[:1].lower() + word[1:]
+        return lowered if lowered in self._lower and capitalise(lowered) == word else word
+
+
+def capitalise(word: str) -> str:
+    """Return `word` with a capital first letter."""
+    return word[:1].upper() + word[1:]
+
+
+def sentence_starts(words: Sequence[str]) -> list[bool]:
+    """Return for each word whether it starts a sentence; opening quotes and brackets before it do not count."""
+    result = []
+    start = True
+    for word in words:
+        result.append(start and word not in _OPENING)
+        start = word in _SENTENCE_END or (start and word in _OPENING)
+    return result
