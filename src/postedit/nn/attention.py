@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from postedit.nn.dropout import dropout as drop
+
 
 class KeyValue(NamedTuple):
     """Keys and values of multi-head attention, each Float[N,H,S,E]."""
@@ -77,7 +79,7 @@ def dot_product_attention(
     if mask is not None:
         scores_NHKS = scores_NHKS.masked_fill(~mask, -math.inf)
     weights_NHKS = torch.softmax(scores_NHKS, -1)
-    kept = F.dropout(weights_NHKS, dropout) if dropout else weights_NHKS
+    kept = drop(weights_NHKS, dropout, training=True)
     return kept.to(v_NHSE.dtype) @ v_NHSE, weights_NHKS if need_weights else None
 
 

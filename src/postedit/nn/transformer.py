@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from postedit.nn.attention import KeyValue, MultiHeadAttention
 from postedit.nn.cache import Cursor, DecoderCache
+from postedit.nn.dropout import dropout
 from postedit.nn.embeddings import sinusoids
 
 Norm = Literal["pre", "post"]
@@ -62,7 +63,7 @@ class TransformerLayer(nn.Module):
             attended, weights = attention(self._before(i, x_NKD), read.key_value, read.mask, need_weights)
             x_NKD = self._after(i, x_NKD, attended)
         last = len(self.norms) - 1
-        hidden = F.dropout(F.relu(self.inner(self._before(last, x_NKD))), self.dropout, self.training)
+        hidden = dropout(F.relu(self.inner(self._before(last, x_NKD))), self.dropout, self.training)
         return LayerOutput(self._after(last, x_NKD, self.outer(hidden)), weights)
 
     def project(self, x_NKD: Tensor) -> KeyValue:
@@ -73,7 +74,7 @@ class TransformerLayer(nn.Module):
         return self.norms[sublayer](x_NKD) if self.norm == "pre" else x_NKD
 
     def _after(self, sublayer: int, x_NKD: Tensor, change_NKD: Tensor) -> Tensor:
-        x_NKD = x_NKD + F.dropout(change_NKD, self.dropout, self.training)
+        x_NKD = x_NKD + dropout(change_NKD, self.dropout, self.training)
         return x_NKD if self.norm == "pre" else self.norms[sublayer](x_NKD)
 
 
@@ -149,4 +150,4 @@ class ScaledEmbedding(nn.Module):
             positions = torch.arange(ids_NK.size(1), device=ids_NK.device).unsqueeze(0)
         width = self.table.embedding_dim
         x_NKD = self.table(ids_NK) * width**0.5
-        return F.dropout(x_NKD + sinusoids(positions, width, x_NKD.dtype), self.dropout, self.training)
+        return dropout(x_NKD + sinusoids(positions, width, x_NKD.dtype), self.dropout, self.training)
