@@ -19,6 +19,8 @@ from postedit.text.truecase import Truecaser, capitalise, sentence_starts
 from postedit.text.vocabulary import Vocabulary
 from postedit.text.words import PlainSplitter, splitter
 
+__all__ = ["Rendering", "TextConfig", "TextProcessor", "TripletTexts"]
+
 _SETTINGS: Final = "text.json"
 
 _TRUECASED: Final[tuple[Side, ...]] = ("src", "pe")

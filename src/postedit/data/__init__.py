@@ -1,0 +1,1 @@
+"""Triplets in files, memory-mapped corpora of ids, and batches."""

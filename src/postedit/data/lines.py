@@ -1,0 +1,63 @@
+r"""Lines of text files: UTF-8, divided by "\n" alone (U+2028, U+0085, form feeds and the like are text)."""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from postedit.core.errors import DataError, nearest
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that cannot be used, and why, in words."""
+
+    problem: str
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a file without their line feeds.
+
+    Raises:
+        DataError: if the file is missing, cannot be read, or is not UTF-8 (with the line and byte).
+    """
+    problem = path_problem(path)
+    if problem:
+        raise DataError(problem)
+    with path.open("rb") as file:
+        yield from decode_lines(file, str(path))
+
+
+def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
+    """Yield each of `lines` as text without its line feed; `name` says in errors where they are from.
+
+    Raises:
+        DataError: if a line is not UTF-8.
+    """
+    for line in scan_lines(lines, name):
+        if isinstance(line, BadLine):
+            raise DataError(line.problem)
+        yield line
+
+
+def scan_lines(lines: Iterable[bytes], name: str) -> Iterator[str | BadLine]:
+    """Like `decode_lines`, but yields what is wrong with a line in its place, and goes on."""
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield line.removesuffix(b"\n").decode()
+        except UnicodeDecodeError as error:
+            found = f"byte {error.start + 1} (0x{line[error.start]:02X})"
+            yield BadLine(f"{name}, line {number}: {found} of the line is not UTF-8; save the file as UTF-8")
+
+
+def path_problem(path: Path) -> str | None:
+    """Return what keeps `path` from being read as a file with something in it, or None."""
+    if path.is_dir():
+        return f"{path}: is a folder, not a file"
+    if not path.exists():
+        if not path.parent.is_dir():
+            return f"{path}: no such file; its folder {path.parent} does not exist either"
+        return f"{path}: no such file{nearest(path.name, (other.name for other in path.parent.iterdir()))}"
+    if not os.access(path, os.R_OK):
+        return f"{path}: you have no permission to read it"
+    return f"{path}: is empty" if path.is_file() and path.stat().st_size == 0 else None

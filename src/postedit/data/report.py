@@ -1,0 +1,75 @@
+"""What became of the triplets: how many were read, how many were left out, why, and where."""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+SHOWN: Final = 5
+"""Line numbers kept for each reason: enough to look at, few enough to print."""
+
+
+@dataclass
+class Skipped:
+    """Triplets left out for one reason: how many, and the numbers of the first lines."""
+
+    count: int = 0
+    first_lines: list[int] = field(default_factory=list)
+
+
+@dataclass
+class SourceReport:
+    """What became of the triplets of one source: how many were read, and what was left out, by reason."""
+
+    read: int = 0
+    skipped: dict[str, Skipped] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> int:
+        """How many triplets are used."""
+        return self.read - sum(skipped.count for skipped in self.skipped.values())
+
+
+@dataclass
+class DataReport:
+    """What became of all triplets, by the name of the files they came from."""
+
+    sources: dict[str, SourceReport] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> int:
+        """How many triplets are used."""
+        return sum(source.kept for source in self.sources.values())
+
+    def read(self, source: str) -> None:
+        """Count a triplet that was read from `source`."""
+        self.sources.setdefault(source, SourceReport()).read += 1
+
+    def skip(self, source: str, line: int, reason: str) -> None:
+        """Count a triplet, read before, that is left out."""
+        skipped = self.sources.setdefault(source, SourceReport()).skipped.setdefault(reason, Skipped())
+        skipped.count += 1
+        if len(skipped.first_lines) < SHOWN:
+            skipped.first_lines.append(line)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as values for JSON."""
+        return {
+            name: {
+                "read": source.read,
+                "kept": source.kept,
+                "skipped": {
+                    reason: {"count": skipped.count, "first_lines": skipped.first_lines}
+                    for reason, skipped in source.skipped.items()
+                },
+            }
+            for name, source in self.sources.items()
+        }
+
+    def __str__(self) -> str:
+        lines = []
+        for name, source in self.sources.items():
+            lines.append(f"{name}: {source.kept:,} of {source.read:,} triplets kept")
+            for reason, skipped in source.skipped.items():
+                more = ", ..." if skipped.count > len(skipped.first_lines) else ""
+                numbers = ", ".join(map(str, skipped.first_lines))
+                lines.append(f"  {skipped.count:,} left out: {reason} (line {numbers}{more})")
+        return "\n".join(lines)

@@ -1,0 +1,250 @@
+"""Triplets (source, machine translation, post-edit) in files: line-aligned texts, TSV or JSONL."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import zip_longest
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple, Self
+
+from pydantic import BeforeValidator, Field, model_serializer, model_validator
+
+from postedit.core.config import Config
+from postedit.core.errors import DataError
+from postedit.data.lines import BadLine, path_problem, scan_lines
+from postedit.data.report import SHOWN, DataReport
+from postedit.text.config import SIDES
+
+LONGEST_LINE: Final = 10_000
+"""Characters. What is longer is no segment but a broken file, and would make one step of training very slow."""
+
+_BOM: Final = "\ufeff"
+
+
+class Triplet(NamedTuple):
+    """A source, its machine translation and the post-edit of that; with the name of the files and the line."""
+
+    src: str
+    mt: str
+    pe: str
+    source: str = ""
+    line: int = 0
+
+
+class TripletFiles(Config):
+    """Where triplets are.
+
+    In a recipe: a prefix (`"train"` stands for train.src, train.mt and train.pe), a table (`"x.tsv"` with three
+    columns and perhaps a first line that names them, or `"x.jsonl"`), or `{src = ..., mt = ..., pe = ...}`.
+
+    Args:
+        src: path of the sources; a table has the same path on all three sides.
+        mt: path of the machine translations.
+        pe: path of the post-edits.
+    """
+
+    src: str
+    mt: str
+    pe: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: Any) -> Any:
+        if isinstance(value, str) and value.endswith((".tsv", ".jsonl")):
+            return dict.fromkeys(SIDES, value)
+        if isinstance(value, str):
+            return {side: f"{value}.{side}" for side in SIDES}
+        if not isinstance(value, Mapping | TripletFiles):
+            raise ValueError('must be a prefix such as "train", a .tsv or .jsonl file, or {src=..., mt=..., pe=...}')
+        return value
+
+    @model_serializer
+    def _to_name(self) -> str | dict[str, str]:
+        if self.is_table:
+            return self.src
+        prefix = self.src.removesuffix(".src")
+        if (self.src, self.mt, self.pe) == (f"{prefix}.src", f"{prefix}.mt", f"{prefix}.pe"):
+            return prefix
+        return {"src": self.src, "mt": self.mt, "pe": self.pe}
+
+    @classmethod
+    def of(cls, name: str | Path) -> Self:
+        """Return the files that a recipe would name so: a prefix, or a table."""
+        return cls.model_validate(str(name))
+
+    @property
+    def is_table(self) -> bool:
+        """Whether one file holds all three sides."""
+        return self.src == self.mt == self.pe
+
+    @property
+    def name(self) -> str:
+        """What reports call them."""
+        name = self._to_name()
+        return name if isinstance(name, str) else ", ".join(name.values())
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The one or three files."""
+        return (Path(self.src),) if self.is_table else (Path(self.src), Path(self.mt), Path(self.pe))
+
+    def under(self, folder: Path) -> "TripletFiles":
+        """Return the same files with relative paths taken from `folder`."""
+        return TripletFiles(src=str(folder / self.src), mt=str(folder / self.mt), pe=str(folder / self.pe))
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+class DataConfig(Config):
+    """The `[data]` section of a recipe.
+
+    Args:
+        dir: folder that the paths start from, itself relative to the recipe's.
+        train: one or more sources of training triplets, put one after the other.
+        dev: triplets that tell how well training goes.
+        max_length: training triplets with more pieces than that on a side (EOS included) are left out.
+    """
+
+    dir: str = "."
+    train: Annotated[list[TripletFiles], BeforeValidator(_as_list), Field(min_length=1)]
+    dev: TripletFiles
+    max_length: int = Field(default=256, ge=2)
+
+    def resolve(self, base: Path) -> tuple["DataConfig", list[str]]:
+        """Return this section with all paths made absolute against `base`, and what is wrong with the files.
+
+        Only whether they can be read is looked at; `check_files` looks into them.
+        """
+        folder = (base / self.dir).resolve()
+        train, dev = [files.under(folder) for files in self.train], self.dev.under(folder)
+        options = [(f"data.train.{number}", files) for number, files in enumerate(train)] + [("data.dev", dev)]
+        found = [(option, path_problem(path)) for option, files in options for path in files.paths]
+        problems = [f"{option}: {problem}" for option, problem in found if problem]
+        return DataConfig(dir=str(folder), train=train, dev=dev, max_length=self.max_length), problems
+
+
+def check_files(files: TripletFiles) -> int:
+    """Read all of `files` once and return the number of triplets.
+
+    Raises:
+        DataError: if a file is missing, empty or not UTF-8, the numbers of lines differ, or lines of a table are
+            malformed; with the first of the bad lines, and how many there are.
+    """
+    problems = [problem for path in files.paths if (problem := path_problem(path))]
+    if problems:
+        raise DataError("\n".join(problems))
+    count = bad = 0
+    for record in _scan(files):
+        count += 1
+        if isinstance(record, BadLine):
+            bad += 1
+            if bad <= SHOWN:
+                problems.append(record.problem)
+    if bad > SHOWN:
+        problems.append(f"... and {bad - SHOWN:,} more: {bad:,} problems in all")
+    if not count:
+        problems.append(f"{files.name}: there is no triplet, only a line of column names")
+    if problems:
+        raise DataError("\n".join(problems))
+    return count
+
+
+def read_triplets(files: TripletFiles | Sequence[TripletFiles], report: DataReport | None = None) -> Iterator[Triplet]:
+    """Yield the triplets of all files, in order, one at a time.
+
+    Those with an empty side, or one longer than `LONGEST_LINE`, are left out; `report` says how many and which.
+
+    Raises:
+        DataError: at the first line that cannot be used, or when the numbers of lines differ.
+    """
+    report = DataReport() if report is None else report
+    for source in [files] if isinstance(files, TripletFiles) else files:
+        for path in source.paths:
+            if problem := path_problem(path):
+                raise DataError(problem)
+        for record in _scan(source):
+            if isinstance(record, BadLine):
+                raise DataError(record.problem)
+            report.read(record.source)
+            reason = _unusable(record)
+            if reason:
+                report.skip(record.source, record.line, reason)
+            else:
+                yield record
+
+
+def _unusable(triplet: Triplet) -> str | None:
+    for side, text in (("src", triplet.src), ("mt", triplet.mt), ("pe", triplet.pe)):
+        if not text.strip():
+            return f"{side} is empty"
+        if len(text) > LONGEST_LINE:
+            return f"{side} has more than {LONGEST_LINE:,} characters"
+    return None
+
+
+def _scan(files: TripletFiles) -> Iterator[Triplet | BadLine]:
+    """Yield the triplets, or what is wrong in place of one."""
+    name = files.name
+    with ExitStack() as stack:
+        opened = [stack.enter_context(path.open("rb")) for path in files.paths]
+        columns = [_without_bom(scan_lines(file, str(path))) for file, path in zip(opened, files.paths)]
+        if len(columns) == 1:
+            yield from (_scan_tsv if files.src.endswith(".tsv") else _scan_jsonl)(columns[0], name)
+        else:
+            yield from _scan_aligned(columns, files)
+
+
+def _without_bom(lines: Iterator[str | BadLine]) -> Iterator[str | BadLine]:
+    """Take away the byte order mark that some editors put at the start of a file; it is no text."""
+    for first in lines:
+        yield first if isinstance(first, BadLine) else first.removeprefix(_BOM)
+        break
+    yield from lines
+
+
+def _scan_aligned(columns: Sequence[Iterator[str | BadLine]], files: TripletFiles) -> Iterator[Triplet | BadLine]:
+    name = files.name
+    for line, texts in enumerate(zip_longest(*columns), start=1):
+        src, mt, pe = texts
+        if src is None or mt is None or pe is None:
+            rest = [sum(1 for _ in column) for column in columns]
+            counts = [line - 1 + (text is not None) + more for text, more in zip(texts, rest)]
+            found = ", ".join(f"{path} has {count:,}" for path, count in zip(files.paths, counts))
+            yield BadLine(f"the numbers of lines differ: {found}; line n of each must belong together")
+            return
+        if isinstance(src, BadLine) or isinstance(mt, BadLine) or isinstance(pe, BadLine):
+            yield from (text for text in texts if isinstance(text, BadLine))
+        else:
+            yield Triplet(src, mt, pe, name, line)
+
+
+def _scan_tsv(lines: Iterator[str | BadLine], name: str) -> Iterator[Triplet | BadLine]:
+    places: dict[str, int] = dict(zip(SIDES, range(3)))
+    width = 3
+    for number, line in enumerate(lines, start=1):
+        if isinstance(line, BadLine):
+            yield line
+            continue
+        cells = line.removesuffix("\r").split("\t")
+        if number == 1 and set(SIDES) <= set(cells):
+            places, width = {side: cells.index(side) for side in SIDES}, len(cells)
+        elif len(cells) != width:
+            yield BadLine(f"{name}, line {number}: {len(cells)} columns, not {width} (src, mt, pe, divided by tabs)")
+        else:
+            yield Triplet(cells[places["src"]], cells[places["mt"]], cells[places["pe"]], name, number)
+
+
+def _scan_jsonl(lines: Iterator[str | BadLine], name: str) -> Iterator[Triplet | BadLine]:
+    for number, line in enumerate(lines, start=1):
+        if isinstance(line, BadLine):
+            yield line
+            continue
+        try:
+            value = json.loads(line)
+            src, mt, pe = value["src"], value["mt"], value["pe"]
+            "".join([src, mt, pe]).encode()  # fails for half a surrogate pair, and for what is no string
+            yield Triplet(src, mt, pe, name, number)
+        except (ValueError, KeyError, TypeError):
+            yield BadLine(f'{name}, line {number}: not a JSON object with the texts "src", "mt" and "pe"')
