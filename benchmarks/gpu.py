@@ -1,0 +1,369 @@
+"""What `benchmarks/gpu.sh` runs on a machine with an NVIDIA GPU, one verb a stage.
+
+    check    the same model, weights and batch on the CPU and on the GPU: do the log-probabilities agree?
+    speed    training tokens a second, in bf16 and fp32
+    unpack   the triplets that were carried
+    train    a recipe, for a slice of time that later slices go on from
+    pack     what must come back: log, scores, and the model in parts of a limited size
+
+Each writes its findings as JSON into the results folder. Any of them also runs on a CPU (`--device cpu`).
+"""
+
+import argparse
+import hashlib
+import io
+import json
+import platform
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import accelerate
+import torch
+from rich.console import Console
+from torch import Tensor
+
+import postedit
+from postedit.core.config import load_config
+from postedit.core.errors import DataError, PosteditError
+from postedit.core.files import atomic_folder, atomic_write, explain_os_errors
+from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
+from postedit.core.symbols import EOS, PAD, SYMBOLS
+from postedit.core.types import Batch, Stream, Target
+from postedit.folder import ModelFolder
+from postedit.models import ARCHITECTURES
+from postedit.recipe import load_recipe
+from postedit.run import train as train_recipe
+from postedit.train.config import TrainConfig
+from postedit.train.optimisers import build_optimizer
+from postedit.train.update import Updater
+
+# Largest difference of a log-probability (natural logarithm) in fp32 that different orders of summation explain;
+# in bf16 (8 bits of mantissa) a difference says nothing about correctness, so it is only reported.
+FP32_TOLERANCE = 1e-3
+FP32_GRADIENT_TOLERANCE = 1e-3  # of a parameter's gradient, relative to its largest entry
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model to measure: `rows` sentences a batch, `length` pieces each."""
+
+    label: str
+    name: str
+    sizes: dict[str, Any]
+    vocabulary: int
+    rows: int
+    length: int = 25
+
+
+SPEED_CASES = [
+    Case(
+        "transference 3-3-3, d 256",
+        "transference",
+        {"layers_src": 3, "layers_mt": 3, "layers_pe": 3, "dim": 256, "heads": 4, "feed_forward": 1024},
+        vocabulary=8_000,
+        rows=1_000,
+    ),
+    Case("transference 6-6-6, d 512 (the paper's)", "transference", {}, vocabulary=28_000, rows=1_000),
+    Case(
+        "m-cgru, embeddings 256, states 256",
+        "m-cgru",
+        {"embedding": 256, "hidden": 256},
+        vocabulary=8_000,
+        rows=1_000,
+    ),
+    Case("m-cgru, embeddings 512, states 1024 (the paper's)", "m-cgru", {}, vocabulary=40_000, rows=64),
+]
+
+TINY_CASES = [
+    Case(
+        "transference 1-1-1, d 32",
+        "transference",
+        {"layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": 32, "heads": 2, "feed_forward": 64},
+        vocabulary=300,
+        rows=8,
+    )
+]
+
+
+def check(device: torch.device, results: Path) -> bool:
+    """Compare log-probabilities, loss and gradients of every architecture on the CPU and on `device`."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    rows = []
+    for name, architecture in ARCHITECTURES.items():
+        case = Case(name, name, {"dropout": 0.0} if name == "transference" else {}, vocabulary=2_000, rows=8)
+        model, batch = _model(case).eval(), _batch(case, architecture.inputs, ragged=True)
+        here = _evaluate(model, batch, torch.device("cpu"))
+        there = _evaluate(model, batch, device)
+        rough = _evaluate(model, batch, device, torch.bfloat16)
+        rows.append(
+            {
+                "model": name,
+                "log_probs_fp32": _difference(here.log_probs, there.log_probs),
+                "loss_fp32": abs(here.loss - there.loss) / abs(here.loss),
+                "gradients_fp32": max(
+                    float((there.gradients[key] - gradient).abs().max() / gradient.abs().max().clamp(min=1e-12))
+                    for key, gradient in here.gradients.items()
+                    if float(gradient.abs().max()) > 1e-6
+                ),
+                "log_probs_bf16": _difference(here.log_probs, rough.log_probs),
+            }
+        )
+        passed = rows[-1]["log_probs_fp32"] <= FP32_TOLERANCE and rows[-1]["gradients_fp32"] <= FP32_GRADIENT_TOLERANCE
+        rows[-1]["passed"] = passed
+        print("check", json.dumps(rows[-1]), flush=True)
+    tolerances = {"log_probs_fp32": FP32_TOLERANCE, "gradients_fp32": FP32_GRADIENT_TOLERANCE}
+    _write(results / "check.json", {"machine": _machine(device), "tolerances": tolerances, "models": rows})
+    return all(row["passed"] for row in rows)
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    log_probs: Tensor
+    loss: float
+    gradients: dict[str, Tensor]
+
+
+def _evaluate(model: Seq2Seq, batch: Batch, device: torch.device, dtype: torch.dtype | None = None) -> _Evaluation:
+    model, batch = model.to(device), batch.to(device)
+    model.zero_grad(set_to_none=True)
+    with torch.autocast(device.type, dtype, enabled=dtype is not None):
+        assert batch.target is not None
+        with torch.no_grad():
+            output, _ = model.decode(batch.target.inputs, model.encode(batch))
+            log_probs = output.log_probs[batch.target.mask].float().cpu()
+        result = model(batch)
+    result.loss.backward()
+    gradients = {name: p.grad.float().cpu() for name, p in model.named_parameters() if p.grad is not None}
+    return _Evaluation(log_probs, float(result.loss.detach()), gradients)
+
+
+def _difference(one: Tensor, other: Tensor) -> float:
+    return float((one - other).abs().max())
+
+
+def speed(device: torch.device, results: Path, cases: Sequence[Case], seconds: float) -> None:
+    """Measure training tokens a second of each case, with the trainer's own update."""
+    rows = []
+    for case in cases:
+        for precision in ("bf16", "fp32"):
+            row = {"model": case.label, "precision": precision, **_speed(case, precision, device, seconds)}
+            rows.append(row)
+            print("speed", json.dumps(row), flush=True)
+            _write(results / "speed.json", {"machine": _machine(device), "models": rows})
+
+
+def _speed(case: Case, precision: str, device: torch.device, seconds: float) -> dict[str, float]:
+    config = load_config(TrainConfig, {"precision": precision, "max_steps": 1}, "speed")
+    model = _model(case).to(device).train()
+    updater = Updater(model, build_optimizer(model, config), config, accelerate.Accelerator(cpu=device.type == "cpu"))
+    batches = [_batch(case, ARCHITECTURES[case.name].inputs) for _ in range(4)]
+    for step in range(3):  # the first updates choose kernels and take memory
+        updater.update(step, [batches[step]], rate=1e-4)
+    updater.totals()
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    start, steps = time.perf_counter(), 0
+    while steps == 0 or time.perf_counter() - start < seconds:
+        updater.update(steps, [batches[steps % len(batches)]], rate=1e-4)
+        steps += 1
+        if steps % 10 == 0:
+            updater.failure()  # waits for the device, so that the clock sees what was done
+    tokens = updater.totals().tokens
+    took = time.perf_counter() - start
+    memory = torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else 0.0
+    return {
+        "tokens_per_second": round(tokens / took),
+        "updates_per_second": round(steps / took, 2),
+        "labels_per_update": tokens / steps,
+        "peak_gib": round(memory, 2),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+    }
+
+
+def _model(case: Case) -> Seq2Seq:
+    torch.manual_seed(1)
+    architecture = ARCHITECTURES[case.name]
+    vocabulary = VocabularyInfo(case.vocabulary, "benchmark")
+    vocabularies = Vocabularies(dict.fromkeys(architecture.inputs, vocabulary), vocabulary)
+    return architecture.build(load_config(architecture.config_class, case.sizes, case.label), vocabularies)
+
+
+def _batch(case: Case, inputs: Iterable[str], *, ragged: bool = False) -> Batch:
+    streams = {name: Stream(*_text(case, ragged)) for name in inputs}
+    return Batch(streams, Target(*_text(case, ragged)))
+
+
+def _text(case: Case, ragged: bool) -> tuple[Tensor, Tensor]:
+    ids = torch.randint(len(SYMBOLS), case.vocabulary, (case.rows, case.length))
+    lengths = torch.randint(2, case.length + 1, (case.rows,)) if ragged else torch.full((case.rows,), case.length)
+    mask = torch.arange(case.length) < lengths.unsqueeze(1)
+    ids[torch.arange(case.rows), lengths - 1] = EOS
+    return ids.masked_fill(~mask, PAD), mask
+
+
+def unpack(bundle: Path, target: Path, name: str | None) -> Path:
+    """Unpack the triplets of a bundle (once) and return the folder to train on.
+
+    Raises:
+        DataError: if the bundle is damaged, or it is not clear which of its folders is meant.
+    """
+    archive = bundle / "triplets.tar.xz"
+    try:
+        digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+        expected = (bundle / "triplets.sha256").read_text(encoding="utf-8").split()[0]
+    except FileNotFoundError as error:
+        raise DataError(f"{error.filename}: missing; `make gpu-bundle` writes it, carry the whole folder") from None
+    if digest != expected:
+        raise DataError(f"{archive}: damaged on the way (its SHA-256 sum is another); carry it again")
+    if not target.is_dir():
+        with atomic_folder(target) as folder, tarfile.open(archive, "r:xz") as tar:
+            tar.extractall(folder, filter="data")
+    names = sorted(path.name for path in target.iterdir())
+    if name is None and len(names) == 1:
+        return target / names[0]
+    if name not in names:
+        raise DataError(f"GPU_DATA must name the folder of triplets to train on: one of {', '.join(names)}")
+    return target / name
+
+
+def train(recipe: Path, run: Path, results: Path, minutes: float, overrides: Sequence[str]) -> None:
+    """Go on training `recipe` in the folder `run` for `minutes`."""
+    before = minutes_spent(run)
+    limit = f"train.max_minutes={before + minutes:.3f}"
+    resolved = load_recipe(recipe, [*overrides, limit])
+    result = train_recipe(resolved, run, resume=before > 0.0, console=Console(force_terminal=False, width=120))
+    after = minutes_spent(run)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    values = {"machine": _machine(device), "minutes": {"before": before, "after": after}, "result": repr(result)}
+    _write(results / "slice.json", values)
+    print(f"trained from minute {before:.1f} to {after:.1f}: {result}", flush=True)
+
+
+def minutes_spent(run: Path) -> float:
+    """Return the minutes of training that the newest checkpoint of a run holds, 0.0 if there is none."""
+    states = sorted(run.glob("checkpoints/step-*/state.json"))
+    if not states:
+        return 0.0
+    return float(json.loads(states[-1].read_text(encoding="utf-8"))["train"]["seconds"]) / 60.0
+
+
+def pack(run: Path, results: Path, part_bytes: int, first: int, count: int) -> None:
+    """Put records and the model of `run` into `results`, in files that are small enough to travel.
+
+    `records.tar.xz` holds log, resolved recipe and scores. `model.tar.NN`, joined in order, are a tar file of the
+    model folder with weights in bfloat16, half the size; `model.json` says how many parts there are, with sums.
+
+    Args:
+        run: of `train`.
+        results: where the files go.
+        part_bytes: size of a part.
+        first: number of the first part to write.
+        count: how many parts to write at most.
+    """
+    records = [path for path in sorted(run.rglob("*")) if path.suffix in {".jsonl", ".json", ".toml"}]
+    small = [path for path in records if "checkpoints" not in path.parts and "model" not in path.parts]
+    with atomic_write(results / "records.tar.xz", "wb") as file, tarfile.open(fileobj=file, mode="w:xz") as tar:
+        for path in small:
+            tar.add(path, path.relative_to(run))
+    packed = _pack_model(run / "model")
+    parts = [packed[start : start + part_bytes] for start in range(0, len(packed), part_bytes)]
+    for number, part in enumerate(parts):
+        if first <= number < first + count:
+            with atomic_write(results / f"model.tar.{number:02d}", "wb") as file:
+                file.write(part)
+    sums = [hashlib.sha256(part).hexdigest() for part in parts]
+    _write(results / "model.json", {"bytes": len(packed), "sha256": sums, "join": "cat model.tar.?? | tar x"})
+    left = [str(number) for number in range(len(parts)) if not first <= number < first + count]
+    if left:
+        print(f"the model has {len(parts)} parts; still to be packed: {', '.join(left)} (GPU_STAGES=pack GPU_PARTS)")
+
+
+def _pack_model(folder: Path) -> bytes:
+    """Return a tar file of a model folder with its weights rounded to bfloat16; any postedit can load it."""
+    with tempfile.TemporaryDirectory() as temporary:
+        rounded = Path(temporary) / "model"
+        model = ModelFolder.load(folder)
+        model.model.to(torch.bfloat16)
+        model.save(rounded)
+        content = io.BytesIO()
+        with tarfile.open(fileobj=content, mode="w") as tar:
+            tar.add(rounded, "model")
+        return content.getvalue()
+
+
+def _machine(device: torch.device) -> dict[str, str]:
+    gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
+    versions = {"python": platform.python_version(), "torch": torch.__version__, "postedit": postedit.__version__}
+    return {**gpu, "cpu": platform.machine(), **versions}
+
+
+def _write(path: Path, values: dict[str, Any]) -> None:
+    with atomic_write(path) as file:
+        file.write(json.dumps(values, indent=2) + "\n")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--results", type=Path, required=True)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("check")
+    speed_verb = verbs.add_parser("speed")
+    speed_verb.add_argument("--seconds", type=float, default=8.0)
+    unpack_verb = verbs.add_parser("unpack")
+    unpack_verb.add_argument("bundle", type=Path)
+    unpack_verb.add_argument("target", type=Path)
+    unpack_verb.add_argument("--name")
+    train_verb = verbs.add_parser("train")
+    train_verb.add_argument("recipe", type=Path)
+    train_verb.add_argument("run", type=Path)
+    train_verb.add_argument("--minutes", type=float, default=9.0)
+    train_verb.add_argument("--finish", type=float, default=1.5)
+    train_verb.add_argument("--used-seconds", type=float, default=0.0)
+    train_verb.add_argument("--set", action="append", default=[], dest="overrides")
+    pack_verb = verbs.add_parser("pack")
+    pack_verb.add_argument("run", type=Path)
+    pack_verb.add_argument("--part-mib", type=float, default=15.0)
+    pack_verb.add_argument("--first", type=int, default=0)
+    pack_verb.add_argument("--count", type=int, default=4)
+    options = parser.parse_args(arguments)
+    try:
+        return _run(options)
+    except PosteditError as error:
+        print(f"gpu.py {options.verb}: {error}", file=sys.stderr)
+        return 1
+
+
+def _run(options: argparse.Namespace) -> int:
+    device = torch.device(options.device)
+    results: Path = options.results
+    with explain_os_errors(results):
+        results.mkdir(parents=True, exist_ok=True)
+    match options.verb:
+        case "check":
+            return 0 if check(device, results) else 1
+        case "speed":
+            speed(device, results, SPEED_CASES if device.type == "cuda" else TINY_CASES, options.seconds)
+        case "unpack":
+            print(unpack(options.bundle, options.target, options.name).resolve())
+        case "train":
+            minutes = options.minutes - options.finish - options.used_seconds / 60.0
+            if minutes <= 0.0:
+                print("no time is left for training in this slice; the next one goes on")
+                return 0
+            train(options.recipe, options.run, results, minutes, options.overrides)
+        case "pack":
+            pack(options.run, results, int(options.part_mib * 2**20), options.first, options.count)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Measure and train on a machine with an NVIDIA GPU and no network, in calls of a few minutes each.
+#
+#   bash benchmarks/gpu.sh RESULTS RECIPE [option=value ...]
+#
+# Stages, in this order: check (CPU against GPU), speed (training tokens a second), train (a slice of the recipe, going
+# on from the last slice), pack (what must come back, into RESULTS). check and speed are done once. Call it again, with
+# the same arguments, for the next slice. `make gpu-bundle` packs the data it needs and says what else to carry.
+#
+# Settings, from the environment:
+#   GPU_SLICE_MINUTES  9      minutes for the whole call
+#   GPU_FINISH_MINUTES 1.5    of which kept for the last dev scores, the export and the packing
+#   GPU_STAGES         "check speed train pack"
+#   GPU_RUN            runs/gpu/NAME_OF_RECIPE   the run folder: must outlive the call, needs no way back
+#   GPU_BUNDLE         gpu-bundle                what make gpu-bundle wrote, and wheels/ with missing packages
+#   GPU_DATA           the bundle's folder of triplets to train on, if there are several
+#   GPU_PARTS          "0 4"  first part of the model to pack, and how many, of GPU_PART_MIB (15) each
+#   GPU_PYTHON         python3
+#   GPU_DEVICE         cuda   or cpu, for trying it out
+#   GPU_SPEED_SECONDS  8      for each model and precision
+set -euo pipefail
+started=$SECONDS
+
+if (($# < 2)); then
+    awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$0"
+    exit 2
+fi
+results=$(realpath -m "$1")
+recipe=$(realpath "$2")
+overrides=("${@:3}")
+cd "$(dirname "$0")/.."
+
+python=${GPU_PYTHON:-python3}
+bundle=${GPU_BUNDLE:-gpu-bundle}
+run=${GPU_RUN:-runs/gpu/$(basename "$recipe" .toml)}
+device=${GPU_DEVICE:-cuda}
+stages=" ${GPU_STAGES:-check speed train pack} "
+mkdir -p "$results" "$run"
+
+wants() { [[ $stages == *" $1 "* ]]; }
+say() { printf '\n== %s (%d s)\n' "$*" $((SECONDS - started)); }
+gpu() { "$python" benchmarks/gpu.py --device "$device" --results "$results" "$@"; }
+# check and speed are measured once, and their findings are returned with every slice.
+once() {
+    if [[ ! -f $run/$1.json ]]; then
+        say "$1"
+        gpu "$@"
+        cp "$results/$1.json" "$run/$1.json"
+    else
+        cp "$run/$1.json" "$results/$1.json"
+    fi
+}
+
+if compgen -G "$bundle/wheels/*.whl" >/dev/null; then
+    say "installing the wheels that were carried"
+    site=$(mktemp -d)
+    "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir --target "$site" "$bundle"/wheels/*.whl
+    export PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH}
+fi
+export PYTHONPATH=$PWD/src${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1
+
+if wants check; then once check; fi
+if wants speed; then once speed --seconds "${GPU_SPEED_SECONDS:-8}"; fi
+if wants train; then
+    say "unpacking the triplets"
+    data=$("$python" benchmarks/gpu.py --results "$results" unpack "$bundle" "$(dirname "$run")/data" ${GPU_DATA:+--name "$GPU_DATA"})
+    say "training $recipe in $run"
+    gpu train "$recipe" "$run/train" --minutes "${GPU_SLICE_MINUTES:-9}" --finish "${GPU_FINISH_MINUTES:-1.5}" \
+        --used-seconds $((SECONDS - started)) --set "data.dir=$data" "${overrides[@]/#/--set=}"
+fi
+if wants pack; then
+    say "packing"
+    read -r first count <<<"${GPU_PARTS:-0 4}"
+    gpu pack "$run/train" --part-mib "${GPU_PART_MIB:-15}" --first "$first" --count "$count"
+fi
+say "done"
+ls -l "$results"

@@ -1,0 +1,119 @@
+"""Pack triplets for `benchmarks/gpu.sh`, which runs on a machine without a network, and say what else to carry.
+
+    python benchmarks/gpu_bundle.py DATA_FOLDER... [--out gpu-bundle]
+
+Each folder goes in under its own name with every `NAME.src`, `NAME.mt` and `NAME.pe` it has.
+"""
+
+import argparse
+import hashlib
+import lzma
+import re
+import sys
+import tarfile
+from pathlib import Path
+
+from postedit.core.errors import DataError, OutputError, PosteditError
+from postedit.core.files import atomic_write, explain_os_errors
+
+ROOT = Path(__file__).resolve().parents[1]
+MAX_BYTES = 40 * 2**20
+SIDES = ("src", "mt", "pe")
+# What PyTorch images commonly lack, each with all that it needs itself.
+OFTEN_MISSING = (
+    "pydantic",
+    "pydantic_core",
+    "annotated-types",
+    "typing-inspection",
+    "rapidfuzz",
+    "sacremoses",
+    "tomli_w",
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("folders", nargs="+", type=Path, metavar="DATA_FOLDER")
+    parser.add_argument("--out", type=Path, default=ROOT / "gpu-bundle")
+    options = parser.parse_args(arguments)
+    try:
+        archive = pack(options.folders, options.out)
+    except PosteditError as error:
+        print(f"gpu-bundle: {error}", file=sys.stderr)
+        return 1
+    print(_what_to_carry(archive))
+    return 0
+
+
+def pack(folders: list[Path], out: Path) -> Path:
+    """Write `out/triplets.tar.xz` and its SHA-256 sum; the same files give the same bytes.
+
+    Raises:
+        DataError: if a folder has no triplets, a side is missing, or two folders have one name.
+        OutputError: if the archive cannot be written or is larger than 40 MB.
+    """
+    names = [folder.resolve().name for folder in folders]
+    if len(set(names)) != len(names):
+        raise DataError(f"two of the folders have the same name: {', '.join(names)}; rename one")
+    files = [(f"{name}/{file.name}", file) for name, folder in zip(names, folders) for file in triplet_files(folder)]
+    with explain_os_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+    archive = out / "triplets.tar.xz"
+    with (
+        atomic_write(archive, "wb") as raw,
+        lzma.open(raw, "wb", preset=9) as compressed,
+        tarfile.open(fileobj=compressed, mode="w", format=tarfile.USTAR_FORMAT) as tar,
+    ):
+        for name, file in files:
+            info = tarfile.TarInfo(name)
+            info.size = file.stat().st_size
+            with file.open("rb") as content:
+                tar.addfile(info, content)
+    if archive.stat().st_size > MAX_BYTES:
+        size = archive.stat().st_size / 2**20
+        archive.unlink()
+        raise OutputError(f"{archive}: {size:.0f} MB compressed, more than {MAX_BYTES >> 20}; pack fewer triplets")
+    with atomic_write(out / "triplets.sha256") as file:
+        file.write(f"{hashlib.sha256(archive.read_bytes()).hexdigest()}  triplets.tar.xz\n")
+    return archive
+
+
+def triplet_files(folder: Path) -> list[Path]:
+    """Return all triplet files of a folder, sorted.
+
+    Raises:
+        DataError: if there are none, or a `NAME.pe` lacks its `NAME.src` or `NAME.mt`.
+    """
+    parts = sorted(path.stem for path in folder.glob("*.pe"))
+    if not parts:
+        raise DataError(f"{folder}: no NAME.pe file here; a folder of triplets has NAME.src, NAME.mt and NAME.pe")
+    files = [folder / f"{part}.{side}" for part in parts for side in SIDES]
+    missing = [path.name for path in files if not path.is_file()]
+    if missing:
+        raise DataError(f"{folder}: missing {', '.join(missing)}")
+    return files
+
+
+def _what_to_carry(archive: Path) -> str:
+    pins = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE))
+    versions = {name.lower().replace("_", "-"): version for name, version in pins.items()}
+    wanted = " ".join(f"{name}=={versions[name.lower().replace('_', '-')]}" for name in OFTEN_MISSING)
+    wheels = archive.parent / "wheels"
+    shown = archive.relative_to(ROOT) if archive.is_relative_to(ROOT) else archive
+    return (
+        f"{shown}: {archive.stat().st_size / 2**20:.1f} MB\n\n"
+        f"Carry to the machine: this checkout, and the folder {shown.parent}/.\n"
+        "It needs Python 3.11 or later with torch, accelerate, numpy, pyarrow, safetensors, tokenizers, sacrebleu,\n"
+        "tensorboard, huggingface_hub, rich and typer. Packages that it lacks go into wheels/ beside the triplets:\n\n"
+        f"  python3 -m pip download --no-deps --only-binary=:all: --python-version 3.12 --implementation cp \\\n"
+        "    --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 \\\n"
+        "    --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \\\n"
+        f"    -d {wheels.relative_to(ROOT) if wheels.is_relative_to(ROOT) else wheels} {wanted}\n\n"
+        "There, as often as needed, each time for at most GPU_SLICE_MINUTES (9):\n\n"
+        "  bash benchmarks/gpu.sh RESULTS_FOLDER RECIPE"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

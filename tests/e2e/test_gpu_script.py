@@ -1,0 +1,135 @@
+"""The script for machines with a GPU, run on the CPU with a tiny recipe: it must work on the first occasion."""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from postedit import PostEditor
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = ROOT / "examples/mlqe-pe.en-de"
+TINY = """
+[model]
+name = "transference"
+layers_src = 1
+layers_mt = 1
+layers_pe = 1
+dim = 32
+heads = 2
+feed_forward = 64
+
+[text.vocabulary]
+size = 400
+
+[data]
+train = "train"
+dev = "dev"
+
+[train]
+max_minutes = 100.0
+batch_tokens = 2000
+save_every = 5
+validate_every = 1000
+"""
+
+
+def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", **environment}
+    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
+
+
+def bundle_of(folder: Path, *data: Path) -> subprocess.CompletedProcess[str]:
+    script = str(ROOT / "benchmarks/gpu_bundle.py")
+    return run([sys.executable, script, *map(str, data), "--out", str(folder)])
+
+
+def small_sample(folder: Path) -> Path:
+    folder.mkdir()
+    for part, lines in (("train", 200), ("dev", 8)):
+        for side in ("src", "mt", "pe"):
+            text = (SAMPLE / f"{part}.{side}").read_text(encoding="utf-8").split("\n")[:lines]
+            (folder / f"{part}.{side}").write_text("\n".join(text) + "\n", encoding="utf-8")
+    return folder
+
+
+class TestBundle:
+    def test_packs_the_same_bytes_each_time_and_says_what_to_carry(self, tmp_path: Path) -> None:
+        data = small_sample(tmp_path / "data")
+        first, second = bundle_of(tmp_path / "one", data), bundle_of(tmp_path / "two", data)
+        assert first.returncode == second.returncode == 0, first.stderr
+        assert (tmp_path / "one/triplets.tar.xz").read_bytes() == (tmp_path / "two/triplets.tar.xz").read_bytes()
+        with tarfile.open(tmp_path / "one/triplets.tar.xz") as tar:
+            content = tar.extractfile("data/dev.pe")
+            assert content is not None
+            assert content.read() == (data / "dev.pe").read_bytes()
+        assert "pip download" in first.stdout
+        assert "pydantic==" in first.stdout
+
+    def test_missing_side_is_named(self, tmp_path: Path) -> None:
+        data = small_sample(tmp_path / "data")
+        (data / "dev.mt").unlink()
+        done = bundle_of(tmp_path / "out", data)
+        assert done.returncode == 1
+        assert "missing dev.mt" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_two_slices_resume_each_other_and_return_a_model(tmp_path: Path) -> None:
+    recipe = tmp_path / "tiny.toml"
+    recipe.write_text(TINY, encoding="utf-8")
+    assert bundle_of(tmp_path / "bundle", small_sample(tmp_path / "data")).returncode == 0
+    settings = {
+        "GPU_DEVICE": "cpu",
+        "GPU_PYTHON": sys.executable,
+        "GPU_BUNDLE": str(tmp_path / "bundle"),
+        "GPU_RUN": str(tmp_path / "runs/tiny"),
+        "GPU_SPEED_SECONDS": "0.2",
+        "GPU_SLICE_MINUTES": "0.8",
+        "GPU_FINISH_MINUTES": "0.1",
+        "GPU_PART_MIB": "0.05",
+        "GPU_PARTS": "0 1000",
+    }
+    spent = []
+    for number in (1, 2):
+        results = tmp_path / f"results{number}"
+        command = ["bash", "benchmarks/gpu.sh", str(results), str(recipe), f"train.keep_last={number}"]
+        done = run(command, **settings, GPU_STAGES="check speed train pack" if number == 1 else "check train pack")
+        assert done.returncode == 0, done.stdout + done.stderr
+        spent.append(json.loads((results / "slice.json").read_text())["minutes"])
+        assert all(model["passed"] for model in json.loads((results / "check.json").read_text())["models"])
+        settings["GPU_SLICE_MINUTES"] = "0.5"
+    assert spent[0]["before"] == 0.0
+    assert 0.0 < spent[0]["after"] == spent[1]["before"] < spent[1]["after"]
+    assert {row["precision"] for row in json.loads((tmp_path / "results1/speed.json").read_text())["models"]} == {
+        "bf16",
+        "fp32",
+    }
+
+    parts = sorted(results.glob("model.tar.*"))
+    assert len(parts) == len(json.loads((results / "model.json").read_text())["sha256"]) > 1
+    assert all(part.stat().st_size <= 0.05 * 2**20 for part in parts)
+    (tmp_path / "model.tar").write_bytes(b"".join(part.read_bytes() for part in parts))
+    with tarfile.open(tmp_path / "model.tar") as tar:
+        tar.extractall(tmp_path / "back", filter="data")
+    edited = PostEditor.load(tmp_path / "back/model", device="cpu").edit(src=["A house ."], mt=["Ein Haus ."])
+    assert len(edited) == 1
+    with tarfile.open(results / "records.tar.xz") as tar:
+        assert any(name.endswith(".jsonl") for name in tar.getnames())
+
+
+@pytest.mark.slow
+def test_damaged_bundle_is_refused(tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle"
+    assert bundle_of(bundle, small_sample(tmp_path / "data")).returncode == 0
+    (bundle / "triplets.tar.xz").write_bytes((bundle / "triplets.tar.xz").read_bytes()[:-10])
+    script = str(ROOT / "benchmarks/gpu.py")
+    done = run([sys.executable, script, "--results", str(tmp_path), "unpack", str(bundle), str(tmp_path / "data2")])
+    assert done.returncode == 1
+    assert "damaged on the way" in done.stderr
+    assert not (tmp_path / "data2").exists()
