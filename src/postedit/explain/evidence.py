@@ -7,7 +7,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from postedit.core.symbols import SYMBOLS
 from postedit.core.types import AttentionKey
+
+_SPACE: Final = "▁"
+"""How `Vocabulary.pieces` shows the space before a word."""
 
 _TOLERANCE: Final = 1e-2
 """How far from 1 the weights of a row may sum: attention may have been computed in half precision."""
@@ -51,36 +55,52 @@ class Evidence:
         to 1; its log-probability is the sum over its pieces.
 
         Args:
-            stream_word_index: for each stream and each of its pieces, the number of the word it is part of,
-                counted from 0.
+            stream_word_index: for each stream and each of its pieces, the number of the word it is part of, as
+                `Vocabulary.word_index` gives it; a piece with a negative number is a word by itself.
             output_word_index: likewise for the output.
 
         Raises:
-            ValueError: if a word index has not one number a piece, or leaves words out.
+            ValueError: if a word index has not one number a piece.
         """
-        spread = {name: _membership(stream_word_index[name], pieces, name) for name, pieces in self.streams.items()}
-        gather = _membership(output_word_index, self.output, "output")
-        mean = gather / gather.sum(1, keepdims=True)
+        streams = {name: _Words(pieces, stream_word_index[name], name) for name, pieces in self.streams.items()}
+        output = _Words(self.output, output_word_index, "output")
+        mean = output.members / output.members.sum(1, keepdims=True)
         return Evidence(
-            streams={name: _join(stream_word_index[name], pieces) for name, pieces in self.streams.items()},
-            output=_join(output_word_index, self.output),
-            log_probs=tuple((gather @ np.array(self.log_probs, dtype=np.float64)).tolist()),
-            attention={key: mean @ weights @ spread[key.stream].T for key, weights in self.attention.items()},
+            streams={name: words.texts for name, words in streams.items()},
+            output=output.texts,
+            log_probs=tuple((output.members @ np.array(self.log_probs, dtype=np.float64)).tolist()),
+            attention={key: mean @ weights @ streams[key.stream].members.T for key, weights in self.attention.items()},
         )
 
-
-def _membership(index: Sequence[int], pieces: Sequence[str], name: str) -> NDArray[np.float64]:
-    """Return Float[words,pieces], 1 where a piece is part of a word."""
-    if len(index) != len(pieces):
-        raise ValueError(f"the word index of {name} has {len(index)} numbers for {len(pieces)} pieces")
-    words = max(index, default=-1) + 1
-    if sorted(set(index)) != list(range(words)):
-        raise ValueError(f"the word index of {name} must count words from 0 without a gap: {list(index)}")
-    return np.equal.outer(np.arange(words), np.array(index, dtype=np.int64)).astype(np.float64)
+    def by_word(self) -> "Evidence":
+        """Return the same evidence over words, which start where a piece carries the mark of a space."""
+        streams = {name: _starts(pieces) for name, pieces in self.streams.items()}
+        return self.to_words(streams, _starts(self.output))
 
 
-def _join(index: Sequence[int], pieces: Sequence[str]) -> tuple[str, ...]:
-    words = [""] * (max(index, default=-1) + 1)
-    for word, piece in zip(index, pieces, strict=True):
-        words[word] += piece
-    return tuple(word.strip() for word in words)
+class _Words:
+    """The words that pieces make up: their texts, and `members` Float[words,pieces], 1 where a piece belongs."""
+
+    def __init__(self, pieces: Sequence[str], index: Sequence[int], name: str) -> None:
+        if len(index) != len(pieces):
+            raise ValueError(f"the word index of {name} has {len(index)} numbers for {len(pieces)} pieces")
+        groups: dict[tuple[int, int], list[int]] = {}
+        for position, word in enumerate(index):
+            groups.setdefault((word, position if word < 0 else 0), []).append(position)
+        self.members = np.zeros((len(groups), len(pieces)))
+        for row, positions in enumerate(groups.values()):
+            self.members[row, positions] = 1.0
+        self.texts = tuple(_text([pieces[position] for position in positions]) for positions in groups.values())
+
+
+def _text(pieces: Sequence[str]) -> str:
+    word = "".join(pieces)
+    return word.replace(_SPACE, " ").strip() or word
+
+
+def _starts(pieces: Sequence[str]) -> list[int]:
+    word, index = 0, []
+    for piece in pieces:
+        word += piece.startswith(_SPACE)
+        index.append(-1 if piece in SYMBOLS else word)
+    return index

@@ -11,8 +11,8 @@ SRC, MT = AttentionKey("src", "soft"), AttentionKey("mt", "copy")
 
 def evidence() -> Evidence:
     return Evidence(
-        streams={"src": (" un", "do", " it", "</s>"), "mt": (" mach", " es", "</s>")},
-        output=(" rück", "gängig", "</s>"),
+        streams={"src": ("▁un", "do", "▁it", "</s>"), "mt": ("▁mach", "▁es", "</s>")},
+        output=("▁rück", "gängig", "</s>"),
         log_probs=(-0.5, -0.25, -1.0),
         attention={
             SRC: np.array([[0.4, 0.4, 0.1, 0.1], [0.2, 0.2, 0.5, 0.1], [0.0, 0.0, 0.0, 1.0]]),
@@ -68,7 +68,19 @@ def test_what_does_not_fit_is_refused(changes: dict[str, object], message: str) 
         Evidence(**{**values, **changes})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("index", [[0, 0, 1], [0, 0, 2, 3], [1, 1, 2, 2]])
-def test_a_word_index_that_does_not_fit_is_refused(index: list[int]) -> None:
-    with pytest.raises(ValueError, match="word index of src"):
-        evidence().to_words({"src": index, "mt": [0, 1, 2]}, [0, 0, 1])
+def test_a_symbol_is_a_word_by_itself() -> None:
+    expected = evidence().to_words({"src": [0, 0, 1, 2], "mt": [0, 1, 2]}, [0, 0, 1])
+    for words in (evidence().to_words({"src": [0, 0, 1, -1], "mt": [0, 1, -1]}, [0, 0, -1]), evidence().by_word()):
+        assert words.streams == expected.streams
+        assert words.output == expected.output
+        np.testing.assert_array_equal(words.attention[SRC], expected.attention[SRC])
+
+
+def test_two_symbols_are_two_words() -> None:
+    pieces = Evidence({}, ("<step>", "<step>", "▁a", "</s>"), (0.0,) * 4, {})
+    assert pieces.to_words({}, [-1, -1, 0, -1]).output == ("<step>", "<step>", "a", "</s>")
+
+
+def test_a_word_index_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match="word index of src has 3 numbers for 4"):
+        evidence().to_words({"src": [0, 0, 1], "mt": [0, 1, 2]}, [0, 0, 1])
