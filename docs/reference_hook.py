@@ -6,10 +6,11 @@ A page asks with a comment: `<!-- reference: recipe -->`, `<!-- reference: cli -
 
 import importlib
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -27,22 +28,21 @@ def _recipe() -> str:
     from postedit.models import ARCHITECTURES
     from postedit.recipe import Recipe
 
-    parts = [_section(name, field.annotation) for name, field in Recipe.model_fields.items() if name != "model"]
-    for name, architecture in ARCHITECTURES.items():
-        title = f'## `[model]` with `name = "{name}"`\n\n{architecture.summary} ({architecture.paper})\n'
-        parts.insert(0, f"{title}\n{_table(architecture.config_class, '')}")
-    return "\n\n".join(part for part in parts if part)
+    models = [
+        f'## `[model]` with `name = "{name}"`\n\n*{architecture.summary}* ({architecture.paper}).\n\n'
+        + _table(architecture.config_class)
+        for name, architecture in ARCHITECTURES.items()
+    ]
+    sections = [
+        f"## `[{name}]`\n\n{_first_paragraph(kind)}\n\n{_table(kind)}"
+        for name, kind in get_type_hints(Recipe).items()
+        if name != "model" and _config_of(kind)
+    ]
+    return "\n\n".join(models + sections)
 
 
-def _section(name: str, annotation: Any) -> str:
-    kind = _config_of(annotation)
-    if kind is None:
-        return ""
-    return f"## `[{name}]`\n\n{_first_paragraph(kind)}\n\n{_table(kind, '')}"
-
-
-def _table(kind: type[BaseModel], prefix: str) -> str:
-    rows = ["| option | type | default | meaning |", "|---|---|---|---|", *_rows(kind, prefix)]
+def _table(kind: type[BaseModel]) -> str:
+    rows = ["| option | type | default | meaning |", "|---|---|---|---|", *_rows(kind, "")]
     return "\n".join(rows)
 
 
@@ -50,11 +50,16 @@ def _rows(kind: type[BaseModel], prefix: str) -> Iterator[str]:
     documented = _documented_arguments(kind)
     for name, field in kind.model_fields.items():
         inner = _config_of(field.annotation)
-        if inner is not None and not _is_union(field.annotation):
+        if inner is not None and not _is_union(field.annotation) and not _has_short_form(inner):
             yield from _rows(inner, f"{prefix}{name}.")
             continue
         meaning = field.description or documented.get(name, "")
         yield f"| `{prefix}{name}` | {_type_name(field.annotation)} | {_default(field)} | {_cell(meaning)} |"
+
+
+def _has_short_form(kind: type[BaseModel]) -> bool:
+    """Whether values other than a table are accepted, so that it reads as one option."""
+    return any(validator.info.mode == "before" for validator in kind.__pydantic_decorators__.model_validators.values())
 
 
 def _documented_arguments(kind: type[BaseModel]) -> dict[str, str]:
@@ -86,21 +91,26 @@ def _is_union(annotation: Any) -> bool:
 
 
 def _type_name(annotation: Any) -> str:
-    if get_origin(annotation) is Literal:
-        return " or ".join(f"`{value!r}`" for value in get_args(annotation))
+    kind, arguments = get_origin(annotation), get_args(annotation)
+    if kind is Annotated:
+        return _type_name(arguments[0])
+    if kind is Literal:
+        return " or ".join(f"`{json.dumps(value)}`" for value in arguments)
     if _is_union(annotation):
-        return " or ".join(_type_name(part) for part in get_args(annotation) if part is not type(None))
+        return " or ".join(_type_name(part) for part in arguments if part is not type(None))
+    if kind in (list, tuple):
+        return "list of " + " and ".join(_type_name(part) for part in arguments)
+    if kind is dict:
+        return f"table of {_type_name(arguments[1])}"
     names = {int: "whole number", float: "number", str: "text", bool: "true or false"}
-    if annotation in names:
-        return names[annotation]
-    return f"`{getattr(annotation, '__name__', annotation)}`" if not get_args(annotation) else _cell(f"`{annotation}`")
+    return names.get(annotation) or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", annotation.__name__).lower()
 
 
 def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "*required*"
     value = field.get_default(call_default_factory=True)
-    return "none" if value is None else f"`{value!r}`"
+    return "none" if value is None else f"`{json.dumps(value)}`"
 
 
 def _cell(text: str) -> str:
