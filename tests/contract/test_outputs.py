@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_model, save_model
-from tiny import DTYPES, TINY, alone, assert_close, batch_of, build, dtype_of, random_prefix, random_sentences
+from tiny import DTYPES, SUBJECTS, alone, assert_close, batch_of, build, dtype_of, random_prefix, random_sentences
 from torch import Tensor
 
 from postedit.core.model import Seq2Seq
@@ -86,7 +86,7 @@ def test_all_inputs_matter(model: Seq2Seq) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", SUBJECTS)
 class TestTraining:
     def test_law_7_every_parameter_gets_a_gradient(self, name: str, dtype: torch.dtype) -> None:
         model = build(name, dtype).train()

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -11,6 +12,7 @@ from postedit.core.config import load_config
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.symbols import BOS, EOS, PAD, SYMBOLS
 from postedit.core.types import Batch, Stream, Target
+from postedit.decode import Ensemble
 from postedit.models import ARCHITECTURES
 
 # Configurations by architecture; what stands behind a "/" names a variant of it. Sizes are mutually different where
@@ -25,6 +27,14 @@ TINY: dict[str, dict[str, object]] = {
     },
 }  # fmt: skip
 
+# Ensembles are models too: two of each architecture, and all of them together, weighted and mixed as probabilities.
+ENSEMBLES: dict[str, tuple[list[str], list[float], Literal["log", "probability"]]] = {
+    **{f"two {name}": ([name, name], [1.0, 1.0], "log") for name in ARCHITECTURES},
+    "mixed": (list(ARCHITECTURES), [float(i) for i in range(1, len(ARCHITECTURES) + 1)], "probability"),
+}
+
+SUBJECTS = [*TINY, *ENSEMBLES]
+
 DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
 
 # Bounds on absolute differences of log-probabilities and attention weights that are equal but for rounding.
@@ -38,10 +48,14 @@ def vocabularies(target: int = 11, src: int = 13) -> Vocabularies:
 
 
 def build(name: str, dtype: torch.dtype, seed: int = 0, sizes: Vocabularies | None = None) -> Seq2Seq:
-    """Return the model called `name` in TINY, in evaluation mode, with all its weights scattered.
+    """Return one of SUBJECTS, in evaluation mode, with all its weights scattered.
 
     Fresh biases and the embedding of padding are zero, and would hide what goes wrong with them.
     """
+    if name in ENSEMBLES:
+        members, weights, space = ENSEMBLES[name]
+        models = [build(member, dtype, 10 * seed + i, sizes) for i, member in enumerate(members)]
+        return Ensemble(models, weights, space).eval()
     architecture = ARCHITECTURES[name.partition("/")[0]]
     config = load_config(architecture.config_class, TINY[name], name)
     with torch.random.fork_rng():

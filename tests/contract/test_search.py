@@ -1,0 +1,166 @@
+"""Laws 9 and 10: what search returns is what the model says, and the best of it."""
+
+import itertools
+import random
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny import (
+    DTYPES,
+    SUBJECTS,
+    TOLERANCES,
+    Sentence,
+    alone,
+    batch_of,
+    build,
+    dtype_of,
+    random_sentences,
+    vocabularies,
+)
+
+from postedit.core.model import Seq2Seq
+from postedit.core.symbols import BOS, EOS, PAD
+from postedit.decode import Hypothesis, beam_search, draft_decode, greedy
+
+LENGTH_PENALTIES = [0.0, 0.6, 1.0, 1.5]
+
+# In single precision the order of two symbols this close (in nats) may depend on how many are decoded at once.
+TIE = {torch.float32: 1e-4, torch.float64: 0.0}
+
+seeds = st.integers(0, 2**32)
+tried = settings(max_examples=15, deadline=None, derandomize=True)
+
+
+def token_scores(model: Seq2Seq, sentence: Sentence, tokens: tuple[int, ...]) -> list[float]:
+    """Return the log-probability of each token and of EOS under teacher forcing, alone in a batch."""
+    log_probs = alone(model, sentence, [BOS, *tokens])
+    return log_probs.gather(1, torch.tensor([*tokens, EOS]).unsqueeze(1)).squeeze(1).tolist()
+
+
+def assert_rescored(model: Seq2Seq, sentence: Sentence, hypothesis: Hypothesis, limit: int) -> None:
+    assert not {PAD, BOS, EOS} & set(hypothesis.tokens)
+    assert len(hypothesis.tokens) <= limit
+    assert hypothesis.hit_limit == (len(hypothesis.tokens) == limit)
+    expected = token_scores(model, sentence, hypothesis.tokens)
+    tolerance = TOLERANCES[dtype_of(model)]
+    assert hypothesis.token_scores == pytest.approx(expected, rel=0, abs=tolerance)
+    assert hypothesis.score == pytest.approx(sum(expected), rel=0, abs=tolerance * len(expected))
+
+
+def exhaustive(model: Seq2Seq, sentence: Sentence, limit: int, length_penalty: float) -> list[tuple[float, tuple]]:
+    """Return (normalised score, tokens) of every output that may be written, best first."""
+    symbols = [symbol for symbol in range(model.spec.vocabularies.target.size) if symbol not in (PAD, BOS, EOS)]
+    found = []
+    for length in range(limit + 1):
+        texts = list(itertools.product(symbols, repeat=length))
+        tokens = torch.tensor([[BOS, *text] for text in texts])
+        state = model.encode(batch_of([sentence])).select(torch.zeros(len(texts), dtype=torch.long))
+        log_probs = model.decode(tokens, state)[0].log_probs
+        labels = torch.tensor([[*text, EOS] for text in texts])
+        scores = log_probs.double().gather(2, labels.unsqueeze(2)).sum((1, 2)) / (length + 1) ** length_penalty
+        found += zip(scores.tolist(), texts)
+    return sorted(found, reverse=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_law_9_a_beam_wide_enough_is_exhaustive_search(name: str, dtype: torch.dtype) -> None:
+    model = build(name, dtype, seed=3, sizes=vocabularies(target=8)).requires_grad_(False)
+    sentences = random_sentences(random.Random(9), model, count=4)
+    limits = torch.tensor([3, 0, 2, 3])
+    for length_penalty in LENGTH_PENALTIES:
+        results = beam_search(model, batch_of(sentences), limits, beam=160, length_penalty=length_penalty, n_best=12)
+        for sentence, limit, hypotheses in zip(sentences, limits.tolist(), results):
+            expected = exhaustive(model, sentence, limit, length_penalty)[:12]
+            assert [hypothesis.tokens for hypothesis in hypotheses] == [tokens for _, tokens in expected]
+            scores = [hypothesis.normalised(length_penalty) for hypothesis in hypotheses]
+            assert scores == pytest.approx([score for score, _ in expected], rel=0, abs=4 * TOLERANCES[dtype])
+
+
+@tried
+@given(seed=seeds, beam=st.integers(1, 6), length_penalty=st.sampled_from(LENGTH_PENALTIES))
+def test_law_9_every_hypothesis_has_the_score_that_teacher_forcing_gives(
+    model: Seq2Seq, seed: int, beam: int, length_penalty: float
+) -> None:
+    rng = random.Random(seed)
+    sentences = random_sentences(rng, model, count=4)
+    limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
+    results = beam_search(model, batch_of(sentences), limits, beam, length_penalty, n_best=beam)
+    for sentence, limit, hypotheses in zip(sentences, limits.tolist(), results, strict=True):
+        assert 1 <= len(hypotheses) <= beam
+        assert len({hypothesis.tokens for hypothesis in hypotheses}) == len(hypotheses)
+        for hypothesis in hypotheses:
+            assert_rescored(model, sentence, hypothesis, limit)
+        ranks = [hypothesis.normalised(length_penalty) for hypothesis in hypotheses]
+        assert ranks == sorted(ranks, reverse=True)
+
+
+@tried
+@given(seed=seeds, beam=st.integers(1, 4))
+def test_law_9_company_does_not_change_what_a_beam_finds(model: Seq2Seq, seed: int, beam: int) -> None:
+    rng = random.Random(seed)
+    sentences = random_sentences(rng, model, count=3)
+    limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
+    together = beam_search(model, batch_of(sentences, columns=1, junk=rng), limits, beam)
+    for sentence, limit, (hypothesis,) in zip(sentences, limits, together):
+        ((single,),) = beam_search(model, batch_of([sentence]), limit.unsqueeze(0), beam)
+        assert hypothesis.normalised(1.0) == pytest.approx(
+            single.normalised(1.0), rel=0, abs=TIE[dtype_of(model)] + 1e-12
+        )
+
+
+@tried
+@given(seed=seeds)
+def test_greedy_writes_the_most_probable_symbol_and_a_beam_of_one_does_the_same(model: Seq2Seq, seed: int) -> None:
+    rng = random.Random(seed)
+    sentences = random_sentences(rng, model, count=4)
+    limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
+    batch = batch_of(sentences)
+    for sentence, limit, hypothesis in zip(sentences, limits.tolist(), greedy(model, batch, limits), strict=True):
+        assert_rescored(model, sentence, hypothesis, limit)
+        log_probs = alone(model, sentence, [BOS, *hypothesis.tokens])
+        log_probs[:, [PAD, BOS]] = float("-inf")
+        written = len(hypothesis.tokens) + (not hypothesis.hit_limit)
+        best = log_probs.amax(1)[:written].tolist()
+        assert list(hypothesis.token_scores[:written]) == pytest.approx(best, rel=0, abs=TIE[dtype_of(model)] + 1e-12)
+    beams = [hypotheses[0] for hypotheses in beam_search(model, batch, limits, beam=1)]
+    assert [one.tokens for one in beams] == [one.tokens for one in greedy(model, batch, limits)]
+
+
+@tried
+@given(seed=seeds, kind=st.sampled_from(["mt", "perfect", "edited", "empty"]))
+def test_law_10_draft_output_is_greedy_output(model: Seq2Seq, seed: int, kind: str) -> None:
+    rng = random.Random(seed)
+    sentences = random_sentences(rng, model, count=4)
+    limits = torch.tensor([rng.randint(0, 24) for _ in sentences])
+    batch = batch_of(sentences)
+    expected = greedy(model, batch, limits)
+    drafts = [draft(rng, kind, sentence, result.tokens) for sentence, result in zip(sentences, expected)]
+    for sentence, actual, wanted in zip(sentences, draft_decode(model, batch, drafts, limits), expected, strict=True):
+        if actual.tokens != wanted.tokens:
+            assert margin_where_they_part(model, sentence, actual, wanted) < TIE[dtype_of(model)]
+            continue
+        assert actual.hit_limit == wanted.hit_limit
+        assert actual.token_scores == pytest.approx(wanted.token_scores, rel=0, abs=TOLERANCES[dtype_of(model)])
+
+
+def draft(rng: random.Random, kind: str, sentence: Sentence, output: tuple[int, ...]) -> list[int]:
+    match kind:
+        case "mt":
+            return sentence.inputs["mt"][:-1]
+        case "perfect":
+            return list(output)
+        case "edited":
+            kept = [symbol for symbol in output if rng.random() > 0.2]
+            return [symbol if rng.random() > 0.2 else rng.randrange(6, 11) for symbol in kept]
+        case _:
+            return []
+
+
+def margin_where_they_part(model: Seq2Seq, sentence: Sentence, first: Hypothesis, second: Hypothesis) -> float:
+    pairs = zip((*first.tokens, EOS), (*second.tokens, EOS))
+    agreed, (one, other) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
+    log_probs = alone(model, sentence, [BOS, *first.tokens[:agreed]])[-1]
+    return float((log_probs[one] - log_probs[other]).abs())
