@@ -1,0 +1,1 @@
+"""Training: the loop, optimisers and schedules, validation, checkpoints that survive a kill, averaging."""

@@ -1,0 +1,111 @@
+"""The `[train]` section of a recipe."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from postedit.core.config import Config
+
+Count = Annotated[int, Field(ge=1)]
+Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
+Minutes = Annotated[float, Field(gt=0.0)]
+
+FREE_ON_RESUME = frozenset(
+    {"max_steps", "max_epochs", "max_minutes", "patience", "save_every", "save_minutes", "keep_last", "log_every"}
+)
+"""Options that say how long to train and what to write: they may change when a run is resumed."""
+
+
+class TrainConfig(Config):
+    """How a model is trained.
+
+    A *step* is one update of the weights, from `accumulate` batches on each process. Training ends at the first
+    of `max_steps`, `max_epochs`, `max_minutes` and `patience` that is reached; one of the first three is needed.
+    """
+
+    seed: int = Field(default=1, ge=0, description="Seed of the data order and of dropout.")
+
+    max_steps: Count | None = Field(default=None, description="Stop after this many updates of the weights.")
+    max_epochs: Count | None = Field(default=None, description="Stop after this many passes over the corpus.")
+    max_minutes: Minutes | None = Field(
+        default=None,
+        description="Stop after this many minutes of wall-clock time, validation included, all resumed parts together.",
+    )
+
+    batch_tokens: Count = Field(
+        default=4000, description="Size of a batch: rows x pieces of the longest text in it, padding included."
+    )
+    accumulate: Count = Field(default=1, description="Batches (on each process) whose gradients make one update.")
+
+    optimizer: Literal["adam", "adamw"] = Field(
+        default="adam", description="adam: weight decay is part of the gradient (L2); adamw: it is apart from it."
+    )
+    lr: float = Field(default=5e-4, gt=0.0, description="Peak learning rate, reached at the end of the warm-up.")
+    betas: Annotated[tuple[Fraction, Fraction], Field(strict=False)] = Field(
+        default=(0.9, 0.98), description="Decay rates, per update, of Adam's means of gradients and of their squares."
+    )
+    eps: float = Field(default=1e-8, gt=0.0, description="Added to Adam's denominator.")
+    weight_decay: float = Field(
+        default=0.0, ge=0.0, description="Decay of weight matrices, per update, relative to the learning rate."
+    )
+
+    schedule: Literal["constant", "inverse-sqrt", "plateau"] = Field(
+        default="inverse-sqrt",
+        description="Learning rate after the warm-up: constant; falling with 1/sqrt(step); or multiplied by "
+        "`plateau_factor` whenever `plateau_patience` validations bring no improvement.",
+    )
+    warmup_steps: int = Field(
+        default=1000, ge=0, description="Updates over which the learning rate rises linearly to its peak; 0: none."
+    )
+    plateau_factor: float = Field(default=0.5, gt=0.0, lt=1.0, description="Multiplier of the rate on a plateau.")
+    plateau_patience: Count = Field(default=3, description="Validations without improvement that make a plateau.")
+
+    label_smoothing: Fraction = Field(
+        default=0.1, description="Share of the probability of each label that is spread evenly over the vocabulary."
+    )
+    clip: float = Field(
+        default=1.0, ge=0.0, description="Largest norm of the gradient of the mean loss per label; 0: no clipping."
+    )
+
+    precision: Literal["fp32", "bf16"] = Field(
+        default="fp32", description="bf16: matrix products in bfloat16 (autocast); weights and Adam stay in fp32."
+    )
+    fast_fp32: bool = Field(
+        default=False,
+        description="On x86 processors, send fp32 matrix products to oneDNN's bf16 route: up to 1.8 times faster "
+        "where the processor has no AMX, and then as exact as fp32; with AMX, factors are rounded to bfloat16.",
+    )
+
+    validate_every: Count = Field(default=500, description="Steps between validations; there is one at the end too.")
+    metric: Literal["loss", "ter", "bleu", "chrf"] = Field(
+        default="loss",
+        description="Dev score by which models are compared: loss (nll per label) and ter, lower is better; bleu and "
+        "chrf, higher is better. All but loss decode the dev set at each validation.",
+    )
+    patience: Count | None = Field(
+        default=None, description="Stop after this many validations without improvement; none: never stop early."
+    )
+    keep_best: Count = Field(default=5, description="How many of the best models on dev to keep, and to average.")
+    average: bool = Field(
+        default=True,
+        description="At the end, average the weights of the best models, and export the average if it is better on "
+        "dev than the best single one.",
+    )
+
+    save_every: Count = Field(default=1000, description="Steps between checkpoints, from which a run resumes.")
+    save_minutes: Minutes | None = Field(
+        default=10.0, description="A checkpoint is also written when the last one is this many minutes old."
+    )
+    keep_last: Count = Field(default=2, description="How many of the newest checkpoints to keep.")
+    log_every: Count = Field(default=50, description="Steps between lines of the log.")
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a higher dev score is the better one."""
+        return self.metric in {"bleu", "chrf"}
+
+    @model_validator(mode="after")
+    def _has_an_end(self) -> Self:
+        if self.max_steps is None and self.max_epochs is None and self.max_minutes is None:
+            raise ValueError("training needs an end: give at least one of max_steps, max_epochs, max_minutes")
+        return self

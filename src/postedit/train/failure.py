@@ -1,0 +1,84 @@
+"""What to do about a loss that is not a number: find the batch, keep it, and stop."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor
+
+from postedit.core.errors import TrainingError
+from postedit.core.model import Seq2Seq
+from postedit.core.types import Batch, Stream, Target
+from postedit.train.config import TrainConfig
+from postedit.train.runtime import set_random_state
+from postedit.train.tensors import save_json, save_tensors
+from postedit.train.update import Attempt, has_finite_gradient
+
+
+def save_failure(
+    attempt: Attempt, model: Seq2Seq, config: TrainConfig, accelerator: Accelerator, folder: Path
+) -> TrainingError:
+    """Write the batch that made an update fail to `nan-batch.safetensors` and `.json`, and return the error to raise.
+
+    The weights are those from before the update, so its batches are tried again one by one, with the same dropout,
+    to see whose loss or gradient is not finite. Where it cannot be told (a sum that overflows), all are kept. With
+    several processes, those after the first add their number to the names of the files.
+
+    Raises:
+        OutputError: if the files cannot be written.
+    """
+    set_random_state(attempt.rng, accelerator.device)
+    culprits = [
+        number
+        for number, batch in enumerate(attempt.batches)
+        if not has_finite_gradient(model, batch, config, accelerator.device)
+    ]
+    found = accelerator.reduce(torch.tensor(len(culprits), device=accelerator.device), "sum")
+    kept = culprits if int(found) else list(range(len(attempt.batches)))
+    process = accelerator.process_index
+    path = folder / ("nan-batch.safetensors" if process == 0 else f"nan-batch-{process}.safetensors")
+    if kept:
+        save_tensors(path, _tensors(attempt.batches, kept))
+        save_json(path.with_suffix(".json"), _description(attempt, kept, certain=bool(int(found))))
+    what = "loss" if not torch.isfinite(attempt.total[0]) else "gradient"
+    return TrainingError(
+        f"step {attempt.step}: the {what} is not a finite number; the weights were not changed by it. The batch that "
+        f"caused it is in {path}. Usual remedies: a lower train.lr, more train.warmup_steps, train.clip, or "
+        'train.precision = "fp32"'
+    )
+
+
+def _tensors(batches: Sequence[Batch], kept: Sequence[int]) -> dict[str, Tensor]:
+    tensors: dict[str, Tensor] = {}
+    for number in kept:
+        for name, side in _sides(batches[number]).items():
+            tensors[f"{number}/{name}/ids"] = side.ids.contiguous()
+            tensors[f"{number}/{name}/mask"] = side.mask.contiguous()
+    return tensors
+
+
+def _description(attempt: Attempt, kept: Sequence[int], certain: bool) -> Mapping[str, Any]:
+    return {
+        "step": attempt.step,
+        "loss": str(float(attempt.total[0])),
+        "gradient_norm": str(float(attempt.norm)),
+        "certain": certain,
+        "batches": [
+            {
+                "number": number,
+                "loss": str(float(attempt.losses[number])),
+                "ids": {name: _real_ids(side) for name, side in _sides(attempt.batches[number]).items()},
+            }
+            for number in kept
+        ],
+    }
+
+
+def _sides(batch: Batch) -> dict[str, Stream | Target]:
+    return {**batch.streams, **({} if batch.target is None else {"pe": batch.target})}
+
+
+def _real_ids(side: Stream | Target) -> list[list[int]]:
+    return [ids[mask].tolist() for ids, mask in zip(side.ids, side.mask)]

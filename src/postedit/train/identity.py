@@ -1,0 +1,38 @@
+"""What a run was started with, and what of it has changed when it is resumed."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+
+from postedit.data.corpus import Corpus
+from postedit.train.config import FREE_ON_RESUME, TrainConfig
+
+
+def identity(model: nn.Module, corpus: Corpus, dev: Corpus, config: TrainConfig) -> dict[str, Any]:
+    """Return all that must be the same for a resumed run to end as if it had never been stopped."""
+    shapes = sorted((name, list(tensor.shape)) for name, tensor in model.state_dict().items())
+    return {
+        "config": config.model_dump(mode="json", exclude=set(FREE_ON_RESUME)),
+        "corpus": corpus.fingerprint,
+        "dev": dev.fingerprint,
+        "model": hashlib.sha256(json.dumps(shapes).encode()).hexdigest(),
+    }
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return, for a person, what differs between the identity `before` and that of `now`."""
+    options = sorted(before["config"].keys() | now["config"].keys())
+    found = [
+        f"train.{option}: was {before['config'].get(option)!r}, is {now['config'].get(option)!r}"
+        for option in options
+        if before["config"].get(option) != now["config"].get(option)
+    ]
+    sentences = {
+        "corpus": "the training corpus has other content",
+        "dev": "the dev corpus has other content",
+        "model": "the model has other weights: another architecture, other sizes or other vocabularies",
+    }
+    return found + [sentence for key, sentence in sentences.items() if before[key] != now[key]]

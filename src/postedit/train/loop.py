@@ -1,0 +1,425 @@
+"""The training loop."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Literal
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import gather_object
+from rich.console import Console
+
+from postedit.core.config import problem_report
+from postedit.core.errors import OutputError, RecipeError, TrainingError
+from postedit.core.files import explain_os_errors
+from postedit.core.model import Seq2Seq
+from postedit.core.types import Batch
+from postedit.data.batching import BatchStream, Position
+from postedit.data.corpus import Corpus
+from postedit.train.average import average_weights
+from postedit.train.best import BestWeights, rank
+from postedit.train.checkpoints import Checkpoint, Checkpoints, read_state
+from postedit.train.config import TrainConfig
+from postedit.train.failure import save_failure
+from postedit.train.identity import differences, identity
+from postedit.train.optimisers import build_optimizer, load_optimizer_tensors, optimizer_tensors
+from postedit.train.progress import Display
+from postedit.train.report import Report
+from postedit.train.runtime import (
+    Interruption,
+    fast_fp32,
+    keep_freed_memory,
+    random_state,
+    rounds_fast_fp32,
+    set_random_state,
+)
+from postedit.train.schedules import learning_rate
+from postedit.train.state import Scored, TrainState
+from postedit.train.tensors import load_model_tensors, load_tensors, model_tensors, save_tensors
+from postedit.train.update import Updater
+from postedit.train.validation import ScoreDev, Validator, dev_batches
+
+# An accelerator works ahead of the host; waiting for it this often costs nothing that can be measured, and bounds
+# what is kept to explain a failure. The CPU has nothing to wait for.
+STEPS_BETWEEN_WAITS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TrainResult:
+    """How a run ended.
+
+    Args:
+        reason: why it ended, as a clause.
+        steps: updates made.
+        epochs: complete passes over the corpus.
+        target_tokens: labels learnt from.
+        seconds: wall-clock time of all parts of the run.
+        single: the best single model on dev.
+        average: the average of the best models, with its dev scores; None if there was nothing to average.
+        exported: which of the two is in the model folder: the better one on dev.
+        model_folder: where it is.
+    """
+
+    reason: str
+    steps: int
+    epochs: int
+    target_tokens: int
+    seconds: float
+    single: Scored
+    average: Scored | None
+    exported: Literal["single", "average"]
+    model_folder: Path
+
+
+class Trainer:
+    """Trains a model in a run folder, where it keeps checkpoints, the best weights, logs and the exported model.
+
+    Randomness in training comes from torch's generators alone, which are seeded here. Built on `accelerate`: started
+    by `accelerate launch` or `torchrun`, processes share the work.
+
+    Args:
+        model: freshly initialised, or pretrained.
+        corpus: what to learn from.
+        dev: what to validate on.
+        config: the `[train]` section.
+        folder: the run folder.
+        score_dev: decodes the dev set and returns scores by name (`ter`, `bleu`, `chrf`); None if only the loss counts.
+        export: writes a loadable model folder; called at each new best, and at the end.
+        console: for progress and messages.
+
+    Raises:
+        RecipeError: if the metric needs decoding and `score_dev` is None.
+    """
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        corpus: Corpus,
+        dev: Corpus,
+        config: TrainConfig,
+        folder: Path,
+        score_dev: ScoreDev | None,
+        export: Callable[[Seq2Seq, Path], None],
+        console: Console,
+    ) -> None:
+        if config.metric != "loss" and score_dev is None:
+            raise RecipeError(f'train.metric = "{config.metric}" needs the dev set to be decoded; use "loss"')
+        # Precision is chosen around forward, not by accelerate, which would change the model's forward for good.
+        self.accelerator = Accelerator(mixed_precision="no")
+        self.model = model.to(self.accelerator.device)
+        self.corpus = corpus
+        self.config = config
+        self.folder = folder
+        self.export = export
+        self.state = TrainState()
+        self.checkpoints = Checkpoints(folder / "checkpoints", config.keep_last)
+        self.best = BestWeights(folder / "best")
+        self.optimizer = build_optimizer(model, config)
+        # Wrapped, it averages gradients over the processes.
+        shared = self.accelerator.prepare_model(self.model) if self.accelerator.num_processes > 1 else self.model
+        self.updater = Updater(shared, self.optimizer, config, self.accelerator)
+        batches = dev_batches(dev, model.spec.inputs, config.batch_tokens)
+        self.validator = Validator(batches, score_dev, config, self.accelerator)
+        self.identity = identity(model, corpus, dev, config)
+        self._display = Display(console, enabled=self._is_main)
+        self._interruption = Interruption()
+        self._saved_step = 0
+        self._saved_at = self._started_at = perf_counter()
+
+    @property
+    def _is_main(self) -> bool:
+        return self.accelerator.is_main_process
+
+    @property
+    def model_folder(self) -> Path:
+        """Where the exported model is: the best one so far, from the first validation on."""
+        return self.folder / "model"
+
+    def run(self, resume: bool = False) -> TrainResult:
+        """Train until an end is reached, and export the best model.
+
+        Args:
+            resume: go on from the newest checkpoint in the folder, or start if there is none. On the CPU the
+                result is, to the bit, that of a run that was never stopped.
+
+        Raises:
+            RecipeError: if the run to resume was started with other data or another recipe.
+            OutputError: if something cannot be written; the message names the last good checkpoint.
+            TrainingError: if the loss is not a number.
+            KeyboardInterrupt: after Ctrl-C or SIGTERM, when the checkpoint is written.
+        """
+        keep_freed_memory()
+        if self.config.fast_fp32 and rounds_fast_fp32():
+            self._display.say("train.fast_fp32: this processor has AMX, so factors are rounded to bfloat16")
+        with fast_fp32(self.config.fast_fp32), self._interruption, self._display:
+            try:
+                stream, report = self._start(resume)
+                with report:
+                    reason = self._train(stream, report)
+                    return self._finish(reason, report)
+            except OutputError as error:
+                raise OutputError(f"{error}\n{self._how_to_go_on()}") from error
+            except KeyboardInterrupt:
+                self._display.say(f"Interrupted at step {self.state.step:,}. {self._how_to_go_on()}")
+                raise
+
+    def _start(self, resume: bool) -> tuple[Iterator[tuple[Batch, Position]], Report]:
+        """Begin or go on: weights, optimiser, random states, log; return the batches to come and the report."""
+        torch.manual_seed(self.config.seed + self.accelerator.process_index)
+        checkpoint = self._checkpoint(resume)
+        if checkpoint is not None:
+            self._restore(checkpoint)
+        elif self._is_main:
+            self.best.remove_all_but(())
+        self.model.train()
+        with explain_os_errors(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        folder = self.folder if self._is_main else None
+        report = Report(folder, self._display, self.config, self.state, len(self.corpus))
+        self._saved_step = self.state.step
+        self._saved_at = perf_counter()
+        self._started_at = self._saved_at - self.state.seconds
+        stream = BatchStream(
+            self.corpus,
+            self.model.spec.inputs,
+            self.config.batch_tokens,
+            self.config.seed,
+            rank=self.accelerator.process_index,
+            world=self.accelerator.num_processes,
+            position=self.state.position,
+        )
+        return iter(stream), report
+
+    def _train(self, stream: Iterator[tuple[Batch, Position]], report: Report) -> str:
+        """Make updates until an end is reached, and return which.
+
+        At a pause the host waits for the device; only there is anything read, written or decided, in this order,
+        so that a checkpoint holds what the validation at its step has changed.
+        """
+        while True:
+            if self._is_pause():
+                self._account(report)
+                if self._is_due(self.config.log_every):
+                    report.training(self.state, self._learning_rate())
+                with report.off_the_clock():
+                    if self._is_due(self.config.validate_every):
+                        self._validate(report)
+                    interrupted = self._any_process(self._interruption.requested)
+                    if interrupted or self._is_due(self.config.save_every) or self._is_save_time():
+                        self._save()
+                if interrupted:
+                    raise KeyboardInterrupt
+                if (reason := self._end()) is not None:
+                    return reason
+            self._update(stream)
+
+    def _update(self, stream: Iterator[tuple[Batch, Position]]) -> None:
+        batches = []
+        for _ in range(self.config.accumulate):
+            batch, self.state.position = next(stream)
+            batches.append(batch)
+        self.state.step += 1
+        self.updater.update(self.state.step, batches, self._learning_rate())
+
+    def _learning_rate(self) -> float:
+        return learning_rate(self.config, self.state.step, self.state.plateau)
+
+    def _account(self, report: Report) -> None:
+        """Wait for the device, and take stock of the updates since the last pause.
+
+        Raises:
+            TrainingError: if the loss or the gradient of one of them was not finite.
+        """
+        attempt = self.updater.failure()
+        if attempt is not None:
+            error = save_failure(attempt, self.model, self.config, self.accelerator, self.folder)
+            raise TrainingError(f"{error}. {self._how_to_go_on()}")
+        totals = self.updater.totals()
+        report.add(totals)
+        self.state.target_tokens += round(totals.tokens)
+        self.state.seconds = perf_counter() - self._started_at
+
+    def _is_pause(self) -> bool:
+        config, step = self.config, self.state.step
+        if self.accelerator.device.type == "cpu" and self.accelerator.num_processes == 1:
+            return True
+        return (
+            step == self._saved_step
+            or step % STEPS_BETWEEN_WAITS == 0
+            or step == config.max_steps
+            or any(self._is_due(every) for every in (config.log_every, config.validate_every, config.save_every))
+            or self._has_all_epochs()
+        )
+
+    def _is_due(self, every: int) -> bool:
+        return self.state.step > 0 and self.state.step % every == 0
+
+    def _is_save_time(self) -> bool:
+        minutes = self.config.save_minutes
+        return minutes is not None and self._any_process(perf_counter() - self._saved_at >= 60.0 * minutes)
+
+    def _has_all_epochs(self) -> bool:
+        return self.config.max_epochs is not None and self.state.position.epoch >= self.config.max_epochs
+
+    def _any_process(self, wish: bool) -> bool:
+        """Return whether any process wishes it: their clocks and signals differ, and all must do the same."""
+        if self.accelerator.num_processes == 1:
+            return wish
+        wishes = torch.tensor(int(wish), device=self.accelerator.device)
+        return bool(self.accelerator.reduce(wishes, "sum"))
+
+    def _end(self) -> str | None:
+        config, state = self.config, self.state
+        if config.max_steps is not None and state.step >= config.max_steps:
+            return f"all {config.max_steps:,} steps are done"
+        if self._has_all_epochs():
+            return f"all {config.max_epochs:,} epochs are done"
+        if config.max_minutes is not None and self._any_process(state.seconds >= 60.0 * config.max_minutes):
+            return f"{config.max_minutes:g} minutes are over"
+        if config.patience is not None and state.stale >= config.patience:
+            return f"{state.stale} validations brought no improvement"
+        return None
+
+    def _validate(self, report: Report) -> None:
+        """Validate if this step was not validated yet, and draw the conclusions.
+
+        A signal breaks it off, to be done when the run is resumed.
+        """
+        if self.state.validated == self.state.step:
+            return
+        try:
+            with self._interruption.at_once(self.accelerator.num_processes == 1):
+                metrics = self.validator.validate(self.model)
+        except KeyboardInterrupt:
+            if not self._interruption.requested:
+                raise
+            return
+        state = self.state
+        scored = self._scored(metrics)
+        state.best = rank([*state.best, scored], self.config.keep_best, self.config.higher_is_better)
+        improved = scored in state.best[:1]
+        state.stale = 0 if improved else state.stale + 1
+        state.plateau = state.plateau.after(improved, self.config.plateau_patience)
+        state.validated = state.step
+        if self._is_main and scored in state.best:
+            self.best.save(scored, self.model)
+            self.best.write_list(state.best, self.config.metric)
+            if improved:
+                self.export(self.model, self.model_folder)
+        report.validation(state, scored, improved)
+
+    def _scored(self, metrics: dict[str, float]) -> Scored:
+        name = "nll" if self.config.metric == "loss" else self.config.metric
+        if name not in metrics:
+            raise ValueError(f"score_dev must return the metric {name}; it returned {', '.join(metrics)}")
+        return Scored(self.state.step, metrics[name], metrics)
+
+    def _save(self) -> None:
+        """Write a checkpoint, unless the last one is of this step."""
+        if self._saved_step == self.state.step:
+            return
+        states = {f"{self.accelerator.process_index}/{name}": state for name, state in self._random_state().items()}
+        rng = {name: state for part in gather_object([states]) for name, state in part.items()}
+        if self._is_main:
+            state = {"identity": self.identity, "run": self.state.to_dict()}
+            tensors = model_tensors(self.model), optimizer_tensors(self.model, self.optimizer)
+            self.checkpoints.save(self.state.step, Checkpoint(state, *tensors, rng))
+            self.best.remove_all_but([*self.state.best, *self._best_of_checkpoints()])
+        self._saved_step = self.state.step
+        self._saved_at = perf_counter()
+
+    def _best_of_checkpoints(self) -> list[Scored]:
+        states = [read_state(path) for path in self.checkpoints.paths()]
+        return [scored for state in states if state is not None for scored in TrainState.from_dict(state["run"]).best]
+
+    def _random_state(self) -> dict[str, torch.Tensor]:
+        return random_state(self.accelerator.device)
+
+    def _checkpoint(self, resume: bool) -> Checkpoint | None:
+        """Return the checkpoint to go on from, or None to start.
+
+        Raises:
+            OutputError: if there are checkpoints, but the user did not say to go on from them.
+            RecipeError: if they are of a run with other data or another recipe.
+        """
+        if not resume:
+            if self.checkpoints.paths():
+                raise OutputError(f"{self.folder} holds a run already; choose another folder, or go on with it")
+            return None
+        checkpoint = self.checkpoints.load_newest(self._display.say)
+        if checkpoint is None:
+            self._display.say(f"{self.folder}: no checkpoint yet; training from the start")
+            return None
+        changed = differences(checkpoint.state["identity"], self.identity)
+        if changed:
+            raise problem_report(
+                f"{self.folder}: cannot be resumed with what has changed since it was started", changed
+            )
+        return checkpoint
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        self.state = TrainState.from_dict(checkpoint.state["run"])
+        load_model_tensors(self.model, checkpoint.model)
+        load_optimizer_tensors(self.model, self.optimizer, checkpoint.optimizer)
+        own = f"{self.accelerator.process_index}/"
+        states = {name.removeprefix(own): state for name, state in checkpoint.rng.items() if name.startswith(own)}
+        if states:
+            set_random_state(states, self.accelerator.device)
+        if len({name.partition("/")[0] for name in checkpoint.rng}) != self.accelerator.num_processes:
+            self._display.say(
+                "The number of processes is another than before: dropout will differ from what it would have been"
+            )
+        self._display.say(f"Resumed at step {self.state.step:,}")
+
+    def _finish(self, reason: str, report: Report) -> TrainResult:
+        """Validate where training ended, and export the best single model or the average, whichever is better on dev.
+
+        The checkpoint is written before that validation, which belongs to this end and not to a longer run.
+        """
+        self._save()
+        self._validate(report)
+        if self._interruption.requested:
+            raise KeyboardInterrupt
+        if not self.state.best:
+            raise TrainingError("no validation gave a score that is a number, so there is no model to export")
+        single = self.state.best[0]
+        average = self._average()
+        average_wins = average is not None and self._is_better(average, single)
+        load_model_tensors(self.model, load_tensors(self.best.average if average_wins else self.best.path(single)))
+        if self._is_main:
+            self.export(self.model, self.model_folder)
+        self.accelerator.wait_for_everyone()
+        return TrainResult(
+            reason=reason,
+            steps=self.state.step,
+            epochs=self.state.position.epoch,
+            target_tokens=self.state.target_tokens,
+            seconds=perf_counter() - self._started_at,
+            single=single,
+            average=average,
+            exported="average" if average_wins else "single",
+            model_folder=self.model_folder,
+        )
+
+    def _average(self) -> Scored | None:
+        """Average the best models, and return the dev scores of that; None if there is nothing to average."""
+        if not self.config.average or len(self.state.best) < 2:
+            return None
+        weights = average_weights([self.best.path(scored) for scored in self.state.best])
+        if self._is_main:
+            save_tensors(self.best.average, weights)
+        self.accelerator.wait_for_everyone()
+        load_model_tensors(self.model, weights)
+        with self._interruption.at_once(self.accelerator.num_processes == 1):
+            return self._scored(self.validator.validate(self.model))
+
+    def _is_better(self, one: Scored, other: Scored) -> bool:
+        return one.score > other.score if self.config.higher_is_better else one.score < other.score
+
+    def _how_to_go_on(self) -> str:
+        paths = self.checkpoints.paths()
+        if not paths:
+            return "There is no checkpoint yet, so run it again from the start"
+        return f"The last checkpoint is {paths[0]}; run the same command with --resume to go on from there"

@@ -1,0 +1,118 @@
+"""The process and its hardware: memory allocation, the fp32 route of the CPU, random states, signals."""
+
+import ctypes
+import platform
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import torch
+from torch import Tensor
+
+# From glibc's malloc.h.
+_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
+
+
+def keep_freed_memory() -> bool:
+    """Make glibc's malloc keep large freed blocks for the next step, and return whether it could be told to.
+
+    By default each tensor above some size is mapped from the system and given back when freed, so that every step
+    pays for zeroing and mapping the same pages again. Here no block is mapped on its own (`M_MMAP_MAX` 0), and
+    the heap does not shrink below its peak (`M_TRIM_THRESHOLD`, about 2 GiB). Peak memory stays; memory between
+    peaks is not returned. Only Linux with glibc knows this; elsewhere nothing happens.
+    """
+    if sys.platform != "linux" or platform.libc_ver()[0] != "glibc":
+        return False
+    mallopt = ctypes.CDLL(None).mallopt
+    return bool(mallopt(_M_MMAP_MAX, 0)) and bool(mallopt(_M_TRIM_THRESHOLD, 2**31 - 1))
+
+
+@contextmanager
+def fast_fp32(enabled: bool) -> Iterator[None]:
+    """Send fp32 matrix products on the CPU through oneDNN's bf16 route while the block runs, if `enabled`.
+
+    On a processor without AMX the route computes in fp32, faster than the default one; see `rounds_fast_fp32`.
+    """
+    settings = torch.backends.mkldnn.matmul
+    before = settings.fp32_precision
+    if enabled:
+        settings.fp32_precision = "bf16"
+    try:
+        yield
+    finally:
+        settings.fp32_precision = before
+
+
+def rounds_fast_fp32() -> bool:
+    """Return whether `fast_fp32` would round factors to bfloat16 here: true of a processor with AMX."""
+    info = Path("/proc/cpuinfo")
+    return info.exists() and "amx_bf16" in info.read_text("utf-8", errors="replace")
+
+
+def random_state(device: torch.device) -> dict[str, Tensor]:
+    """Return the states, as bytes, of the generators that training draws from: torch's on the CPU and on `device`."""
+    states = {"cpu": torch.get_rng_state()}
+    if device.type != "cpu":
+        states["device"] = torch.get_device_module(device).get_rng_state()
+    return states
+
+
+def set_random_state(states: Mapping[str, Tensor], device: torch.device) -> None:
+    """Bring back what `random_state` returned, as far as it is there."""
+    torch.set_rng_state(states["cpu"])
+    if device.type != "cpu" and "device" in states:
+        torch.get_device_module(device).set_rng_state(states["device"])
+
+
+@contextmanager
+def same_randomness_after(device: torch.device) -> Iterator[None]:
+    """Leave the random generators as they were before the block."""
+    states = random_state(device)
+    try:
+        yield
+    finally:
+        set_random_state(states, device)
+
+
+class Interruption:
+    """Ctrl-C (SIGINT) and SIGTERM, as a wish to stop after the step that is being done; a second one stops at once.
+
+    Use it as a context manager. In a thread that is not the main one it changes nothing, as only the main one may
+    handle signals.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._at_once = False
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> "Interruption":
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]  # what signal.signal itself returned
+
+    @contextmanager
+    def at_once(self, enabled: bool = True) -> Iterator[None]:
+        """Let a signal raise KeyboardInterrupt within the block, which must be safe to abandon."""
+        self._at_once = enabled
+        try:
+            if enabled and self.requested:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._at_once = False
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        again = self.requested
+        self.requested = True
+        if again or self._at_once:
+            raise KeyboardInterrupt

@@ -1,0 +1,69 @@
+"""All that a training run remembers besides tensors."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from postedit.data.batching import Position
+from postedit.train.schedules import Plateau
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A model that was validated.
+
+    Args:
+        step: when.
+        score: its dev score by the metric of the run.
+        metrics: all dev scores by name: `nll` in nats per label, `perplexity`, and those of the decoded text.
+    """
+
+    step: int
+    score: float
+    metrics: Mapping[str, float]
+
+    @property
+    def file_name(self) -> str:
+        """The name of its weights in the folder of the best."""
+        return f"step-{self.step:08d}.safetensors"
+
+
+@dataclass(slots=True)
+class TrainState:
+    """Where a run is.
+
+    Args:
+        step: updates done.
+        position: place in the data, after the batches of those updates.
+        target_tokens: labels learnt from, all processes together.
+        seconds: wall-clock time of training up to this state, all resumed parts together.
+        validated: step of the last validation, 0 if there was none.
+        stale: validations since the last improvement.
+        plateau: memory of the plateau schedule.
+        best: the best models so far, best first.
+    """
+
+    step: int = 0
+    position: Position = field(default_factory=Position)
+    target_tokens: int = 0
+    seconds: float = 0.0
+    validated: int = 0
+    stale: int = 0
+    plateau: Plateau = field(default_factory=Plateau)
+    best: tuple[Scored, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return values that JSON can hold."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "TrainState":
+        """Return the state that `to_dict` wrote."""
+        return cls(
+            **{
+                **values,
+                "position": Position(**values["position"]),
+                "plateau": Plateau(**values["plateau"]),
+                "best": tuple(Scored(**entry) for entry in values["best"]),
+            }
+        )

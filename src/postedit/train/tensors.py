@@ -1,0 +1,80 @@
+"""Tensors and JSON on disk: whole or not at all, and never pickled."""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from postedit.core.errors import ModelFolderError
+from postedit.core.files import atomic_write, explain_os_errors
+
+
+def model_tensors(model: nn.Module) -> dict[str, Tensor]:
+    """Return the parameters and buffers of `model` by name; a tensor shared by several names is there once."""
+    unique: dict[int, tuple[str, Tensor]] = {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        unique.setdefault(id(tensor), (name, tensor.detach().contiguous()))
+    return dict(unique.values())
+
+
+def load_model_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Give `model` the weights that `model_tensors` returned.
+
+    Raises:
+        ModelFolderError: if they are not all of the weights of this model, and nothing else.
+    """
+    shared = model.state_dict().keys() - model_tensors(model).keys()
+    missing, unexpected = model.load_state_dict(dict(tensors), strict=False)
+    wrong = sorted((set(missing) - shared) | set(unexpected))
+    if wrong:
+        raise ModelFolderError(f"these are weights of another model: they differ in {', '.join(wrong[:5])}")
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write a safetensors file that takes the name `path` only when it is whole and on the disk.
+
+    Raises:
+        OutputError: if the file cannot be written, or the disk is full.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with explain_os_errors(path):
+        try:
+            _save_file(temporary, tensors)
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of a safetensors file, on the CPU."""
+    return load_file(path)
+
+
+def save_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write `value` as JSON, atomically.
+
+    Raises:
+        OutputError: if the file cannot be written, or the disk is full.
+    """
+    with atomic_write(path) as file:
+        json.dump(value, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+
+
+def _save_file(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    try:
+        save_file(dict(tensors), path)
+    except SafetensorError as error:
+        # The library reports a failed write (disk full, quota) as its own type, with the number in the text.
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from error

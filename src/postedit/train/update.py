@@ -1,0 +1,162 @@
+"""One update of the weights, without waiting for the device."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor, nn
+
+from postedit.core.model import Seq2Seq
+from postedit.core.types import Batch, LabelLoss, Stream, Target
+from postedit.train.config import TrainConfig
+from postedit.train.runtime import random_state
+
+
+class Totals(NamedTuple):
+    """Sums over some updates, all processes together.
+
+    `loss` and `nll` are sums over labels in nats, `tokens` the number of labels, `norm` the gradient norm of the
+    last update, before clipping.
+    """
+
+    loss: float
+    nll: float
+    tokens: float
+    norm: float
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What one update was made of, for finding out why it failed.
+
+    Args:
+        step: its number.
+        batches: the batches of this process, on the CPU.
+        losses: the loss sum of each of them.
+        total: Float[3], sums of loss, nll and tokens over all batches and processes.
+        norm: the norm of the gradient, before clipping.
+        rng: states of the random generators before the first batch.
+    """
+
+    step: int
+    batches: Sequence[Batch]
+    losses: Sequence[Tensor]
+    total: Tensor
+    norm: Tensor
+    rng: Mapping[str, Tensor]
+
+    @property
+    def failed(self) -> bool:
+        """Whether the loss or the gradient was not finite. Waits for the device."""
+        return not bool(torch.isfinite(self.total[0]) & torch.isfinite(self.norm))
+
+
+class Updater:
+    """Makes updates: forward, backward, normalisation, clipping and Adam.
+
+    The gradient is that of the sum of the losses of all labels, of all batches and processes of the update, divided
+    by the number of those labels. So it does not depend on how they are divided into batches and processes.
+
+    Nothing here waits for the device. Whether the loss and the gradient are finite is decided there too: if not,
+    Adam's kernel leaves the weights and its state as they are, in this update and in all later ones, until
+    `failure` is asked and tells which update it was.
+
+    Args:
+        model: the model; with several processes, wrapped so that its gradients are averaged over them.
+        optimizer: a fused Adam.
+        config: label smoothing, clipping and precision.
+        accelerator: the device and the other processes.
+    """
+
+    def __init__(
+        self, model: nn.Module, optimizer: torch.optim.Adam, config: TrainConfig, accelerator: Accelerator
+    ) -> None:
+        self.model = model
+        self.optimizer = optimizer
+        self.config = config
+        self.accelerator = accelerator
+        self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self._float = torch.float32 if accelerator.device.type == "mps" else torch.float64
+        self._attempts: deque[Attempt] = deque()
+        self._failed = torch.zeros((), device=accelerator.device)
+        self._norm = torch.zeros((), device=accelerator.device)
+        self._totals = torch.zeros(3, dtype=self._float, device=accelerator.device)
+
+    def update(self, step: int, batches: Sequence[Batch], rate: float) -> None:
+        """Make update number `step` at learning rate `rate` from this process's `batches`, which are on the CPU."""
+        rng = random_state(self.accelerator.device)
+        self.optimizer.zero_grad(set_to_none=True)
+        results = [self._backward(batch, last=number == len(batches)) for number, batch in enumerate(batches, 1)]
+        total = torch.stack([torch.stack([value.to(self._float) for value in result]) for result in results]).sum(0)
+        total = self.accelerator.reduce(total, "sum")
+        norm = self._apply(total, rate)
+        self._totals += total
+        self._norm = norm
+        self._attempts.append(Attempt(step, batches, [result.loss for result in results], total, norm, rng))
+
+    def _backward(self, batch: Batch, last: bool) -> LabelLoss:
+        device = self.accelerator.device
+        with nullcontext() if last else self.accelerator.no_sync(self.model):
+            with torch.autocast(device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
+                result: LabelLoss = self.model(move(batch, device), self.config.label_smoothing)
+            self.accelerator.backward(result.loss)
+        return LabelLoss(result.loss.detach(), result.nll.detach(), result.tokens)
+
+    def _apply(self, total: Tensor, rate: float) -> Tensor:
+        """Update the weights, and return the norm of the gradient of the mean loss per label."""
+        # Processes average their gradients, so what is in .grad is (gradient of the sum) / processes.
+        to_mean = total[2].float() / self.accelerator.num_processes
+        gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients) / to_mean
+        divisor = to_mean * (norm / self.config.clip).clamp(min=1.0) if self.config.clip > 0.0 else to_mean
+        finite = torch.isfinite(norm) & torch.isfinite(total[0])
+        self._failed = torch.maximum(self._failed, (~finite).float())
+        # The kernel divides gradients by grad_scale, and does nothing at all if found_inf is 1.
+        self.optimizer.grad_scale = divisor
+        self.optimizer.found_inf = self._failed
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.step()
+        return norm
+
+    def totals(self) -> Totals:
+        """Return the sums since the last call, and start anew. Waits for the device."""
+        loss, nll, tokens = self._totals.tolist()
+        self._totals.zero_()
+        return Totals(loss, nll, tokens, float(self._norm))
+
+    def failure(self) -> Attempt | None:
+        """Return the first update since the last call whose loss or gradient was not finite. Waits for the device."""
+        attempts, self._attempts = self._attempts, deque()
+        if not self._failed:
+            return None
+        return next(attempt for attempt in attempts if attempt.failed)
+
+
+def has_finite_gradient(model: Seq2Seq, batch: Batch, config: TrainConfig, device: torch.device) -> bool:
+    """Return whether loss and gradient of one batch alone are finite; weights do not change, gradients are lost."""
+    model.zero_grad(set_to_none=True)
+    with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
+        result = model(batch.to(device), config.label_smoothing)
+    result.loss.backward()
+    gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    norm = torch.nn.utils.get_total_norm(gradients)
+    model.zero_grad(set_to_none=True)
+    return bool(torch.isfinite(result.loss) & torch.isfinite(norm))
+
+
+def move(batch: Batch, device: torch.device) -> Batch:
+    """Return `batch` on `device`, without waiting for the copy where the device can copy on its own."""
+    return _pinned(batch).to(device) if device.type == "cuda" else batch.to(device)
+
+
+def _pinned(batch: Batch) -> Batch:
+    streams = {
+        name: Stream(stream.ids.pin_memory(), stream.mask.pin_memory()) for name, stream in batch.streams.items()
+    }
+    target = batch.target and Target(batch.target.ids.pin_memory(), batch.target.mask.pin_memory())
+    return Batch(streams, target)
