@@ -1,0 +1,230 @@
+"""A training run: from a recipe to a folder with a model that post-edits.
+
+    recipe.toml        the resolved recipe, from which the run can be repeated
+    environment.json   versions, machine, command and data fingerprints
+    data.json          what became of the triplets: kept, left out, why and where
+    text/              subword vocabularies and truecasing
+    corpus/            the triplets as memory-mapped ids
+    checkpoints/ best/ log.jsonl tensorboard/    see `postedit.train`
+    model/             the model folder: the best so far, from the first validation on
+"""
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from accelerate import PartialState
+from rich.console import Console
+
+import postedit
+from postedit.core.config import problem_report, read_toml
+from postedit.core.errors import OutputError
+from postedit.core.files import atomic_folder, atomic_write, explain_os_errors
+from postedit.core.model import Seq2Seq
+from postedit.data.corpus import Corpus, write_corpus
+from postedit.data.report import DataReport
+from postedit.data.triplets import Triplet, read_triplets
+from postedit.editor import PostEditor
+from postedit.evaluate.scores import DO_NOTHING, SystemScores, score_system
+from postedit.folder import ModelFolder
+from postedit.recipe import Recipe, parse_recipe
+from postedit.text.processor import TextProcessor
+from postedit.train.loop import Trainer, TrainResult
+
+_RECORDED_PACKAGES: Final = ("accelerate", "numpy", "pyarrow", "sacrebleu", "sacremoses", "tokenizers", "torch")
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A finished run.
+
+    Args:
+        folder: of the run.
+        model: the model folder in it, ready for `PostEditor.load`.
+        training: how training went.
+        do_nothing: scores of the unedited dev translations, beside which the model's are to be read.
+    """
+
+    folder: Path
+    model: Path
+    training: TrainResult
+    do_nothing: SystemScores
+
+
+def train(recipe: Recipe, folder: Path, resume: bool = False, console: Console | None = None) -> RunResult:
+    """Train the model of `recipe` in `folder`.
+
+    Args:
+        recipe: what to train, on what.
+        folder: new, or that of a run to resume.
+        resume: go on with the run in `folder`.
+        console: where to report; standard error if not given.
+
+    Raises:
+        RecipeError: if the run to resume had another model, text processing or data.
+        DataError: if the data cannot be used.
+        OutputError: if the folder holds another run, cannot be written, or the disk is full.
+        TrainingError: if the loss is not a number.
+        KeyboardInterrupt: after Ctrl-C, when a checkpoint is written.
+    """
+    console = Console(stderr=True) if console is None else console
+    processes = PartialState()
+    if processes.is_main_process:
+        _begin(recipe, folder, resume)
+        _prepare(recipe, folder, console)
+    processes.wait_for_everyone()
+    run = _Run(recipe, folder, TextProcessor.load(folder / "text"))
+    torch.manual_seed(recipe.train.seed)
+    model = recipe.architecture.build(recipe.model, run.processor.vocabularies)
+    if processes.is_main_process:
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+        console.print(f"{recipe.architecture.name}: {parameters:,} parameters; {run.do_nothing_line()}", soft_wrap=True)
+    corpora = folder / "corpus"
+    trainer = Trainer(
+        model,
+        Corpus.open(corpora / "train.arrow"),
+        Corpus.open(corpora / "dev.arrow"),
+        recipe.train,
+        folder,
+        run.score_dev,
+        run.export,
+        console,
+    )
+    result = trainer.run(resume)
+    if processes.is_main_process:
+        run.record(result)
+    return RunResult(folder, result.model_folder, result, run.do_nothing)
+
+
+class _Run:
+    """What training asks back of the run: dev scores of decoded text, and a model folder."""
+
+    def __init__(self, recipe: Recipe, folder: Path, processor: TextProcessor) -> None:
+        self.recipe, self.folder, self.processor = recipe, folder, processor
+        self.dev: list[Triplet] = list(read_triplets(recipe.data.dev))
+        self.do_nothing = self._score(DO_NOTHING, [triplet.mt for triplet in self.dev])
+
+    def score_dev(self, model: Seq2Seq) -> Mapping[str, float]:
+        """Decode the dev set greedily and return its scores."""
+        editor = PostEditor(model, self.processor, self.recipe.decode)
+        edits = editor.edit([triplet.src for triplet in self.dev], [triplet.mt for triplet in self.dev], beam=1)
+        scores = self._score(self.recipe.architecture.name, [edit.text for edit in edits])
+        return {"ter": scores.ter, "bleu": scores.bleu, "chrf": scores.chrf}
+
+    def do_nothing_line(self) -> str:
+        """Say how good the dev translations are as they stand."""
+        return f"doing nothing scores TER {self.do_nothing.ter:.2f}, BLEU {self.do_nothing.bleu:.2f} on dev"
+
+    def export(self, model: Seq2Seq, path: Path) -> None:
+        """Write a model folder."""
+        self._model_folder(model, {}).save(path)
+
+    def record(self, result: TrainResult) -> None:
+        """Write into the exported model how it was trained and how it scored."""
+        chosen = result.average if result.exported == "average" and result.average is not None else result.single
+        exported = ModelFolder.load(result.model_folder)
+        dev = {**chosen.metrics, "do_nothing_ter": self.do_nothing.ter, "do_nothing_bleu": self.do_nothing.bleu}
+        training = {
+            "steps": result.steps,
+            "epochs": result.epochs,
+            "target_tokens": result.target_tokens,
+            "seconds": round(result.seconds, 1),
+            "ended_because": result.reason,
+            "weights": result.exported,
+        }
+        provenance = {**exported.provenance, "training": training, "dev": dev}
+        replace(exported, provenance=provenance).save(result.model_folder)
+
+    def _model_folder(self, model: Seq2Seq, dev: Mapping[str, float]) -> ModelFolder:
+        recipe = self.recipe
+        provenance = {**_provenance(recipe, self.folder), "dev": dict(dev)}
+        return ModelFolder(recipe.architecture, recipe.model, recipe.decode, model, self.processor, provenance)
+
+    def _score(self, name: str, hypotheses: list[str]) -> SystemScores:
+        raw = self.recipe.text.tokenizer != "none"
+        post_edits, translations = [triplet.pe for triplet in self.dev], [triplet.mt for triplet in self.dev]
+        return score_system(name, hypotheses, post_edits, translations, "13a" if raw else "none")
+
+
+def _begin(recipe: Recipe, folder: Path, resume: bool) -> None:
+    """Make sure that the folder is this run's, and may be written."""
+    saved = folder / "recipe.toml"
+    if saved.exists() and not resume:
+        raise OutputError(f"{folder}: already holds a run; go on with it by --resume, or choose another folder by --out")
+    if not saved.exists() and folder.is_dir() and any(folder.iterdir()):
+        raise OutputError(f"{folder}: is not empty and holds no run; choose a new folder by --out")
+    if saved.exists():
+        _check_same(parse_recipe(read_toml(saved), str(saved), None), recipe, saved)
+    with explain_os_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    recipe.save(saved)
+
+
+def _check_same(old: Recipe, new: Recipe, where: Path) -> None:
+    """What the prepared text and data depend on may not change in mid-run; training checks its own options."""
+    before, after = old.to_dict(), new.to_dict()
+    problems = [
+        f"{section} was {before[section]}, and is now {after[section]}"
+        for section in ("model", "text", "data")
+        if before[section] != after[section]
+    ]
+    if problems:
+        raise problem_report(f"{where}: a run cannot be resumed with another recipe", problems)
+
+
+def _prepare(recipe: Recipe, folder: Path, console: Console) -> None:
+    """Learn the text processing and write the corpora, unless that is done."""
+    text, corpora = folder / "text", folder / "corpus"
+    if not text.exists():
+        console.print("Learning subword vocabularies")
+        processor = TextProcessor.fit(recipe.text, lambda: read_triplets(recipe.data.train))
+        with atomic_folder(text) as temporary:
+            processor.save(temporary)
+    if not corpora.exists():
+        processor = TextProcessor.load(text)
+        report = DataReport()
+        with atomic_folder(corpora) as temporary:
+            for name, files in (("train", recipe.data.train), ("dev", recipe.data.dev)):
+                triplets = read_triplets(files, report)
+                write_corpus(temporary / f"{name}.arrow", triplets, processor, recipe.data.max_length, report)
+        _write_json(folder / "data.json", report.to_dict())
+        console.print(str(report), highlight=False, markup=False, soft_wrap=True)
+    fingerprints = {name: Corpus.open(corpora / f"{name}.arrow").fingerprint for name in ("train", "dev")}
+    _write_json(folder / "environment.json", {**_environment(recipe), "corpora": fingerprints, "command": sys.argv})
+
+
+def _environment(recipe: Recipe) -> dict[str, Any]:
+    return {
+        "postedit": postedit.__version__,
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in _RECORDED_PACKAGES},
+        "platform": platform.platform(),
+        "processors": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "processes": PartialState().num_processes,
+        "seed": recipe.train.seed,
+    }
+
+
+def _provenance(recipe: Recipe, folder: Path) -> dict[str, Any]:
+    """Return what a model folder says of its making: no paths, as it may be published."""
+    values = recipe.to_dict()
+    data = recipe.data
+    names = [*(files.name for files in data.train), data.dev.name]
+    values["data"] = {"files": [Path(name).name for name in names], "max_length": data.max_length}
+    environment = json.loads((folder / "environment.json").read_text(encoding="utf-8"))
+    return {"recipe": values, "environment": {key: environment[key] for key in environment if key != "command"}}
+
+
+def _write_json(path: Path, values: Mapping[str, Any]) -> None:
+    with atomic_write(path) as file:
+        json.dump(values, file, indent=2, ensure_ascii=False)
+        file.write("\n")
