@@ -19,7 +19,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -236,14 +236,16 @@ def unpack(bundle: Path, target: Path, name: str | None) -> Path:
 def train(recipe: Path, run: Path, results: Path, minutes: float, overrides: Sequence[str]) -> None:
     """Go on training `recipe` in the folder `run` for `minutes`."""
     before = minutes_spent(run)
-    limit = f"train.max_minutes={before + minutes:.3f}"
-    resolved = load_recipe(recipe, [*overrides, limit])
-    result = train_recipe(resolved, run, resume=before > 0.0, console=Console(force_terminal=False, width=120))
+    resolved = load_recipe(recipe, [*overrides, f"train.max_minutes={before + minutes:.3f}"])
+    console = Console(force_terminal=False, width=120)
+    result = train_recipe(resolved, run, resume=(run / "recipe.toml").exists(), console=console)
     after = minutes_spent(run)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    values = {"machine": _machine(device), "minutes": {"before": before, "after": after}, "result": repr(result)}
-    _write(results / "slice.json", values)
-    print(f"trained from minute {before:.1f} to {after:.1f}: {result}", flush=True)
+    scores = {"do_nothing": result.do_nothing.to_dict(), "training": asdict(result.training)}
+    _write(
+        results / "slice.json", {"machine": _machine(device), "minutes": {"before": before, "after": after}, **scores}
+    )
+    print(f"trained from minute {before:.1f} to {after:.1f}", flush=True)
 
 
 def minutes_spent(run: Path) -> float:
@@ -306,7 +308,7 @@ def _machine(device: torch.device) -> dict[str, str]:
 
 def _write(path: Path, values: dict[str, Any]) -> None:
     with atomic_write(path) as file:
-        file.write(json.dumps(values, indent=2) + "\n")
+        file.write(json.dumps(values, indent=2, default=str) + "\n")
 
 
 def main(arguments: list[str] | None = None) -> int:
