@@ -1,0 +1,185 @@
+"""Batches by token budget: rows of like length together, in an order that a seed and an epoch decide.
+
+A batch costs what its tensors cost: rows x longest text among all that it holds. That product is kept within the
+budget, so a budget counts padding too. Only a single row that is longer than the budget alone exceeds it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, cast
+
+import numpy as np
+import torch
+
+from postedit.core.symbols import PAD
+from postedit.core.types import Batch, Stream, Target
+from postedit.data.corpus import Corpus
+from postedit.data.ragged import Ints, Ragged
+from postedit.text.config import Side
+
+WINDOW_BLOCKS: Final = 32
+"""Blocks that are shuffled and sorted together, about 65 thousand triplets: enough that their batches have next to
+no padding and neighbours are strangers, and about 20 MB."""
+
+_JITTER: Final = 0.1
+"""Lengths count as up to this share longer when rows are sorted, so that each epoch has other batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place between two batches of the sequence that all processes draw from.
+
+    Args:
+        epoch: complete passes over the corpus.
+        window: complete windows of this epoch.
+        batch: batches taken from the current window.
+        seen: triplets seen in this epoch.
+    """
+
+    epoch: int = 0
+    window: int = 0
+    batch: int = 0
+    seen: int = 0
+
+
+class BatchStream:
+    """The endless sequence of training batches.
+
+    Every epoch shuffles the blocks of the corpus. Some blocks at a time make a window, whose rows are sorted by
+    length, cut into batches, and these shuffled. A corpus that fits into one window is thereby shuffled fully. Each
+    step depends only on seed, epoch and window, so any position is reached without replaying what came before.
+
+    Of every `world` batches in a row, process `rank` takes its own. The sequence itself does not depend on `world`.
+
+    Args:
+        corpus: what to read.
+        inputs: the streams that the model reads.
+        batch_tokens: budget of a batch, in tokens of its longest text.
+        seed: 0 or more.
+        rank: number of this process.
+        world: number of processes.
+        position: where to go on.
+
+    Raises:
+        ValueError: if a number is out of its range; when iterating, if `position` is not one of this sequence.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        inputs: Sequence[str],
+        batch_tokens: int,
+        seed: int,
+        *,
+        rank: int = 0,
+        world: int = 1,
+        position: Position = Position(),
+    ) -> None:
+        if batch_tokens < 1 or seed < 0 or not 0 <= rank < world:
+            raise ValueError(
+                f"need batch_tokens >= 1, seed >= 0, rank < world: {batch_tokens}, {seed}, {rank}, {world}"
+            )
+        self._corpus = corpus
+        self._inputs = tuple(inputs)
+        self._budget = batch_tokens
+        self._seed = seed
+        self._rank, self._world = rank, world
+        self._position = position
+
+    def __iter__(self) -> Iterator[tuple[Batch, Position]]:
+        """Yield this process's batches, each with the position after it and its siblings of the other processes."""
+        sequence = self._sequence()
+        while True:
+            siblings = list(islice(sequence, self._world))
+            window, rows, _ = siblings[self._rank]
+            yield _take(window, rows, self._inputs), siblings[-1][2]
+
+    def _sequence(self) -> Iterator[tuple[dict[Side, Ragged], Ints, Position]]:
+        """Yield for each batch its window, its rows in the window, and the position after it."""
+        place = self._position
+        while True:
+            order = np.random.default_rng([self._seed, place.epoch]).permutation(self._corpus.blocks)
+            windows = [order[start : start + WINDOW_BLOCKS] for start in range(0, len(order), WINDOW_BLOCKS)]
+            if place.window >= len(windows):
+                raise ValueError(f"{place} is not a place in {self._corpus.path}")
+            rows = self._corpus.read(windows[place.window], _sides(self._inputs))
+            plan = self._plan(rows, place)
+            if place.batch >= len(plan):
+                raise ValueError(f"{place} is not a place in {self._corpus.path} with {self._budget} tokens a batch")
+            for batch in plan[place.batch :]:
+                place = Position(place.epoch, place.window, place.batch + 1, place.seen + len(batch))
+                if place.batch == len(plan):
+                    place = Position(place.epoch, place.window + 1, 0, place.seen)
+                if place.window == len(windows):
+                    place = Position(place.epoch + 1)
+                yield rows, batch, place
+
+    def _plan(self, rows: Mapping[Side, Ragged], place: Position) -> list[Ints]:
+        """Return the rows of each batch of the window at `place`."""
+        # Counted from 1, because numpy takes [seed, epoch] and [seed, epoch, 0] for the same seed.
+        random = np.random.default_rng([self._seed, place.epoch, place.window + 1])
+        lengths = _longest(rows)
+        order = np.argsort(lengths * (1 + _JITTER * random.random(len(lengths))), kind="stable")
+        batches = _divide(lengths, order, self._budget)
+        return [batches[i] for i in random.permutation(len(batches))]
+
+
+def ordered_batches(corpus: Corpus, inputs: Sequence[str], batch_tokens: int) -> Iterator[Batch]:
+    """Yield all triplets once, unshuffled: window by window, and in each the longest first."""
+    for start in range(0, corpus.blocks, WINDOW_BLOCKS):
+        rows = corpus.read(range(start, min(start + WINDOW_BLOCKS, corpus.blocks)), _sides(inputs))
+        for chosen in length_batches(_longest(rows), batch_tokens):
+            yield _take(rows, chosen, inputs)
+
+
+def length_batches(lengths: Ints, batch_tokens: int) -> list[Ints]:
+    """Return row numbers in batches of like length within the budget, the longest first.
+
+    Args:
+        lengths: of each row's longest text.
+        batch_tokens: budget of a batch, in tokens.
+    """
+    return _divide(lengths, np.argsort(-lengths, kind="stable"), batch_tokens)
+
+
+def collate(rows: Mapping[str, Ragged | Sequence[Sequence[int]]], inputs: Sequence[str]) -> Batch:
+    """Return a padded batch on the CPU.
+
+    Args:
+        rows: the ids of each text, by side; those of "pe", if given, become the target.
+        inputs: which sides become streams.
+    """
+    padded = {}
+    for side, texts in rows.items():
+        ids, mask = (texts if isinstance(texts, Ragged) else Ragged.of(texts)).padded(PAD)
+        padded[side] = (torch.from_numpy(ids), torch.from_numpy(mask))
+    target = Target(*padded["pe"]) if "pe" in padded else None
+    return Batch({name: Stream(*padded[name]) for name in inputs}, target)
+
+
+def _take(window: Mapping[Side, Ragged], rows: Ints, inputs: Sequence[str]) -> Batch:
+    return collate({side: texts.take(rows) for side, texts in window.items()}, inputs)
+
+
+def _sides(inputs: Sequence[str]) -> list[Side]:
+    """Return what a training batch holds: the inputs and the target."""
+    return cast("list[Side]", [*inputs, "pe"])
+
+
+def _longest(rows: Mapping[Side, Ragged]) -> Ints:
+    longest: Ints = np.maximum.reduce([texts.lengths for texts in rows.values()])
+    return longest
+
+
+def _divide(lengths: Ints, order: Ints, budget: int) -> list[Ints]:
+    """Cut `order` into stretches whose number of rows times longest length is within the budget."""
+    batches = []
+    start = 0
+    while start < len(order):
+        ahead = order[start : start + max(1, budget // max(1, int(lengths[order[start]])))]
+        cost = np.maximum.accumulate(lengths[ahead]) * np.arange(1, len(ahead) + 1)
+        size = max(1, int(np.searchsorted(cost, budget, side="right")))
+        batches.append(ahead[:size])
+        start += size
+    return batches

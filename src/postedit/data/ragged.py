@@ -1,0 +1,66 @@
+"""Rows of different lengths in two arrays, so that nothing ever loops over tokens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Ragged:
+    """Rows of integers, one after the other.
+
+    Args:
+        values: of all rows, in order.
+        offsets: rows + 1 positions in `values`: row i is `values[offsets[i]:offsets[i + 1]]`.
+    """
+
+    values: Ints
+    offsets: Ints
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]]) -> "Ragged":
+        """Return the given rows."""
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        values = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(offsets[-1]))
+        return cls(values, offsets)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["Ragged"]) -> "Ragged":
+        """Return the rows of all parts, in order, in arrays of their own."""
+        starts = np.cumsum([0, *(len(part.values) for part in parts)])
+        offsets = [part.offsets[1:].astype(np.int64) + start for part, start in zip(parts, starts)]
+        return cls(np.concatenate([part.values for part in parts]), np.concatenate([np.zeros(1, np.int64), *offsets]))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> Ints:
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    @property
+    def lengths(self) -> Ints:
+        """The number of values in each row."""
+        return np.diff(self.offsets)
+
+    def take(self, rows: Ints) -> "Ragged":
+        """Return the given rows, in that order, in arrays of their own."""
+        lengths = self.offsets[rows + 1] - self.offsets[rows]
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        shifts = np.repeat(self.offsets[rows] - offsets[:-1], lengths)
+        return Ragged(self.values[np.arange(offsets[-1]) + shifts], offsets)
+
+    def padded(self, padding: int) -> tuple[Ints, npt.NDArray[np.bool_]]:
+        """Return the rows as one array Long[rows, longest], and a mask that is True where a value is real."""
+        lengths = self.lengths
+        mask = np.arange(lengths.max(initial=0)) < lengths[:, None]
+        table = np.full(mask.shape, padding, dtype=np.int64)
+        table[mask] = self.values
+        return table, mask
