@@ -130,7 +130,7 @@ class Trainer:
 
     @property
     def _is_main(self) -> bool:
-        return self.accelerator.is_main_process
+        return bool(self.accelerator.is_main_process)
 
     @property
     def model_folder(self) -> Path:

@@ -17,7 +17,7 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Adam:
     (`grad_scale`) and the order to leave all as it is (`found_inf`) as tensors, so that no step waits for the device.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    groups = [
+    groups: list[dict[str, Any]] = [
         {"params": [parameter for parameter in parameters if parameter.dim() >= 2]},
         {"params": [parameter for parameter in parameters if parameter.dim() < 2], "weight_decay": 0.0},
     ]
@@ -34,7 +34,7 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Adam:
 
 def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """Return the state of `optimizer` as `parameter name/state name` -> tensor."""
-    names = {parameter: name for name, parameter in model.named_parameters()}
+    names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
     return {
         f"{names[parameter]}/{key}": value
         for parameter, state in optimizer.state.items()

@@ -111,13 +111,13 @@ class Updater:
         # Processes average their gradients, so what is in .grad is (gradient of the sum) / processes.
         to_mean = total[2].float() / self.accelerator.num_processes
         gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
-        norm = torch.nn.utils.get_total_norm(gradients) / to_mean
+        norm: Tensor = torch.nn.utils.get_total_norm(gradients) / to_mean
         divisor = to_mean * (norm / self.config.clip).clamp(min=1.0) if self.config.clip > 0.0 else to_mean
         finite = torch.isfinite(norm) & torch.isfinite(total[0])
         self._failed = torch.maximum(self._failed, (~finite).float())
         # The kernel divides gradients by grad_scale, and does nothing at all if found_inf is 1.
-        self.optimizer.grad_scale = divisor
-        self.optimizer.found_inf = self._failed
+        self.optimizer.grad_scale = divisor  # type: ignore[attr-defined]  # read by step(), as GradScaler sets it
+        self.optimizer.found_inf = self._failed  # type: ignore[attr-defined]
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()

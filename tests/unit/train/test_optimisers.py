@@ -1,0 +1,40 @@
+import pytest
+import torch
+from tiny_run import TinyModel, tiny_model, train_config
+
+from postedit.train.optimisers import build_optimizer, load_optimizer_tensors, optimizer_tensors
+
+
+def step(model: TinyModel, optimizer: torch.optim.Optimizer, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in model.parameters():
+        parameter.grad = torch.randn(parameter.shape, generator=generator)
+    optimizer.step()
+
+
+@pytest.mark.parametrize("kind", ["adam", "adamw"])
+def test_state_by_name_brings_back_the_optimizer(kind: str) -> None:
+    config = train_config({"optimizer": kind, "weight_decay": 0.1})
+    model, other = tiny_model(), tiny_model()
+    optimizer, resumed = build_optimizer(model, config), build_optimizer(other, config)
+    step(model, optimizer, 1)
+    tensors = {name: tensor.clone() for name, tensor in optimizer_tensors(model, optimizer).items()}
+    assert {name.rpartition("/")[0] for name in tensors} == {name for name, _ in model.named_parameters()}
+    other.load_state_dict(model.state_dict())
+    load_optimizer_tensors(other, resumed, tensors)
+    step(model, optimizer, 2)
+    step(other, resumed, 2)
+    for one, two in zip(model.parameters(), other.parameters()):
+        assert torch.equal(one, two)
+
+
+def test_weight_decay_is_for_matrices_only() -> None:
+    model = tiny_model()
+    optimizer = build_optimizer(model, train_config({"optimizer": "adamw", "weight_decay": 0.5, "lr": 0.1}))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(1.0).grad = torch.zeros_like(parameter)
+    optimizer.step()
+    for parameter in model.parameters():
+        expected = 1.0 - 0.1 * 0.5 if parameter.dim() >= 2 else 1.0
+        torch.testing.assert_close(parameter, torch.full_like(parameter, expected))

@@ -1,0 +1,48 @@
+from math import isclose
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postedit.train.config import TrainConfig
+from postedit.train.schedules import Plateau, learning_rate
+
+
+def config(schedule: str, warmup: int = 100) -> TrainConfig:
+    return TrainConfig.model_validate(
+        {"max_steps": 1, "lr": 0.01, "schedule": schedule, "warmup_steps": warmup, "plateau_factor": 0.5}
+    )
+
+
+@pytest.mark.parametrize("schedule", ["constant", "inverse-sqrt", "plateau"])
+def test_the_warm_up_is_linear_and_ends_at_the_peak(schedule: str) -> None:
+    assert isclose(learning_rate(config(schedule), 1, Plateau()), 0.0001)
+    assert isclose(learning_rate(config(schedule), 50, Plateau()), 0.005)
+    assert isclose(learning_rate(config(schedule), 100, Plateau()), 0.01)
+
+
+def test_after_the_warm_up() -> None:
+    assert isclose(learning_rate(config("constant"), 400, Plateau()), 0.01)
+    assert isclose(learning_rate(config("inverse-sqrt"), 400, Plateau()), 0.005)
+    assert isclose(learning_rate(config("plateau"), 400, Plateau(reductions=2)), 0.0025)
+
+
+@pytest.mark.parametrize("schedule", ["constant", "inverse-sqrt", "plateau"])
+def test_without_warm_up_the_first_step_has_the_peak(schedule: str) -> None:
+    assert learning_rate(config(schedule, warmup=0), 1, Plateau()) == 0.01
+
+
+@given(st.integers(1, 10**6), st.integers(0, 10**4))
+def test_the_inverse_square_root_never_exceeds_the_peak_and_never_jumps(step: int, warmup: int) -> None:
+    now, then = (learning_rate(config("inverse-sqrt", warmup), number, Plateau()) for number in (step, step + 1))
+    assert 0.0 < now <= 0.01
+    assert then <= now * (1 + 1 / step) * (1 + 1e-9)
+
+
+def test_a_plateau_is_patience_validations_in_a_row_without_improvement() -> None:
+    plateau = Plateau()
+    reductions = []
+    for improved in [True, False, False, True, False, False, False, False, False, False, True]:
+        plateau = plateau.after(improved, patience=3)
+        reductions.append(plateau.reductions)
+    assert reductions == [0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2]
