@@ -1,0 +1,72 @@
+"""Law 11: every architecture can learn twenty triplets by heart."""
+
+import random
+
+import pytest
+import torch
+from sacrebleu.metrics import TER
+from tiny import Sentence, batch_of, vocabularies
+
+from postedit.core.config import load_config
+from postedit.core.model import Seq2Seq
+from postedit.core.symbols import EOS
+from postedit.core.types import Batch
+from postedit.decode import greedy
+from postedit.models import ARCHITECTURES
+
+# Configurations that are large enough to learn by heart, and small enough to do so in seconds.
+LEARNERS: dict[str, dict[str, object]] = {
+    "m-cgru": {"embedding": 32, "hidden": 32, "attention": 32, "dropout_rnn": 0.0, "dropout_word": 0.0},
+    "transference": {
+        "layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
+    },
+}  # fmt: skip
+
+TRIPLETS, MOST_STEPS, STEPS_BETWEEN_LOOKS = 20, 600, 20
+
+
+def triplets(rng: random.Random) -> list[Sentence]:
+    """Return triplets whose post-edit is mt with some symbols changed, dropped and added, for no reason to be found."""
+    found = []
+    for _ in range(TRIPLETS):
+        src, mt = ([rng.randrange(6, 40) for _ in range(rng.randint(3, 10))] for _ in range(2))
+        pe = [rng.randrange(6, 40) if rng.random() < 0.3 else symbol for symbol in mt if rng.random() > 0.1]
+        pe.insert(rng.randint(0, len(pe)), rng.randrange(6, 40))
+        found.append(Sentence({"src": [*src, EOS], "mt": [*mt, EOS]}, [*pe, EOS]))
+    return found
+
+
+def ter(model: Seq2Seq, sentences: list[Sentence], batch: Batch) -> float:
+    """Return the TER of what the model writes, in percent."""
+    outputs = greedy(model.eval(), batch, torch.full((len(sentences),), 20))
+    written = [" ".join(map(str, output.tokens)) for output in outputs]
+    return TER().corpus_score(written, [[" ".join(map(str, sentence.pe[:-1])) for sentence in sentences]]).score
+
+
+def test_every_registered_architecture_has_a_configuration_to_learn_with() -> None:
+    assert set(LEARNERS) == set(ARCHITECTURES)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["fp32", "fp64"])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_law_11_twenty_triplets_can_be_learnt_by_heart(name: str, dtype: torch.dtype) -> None:
+    torch.manual_seed(11)
+    architecture = ARCHITECTURES[name]
+    config = load_config(architecture.config_class, LEARNERS[name], name)
+    model = architecture.build(config, vocabularies(target=40, src=40)).to(dtype)
+    sentences = triplets(random.Random(11))
+    batch = batch_of(sentences)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    score = ter(model, sentences, batch)
+    assert score > 50, "there is nothing to learn"
+    for step in range(1, MOST_STEPS + 1):
+        loss = model.train()(batch)
+        optimizer.zero_grad()
+        (loss.loss / loss.tokens).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        if step % STEPS_BETWEEN_LOOKS == 0:
+            score = ter(model, sentences, batch)
+            if score == 0.0:
+                return
+    pytest.fail(f"TER is still {score:.1f} after {MOST_STEPS} steps")
