@@ -26,9 +26,12 @@ setup: $(READY) ## Create .venv with the pinned versions of constraints.txt
 $(READY): pyproject.toml constraints.txt
 	@if [ -z "$(PYTHON)" ]; then \
 		echo "postedit needs Python 3.11 or later; on Debian: apt-get install python3 python3-venv" >&2; exit 1; fi
-	@if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
-		echo "$(PYTHON) lacks venv; on Debian: apt-get install python3-venv" >&2; exit 1; fi
-	@if ! $(BIN)/python -c 'import pip' 2>/dev/null; then rm -rf $(VENV); $(PYTHON) -m venv $(VENV); fi
+	@if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+		rm -rf $(VENV); \
+		if $(PYTHON) -c 'import ensurepip' 2>/dev/null; then $(PYTHON) -m venv $(VENV); \
+		elif $(PYTHON) -m pip --version >/dev/null 2>&1; then \
+			$(PYTHON) -m venv --without-pip $(VENV); $(PYTHON) -m pip --quiet --python $(BIN)/python install pip; \
+		else echo "$(PYTHON) has neither venv nor pip; on Debian: apt-get install python3-venv" >&2; exit 1; fi; fi
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt '$(TORCH)'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
