@@ -17,7 +17,7 @@ from postedit.core.model import Seq2Seq
 from postedit.core.symbols import BOS, EOS, PAD
 from postedit.core.types import Batch, Stream
 from postedit.data.batching import collate, length_batches
-from postedit.decode import Ensemble, Hypothesis, beam_search, draft_decode, length_limits
+from postedit.decode import Ensemble, Hypothesis, beam_search, draft_decode, greedy, length_limits
 from postedit.explain.evidence import Evidence
 from postedit.folder import ModelFolder
 from postedit.recipe import DecodeConfig
@@ -25,6 +25,10 @@ from postedit.text.edits import Edit
 from postedit.text.processor import TextProcessor
 
 _log = logging.getLogger(__name__)
+
+# Taking mt for a draft saves calls but widens them. In larger batches rows wait for each other and the width costs
+# what the calls save; the output is that of greedy search either way.
+_LARGEST_DRAFTED_BATCH = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +187,10 @@ class PostEditor:
 
     def _search(self, batch: Batch, drafts: list[list[int]], beam: int, n_best: int) -> list[list[Hypothesis]]:
         limits = length_limits(batch, self.decode.max_ratio, self.decode.max_extra)
-        if beam == 1:
+        if beam == 1 and batch.rows <= _LARGEST_DRAFTED_BATCH:
             return [[best] for best in draft_decode(self.model, batch, drafts, limits)]
+        if beam == 1:
+            return [[best] for best in greedy(self.model, batch, limits)]
         return beam_search(self.model, batch, limits, beam, self.decode.length_penalty, n_best)
 
     @torch.inference_mode()
