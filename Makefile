@@ -62,10 +62,10 @@ format: $(READY) ## Mend style and format where that is safe
 	$(BIN)/ruff format .
 
 docs: $(READY) ## Build the documentation into site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 docs-serve: $(READY) ## Show the documentation at http://127.0.0.1:8000
-	$(BIN)/mkdocs serve
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 gpu-bundle: $(READY) ## Pack the triplets in DATA for benchmarks/gpu.sh
 	$(BIN)/python benchmarks/gpu_bundle.py $(DATA)

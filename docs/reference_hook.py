@@ -4,6 +4,7 @@ A page asks with a comment: `<!-- reference: recipe -->`, `<!-- reference: cli -
 `<!-- reference: python postedit.PostEditor -->` (any public name, by its full path).
 """
 
+import html
 import importlib
 import inspect
 import json
@@ -114,7 +115,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return html.escape(text, quote=False).replace("|", "&#124;").replace("\n", " ")
 
 
 def _first_paragraph(kind: type) -> str:
@@ -130,12 +131,17 @@ def _command_line() -> str:
     parts = []
     for name, command in sorted(getattr(root, "commands", {}).items()):
         context = command.make_context(name, [], parent=None, resilient_parsing=True)
-        usage = " ".join(["postedit", name, *command.collect_usage_pieces(context)])
-        rows = [f"| `{row[0]}` | {_cell(row[1])} |" for row in _parameters(command, context)]
+        usage = " ".join(["postedit", name, *map(_plain_usage, command.collect_usage_pieces(context))])
+        rows = [f"| <code>{_cell(option)}</code> | {_cell(text)} |" for option, text in _parameters(command, context)]
         text = inspect.cleandoc(command.help or "").split("\f")[0]
         table = "\n".join(["| argument or option | meaning |", "|---|---|", *rows])
         parts.append(f"## postedit {name}\n\n```text\n{usage}\n```\n\n{text}\n\n{table}")
     return "\n\n".join(parts)
+
+
+def _plain_usage(piece: str) -> str:
+    """Return `MODEL...` for typer's `{MODEL...}...`, and `RECIPE` for `{recipe}`."""
+    return re.sub(r"\{(\w+)(\.\.\.)?\}(\.\.\.)?", lambda match: match[1].upper() + (match[2] or ""), piece)
 
 
 def _parameters(command: Any, context: Any) -> Iterator[tuple[str, str]]:
