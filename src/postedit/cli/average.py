@@ -1,0 +1,51 @@
+"""`postedit average`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from postedit.core.errors import ModelFolderError, OutputError
+
+
+def average(
+    weights: Annotated[
+        list[Path],
+        typer.Argument(metavar="MODEL...", help="Model folders, or files of weights (RUN/best/*.safetensors)."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of the averaged model.")],
+    like: Annotated[
+        Path | None,
+        typer.Option(help="Model folder whose text processing and settings are taken; the first if not given."),
+    ] = None,
+) -> None:
+    """Average the weights of models of the same shape, such as the best checkpoints of a run."""
+    template = like or weights[0]
+    if not template.is_dir():
+        raise ModelFolderError(f"{template}: is a file of weights; name the model folder it belongs to with --like")
+    if out.exists():
+        raise OutputError(f"{out}: exists already; choose a new folder by --out")
+    from dataclasses import replace
+    from tempfile import TemporaryDirectory
+
+    from safetensors.torch import load_model
+
+    from postedit.folder import ModelFolder
+    from postedit.train.average import average_weights
+    from postedit.train.tensors import save_tensors
+
+    folder = ModelFolder.load(template)
+    files = [path / "model.safetensors" if path.is_dir() else path for path in weights]
+    missing = [str(path) for path in files if not path.is_file()]
+    if missing:
+        raise ModelFolderError(f"no such weights: {', '.join(missing)}")
+    with TemporaryDirectory() as temporary:  # the library knows from a file which names share one tensor
+        mean = Path(temporary) / "mean.safetensors"
+        save_tensors(mean, average_weights(files))
+        try:
+            load_model(folder.model, mean)
+        except RuntimeError as error:
+            raise ModelFolderError(f"these weights do not fit {template}: {' '.join(str(error).split())}") from None
+    provenance = {**folder.provenance, "averaged": [path.name for path in weights], "dev": {}}
+    replace(folder, provenance=provenance).save(out)
+    typer.echo(f"Averaged {len(files)} models into {out}")

@@ -1,0 +1,63 @@
+"""Where the lines to edit come from: two files, or stdin."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from postedit.core.errors import DataError
+from postedit.data.lines import decode_lines, read_lines
+
+
+class Pair(NamedTuple):
+    """One line of input."""
+
+    src: str
+    mt: str
+
+
+def count_pairs(src: Path, mt: Path) -> int:
+    """Return the number of lines in both files, all of which are read to find out that they can be.
+
+    Raises:
+        DataError: if a file cannot be read or is not UTF-8, or they have not as many lines.
+    """
+    src_lines, mt_lines = (sum(1 for _ in read_lines(path)) for path in (src, mt))
+    if src_lines != mt_lines:
+        raise DataError(f"{src} has {src_lines:,} lines and {mt} has {mt_lines:,}; they must match one to one")
+    return src_lines
+
+
+def file_pairs(src: Path, mt: Path) -> Iterator[Pair]:
+    """Yield the lines of two files side by side."""
+    return map(Pair, read_lines(src), read_lines(mt))
+
+
+def stdin_pairs() -> Iterator[Pair]:
+    """Yield the lines `src<TAB>mt` of standard input.
+
+    Raises:
+        DataError: at a line that is not UTF-8, or has not one tab.
+    """
+    for number, line in enumerate(decode_lines(sys.stdin.buffer, "stdin"), start=1):
+        sides = line.split("\t")
+        if len(sides) != 2:
+            raise DataError(f"stdin, line {number}: must be src<TAB>mt with one tab, but has {len(sides) - 1}")
+        yield Pair(*sides)
+
+
+def chunked(pairs: Iterator[Pair], size: int) -> Iterator[list[Pair]]:
+    """Divide pairs into lists of `size`. What was read before an error in the input comes before that error."""
+    chunk: list[Pair] = []
+    try:
+        for pair in pairs:
+            chunk.append(pair)
+            if len(chunk) == size:
+                yield chunk
+                chunk = []
+    except DataError:
+        if chunk:
+            yield chunk
+        raise
+    if chunk:
+        yield chunk

@@ -1,0 +1,52 @@
+"""`postedit models`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from postedit.recipe import Recipe
+
+
+def models(
+    recipes: Annotated[Path, typer.Option(help="A folder of recipes, to count the parameters of.")] = Path("recipes"),
+) -> None:
+    """List the architectures: what they read, where they are from, and how large the recipes make them."""
+    from postedit.cli.tables import console, new_table
+    from postedit.models import ARCHITECTURES
+    from postedit.recipe import load_recipe
+
+    out = console()
+    table = new_table(["name", "inputs", "paper", "summary"])
+    for architecture in ARCHITECTURES.values():
+        table.add_row(architecture.name, " ".join(architecture.inputs), architecture.paper, architecture.summary)
+    out.print(table)
+    sizes = new_table(["recipe", "architecture", "parameters"], ["parameters"])
+    for path in sorted(recipes.glob("*.toml")):
+        recipe = load_recipe(path, check_data=False)
+        sizes.add_row(str(path), recipe.architecture.name, f"{count_parameters(recipe):,}")
+    if sizes.row_count:
+        out.print(sizes)
+
+
+def count_parameters(recipe: "Recipe") -> int:
+    """Return the parameters of the recipe's model, with vocabularies as large as they may become.
+
+    Shared ones are counted once. No memory is taken for them.
+    """
+    import torch
+
+    from postedit.core.model import Vocabularies, VocabularyInfo
+    from postedit.text.config import GROUPS, Side
+
+    vocabulary = recipe.text.vocabulary
+    sides: dict[Side, VocabularyInfo] = {
+        side: VocabularyInfo(vocabulary.size_of(name), name)
+        for name, served in GROUPS[vocabulary.sharing].items()
+        for side in served
+    }
+    with torch.device("meta"):
+        vocabularies = Vocabularies({"src": sides["src"], "mt": sides["mt"]}, sides["pe"])
+        model = recipe.architecture.build(recipe.model, vocabularies)
+    return sum(parameter.numel() for parameter in model.parameters())

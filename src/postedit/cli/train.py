@@ -1,0 +1,46 @@
+"""`postedit train`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from postedit.run import RunResult
+
+
+def train(
+    recipe: Annotated[Path, typer.Argument(help="A TOML file that says what to train on what; see recipes/.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run; runs/ and the recipe's name if not given.")
+    ] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="OPTION=VALUE", help="Another value for an option, such as train.lr=3e-4."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
+) -> None:
+    """Train a model as a recipe says. Ctrl-C writes a checkpoint; --resume goes on from it."""
+    from postedit.cli.tables import console
+    from postedit.recipe import load_recipe
+    from postedit.run import train as run
+
+    checked = load_recipe(recipe, overrides or ())
+    result = run(checked, out or Path("runs") / recipe.stem, resume=resume, console=console(stderr=True))
+    typer.echo(describe(result))
+
+
+def describe(result: "RunResult") -> str:
+    """Return how a run ended and how its model scores beside doing nothing, in a few lines."""
+    training = result.training
+    chosen = training.average if training.exported == "average" and training.average else training.single
+    ours = "  ".join(f"{name.upper()} {chosen.metrics[name]:.2f}" for name in ("ter", "bleu") if name in chosen.metrics)
+    base = result.do_nothing
+    return "\n".join(
+        [
+            f"Trained {training.steps:,} updates; ended because {training.reason}.",
+            f"dev, do nothing: TER {base.ter:.2f}  BLEU {base.bleu:.2f}  ({base.signatures['TER']})",
+            f"dev, model:      {ours}  ({training.exported})",
+            f"Model: {result.model}",
+        ]
+    )

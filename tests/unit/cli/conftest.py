@@ -1,0 +1,82 @@
+"""A stand-in for trained models, so that the command line is tested without any."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from torch import nn
+from typer.testing import CliRunner
+
+from postedit.text.edits import Edit
+
+
+@dataclass(frozen=True)
+class FakeEdit:
+    text: str
+    changed: bool
+    score: float = -1.5
+    token_scores: tuple[float, ...] = (-1.0, -0.5)
+    edits: tuple[Edit, ...] = ()
+    hit_limit: bool = False
+    skipped: str | None = None
+    evidence: object = None
+    alternatives: tuple["FakeEdit", ...] = ()
+
+
+@dataclass
+class FakeEditor:
+    """Writes `mt!` for `mt`; stops with what is in `raise_at` when it meets that translation."""
+
+    raise_at: dict[str, BaseException] = field(default_factory=dict)
+    calls: list[tuple[str, ...]] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+    loaded: list[tuple[str, ...]] = field(default_factory=list)
+    model: nn.Module = field(default_factory=lambda: nn.Linear(2, 2))
+    decode: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(beam=4))
+    processor: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(config="text", vocabularies="sizes"))
+
+    def load(self, *models: str) -> "FakeEditor":
+        self.loaded.append(models)
+        return self
+
+    def edit(self, src: Sequence[str], mt: Sequence[str], **options: Any) -> list[FakeEdit]:
+        self.calls.append(tuple(mt))
+        self.options = options
+        for text in mt:
+            if text in self.raise_at:
+                raise self.raise_at[text]
+        return [self._one(text) for text in mt]
+
+    def _one(self, text: str) -> FakeEdit:
+        if text.startswith("same"):
+            return FakeEdit(text, changed=False)
+        end = len(text)
+        return FakeEdit(
+            f"{text}!",
+            changed=True,
+            edits=(Edit("insert", (end, end), (end, end + 1)),),
+            hit_limit=text.startswith("endless"),
+            alternatives=(FakeEdit(f"{text}?", changed=True),),
+        )
+
+
+@pytest.fixture
+def editor(monkeypatch: pytest.MonkeyPatch) -> FakeEditor:
+    fake = FakeEditor()
+    module = ModuleType("postedit.editor")
+    module.PostEditor = fake  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "postedit.editor", module)
+    return fake
+
+
+@pytest.fixture
+def run() -> Iterator[Any]:
+    from postedit.cli.main import app
+
+    def invoke(*arguments: object, stdin: bytes | None = None) -> Any:
+        return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+
+    return invoke

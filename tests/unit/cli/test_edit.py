@@ -1,0 +1,205 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Files = tuple[Path, Path, Path]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    src, mt, out = tmp_path / "x.src", tmp_path / "x.mt", tmp_path / "x.out"
+    src.write_text("".join(f"source {n}\n" for n in range(7)))
+    mt.write_text("".join(f"mt {n}\n" for n in range(7)))
+    return src, mt, out
+
+
+def options(files: Files, *more: object) -> list[object]:
+    src, mt, out = files
+    return ["edit", "MODEL", "--src", src, "--mt", mt, "--out", out, *more]
+
+
+EXPECTED = "".join(f"mt {n}!\n" for n in range(7))
+
+
+def test_lines_keep_order_and_number_over_chunks(run: Any, editor: Any, files: Files) -> None:
+    result = run(*options(files, "--chunk-lines", 3))
+    assert result.exit_code == 0
+    assert files[2].read_text() == EXPECTED
+    assert [len(call) for call in editor.calls] == [3, 3, 1]
+    assert sorted(path.name for path in files[2].parent.iterdir()) == ["x.mt", "x.out", "x.src"]
+    assert "7 lines, 7 changed" in result.stderr
+
+
+def test_options_reach_the_editor(run: Any, editor: Any, files: Files) -> None:
+    run(*options(files, "--beam", 3, "--batch-tokens", 99, "--format", "jsonl", "--n-best", 2))
+    assert editor.options == {"beam": 3, "n_best": 2, "batch_tokens": 99}
+    assert editor.loaded == [("MODEL",)]
+
+
+def test_several_models_make_an_ensemble(run: Any, editor: Any) -> None:
+    run("edit", "ONE", "TWO", stdin=b"a\tb\n")
+    assert editor.loaded == [("ONE", "TWO")]
+
+
+def test_stdin_to_stdout_keeps_odd_characters(run: Any, editor: Any) -> None:
+    text = "s\tsame \u2028 \x0b \x85 \U0001f600  two\r\ns\tb\ns\tsame last"
+    result = run("edit", "MODEL", stdin=text.encode())
+    assert result.exit_code == 0
+    assert result.stdout_bytes == "same \u2028 \x0b \x85 \U0001f600  two\r\nb!\nsame last\n".encode()
+
+
+def test_an_empty_stdin_gives_no_line(run: Any, editor: Any) -> None:
+    result = run("edit", "MODEL", stdin=b"")
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+def test_a_malformed_line_is_named_after_the_lines_before_it_are_done(run: Any, editor: Any) -> None:
+    result = run("edit", "MODEL", stdin=b"a\tb\nno tab\nc\td\n")
+    assert (result.exit_code, result.stdout) == (1, "b!\n")
+    assert "stdin, line 2" in result.stderr
+
+
+def test_stdin_that_is_not_utf8(run: Any, editor: Any) -> None:
+    result = run("edit", "MODEL", stdin=b"a\tb\na\t\xff\n")
+    assert result.exit_code == 1
+    assert "stdin, line 2" in result.stderr
+
+
+def test_jsonl(run: Any, editor: Any) -> None:
+    result = run("edit", "MODEL", "--format", "jsonl", "--n-best", 2, stdin="s\tgrün\ns\tsame\n".encode())
+    first, second = (json.loads(line) for line in result.stdout.splitlines())
+    assert first["text"] == "grün!"
+    assert first["edits"] == [{"op": "insert", "mt_span": [4, 4], "pe_span": [4, 5]}]
+    assert [alternative["text"] for alternative in first["alternatives"]] == ["grün?"]
+    assert (second["changed"], second["hit_limit"], second["skipped"]) == (False, False, None)
+
+
+def test_n_best_does_not_fit_into_lines_of_text(run: Any, editor: Any) -> None:
+    result = run("edit", "MODEL", "--n-best", 2, stdin=b"a\tb\n")
+    assert result.exit_code == 1
+    assert "--format jsonl" in result.stderr
+
+
+def test_outputs_at_the_limit_are_counted_once(run: Any, editor: Any) -> None:
+    result = run("edit", "MODEL", "--chunk-lines", 1, stdin=b"a\tendless\na\tb\na\tendless 2\n")
+    assert result.stderr.count("warning:") == 1
+    assert "2 outputs reached the maximum length" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda src, mt, out: mt.write_text("one\n"), "x.src has 7 lines and"),
+        (lambda src, mt, out: mt.write_bytes(b"a\nb\n\xff\n"), "x.mt, line 3"),
+        (lambda src, mt, out: src.unlink(), "no such file"),
+        (lambda src, mt, out: out.mkdir(), "is a folder"),
+        (lambda src, mt, out: out.with_name("x.out.partial").mkdir(), "is a folder"),
+    ],
+)
+def test_bad_files_are_found_before_the_model_is_loaded(
+    run: Any, editor: Any, files: Files, change: Any, message: str
+) -> None:
+    change(*files)
+    result = run(*options(files))
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert editor.loaded == []
+
+
+@pytest.mark.parametrize("missing", [("--src", "x"), ("--resume",)])
+def test_options_that_do_not_fit_together(run: Any, editor: Any, missing: Any) -> None:
+    result = run("edit", "MODEL", *missing)
+    assert result.exit_code == 1
+    assert "--src" in result.stderr
+
+
+def interrupted(run: Any, editor: Any, files: Files) -> Path:
+    """Run until Ctrl-C in the second chunk of three lines; return the file with what was done."""
+    editor.raise_at = {"mt 4": KeyboardInterrupt()}
+    result = run(*options(files, "--chunk-lines", 3))
+    editor.raise_at = {}
+    editor.calls.clear()
+    partial = files[2].with_name("x.out.partial")
+    assert result.exit_code == 130
+    assert result.stderr == (
+        f"stopped after 3 of 7 lines, kept in {partial}; the same command with --resume goes on after them\n"
+    )
+    assert not files[2].exists()
+    return partial
+
+
+def test_control_c_keeps_what_is_done_and_resume_goes_on(run: Any, editor: Any, files: Files) -> None:
+    partial = interrupted(run, editor, files)
+    assert partial.read_text() == "mt 0!\nmt 1!\nmt 2!\n"
+    assert run(*options(files, "--resume")).exit_code == 0
+    assert editor.calls == [("mt 3", "mt 4", "mt 5", "mt 6")]
+    assert files[2].read_text() == EXPECTED
+    assert not partial.exists()
+
+
+def test_a_torn_last_line_is_written_anew(run: Any, editor: Any, files: Files) -> None:
+    partial = interrupted(run, editor, files)
+    with partial.open("ab") as file:
+        file.write("mt 3 tör".encode()[:-2])
+    assert run(*options(files, "--resume")).exit_code == 0
+    assert files[2].read_text() == EXPECTED
+
+
+def test_unfinished_lines_are_not_lost_without_resume(run: Any, editor: Any, files: Files) -> None:
+    partial = interrupted(run, editor, files)
+    before = partial.read_bytes()
+    result = run(*options(files))
+    assert result.exit_code == 1
+    assert "--resume" in result.stderr
+    assert partial.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda files, editor: files[0].write_text("other\n" * 7), "another source file"),
+        (lambda files, editor: files[1].write_text("other\n" * 7), "another mt file"),
+        (lambda files, editor: editor.model.weight.data.add_(1.0), "another model"),
+        (lambda files, editor: setattr(editor.decode, "beam", 9), "another model, another beam"),
+    ],
+)
+def test_resume_refuses_another_job(run: Any, editor: Any, files: Files, change: Any, message: str) -> None:
+    partial = interrupted(run, editor, files)
+    before = partial.read_bytes()
+    change(files, editor)
+    result = run(*options(files, "--resume"))
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert partial.read_bytes() == before
+
+
+def test_resume_refuses_lines_of_unknown_making(run: Any, editor: Any, files: Files) -> None:
+    partial = interrupted(run, editor, files)
+    partial.with_name("x.out.partial.json").write_text("{torn")
+    result = run(*options(files, "--resume"))
+    assert result.exit_code == 1
+    assert "missing or damaged" in result.stderr
+
+
+def test_resume_with_nothing_to_go_on_with_starts(run: Any, editor: Any, files: Files) -> None:
+    assert run(*options(files, "--resume")).exit_code == 0
+    assert files[2].read_text() == EXPECTED
+
+
+def test_input_that_shrinks_during_the_work_is_an_error(run: Any, editor: Any, files: Files) -> None:
+    src, mt, out = files
+    edit = editor.edit
+
+    def shrink(*arguments: Any, **settings: Any) -> Any:
+        mt.write_text("mt 0\n")
+        return edit(*arguments, **settings)
+
+    editor.edit = shrink
+    src.write_text("source\n" * 50_000)
+    mt.write_text("mt\n" * 50_000)
+    result = run(*options(files, "--chunk-lines", 1000))
+    assert result.exit_code == 1
+    assert "the input changed" in result.stderr
+    assert not out.exists()

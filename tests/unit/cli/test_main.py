@@ -1,0 +1,100 @@
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import postedit
+from postedit.cli import main as command
+from postedit.core.errors import DataError
+
+
+def python(code: str, **options: Any) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=False, **options)
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = """
+import sys
+from postedit.cli.main import main
+sys.argv = ["postedit", "--help"]
+try:
+    main()
+finally:
+    print([name for name in ("torch", "numpy", "sacrebleu", "pyarrow", "tokenizers") if name in sys.modules])
+"""
+    result = python(code)
+    assert result.stdout.endswith("[]\n")
+    assert all(verb in result.stdout for verb in ("demo", "train", "edit", "score", "average", "models"))
+
+
+def test_version(run: Any) -> None:
+    assert run("--version").stdout == f"postedit {postedit.__version__}\n"
+
+
+def test_no_verb_shows_the_help(run: Any) -> None:
+    assert "Usage" in run().output
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def install(error: BaseException) -> None:
+        def fail(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr("postedit.evaluate.scores.score_systems", fail)
+
+    return install
+
+
+def test_a_user_error_is_one_sentence_on_stderr(run: Any, failing: Any, tmp_path: Any) -> None:
+    (tmp_path / "x").write_text("a\n")
+    failing(DataError("the [sentence] to act on"))
+    result = run("score", tmp_path / "x", "--pe", tmp_path / "x")
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", "error: the [sentence] to act on\n")
+
+
+@pytest.mark.parametrize(("message", "shown"), [((), "interrupted\n"), (("stopped after 3",), "stopped after 3\n")])
+def test_control_c_is_one_sentence(run: Any, failing: Any, tmp_path: Any, message: Any, shown: str) -> None:
+    (tmp_path / "x").write_text("a\n")
+    failing(KeyboardInterrupt(*message))
+    result = run("score", tmp_path / "x", "--pe", tmp_path / "x")
+    assert (result.exit_code, result.stderr) == (command.INTERRUPTED, shown)
+
+
+def test_a_defect_keeps_its_traceback(run: Any, failing: Any, tmp_path: Any) -> None:
+    (tmp_path / "x").write_text("a\n")
+    failing(ZeroDivisionError("a bug"))
+    assert isinstance(run("score", tmp_path / "x", "--pe", tmp_path / "x").exception, ZeroDivisionError)
+
+
+def test_a_reader_that_stops_early_is_no_error() -> None:
+    code = """
+import sys
+from postedit.cli import main as command
+@command.app.command()
+def flood() -> None:
+    for _ in range(100_000):
+        print("line")
+sys.argv = ["postedit", "flood"]
+command.main()
+"""
+    script = '"$0" -c "$1" | head -n 1; exit ${PIPESTATUS[0]}'
+    result = subprocess.run(
+        ["bash", "-c", script, sys.executable, code], text=True, capture_output=True, timeout=60, check=False
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (1, "line\n", "")
+
+
+def test_a_full_disk_behind_stdout_is_told() -> None:
+    code = """
+import sys
+from postedit.cli.main import main
+sys.argv = ["postedit", "--version"]
+main()
+"""
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        result = subprocess.run(
+            [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert result.returncode != 0

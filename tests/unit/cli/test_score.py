@@ -1,0 +1,84 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "mt").write_text("a b c d\nthe cat sat down\n")
+    (tmp_path / "pe").write_text("a b c e\nthe cat sat down\n")
+    (tmp_path / "good").write_text("a b c e\nthe cat sat down\n")
+    (tmp_path / "bad").write_text("a b c d\nthe dog sat down\n")
+    return tmp_path
+
+
+def test_the_do_nothing_row_comes_first(run: Any, files: Path) -> None:
+    result = run("score", files / "good", files / "bad", "--pe", files / "pe", "--mt", files / "mt")
+    assert result.exit_code == 0
+    rows = [line.split() for line in result.stdout.splitlines() if line.strip()]
+    table = {row[0]: row for row in rows}
+    assert list(table)[2:5] == ["do", str(files / "good"), str(files / "bad")]
+    assert table["do"][2:] == ["12.50", "76.16", "91.39", "0", "0", "0", "0"] or table["do"][2] == "12.50"
+    assert table[str(files / "good")][1] == "0.00"
+    assert table[str(files / "good")][-4:] == ["1", "1", "0", "0"]
+    assert table[str(files / "bad")][-4:] == ["1", "0", "1", "0"]
+
+
+def test_every_score_has_its_signature(run: Any, files: Path) -> None:
+    out = run("score", files / "good", "--pe", files / "pe").stdout
+    for name in ("TER", "BLEU", "chrF"):
+        (line,) = [line for line in out.splitlines() if line.startswith(f"{name}: ")]
+        assert "version:" in line
+        assert "case:mixed" in line
+
+
+def test_a_long_file_name_is_not_cut_when_piped(run: Any, files: Path) -> None:
+    long = files / ("x" * 150)
+    long.write_bytes((files / "good").read_bytes())
+    assert str(long) in run("score", long, "--pe", files / "pe").stdout
+
+
+def test_raw_text(run: Any, files: Path) -> None:
+    out = run("score", files / "good", "--pe", files / "pe", "--tokenize", "13a").stdout
+    assert "tok:13a" in out
+    assert "norm:yes" in out
+
+
+def test_json(run: Any, files: Path) -> None:
+    out = files / "scores.json"
+    assert run("score", files / "bad", "--pe", files / "pe", "--mt", files / "mt", "--json", out).exit_code == 0
+    first, second = json.loads(out.read_text())["systems"]
+    assert first["name"] == "do nothing"
+    assert second["changes"] == {"changed": 1, "better": 0, "worse": 1, "same": 0}
+    assert [path.name for path in files.glob(".*")] == []
+
+
+def test_unequal_numbers_of_lines(run: Any, files: Path) -> None:
+    (files / "short").write_text("a b c d\n")
+    result = run("score", files / "short", "--pe", files / "pe")
+    assert result.exit_code == 1
+    assert "short has 1 lines and" in result.stderr
+    assert "pe has 2" in result.stderr
+
+
+def test_lines_end_at_line_feeds_only(run: Any, files: Path) -> None:
+    (files / "odd").write_bytes("a b c e\nthe cat\u2028sat\x0b\x85down\r\n".encode())
+    assert run("score", files / "odd", "--pe", files / "pe").exit_code == 0
+
+
+def test_an_output_that_cannot_be_written_is_found_before_the_work(
+    run: Any, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("postedit.evaluate.scores.score_systems", lambda *_: pytest.fail("it worked first"))
+    result = run("score", files / "good", "--pe", files / "pe", "--json", files / "none" / "scores.json")
+    assert result.exit_code == 1
+    assert "does not exist" in result.stderr
+
+
+def test_text_that_is_not_utf8_is_named(run: Any, files: Path) -> None:
+    (files / "latin").write_bytes(b"a b\nm\xfcde\n")
+    result = run("score", files / "latin", "--pe", files / "pe")
+    assert result.exit_code == 1
+    assert "latin, line 2" in result.stderr
