@@ -1,0 +1,174 @@
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from postedit.core.errors import ModelFolderError
+from postedit.core.symbols import EOS, STEP
+from postedit.text.config import TextConfig, VocabularyConfig
+from postedit.text.edits import apply_edits
+from postedit.text.processor import TextProcessor
+
+
+class Texts(NamedTuple):
+    src: str
+    mt: str
+    pe: str
+
+
+TRIPLETS = [
+    Texts("The house is red.", "Das Haus sind rot.", "Das Haus ist rot."),
+    Texts("He sees the house.", "Er sieht die Haus.", "Er sieht das Haus."),
+    Texts("Click the button, please!", "Klicken Sie die Taste!", "Klicken Sie bitte auf die Taste!"),
+] * 5
+PLAIN = TextConfig(vocabulary=VocabularyConfig(size=320))
+MOSES = TextConfig(
+    tokenizer="moses",
+    src_lang="en",
+    tgt_lang="de",
+    truecase=True,
+    vocabulary=VocabularyConfig(sharing="mt-pe", size=320),
+)
+CONFIGS = {
+    "plain": PLAIN,
+    "moses": MOSES,
+    "separate": PLAIN.model_copy(update={"vocabulary": VocabularyConfig(sharing="separate", size=300)}),
+}
+PROCESSORS = {name: TextProcessor.fit(config, lambda: TRIPLETS) for name, config in CONFIGS.items()}
+ODD = st.text(alphabet="Ddas Hu. ,!\"'\u00a0\u3000\t\r\n👨\u200dह्ש@-&;<>x\x01", max_size=25)
+
+
+@pytest.fixture(params=CONFIGS)
+def processor(request: pytest.FixtureRequest) -> TextProcessor:
+    return PROCESSORS[request.param]
+
+
+def written(processor: TextProcessor, text: str) -> list[int]:
+    """The ids of a model that writes `text`."""
+    return processor.encode_batch("pe", [text])[0]
+
+
+@given(mt=st.one_of(ODD, st.text(max_size=30)), name=st.sampled_from(sorted(CONFIGS)))
+@settings(max_examples=300, deadline=None)
+def test_the_same_words_give_the_very_string(mt: str, name: str) -> None:
+    rendering = PROCESSORS[name].render(mt, written(PROCESSORS[name], mt))
+    assert rendering.text is mt
+    assert (rendering.changed, rendering.edits) == (False, ())
+
+
+@given(mt=ODD, pe=ODD, name=st.sampled_from(sorted(CONFIGS)))
+@settings(max_examples=400, deadline=None)
+def test_edits_always_explain_the_text(mt: str, pe: str, name: str) -> None:
+    rendering = PROCESSORS[name].render(mt, written(PROCESSORS[name], pe))
+    assert apply_edits(mt, rendering.text, rendering.edits) == rendering.text
+    assert rendering.changed == (rendering.text != mt) == bool(rendering.edits)
+
+
+@given(ids=st.lists(st.integers(0, 319), max_size=20), mt=ODD)
+@settings(max_examples=200, deadline=None)
+def test_whatever_a_model_writes_is_rendered_without_new_lines(ids: list[int], mt: str) -> None:
+    text = PROCESSORS["plain"].render(mt, ids).text
+    assert text.count("\n") <= mt.count("\n")
+
+
+def test_words_that_stay_keep_their_characters_and_spacing() -> None:
+    processor = PROCESSORS["plain"]
+    mt = "  Das  Haus\u00a0👨\u200d👩 sind \u3000 שלום rot.\r"
+    rendering = processor.render(mt, written(processor, "Das Haus\u00a0👨\u200d👩 ist \u3000 שלום rot."))
+    assert rendering.text == "  Das  Haus\u00a0👨\u200d👩 ist \u3000 שלום rot.\r"
+    (edit,) = rendering.edits
+    assert (mt[slice(*edit.mt_span)], rendering.text[slice(*edit.pe_span)]) == ("sind", "ist")
+
+
+def test_moses_keeps_raw_stretches_too() -> None:
+    processor = PROCESSORS["moses"]
+    mt = "Das  Haus (👨\u200d👩) sind\u00a0rot , ja!\r"
+    text = processor.render(mt, written(processor, "Das Haus (👨\u200d👩) ist rot, ja!")).text
+    assert text == "Das  Haus (👨\u200d👩) ist\u00a0rot , ja!\r"
+
+
+def test_symbols_among_the_ids_are_ignored(processor: TextProcessor) -> None:
+    ids = written(processor, "Das Haus ist rot.")
+    assert ids[-1] == EOS
+    with_steps = [i for j in ids[:-1] for i in (STEP, j)]
+    assert processor.render("Das Haus sind rot.", with_steps) == processor.render("Das Haus sind rot.", ids)
+
+
+@pytest.mark.parametrize(
+    ("mt", "pe", "text"),
+    [
+        ("Er sieht das Haus.", "Das Haus sieht er.", "Das Haus sieht er."),  # a word that stays moves to the start
+        ("Das Haus sieht er.", "Heute sieht das Haus.", "Heute sieht das Haus."),  # and away from it
+        ("das Haus ist rot", "die Taste ist rot", "die Taste ist rot"),  # a label without a capital keeps to that
+        ("Haus! das ist rot.", "Haus! die ist rot.", "Haus! Die ist rot."),
+        ("Das Haus.", "", ""),
+    ],
+)
+def test_sentences_start_with_a_capital_as_they_did(mt: str, pe: str, text: str) -> None:
+    processor = PROCESSORS["moses"]
+    assert processor.render(mt, written(processor, pe)).text == text
+
+
+def test_model_words_are_truecased(processor: TextProcessor) -> None:
+    expected = ["das", "Haus", "."] if processor.config.truecase else ["Das", "Haus."]
+    assert processor.words("mt", "Das Haus.") == expected
+
+
+def test_text_that_moses_rewrites_is_written_anew() -> None:
+    processor = PROCESSORS["moses"]
+    rendering = processor.render("DOTMULTI  ist rot ...", written(processor, "Das ist rot."))
+    assert rendering.text == "Das ist rot."
+    assert [(edit.op, edit.mt_span) for edit in rendering.edits] == [("replace", (0, 21))]
+
+
+def test_vocabularies_are_shared_as_configured() -> None:
+    fingerprints = {
+        name: [processor.vocabulary(side).fingerprint for side in ("src", "mt", "pe")]
+        for name, processor in PROCESSORS.items()
+    }
+    assert [len(set(found)) for found in (fingerprints["plain"], fingerprints["moses"], fingerprints["separate"])] == [
+        1,
+        2,
+        3,
+    ]
+    assert fingerprints["moses"][1] == fingerprints["moses"][2]
+    vocabularies = PROCESSORS["moses"].vocabularies
+    assert [vocabularies.streams[name].fingerprint for name in ("src", "mt")] == fingerprints["moses"][:2]
+    assert vocabularies.target.fingerprint == fingerprints["moses"][2]
+
+
+def test_fitting_again_gives_the_same(processor: TextProcessor) -> None:
+    assert TextProcessor.fit(processor.config, lambda: TRIPLETS).vocabularies == processor.vocabularies
+
+
+def test_saved_and_loaded_is_the_same(processor: TextProcessor, tmp_path: Path) -> None:
+    processor.save(tmp_path)
+    loaded = TextProcessor.load(tmp_path)
+    assert loaded.config == processor.config
+    assert loaded.vocabularies == processor.vocabularies
+    texts = [triplet.mt for triplet in TRIPLETS]
+    assert loaded.encode_batch("mt", texts) == processor.encode_batch("mt", texts)
+
+
+def test_damaged_folders_are_explained(tmp_path: Path) -> None:
+    with pytest.raises(ModelFolderError, match=r"text\.json: is missing"):
+        TextProcessor.load(tmp_path)
+    PROCESSORS["moses"].save(tmp_path)
+    PROCESSORS["plain"].vocabulary("src").save(tmp_path / "vocabulary.src.json")
+    with pytest.raises(ModelFolderError, match=r"vocabulary\.src\.json: is not the vocabulary of this model"):
+        TextProcessor.load(tmp_path)
+    (tmp_path / "vocabulary.src.json").unlink()
+    with pytest.raises(ModelFolderError, match=r"vocabulary\.src\.json: the vocabulary is missing"):
+        TextProcessor.load(tmp_path)
+    for content in (
+        "",
+        "{}",
+        '{"config": {"tokeniser": "none"}, "fingerprints": {}}',
+        '{"config": 3, "fingerprints": {}}',
+        "[]",
+    ):
+        (tmp_path / "text.json").write_text(content)
+        with pytest.raises(ModelFolderError, match=r"text\.json: is damaged"):
+            TextProcessor.load(tmp_path)

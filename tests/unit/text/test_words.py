@@ -1,0 +1,68 @@
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from postedit.text.words import MosesSplitter, PlainSplitter, Word, align, splitter
+
+ODD = st.text(alphabet="aB1.,'\"-( \u00a0\u3000\t\r\x01\u200d👨ह्", max_size=20)
+
+
+def test_plain_words_are_divided_by_ascii_spacing_only() -> None:
+    line = " a  b\u00a0c\td\u3000e\x85f\r"
+    assert PlainSplitter().words(line) == ["a", "b\u00a0c", "d\u3000e\x85f"]
+    assert PlainSplitter().words("") == PlainSplitter().words(" \r") == []
+
+
+def test_plain_spans_are_the_raw_characters() -> None:
+    assert PlainSplitter().spans("  ab c\r") == [Word("ab", 2, 4), Word("c", 5, 6)]
+
+
+def test_moses_divides_and_joins_punctuation() -> None:
+    moses = splitter("moses", "de")
+    words = moses.words('Er sagte: "Hallo, z.B. Welt!"')
+    assert words == ["Er", "sagte", ":", '"', "Hallo", ",", "z.B.", "Welt", "!", '"']
+    assert moses.join(words) == 'Er sagte: "Hallo, z.B. Welt!"'
+    assert moses.gaps(words) == [" ", "", " ", "", "", " ", " ", "", ""]
+
+
+def test_moses_does_not_escape() -> None:
+    assert splitter("moses", "en").words("a & b | [c] <d>") == ["a", "&", "b", "|", "[", "c", "]", "<", "d", ">"]
+    assert splitter("moses", "en").join(["&amp;"]) == "&amp;"
+
+
+def test_splitters_are_made_once_per_language() -> None:
+    assert splitter("moses", "de") is splitter("moses", "de") is not splitter("moses", "en")
+    assert isinstance(splitter("moses", "de"), MosesSplitter)
+
+
+@given(line=ODD)
+@example("x\x01y")
+@settings(max_examples=300, deadline=None)
+def test_moses_spans_cover_all_that_is_visible(line: str) -> None:
+    moses = splitter("moses", "en")
+    spans = moses.spans(line)
+    assert spans is not None
+    assert [word.text for word in spans] == moses.words(line)
+    end = 0
+    for word in spans:
+        outside = line[end : word.start]
+        assert all(character.isspace() or character < " " for character in outside)
+        assert "".join(c for c in line[word.start : word.end] if c >= " ") == word.text
+        end = word.end
+
+
+def test_text_that_the_tokeniser_rewrites_has_no_spans() -> None:
+    assert splitter("moses", "en").spans("DOTMULTI is a word ...") is None
+
+
+def test_words_that_the_detokeniser_rewrites_have_no_gaps() -> None:
+    assert splitter("moses", "en").gaps(["a", "@-@", "b"]) is None
+
+
+@pytest.mark.parametrize("line", ["a b c", "ab c", "a x b", "", "a"])
+def test_align_refuses_words_that_are_not_the_text(line: str) -> None:
+    assert align(["a", "b"], line) is None
+
+
+def test_align_finds_control_characters_that_are_words_themselves() -> None:
+    assert align(["a", "b"], "a\u00a0\x02b\r") == [Word("a", 0, 1), Word("b", 3, 4)]
