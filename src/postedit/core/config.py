@@ -33,14 +33,12 @@ def load_config(kind: type[ConfigT], values: Mapping[str, Any], where: str) -> C
     return config
 
 
-def check_config(
-    kind: type[ConfigT], values: Mapping[str, Any], prefix: str = ""
-) -> tuple[ConfigT | None, list[str]]:
+def check_config(kind: type[ConfigT], values: Mapping[str, Any], prefix: str = "") -> tuple[ConfigT | None, list[str]]:
     """Return `values` as a checked `kind`, or None and a line for each problem, options being named `prefix`name."""
     try:
         return kind.model_validate(dict(values)), []
     except ValidationError as error:
-        return None, [prefix + _describe(kind, problem) for problem in error.errors(include_url=False)]
+        return None, [_describe(kind, problem, prefix) for problem in error.errors(include_url=False)]
 
 
 def problem_report(where: str, problems: Iterable[str]) -> RecipeError:
@@ -57,7 +55,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         RecipeError: if the file is missing, unreadable, not UTF-8 or not TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors write a byte order mark
     except FileNotFoundError:
         raise RecipeError(f"{path}: no such recipe") from None
     except OSError as error:
@@ -95,22 +93,27 @@ def _copy_tables(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _toml_value(text: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        parsed = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
         return text
+    return parsed["value"] if len(parsed) == 1 else text
 
 
-def _describe(kind: type[BaseModel], problem: Any) -> str:
-    location = [part for part in problem["loc"] if not _is_union_branch(part)]
-    name = ".".join(str(part) for part in location)
+def _describe(kind: type[BaseModel], problem: Any, prefix: str) -> str:
+    *path, last = problem["loc"] or [""]
+    location = [part for part in path if not _is_union_branch(part)]
+    if problem["type"] in {"extra_forbidden", "missing"} or not _is_union_branch(last):
+        location.append(last)  # the key itself may be called anything
+    name = prefix + ".".join(str(part) for part in location)
     if problem["type"] == "extra_forbidden":
         known = _known_options(kind, location[:-1])
-        return f"{name}: no such option{nearest(str(location[-1]), known)} (known here: {', '.join(sorted(known))})"
+        return f"{name}: no such option{nearest(str(last), known)} (known here: {', '.join(sorted(known))})"
     if problem["type"] == "missing":
         return f"{name}: missing; it has no default"
-    found = problem.get("input")
     message = problem["msg"].removeprefix("Value error, ")
-    return f"{name}: {message} (found {found!r})" if name else message
+    if not problem["loc"]:  # a rule over several options of the section
+        return f"{prefix.removesuffix('.')}: {message}" if prefix else message
+    return f"{name}: {message} (found {problem.get('input')!r})"
 
 
 def _is_union_branch(part: Any) -> bool:
@@ -120,7 +123,9 @@ def _is_union_branch(part: Any) -> bool:
 
 def _known_options(kind: Any, location: Iterable[Any]) -> set[str]:
     for part in location:
-        kind = _section_type(kind.model_fields[part].annotation) if isinstance(part, str) else kind
+        field = kind.model_fields.get(part)
+        if field is not None:  # else it is an index in a list of sections, or a key of a table of them
+            kind = _section_type(field.annotation)
     return set(kind.model_fields)
 
 

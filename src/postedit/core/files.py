@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -52,7 +52,11 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             if path.exists():
                 old = path.with_name(f".{path.name}.{os.getpid()}.old")
                 path.replace(old)
-                temporary.replace(path)
+                try:
+                    temporary.replace(path)
+                except OSError:
+                    old.replace(path)
+                    raise
                 shutil.rmtree(old)
             else:
                 temporary.replace(path)
@@ -90,14 +94,14 @@ def explain_os_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reasons: dict[int | None, Callable[[], str]] = {
-            errno.ENOSPC: lambda: "the disk is full; free some space and run again",
-            errno.EDQUOT: lambda: "your disk quota is used up; free some space and run again",
-            errno.EFBIG: lambda: "the file is larger than this system allows here",
-            errno.EACCES: lambda: "permission denied; choose a place you may write to",
-            errno.EROFS: lambda: "the file system is read-only; choose another place",
+        reasons = {
+            errno.ENOSPC: "the disk is full; free some space and run again",
+            errno.EDQUOT: "your disk quota is used up; free some space and run again",
+            errno.EFBIG: "the file is larger than this system allows here",
+            errno.EACCES: "permission denied; choose a place you may write to",
+            errno.EROFS: "the file system is read-only; choose another place",
         }
-        reason = reasons.get(error.errno, lambda: error.strerror or str(error))()
+        reason = reasons.get(error.errno or 0) or error.strerror or str(error)
         raise OutputError(f"{path}: cannot be written: {reason}") from error
 
 

@@ -1,0 +1,168 @@
+"""Configuration is checked whole, and what is wrong is said in terms of what the user wrote."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from pydantic import Field, model_validator
+
+from postedit.core.config import Config, check_config, load_config, override, problem_report, read_toml
+from postedit.core.errors import PosteditError, RecipeError
+
+
+class Layer(Config):
+    """A section inside another."""
+
+    width: int = Field(4, ge=1)
+    kind: Literal["soft", "hard"] = "soft"
+
+
+class Section(Config):
+    """A section."""
+
+    dropout: float = Field(0.1, ge=0, lt=1)
+    size: int | None = None
+    steps: int
+    names: list[str] | str = "x"
+    layer: Layer = Layer()
+    layers: list[Layer] = Field(default_factory=list)
+    by_name: dict[str, Layer] = Field(default_factory=dict)
+    extra: Layer | None = None
+
+    @model_validator(mode="after")
+    def _even(self) -> "Section":
+        if self.steps % 2:
+            raise ValueError("steps must be even")
+        return self
+
+
+def lines(values: dict[str, Any]) -> list[str]:
+    with pytest.raises(RecipeError) as caught:
+        load_config(Section, values, "recipe.toml")
+    first, *problems = str(caught.value).split("\n")
+    count = len(problems)
+    assert first == f"recipe.toml: {count} problem" + ("s" if count > 1 else "")
+    assert all(problem.startswith("  - ") for problem in problems)
+    return [problem.removeprefix("  - ") for problem in problems]
+
+
+def test_good_values_become_a_frozen_section() -> None:
+    section = load_config(Section, {"steps": 2, "layer": {"width": 3}}, "here")
+    assert (section.steps, section.layer.width, section.dropout) == (2, 3, 0.1)
+    with pytest.raises(ValueError, match="frozen"):
+        section.steps = 4  # type: ignore[misc]
+
+
+def test_an_integer_does_for_a_real_number_and_nothing_else_is_converted() -> None:
+    assert load_config(Section, {"steps": 2, "dropout": 0}, "here").dropout == 0.0
+    assert len(lines({"steps": "2", "dropout": "0.1"})) == 2
+    assert len(lines({"steps": 2.0})) == 1
+    assert len(lines({"steps": True})) == 1
+
+
+def test_all_problems_are_reported_together_with_what_was_found_and_what_is_allowed() -> None:
+    problems = lines({"drop_out": 0.2, "dropout": 2.0, "layer": {"widht": 3, "kind": "sft"}, "size": "many"})
+    report = "\n".join(problems)
+    assert len(problems) == 6
+    assert 'drop_out: no such option; did you mean "dropout"? (known here: ' in report
+    assert "dropout: Input should be less than 1 (found 2.0)" in report
+    assert 'layer.widht: no such option; did you mean "width"? (known here: kind, width)' in report
+    assert "layer.kind: Input should be 'soft' or 'hard' (found 'sft')" in report
+    assert "size: Input should be a valid integer (found 'many')" in report
+    assert "steps: missing; it has no default" in report
+
+
+def test_problems_inside_lists_and_tables_of_sections_say_where() -> None:
+    (problem,) = lines({"steps": 2, "layers": [{"width": 1}, {"widht": 3}]})
+    assert problem.startswith('layers.1.widht: no such option; did you mean "width"?')
+    (problem,) = lines({"steps": 2, "by_name": {"en": {"widht": 3}}})
+    assert problem.startswith('by_name.en.widht: no such option; did you mean "width"?')
+    (problem,) = lines({"steps": 2, "extra": {"widht": 3}})
+    assert problem.startswith('extra.widht: no such option; did you mean "width"?')
+
+
+@pytest.mark.parametrize("name", ["str", "list", "two words", "größe", "", "a.b"])
+def test_any_unknown_key_is_named(name: str) -> None:
+    (problem,) = lines({"steps": 2, name: 1})
+    assert problem.startswith(f"{name}: no such option")
+
+
+def test_a_rule_over_several_options_speaks_for_itself() -> None:
+    assert lines({"steps": 3}) == ["steps must be even"]
+
+
+def test_a_prefix_names_the_section() -> None:
+    assert check_config(Section, {"steps": 2}, "train.")[1] == []
+    config, problems = check_config(Section, {"layer": {"width": 0}}, "train.")
+    assert config is None
+    assert problems == [
+        "train.steps: missing; it has no default",
+        "train.layer.width: Input should be greater than or equal to 1 (found 0)",
+    ]
+    assert check_config(Section, {"steps": 3}, "train.")[1] == ["train: steps must be even"]
+
+
+def test_problem_reports_count() -> None:
+    assert str(problem_report("x", ["a"])) == "x: 1 problem\n  - a"
+    assert str(problem_report("x", iter(["a", "b"]))) == "x: 2 problems\n  - a\n  - b"
+    assert isinstance(problem_report("x", []), PosteditError)
+
+
+class TestOverride:
+    def test_values_are_toml_or_else_text(self) -> None:
+        assignments = ["a=3", "b=3e-4", "c=true", "d=text with spaces", 'e="3"', "f=[1, 2]", "g=", "h=x=y", " i = 5 "]
+        assert override({}, assignments) == {
+            "a": 3, "b": 3e-4, "c": True, "d": "text with spaces", "e": "3", "f": [1, 2], "g": "", "h": "x=y", "i": 5,
+        }  # fmt: skip
+
+    def test_dots_go_into_tables_and_the_given_values_stay(self) -> None:
+        values = {"train": {"lr": 1, "steps": 2}}
+        assert override(values, ["train.lr=5", "model.size.x=1", "train.lr=6"]) == {
+            "train": {"lr": 6, "steps": 2},
+            "model": {"size": {"x": 1}},
+        }
+        assert values == {"train": {"lr": 1, "steps": 2}}
+
+    def test_a_value_that_looks_like_more_toml_is_text(self) -> None:
+        assert override({}, ["a=1\nb = 2"]) == {"a": "1\nb = 2"}
+
+    @pytest.mark.parametrize("assignment", ["train.lr", "=3", "train.=3", ".lr=3", "a..b=3", ""])
+    def test_what_is_not_an_assignment_is_refused_with_an_example(self, assignment: str) -> None:
+        with pytest.raises(RecipeError, match=r"write it as option=value, for instance .train\.lr=3e-4"):
+            override({}, [assignment])
+
+    def test_a_value_has_no_options(self) -> None:
+        with pytest.raises(RecipeError, match=r"--set train\.lr\.x=1: lr is a value, not a table"):
+            override({"train": {"lr": 1}}, ["train.lr.x=1"])
+
+
+class TestReadToml:
+    def test_reads(self, tmp_path: Path) -> None:
+        path = tmp_path / "recipe.toml"
+        path.write_text('[model]\nname = "größer"\n', encoding="utf-8")
+        assert read_toml(path) == {"model": {"name": "größer"}}
+
+    def test_a_byte_order_mark_is_not_text(self, tmp_path: Path) -> None:
+        path = tmp_path / "recipe.toml"
+        path.write_bytes(b"\xef\xbb\xbfa = 1\n")
+        assert read_toml(path) == {"a": 1}
+
+    def test_a_missing_file(self, tmp_path: Path) -> None:
+        with pytest.raises(RecipeError, match=r"none\.toml: no such recipe"):
+            read_toml(tmp_path / "none.toml")
+
+    def test_a_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(RecipeError, match=r"cannot be read: Is a directory"):
+            read_toml(tmp_path)
+
+    def test_bytes_that_are_not_utf8(self, tmp_path: Path) -> None:
+        path = tmp_path / "recipe.toml"
+        path.write_bytes(b'a = "\xff"\n')
+        with pytest.raises(RecipeError, match=r"byte 5 is not UTF-8"):
+            read_toml(path)
+
+    def test_what_is_not_toml_says_where(self, tmp_path: Path) -> None:
+        path = tmp_path / "recipe.toml"
+        path.write_text("a = 1\nb =\n")
+        with pytest.raises(RecipeError, match=r"recipe\.toml: not valid TOML: .*line 2"):
+            read_toml(path)

@@ -1,0 +1,185 @@
+"""A reader sees the old content or the new; a write that fails says why and leaves nothing behind."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from postedit.core.errors import OutputError, PosteditError
+from postedit.core.files import atomic_folder, atomic_write, check_writable, explain_os_errors
+
+needs_permissions = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+
+
+class TestAtomicWrite:
+    def test_text_is_utf8_with_plain_line_ends(self, tmp_path: Path) -> None:
+        with atomic_write(tmp_path / "a") as file:
+            file.write("größe\u2028x\r\n\n")
+        assert (tmp_path / "a").read_bytes() == "größe\u2028x\r\n\n".encode()
+
+    def test_bytes(self, tmp_path: Path) -> None:
+        with atomic_write(tmp_path / "a", "wb") as file:
+            file.write(b"\xff\n")
+        assert (tmp_path / "a").read_bytes() == b"\xff\n"
+
+    def test_readers_see_the_old_content_until_the_block_ends(self, tmp_path: Path) -> None:
+        path = tmp_path / "a"
+        path.write_text("old")
+        with atomic_write(path) as file:
+            file.write("new")
+            file.flush()
+            assert path.read_text() == "old"
+        assert path.read_text() == "new"
+        assert list(tmp_path.iterdir()) == [path]
+
+    @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+    def test_an_error_in_the_block_passes_and_leaves_the_old_content(
+        self, tmp_path: Path, error: type[BaseException]
+    ) -> None:
+        path = tmp_path / "a"
+        path.write_text("old")
+        with pytest.raises(error), atomic_write(path) as file:  # noqa: PT012 (the block is what is tested)
+            file.write("new")
+            raise error
+        assert path.read_text() == "old"
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_a_full_disk_leaves_the_old_content_and_says_so(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "a"
+        path.write_text("old")
+        monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
+        with pytest.raises(OutputError, match=r"a: cannot be written: the disk is full"), atomic_write(path) as file:
+            file.write("new")
+        assert path.read_text() == "old"
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_a_folder_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(OutputError, match=r"cannot be written: No such file"), atomic_write(tmp_path / "no" / "a"):
+            pass
+
+
+class TestAtomicFolder:
+    def test_a_new_folder_appears_whole_with_its_parents(self, tmp_path: Path) -> None:
+        path = tmp_path / "runs" / "model"
+        with atomic_folder(path) as folder:
+            (folder / "sub").mkdir()
+            (folder / "sub" / "a").write_text("x")
+            assert not path.exists()
+            assert folder.parent == path.parent, "a rename must stay on one file system"
+        assert (path / "sub" / "a").read_text() == "x"
+        assert list(path.parent.iterdir()) == [path]
+
+    def test_an_old_folder_is_replaced_whole(self, tmp_path: Path) -> None:
+        path = tmp_path / "model"
+        path.mkdir()
+        (path / "old").write_text("x")
+        with atomic_folder(path) as folder:
+            (folder / "new").write_text("y")
+            assert [file.name for file in path.iterdir()] == ["old"]
+        assert [file.name for file in path.iterdir()] == ["new"]
+        assert list(tmp_path.iterdir()) == [path]
+
+    @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+    def test_an_error_in_the_block_leaves_the_old_folder(self, tmp_path: Path, error: type[BaseException]) -> None:
+        path = tmp_path / "model"
+        path.mkdir()
+        (path / "old").write_text("x")
+        with pytest.raises(error), atomic_folder(path) as folder:  # noqa: PT012
+            (folder / "new").write_text("y")
+            raise error
+        assert [file.name for file in path.iterdir()] == ["old"]
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_a_full_disk_leaves_the_old_folder_and_says_so(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "model"
+        path.mkdir()
+        (path / "old").write_text("x")
+        monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
+        with pytest.raises(OutputError, match="the disk is full"), atomic_folder(path) as folder:
+            (folder / "new").write_text("y")
+        assert [file.name for file in path.iterdir()] == ["old"]
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_a_rename_that_fails_brings_the_old_folder_back(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "model"
+        path.mkdir()
+        (path / "old").write_text("x")
+        rename = Path.replace
+
+        def refuse(self: Path, target: Path) -> Path:
+            if self.name.endswith(".tmp"):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return rename(self, target)
+
+        monkeypatch.setattr(Path, "replace", refuse)
+        with pytest.raises(OutputError, match="the disk is full"), atomic_folder(path) as folder:
+            (folder / "new").write_text("y")
+        assert [file.name for file in path.iterdir()] == ["old"]
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_others_may_read_the_folder(self, tmp_path: Path) -> None:
+        with atomic_folder(tmp_path / "model"):
+            pass
+        assert (tmp_path / "model").stat().st_mode & 0o777 == 0o755
+
+
+class TestCheckWritable:
+    def test_a_new_file_and_an_old_one_in_a_folder_of_ours(self, tmp_path: Path) -> None:
+        check_writable(tmp_path / "new")
+        assert list(tmp_path.iterdir()) == []
+        (tmp_path / "old").write_text("x")
+        check_writable(tmp_path / "old")
+        assert (tmp_path / "old").read_text() == "x"
+
+    def test_a_folder_is_not_a_file(self, tmp_path: Path) -> None:
+        with pytest.raises(OutputError, match="is a folder; give the name of a file"):
+            check_writable(tmp_path)
+
+    def test_a_folder_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(OutputError, match=r"its folder .*no does not exist; create it first"):
+            check_writable(tmp_path / "no" / "file")
+
+    @needs_permissions
+    def test_a_folder_that_may_not_be_written(self, tmp_path: Path) -> None:
+        tmp_path.chmod(0o555)
+        with pytest.raises(OutputError, match="permission denied"):
+            check_writable(tmp_path / "file")
+        tmp_path.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EDQUOT, "quota"),
+        (errno.EFBIG, "larger than this system allows"),
+        (errno.EACCES, "permission denied"),
+        (errno.EROFS, "read-only"),
+        (errno.EIO, os.strerror(errno.EIO)),
+    ],
+)
+def test_failures_of_the_system_become_sentences(number: int, reason: str) -> None:
+    with pytest.raises(OutputError, match=reason) as caught, explain_os_errors(Path("x/y")):
+        raise OSError(number, os.strerror(number))
+    assert str(caught.value).startswith("x/y: cannot be written: ")
+    assert isinstance(caught.value, PosteditError)
+
+
+def test_an_error_without_a_number_keeps_its_words() -> None:
+    with pytest.raises(OutputError, match="cannot be written: odd"), explain_os_errors(Path("x")):
+        raise OSError("odd")
+
+
+def failing(number: int) -> Callable[[int], None]:
+    def fail(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fail

@@ -1,0 +1,60 @@
+"""Architectures by name, and the error that helps to find the name."""
+
+import pytest
+
+from postedit.core.errors import RecipeError, nearest
+from postedit.core.registry import Architecture, Registry
+from postedit.models import ARCHITECTURES
+from postedit.models.m_cgru import MCGRU, MCGRUConfig
+
+ONE = Architecture("m-cgru", MCGRU, "paper", "summary")
+
+
+def test_a_registry_is_a_mapping_in_the_order_given() -> None:
+    other = Architecture("another", MCGRU, "paper", "summary")
+    registry = Registry([ONE, other])
+    assert list(registry) == ["m-cgru", "another"]
+    assert len(registry) == 2
+    assert registry["m-cgru"] is ONE
+    assert "m-cgru" in registry
+    assert "gru" not in registry
+
+
+def test_an_architecture_tells_what_its_class_says() -> None:
+    assert ONE.config_class is MCGRUConfig
+    assert ONE.inputs == MCGRU.inputs
+
+
+def test_two_of_one_name_are_a_mistake_of_ours() -> None:
+    with pytest.raises(ValueError, match="two architectures are called m-cgru"):
+        Registry([ONE, ONE])
+
+
+def test_an_unknown_name_gets_the_nearest_and_all_known() -> None:
+    with pytest.raises(RecipeError) as caught:
+        ARCHITECTURES["transferense"]
+    assert 'no architecture is called "transferense"; did you mean "transference"?' in str(caught.value)
+    assert all(name in str(caught.value) for name in ARCHITECTURES)
+
+
+def test_get_with_a_default_raises_like_an_index() -> None:
+    with pytest.raises(RecipeError):
+        ARCHITECTURES.get("nothing like it")
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_architecture_says_what_it_is(name: str) -> None:
+    architecture = ARCHITECTURES[name]
+    assert architecture.name == name
+    assert architecture.paper
+    assert architecture.summary
+    assert set(architecture.inputs) <= {"src", "mt"}
+    assert architecture.model.__doc__
+    described = [field.description for field in architecture.config_class.model_fields.values()]
+    assert all(described), "every option of a recipe has a description"
+
+
+def test_nearest_names_only_what_is_near() -> None:
+    assert nearest("drpout", ["dropout", "size"]) == '; did you mean "dropout"?'
+    assert nearest("xyz", ["dropout", "size"]) == ""
+    assert nearest("x", []) == ""
