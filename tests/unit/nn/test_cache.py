@@ -1,0 +1,103 @@
+"""The cache of a decoder: tokens stand at their own slots, whatever was rolled back."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from postedit.nn.attention import KeyValue
+from postedit.nn.cache import DecoderCache
+
+
+def call(cache: DecoderCache, tokens: list[list[int]]) -> tuple[DecoderCache, Tensor, Tensor | None]:
+    """Decode with one layer whose keys and values are the tokens; return the cache, positions and mask."""
+    ids = torch.tensor(tokens)
+    cursor = cache.cursor(ids)
+    new = KeyValue(ids[:, None, :, None].double(), -ids[:, None, :, None].double())
+    layer = cursor.extend(cache.layer(0), new)
+    return cache.advanced([layer], ids.size(1)), cursor.positions, cursor.mask
+
+
+def seen(cache: DecoderCache, mask: Tensor | None) -> list[list[int]]:
+    """Return, for each row, the tokens that its last query sees."""
+    keys = cache.layers[0].k_NHSE[:, 0, :, 0].long()
+    assert torch.equal(keys, -cache.layers[0].v_NHSE[:, 0, :, 0].long())
+    if mask is None:
+        return keys.tolist()
+    last = mask[:, -1].expand(keys.size(0), -1)
+    return [row[allowed].tolist() for row, allowed in zip(keys, last)]
+
+
+def test_rows_of_equal_length_append_and_a_single_token_needs_no_mask() -> None:
+    cache, positions, mask = call(DecoderCache(), [[1, 2], [3, 4]])
+    assert positions.tolist() == [[0, 1]]
+    assert mask is not None
+    assert mask.tolist() == [[[True, False], [True, True]]]
+    cache, positions, mask = call(cache, [[5], [6]])
+    assert positions.tolist() == [[2]]
+    assert mask is None
+    assert seen(cache, mask) == [[1, 2, 5], [3, 4, 6]]
+
+
+def test_a_chunk_sees_the_past_and_itself_causally() -> None:
+    cache, _, _ = call(DecoderCache(), [[1]])
+    _, positions, mask = call(cache, [[2, 3]])
+    assert positions.tolist() == [[1, 2]]
+    assert mask is not None
+    assert mask.tolist() == [[[True, True, False], [True, True, True]]]
+
+
+def test_ragged_rollback_then_decode_writes_each_row_at_its_own_slots() -> None:
+    cache, _, _ = call(DecoderCache(), [[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+    cache = cache.rollback(torch.tensor([0, 3, 1]))
+    assert cache.length is None
+    assert cache.lengths is not None
+    assert cache.lengths.tolist() == [0, 3, 1]
+    cache, positions, mask = call(cache, [[10, 11], [12, 13], [14, 15]])
+    assert positions.tolist() == [[0, 1], [3, 4], [1, 2]]
+    assert seen(cache, mask) == [[10, 11], [4, 5, 6, 12, 13], [7, 14, 15]]
+    cache, _, mask = call(cache, [[16], [17], [18]])
+    assert seen(cache, mask) == [[10, 11, 16], [4, 5, 6, 12, 13, 17], [7, 14, 15, 18]]
+
+
+def test_select_after_a_ragged_rollback_may_drop_the_longest_row() -> None:
+    cache, _, _ = call(DecoderCache(), [[1, 2, 3], [4, 5, 6]])
+    cache = cache.rollback(torch.tensor([1, 3])).select(torch.tensor([0, 0]))
+    cache, positions, mask = call(cache, [[7], [8]])
+    assert positions.tolist() == [[1], [1]]
+    assert seen(cache, mask) == [[1, 7], [1, 8]]
+
+
+@pytest.mark.parametrize("keep", [0, 2])
+def test_rollback_to_one_length_leaves_rows_of_equal_length(keep: int) -> None:
+    cache, _, _ = call(DecoderCache(), [[1], [2]])
+    cache, _, _ = call(cache, [[3, 4], [5, 6]])
+    cache = cache.rollback(torch.tensor([keep, keep]))
+    assert (cache.length, cache.lengths) == (1 + keep, None)
+    assert cache.layers[0].k_NHSE.size(2) == 1 + keep
+    cache, _, mask = call(cache, [[7], [8]])
+    assert seen(cache, mask) == [[*[1, 3, 4][: 1 + keep], 7], [*[2, 5, 6][: 1 + keep], 8]]
+
+
+def test_rows_that_become_equally_long_again_are_a_plain_cache_again() -> None:
+    cache, _, _ = call(DecoderCache(), [[1, 2], [3, 4]])
+    cache, _, _ = call(cache.rollback(torch.tensor([1, 2])), [[5, 6], [7, 8]])
+    cache = cache.rollback(torch.tensor([2, 1]))
+    assert (cache.length, cache.lengths) == (3, None)
+    cache, _, mask = call(cache, [[9], [10]])
+    assert mask is None
+    assert seen(cache, mask) == [[1, 5, 6, 9], [3, 4, 7, 10]]
+
+
+def test_rollback_before_any_decode_keeps_nothing() -> None:
+    cache = DecoderCache().rollback(torch.tensor([0, 0]))
+    assert (cache.length, cache.layers) == (0, ())
+    assert cache.layer(0) is None
+
+
+def test_an_older_cache_stays_what_it_was() -> None:
+    cache, _, _ = call(DecoderCache(), [[1, 2], [3, 4]])
+    ragged = cache.rollback(torch.tensor([1, 2]))
+    held = ragged.layers[0].k_NHSE.clone()
+    call(ragged, [[5], [6]])
+    assert torch.equal(ragged.layers[0].k_NHSE, held)
+    assert (cache.length, cache.last) == (2, 2)
