@@ -1,0 +1,195 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postedit.core.config import load_config
+from postedit.core.errors import DataError, RecipeError
+from postedit.data.report import DataReport
+from postedit.data.triplets import LONGEST_LINE, DataConfig, Triplet, TripletFiles, check_files, read_triplets
+
+MLQE = Path(__file__).parents[4] / "shared" / "data" / "mlqe-pe" / "en-de" / "dev"
+
+
+def aligned(folder: Path, src: bytes, mt: bytes, pe: bytes, name: str = "train") -> TripletFiles:
+    for side, content in (("src", src), ("mt", mt), ("pe", pe)):
+        (folder / f"{name}.{side}").write_bytes(content)
+    return TripletFiles.of(folder / name)
+
+
+def table(path: Path, text: str) -> TripletFiles:
+    path.write_text(text, encoding="utf-8", newline="")
+    return TripletFiles.of(path)
+
+
+def texts(files: TripletFiles) -> list[tuple[str, str, str]]:
+    return [(triplet.src, triplet.mt, triplet.pe) for triplet in read_triplets(files)]
+
+
+def test_aligned_files(tmp_path: Path) -> None:
+    files = aligned(tmp_path, b"\xef\xbb\xbfa\nb\n", b"c\r\nd", b"e\nf\n")
+    assert check_files(files) == 2
+    assert texts(files) == [("a", "c\r", "e"), ("b", "d", "f")]
+    assert [triplet.line for triplet in read_triplets(files)] == [1, 2]
+
+
+def test_tsv_with_and_without_names_of_columns(tmp_path: Path) -> None:
+    assert texts(table(tmp_path / "a.tsv", "a\tb\tc\r\nd\te\tf\n")) == [("a", "b", "c"), ("d", "e", "f")]
+    named = table(tmp_path / "b.tsv", "\ufeffid\tpe\tmt\tsrc\n1\tc\tb\ta\n")
+    assert texts(named) == [("a", "b", "c")]
+    assert check_files(named) == 2 - 1
+
+
+def test_jsonl(tmp_path: Path) -> None:
+    lines = [{"src": "a", "mt": "b\nb", "pe": "ü\u2028", "other": 1}, {"pe": "f", "mt": "e", "src": "d"}]
+    files = table(tmp_path / "a.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    assert check_files(files) == 2
+    assert texts(files) == [("a", "b\nb", "ü\u2028"), ("d", "e", "f")]
+
+
+def test_unequal_files_are_named_with_their_counts(tmp_path: Path) -> None:
+    files = aligned(tmp_path, b"a\nb\nc\n", b"a\nb\n", b"a\nb\nc\nd\n")
+    expected = rf"{tmp_path}/train\.src has 3, {tmp_path}/train\.mt has 2, {tmp_path}/train\.pe has 4"
+    with pytest.raises(DataError, match=expected):
+        check_files(files)
+    with pytest.raises(DataError, match=expected):
+        list(read_triplets(files))
+
+
+def test_all_bad_lines_are_counted_and_the_first_are_shown(tmp_path: Path) -> None:
+    bad = b"\xe9\n" * 9
+    with pytest.raises(DataError) as error:
+        check_files(aligned(tmp_path, b"a\n" + bad, b"a\n" * 10, b"a\n" * 9 + b"\xff\n"))
+    message = str(error.value).split("\n")
+    assert message[0] == f"{tmp_path}/train.src, line 2: byte 1 (0xE9) of the line is not UTF-8; save the file as UTF-8"
+    assert len(message) == 6
+    assert message[-1] == "... and 5 more: 10 problems in all"
+
+
+def test_bad_bytes_and_unequal_counts_are_reported_together(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as error:
+        check_files(aligned(tmp_path, b"\xe9\nb\n", b"a\nb\n", b"a\n"))
+    assert "train.src, line 1" in str(error.value)
+    assert "train.pe has 1" in str(error.value)
+
+
+def test_all_missing_and_empty_files_are_reported_together(tmp_path: Path) -> None:
+    files = aligned(tmp_path, b"", b"a\n", b"a\n")
+    (tmp_path / "train.pe").rename(tmp_path / "train.post")
+    for read in (check_files, lambda files: list(read_triplets(files))):
+        with pytest.raises(DataError, match=r"train\.src: is empty"):
+            read(files)
+    with pytest.raises(DataError, match=r'train\.pe: no such file; did you mean "train\.'):
+        check_files(files)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "problem"),
+    [
+        ("x.tsv", "a\tb", "line 2: 2 columns, not 3"),
+        ("x.tsv", "a\tb\tc\td", "line 2: 4 columns, not 3"),
+        ("x.jsonl", "{", "line 2: not a JSON object with"),
+        ("x.jsonl", "[1]", "line 2: not a JSON object with"),
+        ("x.jsonl", '{"src": "a", "mt": "b"}', "line 2: not a JSON object with"),
+        ("x.jsonl", '{"src": "a", "mt": "b", "pe": 3}', "line 2: not a JSON object with"),
+        ("x.jsonl", r'{"src": "a", "mt": "b", "pe": "\ud83d"}', "line 2: not a JSON object with"),
+        ("x.jsonl", "", "line 2: not a JSON object with"),
+    ],
+)
+def test_malformed_lines_of_tables(tmp_path: Path, name: str, line: str, problem: str) -> None:
+    good = "a\tb\tc" if name.endswith("tsv") else '{"src": "a", "mt": "b", "pe": "c"}'
+    files = table(tmp_path / name, f"{good}\n{line}\n{good}\n")
+    with pytest.raises(DataError, match=f"{name}, {problem}"):
+        check_files(files)
+    with pytest.raises(DataError, match=f"{name}, {problem}"):
+        list(read_triplets(files))
+
+
+def test_a_table_of_names_only_is_empty(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no triplet"):
+        check_files(table(tmp_path / "x.tsv", "src\tmt\tpe\n"))
+
+
+def test_unusable_triplets_are_left_out_counted_and_located(tmp_path: Path) -> None:
+    long = "x" * (LONGEST_LINE + 1)
+    real = table(tmp_path / "real.tsv", f"a\tb\tc\n \tb\tc\na\t\tc\na\tb\t\u3000\na\tb\t{long}\n")
+    more = table(tmp_path / "more.tsv", "a\tb\tc\n" + "a\t\tc\n" * 7)
+    report = DataReport()
+    kept = list(read_triplets([real, more], report))
+    assert kept == [Triplet("a", "b", "c", real.name, 1), Triplet("a", "b", "c", more.name, 1)]
+    assert report.kept == 2
+    assert report.to_dict()[real.name] == {
+        "read": 5,
+        "kept": 1,
+        "skipped": {
+            "src is empty": {"count": 1, "first_lines": [2]},
+            "mt is empty": {"count": 1, "first_lines": [3]},
+            "pe is empty": {"count": 1, "first_lines": [4]},
+            "pe has more than 10,000 characters": {"count": 1, "first_lines": [5]},
+        },
+    }
+    assert f"{more.name}: 1 of 8 triplets kept\n  7 left out: mt is empty (line 2, 3, 4, 5, 6, ...)" in str(report)
+    json.dumps(report.to_dict())
+
+
+@pytest.mark.parametrize("value", ["train", "x.tsv", "a/x.jsonl", {"src": "a.en", "mt": "a.mt", "pe": "a.pe"}])
+def test_files_are_written_as_they_are_named(value: Any) -> None:
+    files = TripletFiles.model_validate(value)
+    assert files.model_dump(mode="json") == value
+    assert TripletFiles.model_validate(files.model_dump()) == files
+
+
+def test_a_recipe_names_sources_in_any_form(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for name in ("train.src", "train.mt", "train.pe", "x.tsv", "a.en", "a.mt", "a.pe"):
+        (tmp_path / "data" / name).write_text("a\tb\tc\n")
+    sources = ["train", "x.tsv", {"src": "a.en", "mt": "a.mt", "pe": "a.pe"}]
+    config = load_config(DataConfig, {"dir": "data", "train": sources, "dev": "train"}, "recipe")
+    resolved, problems = config.resolve(tmp_path)
+    assert problems == []
+    assert [path.name for files in resolved.train for path in files.paths] == [
+        "train.src",
+        "train.mt",
+        "train.pe",
+        "x.tsv",
+        "a.en",
+        "a.mt",
+        "a.pe",
+    ]
+    assert all(path.is_absolute() for path in resolved.dev.paths)
+    assert DataConfig.model_validate(resolved.model_dump(mode="json")).resolve(Path("/elsewhere")) == (resolved, [])
+    assert load_config(DataConfig, {"train": "x.tsv", "dev": "x.tsv"}, "recipe").train == [TripletFiles.of("x.tsv")]
+
+
+def test_all_problems_of_the_files_are_returned(tmp_path: Path) -> None:
+    (tmp_path / "dev.tsv").write_text("")
+    config = load_config(DataConfig, {"train": ["train", "deev.tsv"], "dev": "dev.tsv"}, "recipe")
+    _, problems = config.resolve(tmp_path)
+    assert problems == [
+        *(f"data.train.0: {tmp_path}/train.{side}: no such file" for side in ("src", "mt", "pe")),
+        f'data.train.1: {tmp_path}/deev.tsv: no such file; did you mean "dev.tsv"?',
+        f"data.dev: {tmp_path}/dev.tsv: is empty",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"train": [], "dev": "x"}, "train"),
+        ({"train": 3, "dev": "x"}, "must be a prefix"),
+        ({"train": [{"srcc": "a", "mt": "b", "pe": "c"}], "dev": "x"}, 'srcc: no such option; did you mean "src"'),
+        ({"train": "x"}, "dev: missing"),
+        ({"train": "x", "dev": "x", "max_length": 1}, "max_length"),
+    ],
+)
+def test_what_cannot_work_is_refused(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        load_config(DataConfig, values, "recipe")
+
+
+@pytest.mark.skipif(not MLQE.with_suffix(".src").exists(), reason="needs the shared data beside the repository")
+def test_real_data_is_read_whole() -> None:
+    report = DataReport()
+    assert check_files(TripletFiles.of(MLQE)) == 1000 == len(list(read_triplets(TripletFiles.of(MLQE), report)))
+    assert report.kept == 1000
