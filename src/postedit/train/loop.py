@@ -39,7 +39,7 @@ from postedit.train.schedules import learning_rate
 from postedit.train.state import Scored, TrainState
 from postedit.train.tensors import load_model_tensors, load_tensors, model_tensors, save_tensors
 from postedit.train.update import Updater
-from postedit.train.validation import ScoreDev, Validator, dev_batches
+from postedit.train.validation import ScoreDev, Validator
 
 # An accelerator works ahead of the host; waiting for it this often costs nothing that can be measured, and bounds
 # what is kept to explain a failure. The CPU has nothing to wait for.
@@ -120,8 +120,7 @@ class Trainer:
         # Wrapped, it averages gradients over the processes.
         shared = self.accelerator.prepare_model(self.model) if self.accelerator.num_processes > 1 else self.model
         self.updater = Updater(shared, self.optimizer, config, self.accelerator)
-        batches = dev_batches(dev, model.spec.inputs, config.batch_tokens)
-        self.validator = Validator(batches, score_dev, config, self.accelerator)
+        self.validator = Validator(dev, score_dev, config, self.accelerator)
         self.identity = identity(model, corpus, dev, config)
         self._display = Display(console, enabled=self._is_main)
         self._interruption = Interruption()

@@ -37,10 +37,12 @@ def fast_fp32(enabled: bool) -> Iterator[None]:
 
     On a processor without AMX the route computes in fp32, faster than the default one; see `rounds_fast_fp32`.
     """
-    settings = torch.backends.mkldnn.matmul
+    if not enabled:
+        yield
+        return
+    settings = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]  # made at import, so mypy cannot see it
     before = settings.fp32_precision
-    if enabled:
-        settings.fp32_precision = "bf16"
+    settings.fp32_precision = "bf16"
     try:
         yield
     finally:

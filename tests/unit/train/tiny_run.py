@@ -1,18 +1,15 @@
-"""A model, a corpus and a run that take milliseconds; as a script, it trains in a process that may be killed.
+"""A model, a corpus and a run that take milliseconds, and a process for it that may be killed."""
 
-python tiny_run.py FOLDER CORPUS_FOLDER '{"max_steps": 40, ...}' [--resume] [--kill-at STEP] [--slow SECONDS]
-"""
-
-import argparse
-import json
+import multiprocessing
 import os
 import random
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import torch
 from rich.console import Console
@@ -22,11 +19,16 @@ from postedit.core.config import Config, load_config
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.symbols import EOS, SYMBOLS
 from postedit.core.types import Batch, DecoderOutput
-from postedit.data.corpus import Corpus
+from postedit.data.corpus import Corpus, write_corpus
+from postedit.data.triplets import Triplet
 from postedit.nn.heads import SoftmaxHead
+from postedit.text.processor import TextProcessor
 from postedit.train.config import TrainConfig
 from postedit.train.loop import Trainer
 from postedit.train.tensors import model_tensors, save_tensors
+
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["postedit.train.loop", "torch._dynamo"])  # torch.optim imports it when first used
 
 VOCABULARY = 30
 SETTINGS: dict[str, Any] = {
@@ -89,18 +91,35 @@ def tiny_model(dropout: float = 0.2) -> TinyModel:
     return TinyModel(dropout=dropout)
 
 
-def sentences(count: int, seed: int) -> dict[str, list[list[int]]]:
-    """Random triplets: mt is src with every symbol moved by one, pe is mt with one word changed."""
+def triplets(count: int, seed: int) -> list[Triplet]:
+    """Texts of symbols: mt is src with every symbol moved by one, pe is mt with one word changed."""
     rng = random.Random(seed)
-    rows: dict[str, list[list[int]]] = {"src": [], "mt": [], "pe": []}
+    found = []
     for _ in range(count):
         src = [rng.randrange(len(SYMBOLS), VOCABULARY - 1) for _ in range(rng.randint(2, 9))]
         mt = [word + 1 for word in src]
         pe = [*mt]
         pe[rng.randrange(len(pe))] = VOCABULARY - 1
-        for side, words in zip(rows, (src, mt, pe)):
-            rows[side].append([*words, EOS])
-    return rows
+        found.append(Triplet(*(" ".join(map(str, words)) for words in (src, mt, pe))))
+    return found
+
+
+class Numbers:
+    """Stands for a text processor: words are the symbols' numbers."""
+
+    fingerprint = "numbers"
+
+    def vocabulary(self, side: str) -> "Numbers":
+        return self
+
+    def encode_batch(self, side: str, texts: Iterable[str]) -> list[list[int]]:
+        return [[*map(int, text.split()), EOS] for text in texts]
+
+
+def write_corpora(folder: Path) -> Path:
+    for name, count, seed in (("train", 200, 1), ("dev", 40, 2)):
+        write_corpus(folder / f"{name}.arrow", triplets(count, seed), cast(TextProcessor, Numbers()), max_length=20)
+    return folder
 
 
 def train_config(settings: Mapping[str, Any]) -> TrainConfig:
@@ -126,25 +145,44 @@ def trainer(folder: Path, corpora: Path, settings: Mapping[str, Any], **changes:
     return Trainer(**(arguments | changes))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("corpora", type=Path)
-    parser.add_argument("settings", type=json.loads)
-    parser.add_argument("--resume", action="store_true")
-    parser.add_argument("--kill-at", type=int, help="send SIGKILL to this very process in this update")
-    parser.add_argument("--slow", type=float, default=0.0, help="seconds that every forward pass takes longer")
-    arguments = parser.parse_args()
-    run = trainer(arguments.folder, arguments.corpora, arguments.settings)
-
-    def in_forward(*_: object) -> None:
-        time.sleep(arguments.slow)
-        if run.state.step == arguments.kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    run.model.register_forward_pre_hook(in_forward)
-    run.run(resume=arguments.resume)
+def in_process(folder: Path, corpora: Path, settings: Mapping[str, Any], **options: Any) -> BaseProcess:
+    """Start `train` in a process of its own, forked from one that has all modules but has computed nothing."""
+    process = PROCESSES.Process(target=train, args=(folder, corpora, settings), kwargs=options)
+    process.start()
+    return process
 
 
-if __name__ == "__main__":
-    main()
+def train(
+    folder: Path,
+    corpora: Path,
+    settings: Mapping[str, Any],
+    resume: bool = False,
+    kill_at: int | None = None,
+    slow: float = 0.0,
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    """Run, and show what is shown in console.txt.
+
+    Args:
+        folder: of the run.
+        corpora: folder of train.arrow and dev.arrow.
+        settings: of training.
+        resume: go on from a checkpoint.
+        kill_at: update in which to send SIGKILL to this very process.
+        slow: seconds that every forward pass takes longer.
+        environment: variables to set.
+    """
+    os.environ.update(environment or {})
+    torch.set_num_threads(1)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "console.txt").open("a") as file:
+        run = trainer(folder, corpora, settings, console=Console(file=file, width=200))
+
+        def in_forward(*_: object) -> None:
+            file.flush()
+            time.sleep(slow)
+            if run.state.step == kill_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        run.model.register_forward_pre_hook(in_forward)
+        run.run(resume=resume)

@@ -1,0 +1,77 @@
+"""Law 12: killed and resumed training ends bit-equal on the CPU."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_run import in_process
+
+SCHEDULES: list[dict[str, Any]] = [
+    {"schedule": "inverse-sqrt", "accumulate": 2, "optimizer": "adamw", "weight_decay": 0.1},
+    {"schedule": "plateau", "plateau_patience": 1, "patience": 20, "keep_best": 2, "lr": 0.05},
+]
+
+
+def finish(folder: Path, corpora: Path, settings: dict[str, Any], **options: Any) -> int | None:
+    """Train in a process, and return how it ended."""
+    process = in_process(folder, corpora, settings, **options)
+    process.join(60)
+    return process.exitcode
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """All weights a run leaves, and its state but for the clock."""
+    files = {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in [*folder.rglob("*.safetensors"), folder / "best" / "best.json"]
+    }
+    for path in folder.glob("checkpoints/*/state.json"):
+        state = json.loads(path.read_text())
+        del state["run"]["seconds"]
+        files[str(path.relative_to(folder))] = json.dumps(state).encode()
+    return files
+
+
+def logged_steps(folder: Path) -> list[int]:
+    return [json.loads(line)["step"] for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("settings", SCHEDULES, ids=lambda settings: settings["schedule"])
+def test_killed_and_resumed_training_ends_bit_equal(tmp_path: Path, corpora: Path, settings: dict[str, Any]) -> None:
+    settings = settings | {"max_steps": 30, "save_every": 5, "validate_every": 4}
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert finish(whole, corpora, settings) == 0
+    assert finish(killed, corpora, settings, kill_at=13) == -signal.SIGKILL
+    assert finish(killed, corpora, settings, kill_at=24, resume=True) == -signal.SIGKILL
+    assert finish(killed, corpora, settings, resume=True) == 0
+    assert "Resumed at step 10" in (killed / "console.txt").read_text()
+    assert "Resumed at step 20" in (killed / "console.txt").read_text()
+    assert content(killed) == content(whole)
+    assert logged_steps(killed) == logged_steps(whole)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_step_and_leaves_a_checkpoint_of_it(
+    tmp_path: Path, corpora: Path, number: signal.Signals
+) -> None:
+    settings = {"max_steps": 1000, "save_every": 1000, "validate_every": 1000, "log_every": 1}
+    process = in_process(tmp_path, corpora, settings, slow=0.05)
+    console = tmp_path / "console.txt"
+    while not (console.exists() and "step 1 " in console.read_text()):
+        assert process.is_alive()
+        time.sleep(0.02)
+    assert process.pid is not None
+    os.kill(process.pid, number)
+    process.join(30)
+    assert process.exitcode == 1  # an uncaught KeyboardInterrupt
+    (checkpoint,) = (tmp_path / "checkpoints").iterdir()
+    step = json.loads((checkpoint / "state.json").read_text())["run"]["step"]
+    assert 1 <= step < 100
+    assert (
+        f"Interrupted at step {step}. The last checkpoint is {checkpoint}; run the same command with --resume"
+        in console.read_text()
+    )
