@@ -1,0 +1,179 @@
+import json
+from dataclasses import asdict
+from itertools import islice, pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postedit.core.symbols import EOS, PAD
+from postedit.core.types import Batch
+from postedit.data.batching import BatchStream, Position, collate, length_batches, ordered_batches
+from postedit.data.corpus import Corpus, write_corpus
+from postedit.data.triplets import Triplet
+from postedit.text.processor import TextProcessor
+
+INPUTS = ("src", "mt")
+BUDGET = 90
+
+
+def ids(batch: Batch) -> tuple[list[list[int]], ...]:
+    assert batch.target is not None
+    return tuple(part.ids.tolist() for part in (*batch.streams.values(), batch.target))
+
+
+def rows(batch: Batch) -> list[tuple[int, ...]]:
+    """The real ids of src, which tell the made triplets apart."""
+    stream = batch.streams["src"]
+    return [tuple(row[mask].tolist()) for row, mask in zip(stream.ids, stream.mask)]
+
+
+def stream(corpus: Corpus, **options: object) -> BatchStream:
+    return BatchStream(corpus, INPUTS, BUDGET, 1, **options)  # type: ignore[arg-type]
+
+
+def epoch(corpus: Corpus, seed: int = 1, number: int = 0) -> list[Batch]:
+    batches = []
+    for batch, position in BatchStream(corpus, INPUTS, BUDGET, seed, position=Position(number)):
+        batches.append(batch)
+        if position.epoch > number:
+            return batches
+    raise AssertionError("the stream has no end")
+
+
+def test_collate_pads_and_marks_what_is_real() -> None:
+    batch = collate({"src": [[7, 8, EOS], [9, EOS]], "mt": [[6, EOS], [7, EOS]], "pe": [[EOS], [8, EOS]]}, INPUTS)
+    assert list(batch.streams) == ["src", "mt"]
+    assert batch.streams["src"].ids.tolist() == [[7, 8, EOS], [9, EOS, PAD]]
+    assert batch.streams["src"].mask.tolist() == [[True, True, True], [True, True, False]]
+    assert batch.target is not None
+    assert batch.target.ids.tolist() == [[EOS, PAD], [8, EOS]]
+    assert batch.target.ids.dtype == torch.long
+
+
+def test_collate_without_post_edits_has_no_target() -> None:
+    batch = collate({"mt": [[6, EOS]]}, ["mt"])
+    assert batch.target is None
+    assert list(batch.streams) == ["mt"]
+
+
+@given(lengths=st.lists(st.integers(1, 40), max_size=60), budget=st.integers(1, 200))
+def test_length_batches_hold_every_row_once_within_the_budget(lengths: list[int], budget: int) -> None:
+    batches = length_batches(np.array(lengths, dtype=np.int64), budget)
+    assert sorted(int(row) for batch in batches for row in batch) == list(range(len(lengths)))
+    longest = [max(lengths[row] for row in batch) for batch in batches]
+    assert longest == sorted(longest, reverse=True)
+    for batch, length in zip(batches, longest):
+        assert len(batch) * length <= budget or len(batch) == 1
+    for batch, after in pairwise(batches):  # no batch could have taken one row more
+        assert (len(batch) + 1) * max(lengths[batch[0]], lengths[after[0]]) > budget
+
+
+def test_an_epoch_has_every_triplet_once(small: Corpus, triplets: list[Triplet], processor: TextProcessor) -> None:
+    expected = sorted(tuple(row) for row in processor.encode_batch("src", [triplet.src for triplet in triplets]))
+    assert sorted(row for batch in epoch(small) for row in rows(batch)) == expected
+    assert sorted(row for batch in ordered_batches(small, INPUTS, BUDGET) for row in rows(batch)) == expected
+
+
+def test_triplets_stay_together(small: Corpus, triplets: list[Triplet], processor: TextProcessor) -> None:
+    expected = {(triplet.src, triplet.mt, triplet.pe) for triplet in triplets}
+    decode = processor.vocabulary("src").decode
+    found = [texts for batch in epoch(small) for texts in zip(*([decode(row) for row in part] for part in ids(batch)))]
+    assert set(found) == expected
+    assert len(found) == 100
+
+
+def test_budget_counts_padding_on_all_sides(small: Corpus) -> None:
+    for batch in [*epoch(small), *ordered_batches(small, INPUTS, BUDGET)]:
+        assert batch.rows * max(len(part[0]) for part in ids(batch)) <= BUDGET
+
+
+def test_order_depends_on_seed_and_epoch_only(small: Corpus) -> None:
+    first = [ids(batch) for batch in epoch(small)]
+    assert first == [ids(batch) for batch in epoch(Corpus.open(small.path))]
+    for other in (epoch(small, seed=2), epoch(small, number=1)):
+        assert [ids(batch) for batch in other] != first
+
+
+def test_batches_are_not_the_same_in_each_epoch(small: Corpus) -> None:
+    together = [{frozenset(rows(batch)) for batch in epoch(small, number=number)} for number in (0, 1)]
+    assert len(together[0] & together[1]) < len(together[0]) / 2
+
+
+def test_resuming_from_any_position_gives_what_would_have_followed(small: Corpus) -> None:
+    whole = list(islice(stream(small), 2 * len(epoch(small)) + 3))
+    assert {position.epoch for _, position in whole} == {0, 1, 2}
+    for done, (_, position) in enumerate(whole[:-1]):
+        saved = Position(**json.loads(json.dumps(asdict(position))))
+        batch, after = next(iter(stream(small, position=saved)))
+        assert (ids(batch), after) == (ids(whole[done + 1][0]), whole[done + 1][1])
+
+
+def test_resuming_reads_only_the_window_it_is_in(small: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    position = next(position for _, position in stream(small) if position.window == 3 and position.batch == 1)
+    reads: list[int] = []
+    original = small.read
+    monkeypatch.setattr(small, "read", lambda blocks, sides: reads.append(len(blocks)) or original(blocks, sides))
+    next(iter(stream(small, position=position)))
+    assert reads == [3]
+
+
+@pytest.mark.parametrize("world", [2, 3])
+def test_processes_share_one_sequence(small: Corpus, world: int) -> None:
+    steps = 25
+    alone = list(islice(stream(small), steps * world))
+    for rank in range(world):
+        own = list(islice(stream(small, rank=rank, world=world), steps))
+        assert [ids(batch) for batch, _ in own] == [ids(batch) for batch, _ in alone[rank::world]]
+        assert [position for _, position in own] == [position for _, position in alone[world - 1 :: world]]
+
+
+def test_seen_counts_the_triplets_of_the_epoch(small: Corpus) -> None:
+    seen = 0
+    for batch, position in stream(small):
+        seen += batch.rows
+        if position.epoch:
+            break
+        assert position.seen == seen
+    assert position == Position(epoch=1)
+    assert seen == 100
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_corpus_in_one_window_is_shuffled_fully(
+    tmp_path: Path, triplets: list[Triplet], processor: TextProcessor
+) -> None:
+    same_length = [Triplet(f"{number:02d} a", "b", "c") for number in range(20)]
+    corpus = write_corpus(tmp_path / "c.arrow", same_length, processor, 100)
+    assert corpus.blocks == 3
+    texts = processor.encode_batch("src", [triplet.src for triplet in same_length])
+    number = {tuple(row): number for number, row in enumerate(texts)}
+    batches = [[number[row] for row in rows(batch)] for batch in epoch(corpus)]
+    assert sorted(order := [number for batch in batches for number in batch]) == list(range(20)) != order
+    assert any(max(batch) // 8 != min(batch) // 8 for batch in batches)
+
+
+def test_a_row_above_the_budget_is_a_batch_of_its_own(small: Corpus) -> None:
+    batches = list(ordered_batches(small, INPUTS, 1))
+    assert [batch.rows for batch in batches] == [1] * 100
+
+
+def test_a_model_that_reads_mt_alone_gets_mt_alone(small: Corpus) -> None:
+    batch, _ = next(iter(BatchStream(small, ["mt"], BUDGET, 1)))
+    assert list(batch.streams) == ["mt"]
+    assert batch.target is not None
+
+
+@pytest.mark.parametrize("position", [Position(0, 5), Position(0, 0, 999)])
+def test_a_position_of_another_corpus_is_refused(small: Corpus, position: Position) -> None:
+    with pytest.raises(ValueError, match="is not a place in"):
+        next(iter(stream(small, position=position)))
+
+
+@pytest.mark.parametrize("options", [{"rank": 2, "world": 2}, {"rank": -1}])
+def test_numbers_out_of_range_are_refused(small: Corpus, options: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="rank < world"):
+        stream(small, **options)
