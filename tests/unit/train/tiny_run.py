@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import random
+import resource
 import signal
 import time
 from collections.abc import Iterable, Mapping
@@ -16,6 +17,7 @@ from rich.console import Console
 from torch import Tensor, nn
 
 from postedit.core.config import Config, load_config
+from postedit.core.errors import PosteditError
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.symbols import EOS, SYMBOLS
 from postedit.core.types import Batch, DecoderOutput
@@ -159,6 +161,8 @@ def train(
     resume: bool = False,
     kill_at: int | None = None,
     slow: float = 0.0,
+    largest_file: int | None = None,
+    dropout: float = 0.2,
     environment: Mapping[str, str] | None = None,
 ) -> None:
     """Run, and show what is shown in console.txt.
@@ -170,13 +174,16 @@ def train(
         resume: go on from a checkpoint.
         kill_at: update in which to send SIGKILL to this very process.
         slow: seconds that every forward pass takes longer.
+        largest_file: bytes that the system lets a file have, from when training starts.
+        dropout: of the model.
         environment: variables to set.
     """
     os.environ.update(environment or {})
     torch.set_num_threads(1)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "console.txt").open("a") as file:
-        run = trainer(folder, corpora, settings, console=Console(file=file, width=200))
+        console = Console(file=file, width=200)
+        run = trainer(folder, corpora, settings, console=console, model=tiny_model(dropout))
 
         def in_forward(*_: object) -> None:
             file.flush()
@@ -185,4 +192,10 @@ def train(
                 os.kill(os.getpid(), signal.SIGKILL)
 
         run.model.register_forward_pre_hook(in_forward)
-        run.run(resume=resume)
+        if largest_file is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+        try:
+            run.run(resume=resume)
+        except PosteditError as error:
+            (folder / "error.txt").write_text(f"{type(error).__name__}: {error}")
+            raise

@@ -1,0 +1,384 @@
+import json
+import math
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+from tiny_run import TinyModel, in_process, trainer
+
+from postedit.core.errors import OutputError, RecipeError, TrainingError
+from postedit.core.model import Seq2Seq
+from postedit.core.types import Batch, LabelLoss
+from postedit.data.batching import ordered_batches
+from postedit.train.tensors import load_tensors, model_tensors
+from postedit.train.validation import Validator
+
+
+def weights(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "best").glob("*.safetensors")}
+
+
+def log(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def quiet() -> Console:
+    return Console(file=StringIO(), width=200)
+
+
+def shown(console: Console) -> str:
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+class Scores:
+    """Stands for decoding the dev set: returns one score after the other, and draws random numbers."""
+
+    def __init__(self, *scores: float, metric: str = "ter") -> None:
+        self.scores = iter(scores)
+        self.metric = metric
+
+    def __call__(self, model: Seq2Seq) -> Mapping[str, float]:
+        assert not model.training
+        assert not torch.is_grad_enabled()
+        torch.rand(3)
+        return {self.metric: next(self.scores)}
+
+
+def test_it_learns_and_leaves_a_folder_to_use(tmp_path: Path, corpora: Path) -> None:
+    console = quiet()
+    result = trainer(tmp_path, corpora, {"max_steps": 60, "lr": 0.05}, console=console).run()
+    assert result.steps == 60
+    assert result.reason == "all 60 steps are done"
+    train_losses = [line["nll"] for line in log(tmp_path) if "nll" in line]
+    assert train_losses[-1] < 0.8 * train_losses[0]
+    assert result.single.score == min(line["dev_nll"] for line in log(tmp_path) if "dev_nll" in line)
+    assert result.single.metrics["perplexity"] == pytest.approx(math.exp(result.single.metrics["nll"]))
+    assert (tmp_path / "model" / "model.safetensors").exists()
+    assert list((tmp_path / "tensorboard").glob("events.out.tfevents.*"))
+    assert "target tokens/s" in shown(console)
+    assert "left" in shown(console)
+
+
+def test_the_log_says_what_happened(tmp_path: Path, corpora: Path) -> None:
+    result = trainer(tmp_path, corpora, {"max_steps": 8, "log_every": 2, "validate_every": 4}).run()
+    lines = log(tmp_path)
+    assert [line["step"] for line in lines] == [2, 4, 4, 6, 8, 8]
+    train = [line for line in lines if "loss" in line]
+    assert [line["lr"] for line in train] == pytest.approx([0.01, 0.02, 0.02 * (4 / 6) ** 0.5, 0.02 * (4 / 8) ** 0.5])
+    for line in train:
+        assert set(line) == {"step", "epoch", "seconds", "loss", "nll", "lr", "grad_norm", "tokens_per_second"}
+    for line in lines[2], lines[5]:
+        assert set(line) == {"step", "epoch", "seconds", "dev_nll", "dev_perplexity", "best"}
+    assert result.target_tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"max_epochs": 2}, "all 2 epochs are done"),
+        ({"max_minutes": 0.001}, "0.001 minutes are over"),
+        ({"max_steps": 1, "max_epochs": 9}, "all 1 steps are done"),
+    ],
+)
+def test_it_ends_at_the_first_end(tmp_path: Path, corpora: Path, settings: dict[str, Any], reason: str) -> None:
+    settings = {"max_steps": None, "validate_every": 1000} | settings
+    result = trainer(tmp_path, corpora, settings).run()
+    assert result.reason == reason
+    assert result.single.step == result.steps  # the end is validated whenever it is
+    if settings.get("max_epochs") == 2:
+        assert result.epochs == 2
+
+
+def test_patience_and_the_direction_of_metrics(tmp_path: Path, corpora: Path) -> None:
+    settings = {"max_steps": 99, "validate_every": 1, "patience": 2, "average": False}
+    ter = trainer(tmp_path / "ter", corpora, settings | {"metric": "ter"}, score_dev=Scores(30.0, 20.0, 25.0, 20.0))
+    assert ter.run().reason == "2 validations brought no improvement"
+    assert (ter.state.step, ter.state.best[0].step, ter.state.best[0].score) == (4, 2, 20.0)
+    scores = Scores(20.0, 30.0, math.nan, 25.0, metric="bleu")
+    bleu = trainer(tmp_path / "bleu", corpora, settings | {"metric": "bleu"}, score_dev=scores)
+    assert bleu.run().single.score == 30.0
+    assert [scored.score for scored in bleu.state.best] == [30.0, 25.0, 20.0]
+
+
+def test_a_plateau_lowers_the_rate(tmp_path: Path, corpora: Path) -> None:
+    settings = {"max_steps": 5, "validate_every": 1, "log_every": 1, "schedule": "plateau", "warmup_steps": 0}
+    settings |= {"metric": "ter", "plateau_patience": 2, "plateau_factor": 0.1, "lr": 0.01, "average": False}
+    trainer(tmp_path, corpora, settings, score_dev=Scores(5.0, 6.0, 6.0, 4.0, 4.0)).run()
+    assert [line["lr"] for line in log(tmp_path) if "lr" in line] == pytest.approx([0.01, 0.01, 0.01, 0.001, 0.001])
+
+
+def test_the_best_are_kept_and_the_newest_best_is_exported_at_once(tmp_path: Path, corpora: Path) -> None:
+    exported: list[int] = []
+
+    def export_and_note(model: Seq2Seq, folder: Path) -> None:
+        assert folder == tmp_path / "model"
+        exported.append(run.state.step)
+
+    settings = {"max_steps": 6, "validate_every": 1, "save_every": 1, "keep_last": 1, "keep_best": 2}
+    settings |= {"metric": "ter", "average": False}
+    scores = Scores(9.0, 7.0, 8.0, 6.0, 6.5, 9.5)
+    run = trainer(tmp_path, corpora, settings, score_dev=scores, export=export_and_note)
+    result = run.run()
+    assert exported == [1, 2, 4, 6]  # new bests, and the end
+    assert result.exported == "single"
+    assert set(weights(tmp_path)) == {"step-00000004.safetensors", "step-00000005.safetensors"}
+    listed = json.loads((tmp_path / "best" / "best.json").read_text())
+    assert listed["metric"] == "ter"
+    assert [(entry["file"], entry["score"]) for entry in listed["best"]] == [
+        ("step-00000004.safetensors", 6.0),
+        ("step-00000005.safetensors", 6.5),
+    ]
+
+
+@pytest.mark.parametrize(("score", "winner"), [(1.0, "average"), (99.0, "single")])
+def test_the_average_is_exported_if_it_is_better_on_dev(
+    tmp_path: Path, corpora: Path, score: float, winner: str
+) -> None:
+    settings = {"max_steps": 4, "validate_every": 1, "metric": "ter", "keep_best": 3}
+    run = trainer(tmp_path, corpora, settings, score_dev=Scores(9.0, 5.0, 7.0, 6.0, score))
+    result = run.run()
+    assert result.exported == winner
+    assert (result.single.step, result.single.score) == (2, 5.0)
+    assert result.average is not None
+    assert result.average.score == score
+    files = [load_tensors(tmp_path / "best" / f"step-0000000{step}.safetensors") for step in (2, 3, 4)]
+    expected = {
+        "average": {name: torch.stack([file[name] for file in files]).mean(0) for name in files[0]},
+        "single": files[0],
+    }[winner]
+    for name, tensor in load_tensors(tmp_path / "model" / "model.safetensors").items():
+        torch.testing.assert_close(tensor, expected[name])
+
+
+def test_validation_and_clocks_do_not_change_the_training(tmp_path: Path, corpora: Path) -> None:
+    plain, other = tmp_path / "plain", tmp_path / "other"
+    trainer(plain, corpora, {"max_steps": 9, "validate_every": 9, "average": False}).run()
+    settings = {"max_steps": 9, "validate_every": 1, "average": False, "save_minutes": 1e-9, "metric": "ter"}
+    settings |= {"log_every": 1, "save_every": 1000, "keep_best": 9}
+    trainer(other, corpora, settings, score_dev=Scores(*range(9))).run()
+    assert weights(plain)["step-00000009.safetensors"] == weights(other)["step-00000009.safetensors"]
+    assert (other / "checkpoints" / "step-00000008").exists()
+
+
+def test_dev_loss_is_the_mean_over_labels(tmp_path: Path, corpora: Path) -> None:
+    run = trainer(tmp_path, corpora, {"batch_tokens": 50})
+    run.model.eval()
+    with torch.no_grad():
+        results = [run.model(batch) for batch in loop_batches(run.validator)]
+    expected = sum(float(result.nll) for result in results) / sum(int(result.tokens) for result in results)
+    run.model.train()
+    assert run.validator.validate(run.model)["nll"] == pytest.approx(expected, rel=1e-5)
+    assert run.model.training
+
+
+def loop_batches(validator: Validator) -> Iterator[Any]:
+    return ordered_batches(validator.dev, ("src", "mt"), 10**6)
+
+
+def test_a_longer_run_resumes_as_if_it_had_always_been_meant_to_be_long(tmp_path: Path, corpora: Path) -> None:
+    long, extended = tmp_path / "long", tmp_path / "extended"
+    trainer(long, corpora, {"max_steps": 14}).run()
+    trainer(extended, corpora, {"max_steps": 6}).run()  # ends between validations
+    trainer(extended, corpora, {"max_steps": 14, "patience": 50}).run(resume=True)
+    assert weights(extended) == weights(long)
+
+
+def test_resuming_a_run_that_is_done_gives_the_same_end(tmp_path: Path, corpora: Path) -> None:
+    first = trainer(tmp_path, corpora, {}).run()
+    again = trainer(tmp_path, corpora, {}).run(resume=True)
+    assert (again.single, again.average, again.target_tokens) == (first.single, first.average, first.target_tokens)
+    state = json.loads((tmp_path / "checkpoints" / "step-00000012" / "state.json").read_text())
+    assert again.seconds >= state["run"]["seconds"] > 0.0
+
+
+def test_resume_without_a_checkpoint_starts(tmp_path: Path, corpora: Path) -> None:
+    console = quiet()
+    assert trainer(tmp_path / "new", corpora, {}, console=console).run(resume=True).steps == 12
+    assert "no checkpoint yet" in shown(console)
+
+
+def test_a_run_is_not_overwritten(tmp_path: Path, corpora: Path) -> None:
+    trainer(tmp_path, corpora, {}).run()
+    with pytest.raises(OutputError, match="holds a run already") as error:
+        trainer(tmp_path, corpora, {}).run()
+    assert "--resume" in str(error.value)
+
+
+def test_resuming_something_else_lists_what_differs(tmp_path: Path, corpora: Path) -> None:
+    trainer(tmp_path, corpora, {}).run()
+    other = trainer(tmp_path, corpora, {"lr": 0.5, "seed": 7, "patience": 3}, model=TinyModel(dim=4))
+    other.identity["corpus"] = "other"
+    with pytest.raises(RecipeError) as error:
+        other.run(resume=True)
+    text = str(error.value)
+    assert "3 problems" not in text
+    assert "train.lr: was 0.02, is 0.5" in text
+    assert "train.seed: was 1, is 7" in text
+    assert "the training corpus has other content" in text
+    assert "the model has other weights" in text
+    assert "patience" not in text
+    assert "dev corpus" not in text
+
+
+def test_a_damaged_checkpoint_costs_only_what_came_after_the_one_before(tmp_path: Path, corpora: Path) -> None:
+    whole, damaged = tmp_path / "whole", tmp_path / "damaged"
+    for folder in whole, damaged:
+        trainer(folder, corpora, {}).run()
+    newest = damaged / "checkpoints" / "step-00000012" / "model.safetensors"
+    newest.write_bytes(newest.read_bytes()[:-100])
+    console = quiet()
+    trainer(damaged, corpora, {}, console=console).run(resume=True)
+    assert "step-00000012 is damaged" in shown(console)
+    assert "Resumed at step 9" in shown(console)
+    assert weights(damaged) == weights(whole)
+
+
+class Explosive(TinyModel):
+    """The loss of one batch is not a number: of the `number`-th that it sees, and of the same one again."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.countdown = number
+        self.culprit: Batch | None = None
+
+    def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
+        self.countdown -= self.training
+        if self.countdown == 0 and self.culprit is None:
+            self.culprit = batch
+        culprit = self.culprit is not None and batch.streams["src"].ids is self.culprit.streams["src"].ids
+        result = super().forward(batch, smoothing)
+        return result._replace(loss=result.loss * math.nan) if culprit else result
+
+
+def test_a_nan_stops_the_run_and_keeps_the_batch(tmp_path: Path, corpora: Path) -> None:
+    torch.manual_seed(42)
+    model = Explosive(number=8)
+    run = trainer(tmp_path, corpora, {"accumulate": 2, "save_every": 3}, model=model)
+    with pytest.raises(TrainingError) as error:
+        run.run()
+    assert "step 4: the loss is not a finite number" in str(error.value)
+    assert str(tmp_path / "nan-batch.safetensors") in str(error.value)
+    assert "step-00000003" in str(error.value)
+    assert model.culprit is not None
+    assert model.culprit.target is not None
+    saved = load_tensors(tmp_path / "nan-batch.safetensors")
+    assert {name.split("/")[0] for name in saved} == {"1"}
+    assert torch.equal(saved["1/src/ids"], model.culprit.streams["src"].ids)
+    assert torch.equal(saved["1/pe/mask"], model.culprit.target.mask)
+    described = json.loads((tmp_path / "nan-batch.json").read_text())
+    assert described["step"] == 4
+    assert described["certain"] is True
+    (batch,) = described["batches"]
+    assert batch["number"] == 1
+    assert batch["ids"]["mt"] == [ids[ids != 0].tolist() for ids in model.culprit.streams["mt"].ids]
+    before = load_tensors(tmp_path / "checkpoints" / "step-00000003" / "model.safetensors")
+    for name, tensor in model_tensors(model).items():
+        assert torch.equal(tensor, before[name])
+
+
+def test_a_checkpoint_that_cannot_be_written_loses_nothing(
+    tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, full = tmp_path / "whole", tmp_path / "full"
+    trainer(whole, corpora, {}).run()
+    run = trainer(full, corpora, {})
+    save = run.checkpoints.save
+
+    def save_until_full(step: int, checkpoint: Any) -> Path:
+        if step > 6:
+            raise OutputError("checkpoints/x: cannot be written: the disk is full; free some space and run again")
+        return save(step, checkpoint)
+
+    monkeypatch.setattr(run.checkpoints, "save", save_until_full)
+    with pytest.raises(OutputError, match="disk is full") as error:
+        run.run()
+    assert f"The last checkpoint is {full / 'checkpoints' / 'step-00000006'}" in str(error.value)
+    assert "--resume" in str(error.value)
+    trainer(full, corpora, {}).run(resume=True)
+    assert weights(full) == weights(whole)
+
+
+def test_a_real_failure_to_write_is_an_output_error(tmp_path: Path, corpora: Path) -> None:
+    process = in_process(tmp_path, corpora, {"max_steps": 4, "save_every": 2}, largest_file=1500)
+    process.join(60)
+    assert process.exitcode == 1
+    told = (tmp_path / "error.txt").read_text()
+    assert told.startswith("OutputError: ")
+    assert "cannot be written: the file is larger than this system allows here" in told
+    assert not [path for path in tmp_path.rglob("*") if "tmp" in path.name]
+
+
+def test_ctrl_c_in_validation_breaks_it_off_and_resuming_does_it(tmp_path: Path, corpora: Path) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    settings = {"max_steps": 6, "validate_every": 3, "save_every": 100, "metric": "ter", "average": False}
+    trainer(whole, corpora, settings, score_dev=Scores(2.0, 1.0)).run()
+
+    def press(_: Seq2Seq) -> Mapping[str, float]:
+        os.kill(os.getpid(), signal.SIGINT)
+        pytest.fail("the signal must break validation off")
+
+    handler = signal.getsignal(signal.SIGINT)
+    console = quiet()
+    with pytest.raises(KeyboardInterrupt):
+        trainer(broken, corpora, settings, score_dev=press, console=console).run()
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert "Interrupted at step 3. The last checkpoint is" in shown(console)
+    trainer(broken, corpora, settings, score_dev=Scores(2.0, 1.0)).run(resume=True)
+    assert weights(broken) == weights(whole)
+    assert [line["step"] for line in log(broken)] == [line["step"] for line in log(whole)]
+
+
+def test_a_metric_that_needs_decoding_needs_a_decoder(tmp_path: Path, corpora: Path) -> None:
+    with pytest.raises(RecipeError, match=r'train\.metric = "ter" needs the dev set to be decoded'):
+        trainer(tmp_path, corpora, {"metric": "ter"})
+
+
+def test_on_a_terminal_there_is_one_line_that_is_renewed(tmp_path: Path, corpora: Path) -> None:
+    console = Console(file=StringIO(), width=200, force_terminal=True)
+    trainer(tmp_path, corpora, {}, console=console).run()
+    assert "target tokens/s" in shown(console)
+    assert "dev nll" in shown(console)
+
+
+def test_two_processes_do_what_one_does_with_twice_the_batches(tmp_path: Path, corpora: Path) -> None:
+    settings = {"max_steps": 8, "validate_every": 4, "average": False, "eps": 0.1}
+    one = {"accumulate": 2} | settings
+    alone = in_process(tmp_path / "one", corpora, one, dropout=0.0)
+    port = str(29500 + os.getpid() % 1000)
+    pair = [
+        in_process(
+            tmp_path / "two",
+            corpora,
+            settings,
+            dropout=0.0,
+            environment={
+                "ACCELERATE_USE_CPU": "true",
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": port,
+                "WORLD_SIZE": "2",
+                "LOCAL_WORLD_SIZE": "2",
+                "RANK": str(number),
+                "LOCAL_RANK": str(number),
+            },
+        )
+        for number in range(2)
+    ]
+    for process in (alone, *pair):
+        process.join(60)
+        assert process.exitcode == 0
+    expected = load_tensors(tmp_path / "one" / "best" / "step-00000008.safetensors")
+    for name, tensor in load_tensors(tmp_path / "two" / "best" / "step-00000008.safetensors").items():
+        torch.testing.assert_close(tensor, expected[name], rtol=1e-4, atol=1e-6)
+    for line, other in zip(log(tmp_path / "one"), log(tmp_path / "two"), strict=True):
+        for name in {"step", "nll", "dev_nll", "grad_norm"} & line.keys():
+            assert other[name] == pytest.approx(line[name], rel=1e-4)
+    rng = load_tensors(tmp_path / "two" / "checkpoints" / "step-00000008" / "rng.safetensors")
+    assert set(rng) == {"0/cpu", "1/cpu"}
+    assert not torch.equal(rng["0/cpu"], rng["1/cpu"])

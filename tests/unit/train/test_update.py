@@ -1,0 +1,118 @@
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+import torch
+from accelerate import Accelerator
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_run import Numbers, TinyModel, tiny_model, train_config, triplets
+
+from postedit.core.types import Batch
+from postedit.data.batching import collate
+from postedit.train.optimisers import build_optimizer, optimizer_tensors
+from postedit.train.update import Updater, has_finite_gradient
+
+RATE = 0.1
+EPS = 0.1  # large, as Adam would otherwise hide the scale of the gradient
+
+
+def batch_of(first: int, last: int) -> Batch:
+    rows = triplets(24, seed=5)[first:last]
+    sides = {"src": [row.src for row in rows], "mt": [row.mt for row in rows], "pe": [row.pe for row in rows]}
+    return collate({side: Numbers().encode_batch(side, texts) for side, texts in sides.items()}, ("src", "mt"))
+
+
+def updater(model: TinyModel, **options: object) -> Updater:
+    config = train_config({"eps": EPS} | options)
+    return Updater(model, build_optimizer(model, config), config, Accelerator(mixed_precision="no"))
+
+
+def weights_after(batches: Sequence[Batch], updates: int = 3, **options: object) -> list[torch.Tensor]:
+    model = tiny_model(dropout=0.0)
+    updates_of = updater(model, **options)
+    for step in range(1, updates + 1):
+        updates_of.update(step, batches, RATE)
+    assert updates_of.failure() is None
+    return [parameter.detach() for parameter in model.parameters()]
+
+
+@pytest.mark.parametrize("clip", [0.0, 0.05, 1e6])
+@pytest.mark.parametrize("kind", ["adam", "adamw"])
+def test_it_is_adam_on_the_clipped_gradient_of_the_mean_loss(clip: float, kind: str) -> None:
+    model = tiny_model(dropout=0.0)
+    plain = (torch.optim.AdamW if kind == "adamw" else torch.optim.Adam)(
+        model.parameters(), lr=RATE, betas=(0.9, 0.98), eps=EPS, weight_decay=0.0, foreach=False
+    )
+    for _ in range(3):
+        plain.zero_grad()
+        result = model(batch_of(0, 24), 0.1)
+        (result.loss / result.tokens).backward()
+        if clip:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        plain.step()
+    found = weights_after([batch_of(0, 24)], clip=clip, optimizer=kind, label_smoothing=0.1)
+    for parameter, expected in zip(found, model.parameters()):
+        torch.testing.assert_close(parameter, expected.detach(), rtol=1e-4, atol=1e-6)
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.sets(st.integers(1, 23), max_size=4))
+def test_how_rows_are_divided_into_batches_changes_nothing(cuts: set[int]) -> None:
+    bounds = [0, *sorted(cuts), 24]
+    divided = weights_after([batch_of(first, last) for first, last in pairwise(bounds)])
+    for one, other in zip(divided, weights_after([batch_of(0, 24)])):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+
+
+def test_totals_are_sums_over_labels() -> None:
+    model = tiny_model(dropout=0.0)
+    updates = updater(model, label_smoothing=0.2)
+    expected = model(batch_of(0, 24), 0.2)
+    updates.update(1, [batch_of(0, 10), batch_of(10, 24)], rate=0.0)
+    updates.update(2, [batch_of(0, 24)], rate=0.0)
+    totals = updates.totals()
+    assert totals.tokens == 2 * int(expected.tokens)
+    assert totals.loss == pytest.approx(2 * float(expected.loss.detach()), rel=1e-5)
+    assert totals.nll == pytest.approx(2 * float(expected.nll), rel=1e-5)
+    mean = torch.autograd.grad(expected.loss / expected.tokens, list(model.parameters()))
+    assert totals.norm == pytest.approx(float(torch.nn.utils.get_total_norm(mean)), rel=1e-4)
+    assert updates.totals().tokens == 0
+
+
+@pytest.mark.parametrize("poison", [float("nan"), float("inf")])
+def test_a_gradient_that_is_not_finite_changes_nothing_now_or_later(poison: float) -> None:
+    model = tiny_model()
+    updates = updater(model)
+    updates.update(1, [batch_of(0, 8)], RATE)
+    assert updates.failure() is None
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    state = {name: tensor.clone() for name, tensor in optimizer_tensors(model, updates.optimizer).items()}
+    hook = model.mix.weight.register_hook(lambda gradient: gradient * poison)
+    updates.update(2, [batch_of(8, 16)], RATE)
+    hook.remove()
+    updates.update(3, [batch_of(16, 24)], RATE)
+    for parameter, expected in zip(model.parameters(), before):
+        assert torch.equal(parameter, expected)
+    for name, tensor in optimizer_tensors(model, updates.optimizer).items():
+        assert torch.equal(tensor, state[name]), name
+    failure = updates.failure()
+    assert failure is not None
+    assert failure.step == 2
+
+
+def test_bf16_keeps_weights_and_adam_in_fp32_and_differs_by_rounding_only() -> None:
+    exact, rounded = weights_after([batch_of(0, 24)]), weights_after([batch_of(0, 24)], precision="bf16")
+    assert {tensor.dtype for tensor in rounded} == {torch.float32}
+    assert any(not torch.equal(one, other) for one, other in zip(exact, rounded))
+    for one, other in zip(exact, rounded):
+        torch.testing.assert_close(one, other, rtol=0.0, atol=0.02)
+
+
+def test_whether_a_batch_alone_is_fine() -> None:
+    model, config = tiny_model(), train_config({})
+    assert has_finite_gradient(model, batch_of(0, 4), config, torch.device("cpu"))
+    hook = model.mix.weight.register_hook(lambda gradient: gradient * float("nan"))
+    assert not has_finite_gradient(model, batch_of(0, 4), config, torch.device("cpu"))
+    hook.remove()
+    assert all(parameter.grad is None for parameter in model.parameters())
