@@ -30,7 +30,7 @@ from postedit.core.files import atomic_folder, atomic_write, explain_os_errors
 from postedit.core.model import Seq2Seq
 from postedit.data.corpus import Corpus, write_corpus
 from postedit.data.report import DataReport
-from postedit.data.triplets import Triplet, read_triplets
+from postedit.data.triplets import Triplet, check_files, read_triplets
 from postedit.editor import PostEditor
 from postedit.evaluate.scores import DO_NOTHING, SystemScores, score_system
 from postedit.folder import ModelFolder
@@ -182,6 +182,9 @@ def _check_same(old: Recipe, new: Recipe, where: Path) -> None:
 def _prepare(recipe: Recipe, folder: Path, console: Console) -> None:
     """Learn the text processing and write the corpora, unless that is done."""
     text, corpora = folder / "text", folder / "corpus"
+    if not (text.exists() and corpora.exists()):
+        for files in (*recipe.data.train, recipe.data.dev):
+            check_files(files)
     if not text.exists():
         console.print("Learning subword vocabularies")
         processor = TextProcessor.fit(recipe.text, lambda: read_triplets(recipe.data.train))
