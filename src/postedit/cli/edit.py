@@ -127,14 +127,14 @@ class _Tally:
         err.print(f"{self.lines:,} lines, {self.changed:,} changed, {rate:,.1f} lines/s")
         if self.hit_limit:
             err.print(
-                f"[yellow]warning:[/] {self.hit_limit:,} outputs reached the maximum length and may be cut off; "
-                "decode.max_ratio and decode.max_extra in the model's config.json set it",
+                f"[yellow]warning:[/] {self.hit_limit:,} outputs reached the maximum length and may be cut off "
+                "(decode.max_ratio, decode.max_extra in the model's config.json)",
                 soft_wrap=True,
             )
         if self.too_long:
             err.print(
-                f"[yellow]warning:[/] {self.too_long:,} lines are longer than decode.max_input in the model's "
-                "config.json and were left as they are",
+                f"[yellow]warning:[/] {self.too_long:,} lines are too long and were left as they are "
+                "(decode.max_input in the model's config.json)",
                 soft_wrap=True,
             )
 

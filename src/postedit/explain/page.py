@@ -142,7 +142,7 @@ def _example(number: int, example: PageExample) -> str:
         ("From output to post-edit", _difference_line(example.output, example.pe, "The same words.")),
     ]
     lines = "".join(f"<dt>{label}</dt>{line}" for label, line in texts if line)
-    maps = "".join(_heat_map_details(key, evidence) for key in evidence.attention)
+    maps = "".join(_heat_map_details(key, evidence) for key in _keys(evidence))
     return f"""<article aria-labelledby="s{number}"><h3 id="s{number}">{number} {_verdict(example)}</h3>
 <dl class="texts">{lines}</dl>
 {maps}<script type="application/json">{_data(evidence)}</script></article>"""
@@ -195,6 +195,12 @@ def _difference_line(before: str, after: str | None, same: str) -> str:
     return f'<dd dir="auto" class="diff">{differences_html(script)}</dd>'
 
 
+def _keys(evidence: Evidence) -> list[AttentionKey]:
+    """Return the attention keys, those of the source first, whatever order the model has."""
+    order = list(_STREAMS)
+    return sorted(evidence.attention, key=lambda key: order.index(key.stream) if key.stream in order else len(order))
+
+
 def _end_class(word: str) -> str:
     return " end" if word == _END else ""
 
@@ -217,9 +223,9 @@ def _data(evidence: Evidence) -> str:
                 "stream": key.stream,
                 "name": _STREAMS.get(key.stream, key.stream),
                 "kind": key.kind,
-                "weights": [[round(float(weight), 3) for weight in row] for row in weights],
+                "weights": [[round(float(weight), 3) for weight in row] for row in evidence.attention[key]],
             }
-            for key, weights in evidence.attention.items()
+            for key in _keys(evidence)
         ],
     }
     return json.dumps(values, separators=(",", ":")).replace("<", "\\u003c")

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,12 +90,14 @@ command.main()
 def test_a_full_disk_behind_stdout_is_told() -> None:
     code = """
 import sys
-from postedit.cli.main import main
-sys.argv = ["postedit", "--version"]
-main()
+from postedit.cli import main as command
+@command.app.command()
+def say() -> None:
+    print("line")
+sys.argv = ["postedit", "say"]
+command.main()
 """
-    with open("/dev/full", "w") as full:  # noqa: PTH123
-        result = subprocess.run(
-            [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
-    assert result.returncode != 0
+    with Path("/dev/full").open("w") as full:
+        command_line = [sys.executable, "-c", code]
+        result = subprocess.run(command_line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (result.returncode, result.stderr) == (1, "error: No space left on device\n")

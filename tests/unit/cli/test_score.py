@@ -20,7 +20,8 @@ def test_the_do_nothing_row_comes_first(run: Any, files: Path) -> None:
     rows = [line.split() for line in result.stdout.splitlines() if line.strip()]
     table = {row[0]: row for row in rows}
     assert list(table)[2:5] == ["do", str(files / "good"), str(files / "bad")]
-    assert table["do"][2:] == ["12.50", "76.16", "91.39", "0", "0", "0", "0"] or table["do"][2] == "12.50"
+    assert table["do"][2] == "12.50"  # 1 edit of 8 words
+    assert table["do"][-4:] == ["0", "0", "0", "0"]
     assert table[str(files / "good")][1] == "0.00"
     assert table[str(files / "good")][-4:] == ["1", "1", "0", "0"]
     assert table[str(files / "bad")][-4:] == ["1", "0", "1", "0"]

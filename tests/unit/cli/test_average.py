@@ -1,0 +1,73 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from postedit.data.triplets import Triplet
+from postedit.folder import ModelFolder
+from postedit.models import ARCHITECTURES
+from postedit.recipe import DecodeConfig
+from postedit.text.config import TextConfig, VocabularyConfig
+from postedit.text.processor import TextProcessor
+from postedit.train.tensors import model_tensors, save_tensors
+
+
+def save(path: Path, seed: int, dim: int = 8) -> ModelFolder:
+    text = TextConfig(vocabulary=VocabularyConfig(size=270))
+    processor = TextProcessor.fit(text, lambda: [Triplet("the cat", "die Katze", "die Katze")])
+    architecture = ARCHITECTURES["transference"]
+    config = architecture.config_class(
+        layers_src=1, layers_mt=1, layers_pe=1, dim=dim, heads=2, feed_forward=8, share_embeddings="all"
+    )
+    torch.manual_seed(seed)
+    model = architecture.build(config, processor.vocabularies)
+    folder = ModelFolder(architecture, config, DecodeConfig(), model, processor, {"dev": {"ter": 1.0}})
+    folder.save(path)
+    return folder
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[ModelFolder, ModelFolder]:
+    return save(tmp_path / "one", 1), save(tmp_path / "two", 2)
+
+
+def mean(two: tuple[ModelFolder, ModelFolder]) -> dict[str, torch.Tensor]:
+    first, second = (dict(folder.model.state_dict()) for folder in two)
+    return {name: (first[name] + second[name]) / 2 for name in first}
+
+
+def test_the_average_is_a_model_folder(run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]) -> None:
+    out = tmp_path / "mean"
+    assert run("average", tmp_path / "one", tmp_path / "two", "--out", out).exit_code == 0
+    loaded = ModelFolder.load(out)
+    torch.testing.assert_close(dict(loaded.model.state_dict()), mean(two))
+    assert loaded.provenance == {"dev": {}, "averaged": ["one", "two"]}
+
+
+def test_files_of_weights_of_a_run(run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]) -> None:
+    files = [tmp_path / f"step-{number}.safetensors" for number in (1, 2)]
+    for path, folder in zip(files, two):
+        save_tensors(path, model_tensors(folder.model))
+    out = tmp_path / "mean"
+    assert run("average", *files, "--like", tmp_path / "one", "--out", out).exit_code == 0
+    torch.testing.assert_close(dict(ModelFolder.load(out).model.state_dict()), mean(two))
+    assert len(load_file(out / "model.safetensors")) < len(mean(two))  # a shared table is written once
+
+
+def test_faults(run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]) -> None:
+    save(tmp_path / "wide", 1, dim=16)
+    (tmp_path / "weights.safetensors").write_bytes(b"")
+    (tmp_path / "there").mkdir()
+    cases = [
+        (("one", "wide"), "mean", "not weights of the same model"),
+        (("one", "gone"), "mean", "no such weights"),
+        (("weights.safetensors",), "mean", "--like"),
+        (("one", "two"), "there", "exists already"),
+    ]
+    for models, out, message in cases:
+        result = run("average", *(tmp_path / model for model in models), "--out", tmp_path / out)
+        assert result.exit_code == 1, message
+        assert message in result.stderr
+        assert not (tmp_path / "mean").exists()

@@ -1,0 +1,68 @@
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from postedit.cli.demo import choose
+
+RECIPE = """
+[model]
+name = "transference"
+layers_src = 1
+layers_mt = 1
+layers_pe = 1
+dim = 16
+heads = 2
+feed_forward = 16
+share_embeddings = "all"
+[text.vocabulary]
+size = 280
+[data]
+train = "train"
+dev = "dev"
+[train]
+max_steps = 2
+validate_every = 2
+batch_tokens = 200
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for part in ("train", "dev", "test"):
+        (tmp_path / f"{part}.src").write_text("the cat\nthe <dog>\n")
+        (tmp_path / f"{part}.mt").write_text("die Katz\nder <Hund>\n")
+        (tmp_path / f"{part}.pe").write_text("die Katze\nder <Hund>\n")
+    (tmp_path / "tiny.toml").write_text(RECIPE)
+    return tmp_path
+
+
+def test_the_whole_way_and_once_more(run: Any, folder: Path) -> None:
+    options = ("demo", "--recipe", folder / "tiny.toml", "--test", folder / "test", "--out", folder / "demo")
+    for _ in range(2):  # the second time there is nothing left to train
+        result = run(*options)
+        assert result.exit_code == 0, result.stderr
+        assert "do nothing" in result.stdout
+        assert "{+Katze+}" in result.stdout  # what the human changed
+        assert len((folder / "demo" / "test.out").read_text().split("\n")) == 3
+        page = (folder / "demo" / "report.html").read_text()
+        assert page.count("<article") == 2
+        assert "&lt;dog&gt;" in page
+        assert page.count("<svg") == 4
+
+
+def test_missing_examples_are_told_before_training(run: Any, folder: Path) -> None:
+    result = run("demo", "--recipe", folder / "tiny.toml", "--test", folder / "none", "--out", folder / "demo")
+    assert result.exit_code == 1
+    assert "none.src" in result.stderr
+    assert not (folder / "demo").exists()
+
+
+def test_the_first_changed_sentences_are_shown_then_others() -> None:
+    edits: Any = [
+        SimpleNamespace(changed=changed, skipped=skipped)
+        for changed, skipped in [(False, None), (True, None), (False, "empty"), (True, None), (False, None)]
+    ]
+    assert choose(edits, 2) == [1, 3]
+    assert choose(edits) == [1, 3, 0, 4]

@@ -1,0 +1,58 @@
+from pathlib import Path
+from typing import Any
+
+from postedit.cli.models import count_parameters
+from postedit.core.model import Vocabularies, VocabularyInfo
+from postedit.models import ARCHITECTURES
+from postedit.recipe import load_recipe
+
+RECIPE = """
+[model]
+name = "transference"
+layers_src = 1
+layers_mt = 1
+layers_pe = 1
+dim = 16
+heads = 2
+feed_forward = 32
+share_embeddings = "all"
+[text.vocabulary]
+sharing = "{sharing}"
+size = 300
+[data]
+train = "train"
+dev = "dev"
+[train]
+max_steps = 1
+"""
+
+
+def recipe(folder: Path, sharing: str = "joint") -> Path:
+    path = folder / f"{sharing}.toml"
+    text = RECIPE.format(sharing=sharing)
+    path.write_text(text if sharing == "joint" else text.replace('"all"', '"none"'))
+    return path
+
+
+def test_every_architecture_is_listed(run: Any, tmp_path: Path) -> None:
+    result = run("models", "--recipes", tmp_path)
+    assert result.exit_code == 0
+    for architecture in ARCHITECTURES.values():
+        (line,) = [line for line in result.stdout.splitlines() if line.strip().startswith(architecture.name)]
+        assert architecture.paper in line
+        assert architecture.summary in line
+
+
+def test_the_parameters_are_those_of_the_real_model(tmp_path: Path) -> None:
+    checked = load_recipe(recipe(tmp_path), check_data=False)
+    one = VocabularyInfo(300, "same")
+    model = checked.architecture.build(checked.model, Vocabularies({"src": one, "mt": one}, one))
+    assert count_parameters(checked) == sum(parameter.numel() for parameter in model.parameters())
+
+
+def test_separate_vocabularies_are_counted_apart(run: Any, tmp_path: Path) -> None:
+    joint, separate = (load_recipe(recipe(tmp_path, name), check_data=False) for name in ("joint", "separate"))
+    assert count_parameters(separate) > count_parameters(joint)
+    out = run("models", "--recipes", tmp_path).stdout
+    assert f"{count_parameters(joint):,}" in out
+    assert f"{count_parameters(separate):,}" in out

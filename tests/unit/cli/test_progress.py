@@ -1,0 +1,41 @@
+import io
+
+import pytest
+from rich.console import Console
+
+from postedit.cli import progress
+from postedit.cli.progress import LineProgress
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_a_log_has_a_line_now_and_then(clock: list[float]) -> None:
+    out = io.StringIO()
+    with LineProgress(Console(file=out, width=100), total=1000, done=100) as shown:
+        for done in range(110, 310, 10):
+            clock[0] += 5
+            shown.update(done)
+    first, *others = out.getvalue().splitlines()
+    assert first == "160 of 1,000 lines, 2.0 lines/s, 7 min 00 s left"
+    assert len(others) == 2
+
+
+def test_without_a_total_nothing_is_said_of_the_end(clock: list[float]) -> None:
+    out = io.StringIO()
+    with LineProgress(Console(file=out, width=100), total=None) as shown:
+        clock[0] += 60
+        shown.update(30)
+    assert out.getvalue() == "30 lines, 0.5 lines/s\n"
+
+
+def test_a_terminal_gets_a_bar_that_goes_away() -> None:
+    out = io.StringIO()
+    with LineProgress(Console(file=out, width=100, force_terminal=True), total=10) as shown:
+        shown.update(5)
+    assert "5/10" in out.getvalue()
+    assert "lines/s" in out.getvalue()

@@ -1,0 +1,53 @@
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from postedit.evaluate.scores import score_system
+from postedit.run import RunResult
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = []
+    best = SimpleNamespace(metrics={"ter": 25.5, "bleu": 61.0, "nll": 1.0})
+    training = SimpleNamespace(steps=1200, reason="60 minutes are over", exported="average", average=best, single=None)
+
+    def train(recipe: Any, folder: Path, resume: bool, console: Any) -> RunResult:
+        found.append((recipe, folder, resume))
+        base = score_system("do nothing", ["a b c d"], ["a b c e"], None)
+        return RunResult(folder, folder / "model", training, base)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("postedit.recipe.load_recipe", lambda path, overrides: (path, tuple(overrides)))
+    monkeypatch.setattr("postedit.run.train", train)
+    return found
+
+
+def test_recipe_folder_and_overrides_are_handed_on(run: Any, calls: list[Any], tmp_path: Path) -> None:
+    result = run("train", "some/small.toml", "--out", tmp_path, "--set", "train.lr=3", "--set", "a.b=c", "--resume")
+    assert result.exit_code == 0
+    assert calls == [((Path("some/small.toml"), ("train.lr=3", "a.b=c")), tmp_path, True)]
+
+
+def test_the_run_is_named_after_the_recipe(run: Any, calls: list[Any]) -> None:
+    run("train", "some/small.toml")
+    assert calls == [((Path("some/small.toml"), ()), Path("runs/small"), False)]
+
+
+def test_the_end_shows_the_score_beside_doing_nothing(run: Any, calls: list[Any]) -> None:
+    out = run("train", "x.toml").stdout
+    assert "1,200 updates; ended because 60 minutes are over" in out
+    assert "do nothing: TER 25.00" in out
+    assert "model:      TER 25.50  BLEU 61.00  (average)" in out
+    assert "case:mixed" in out
+
+
+def test_all_faults_of_a_recipe_are_told_at_once(run: Any, tmp_path: Path) -> None:
+    recipe = tmp_path / "bad.toml"
+    recipe.write_text('[model]\nname = "transferense"\n[train]\nlr = "fast"\n[data]\ntrain = "none"\ndev = "none"\n')
+    result = run("train", recipe)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    for part in ('did you mean "transference"', "train.lr", "none.src"):
+        assert part in result.stderr
