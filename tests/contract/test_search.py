@@ -97,6 +97,37 @@ def test_law_9_every_hypothesis_has_the_score_that_teacher_forcing_gives(
         assert ranks == sorted(ranks, reverse=True)
 
 
+def plain_beam(model: Seq2Seq, sentence: Sentence, limit: int, beam: int, length_penalty: float) -> list[float]:
+    """Return the normalised scores that a beam finds, best first, each prefix being read anew and alone."""
+    live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    finished: list[float] = []
+    for length in range(limit + 1):
+        going_on = []
+        for score, tokens in live:
+            log_probs = alone(model, sentence, [BOS, *tokens])[-1].tolist()
+            for symbol in range(len(log_probs)) if length < limit else [EOS]:
+                if symbol not in (PAD, BOS):
+                    going_on.append((score + log_probs[symbol], (*tokens, symbol)))
+        going_on.sort(reverse=True)
+        finished += [score / (length + 1) ** length_penalty for score, tokens in going_on[:beam] if tokens[-1] == EOS]
+        live = [(score, tokens) for score, tokens in going_on if tokens[-1] != EOS][:beam]
+        if len(finished) >= beam:
+            break
+    return sorted(finished, reverse=True)
+
+
+@tried
+@given(seed=seeds, beam=st.integers(1, 4), length_penalty=st.sampled_from(LENGTH_PENALTIES))
+def test_law_9_a_beam_finds_what_a_plain_one_finds(model: Seq2Seq, seed: int, beam: int, length_penalty: float) -> None:
+    rng = random.Random(seed)
+    sentences = random_sentences(rng, model, count=2)
+    limits = [rng.randint(0, 5) for _ in sentences]
+    results = beam_search(model, batch_of(sentences), torch.tensor(limits), beam, length_penalty)
+    for sentence, limit, (hypothesis,) in zip(sentences, limits, results):
+        expected = plain_beam(model, sentence, limit, beam, length_penalty)[0]
+        assert hypothesis.normalised(length_penalty) == pytest.approx(expected, rel=0, abs=TIE[dtype_of(model)] + 1e-12)
+
+
 @tried
 @given(seed=seeds, beam=st.integers(1, 4))
 def test_law_9_company_does_not_change_what_a_beam_finds(model: Seq2Seq, seed: int, beam: int) -> None:

@@ -142,5 +142,18 @@ def test_states_are_values(model: Seq2Seq, count: int) -> None:
     assert torch.equal(said(model, second, ragged), held), "a decode changed the ragged state that it started from"
 
 
+def test_two_futures_of_one_state_do_not_meet(model: Seq2Seq) -> None:
+    """Also where there is room left in a cache, as when the longest row of a ragged state was dropped."""
+    rng = random.Random(1)
+    sentences = random_sentences(rng, model, count=3)
+    first, second, third = (torch.tensor([random_prefix(rng, model, 3) for _ in sentences]) for _ in range(3))
+    _, state = model.decode(first, model.encode(batch_of(sentences)))
+    short = state.rollback(torch.tensor([1, 3, 0])).select(torch.tensor([0, 2]))
+    _, future = model.decode(second[:2, :1], short)
+    before = said(model, first[:2], future)
+    model.decode(third[:2, :1], short)
+    assert torch.equal(said(model, first[:2], future), before)
+
+
 def said(model: Seq2Seq, tokens: Tensor, state: State) -> Tensor:
     return model.decode(tokens, state)[0].log_probs
