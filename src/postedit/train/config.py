@@ -72,8 +72,9 @@ class TrainConfig(Config):
     )
     fast_fp32: bool = Field(
         default=False,
-        description="On x86 processors, send fp32 matrix products to oneDNN's bf16 route: up to 1.8 times faster "
-        "where the processor has no AMX, and then as exact as fp32; with AMX, factors are rounded to bfloat16.",
+        description="On x86 processors, send fp32 matrix products to oneDNN's bf16 route, about twice as fast. Without "
+        "AMX it is as exact as fp32; with AMX, factors are rounded to bfloat16. torch's fused attention gets slower "
+        "with it, so measure whether the model gains.",
     )
 
     validate_every: Count = Field(default=500, description="Steps between validations; there is one at the end too.")

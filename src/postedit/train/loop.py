@@ -202,6 +202,8 @@ class Trainer:
                 self._account(report)
                 if self._is_due(self.config.log_every):
                     report.training(self.state, self._learning_rate())
+                else:
+                    report.between(self.state, self._learning_rate())
                 with report.off_the_clock():
                     if self._is_due(self.config.validate_every):
                         self._validate(report)

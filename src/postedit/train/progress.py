@@ -134,6 +134,11 @@ class Display:
         if self._progress is not None:
             self._progress.stop()
 
+    @property
+    def is_live(self) -> bool:
+        """Whether there is a line that can be renewed as often as one likes."""
+        return self._progress is not None
+
     def show(self, speed: Speed) -> None:
         """Show how training goes."""
         if self._progress is not None:

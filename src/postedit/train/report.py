@@ -47,15 +47,19 @@ class Report:
         finally:
             self._since += perf_counter() - started
 
+    def between(self, state: TrainState, rate: float) -> None:
+        """Renew the line of a terminal between two lines of the log."""
+        if self._display.is_live and self._sums.tokens > 0.0:
+            self._display.show(self._speed(state, rate))
+
     def training(self, state: TrainState, rate: float) -> None:
         """Tell of the updates since the last call; `rate` is the learning rate of the last."""
-        sums, now = self._sums, perf_counter()
+        sums = self._sums
         if sums.tokens == 0.0:  # a resumed run stands at a step that was told of before
             return
-        speed = sums.tokens / (now - self._since)
-        self._sums, self._since = Totals(0.0, 0.0, 0.0, 0.0), now
-        done, remaining = self._outlook(state)
-        self._display.show(Speed(state.step, sums.loss / sums.tokens, speed, rate, done, remaining))
+        speed = self._speed(state, rate)
+        self._display.show(speed)
+        self._sums, self._since = Totals(0.0, 0.0, 0.0, 0.0), perf_counter()
         self._write(
             "train",
             state,
@@ -64,7 +68,7 @@ class Report:
                 "nll": sums.nll / sums.tokens,
                 "lr": rate,
                 "grad_norm": sums.norm,
-                "tokens_per_second": round(speed, 1),
+                "tokens_per_second": round(speed.tokens_per_second, 1),
             },
         )
 
@@ -86,6 +90,12 @@ class Report:
         if self._log is not None:
             place = {"step": state.step, "epoch": state.position.epoch, "seconds": round(state.seconds, 3)}
             self._log.write(group, place | values)
+
+    def _speed(self, state: TrainState, rate: float) -> Speed:
+        sums = self._sums
+        done, remaining = self._outlook(state)
+        tokens_per_second = sums.tokens / (perf_counter() - self._since)
+        return Speed(state.step, sums.loss / sums.tokens, tokens_per_second, rate, done, remaining)
 
     def _outlook(self, state: TrainState) -> tuple[float | None, float | None]:
         """Return the share of the run that is done, and the seconds that remain, as far as they can be told."""

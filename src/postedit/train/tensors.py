@@ -45,7 +45,10 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with explain_os_errors(path):
         try:
+            temporary.touch()
+            permissions = temporary.stat().st_mode
             _save_file(temporary, tensors)
+            temporary.chmod(permissions)  # those of any other new file; the library lets only the owner read
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
             temporary.replace(path)

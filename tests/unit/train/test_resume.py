@@ -19,7 +19,7 @@ SCHEDULES: list[dict[str, Any]] = [
 def finish(folder: Path, corpora: Path, settings: dict[str, Any], **options: Any) -> int | None:
     """Train in a process, and return how it ended."""
     process = in_process(folder, corpora, settings, **options)
-    process.join(60)
+    process.join(300)
     return process.exitcode
 
 
@@ -66,7 +66,7 @@ def test_a_signal_ends_the_step_and_leaves_a_checkpoint_of_it(
         time.sleep(0.02)
     assert process.pid is not None
     os.kill(process.pid, number)
-    process.join(30)
+    process.join(300)
     assert process.exitcode == 1  # an uncaught KeyboardInterrupt
     (checkpoint,) = (tmp_path / "checkpoints").iterdir()
     step = json.loads((checkpoint / "state.json").read_text())["run"]["step"]

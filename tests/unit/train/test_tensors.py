@@ -23,6 +23,12 @@ def test_shared_weights_are_written_once_and_come_back_shared(tmp_path: Path) ->
     assert torch.equal(other.head.weight, model.embedding.weight)
 
 
+def test_files_may_be_read_by_whom_other_files_may(tmp_path: Path) -> None:
+    (tmp_path / "other").touch()
+    save_tensors(tmp_path / "x.safetensors", {"x": torch.zeros(1)})
+    assert (tmp_path / "x.safetensors").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
 @pytest.mark.parametrize("change", ["missing", "unexpected"])
 def test_weights_of_another_model_are_refused(change: str) -> None:
     weights = model_tensors(tiny_model())
