@@ -253,7 +253,7 @@ def minutes_spent(run: Path) -> float:
     states = sorted(run.glob("checkpoints/step-*/state.json"))
     if not states:
         return 0.0
-    return float(json.loads(states[-1].read_text(encoding="utf-8"))["train"]["seconds"]) / 60.0
+    return float(json.loads(states[-1].read_text(encoding="utf-8"))["run"]["seconds"]) / 60.0
 
 
 def pack(run: Path, results: Path, part_bytes: int, first: int, count: int) -> None:
