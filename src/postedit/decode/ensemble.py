@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Literal, Self, cast
 
 import torch
 from torch import Tensor, nn
 
 from postedit.core.errors import ModelFolderError
-from postedit.core.model import Constraint, ModelSpec, Seq2Seq, State, Vocabularies
+from postedit.core.model import Constraint, ModelSpec, Seq2Seq, State, Vocabularies, VocabularyInfo
 from postedit.core.types import Batch, DecoderOutput, LabelLoss
 
 Space = Literal["log", "probability"]
@@ -41,11 +41,13 @@ class Ensemble(Seq2Seq):
 
     def encode(self, batch: Batch) -> "EnsembleState":
         """Encode the batch with every member."""
-        return EnsembleState(tuple(member.encode(batch) for member in self.members))
+        return EnsembleState(tuple(member.encode(batch) for member in self._members()))
 
-    def decode(self, tokens: Tensor, state: "EnsembleState") -> tuple[DecoderOutput, "EnsembleState"]:
+    def decode(  # type: ignore[override]  # a model is given the states that it made itself
+        self, tokens: Tensor, state: "EnsembleState"
+    ) -> tuple[DecoderOutput, "EnsembleState"]:
         """Read K more target tokens Long[N,K] with every member; predict the one after each of them."""
-        results = [member.decode(tokens, part) for member, part in zip(self.members, state.parts, strict=True)]
+        results = [member.decode(tokens, part) for member, part in zip(self._members(), state.parts, strict=True)]
         outputs = [output for output, _ in results]
         log_probs = _mix([output.log_probs for output in outputs], self.weights, self.space)
         attention = {}
@@ -57,7 +59,10 @@ class Ensemble(Seq2Seq):
 
     def constraints(self, batch: Batch) -> Sequence[Constraint]:
         """Return what any member demands."""
-        return [constraint for member in self.members for constraint in member.constraints(batch)]
+        return [constraint for member in self._members() for constraint in member.constraints(batch)]
+
+    def _members(self) -> list[Seq2Seq]:
+        return cast("list[Seq2Seq]", list(self.members))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -103,7 +108,7 @@ def _mix(log_probs: Sequence[Tensor], weights: Sequence[float], space: Space) ->
 
 
 def _joint_spec(specs: Sequence[ModelSpec]) -> ModelSpec:
-    streams = {}
+    streams: dict[str, VocabularyInfo] = {}
     for number, spec in enumerate(specs, start=1):
         if spec.vocabularies.target != specs[0].vocabularies.target:
             raise ModelFolderError(

@@ -1,5 +1,6 @@
 """What search returns."""
 
+import math
 from dataclasses import dataclass
 
 
@@ -24,4 +25,4 @@ class Hypothesis:
 
     def normalised(self, length_penalty: float) -> float:
         """Return what beam search ranks by: score / (number of symbols with EOS) ** length_penalty."""
-        return self.score / len(self.token_scores) ** length_penalty
+        return self.score / math.pow(len(self.token_scores), length_penalty)

@@ -1,7 +1,7 @@
 """M-CGRU (Junczys-Dowmunt and Grundkiewicz 2017, 3 and 4.3): two encoders, a doubly-attentive conditional GRU."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 import torch
 from pydantic import Field
@@ -40,8 +40,10 @@ class MCGRU(Seq2Seq):
     s0 = tanh(W_init [mean h_mt; mean h_src]); then for each symbol s' = GRU1(s, E[y]), c = [ATT(C_mt, s');
     ATT(C_src, s')], s = GRU2(s', c), t = tanh(W1 s + W2 E[y] + W3 c), p = softmax(W_o t).
 
-    The paper leaves biases out of its formulas and does not give the width of the attention layer; here all
-    layers but v_a and U_a have biases, and that width is the annotations', as in the Nematus model it follows.
+    The paper leaves biases out of its formulas (its footnote 2), does not give the width of the attention layer, and
+    does not say what is read before the first symbol. Here each tanh, sigmoid and the last softmax has a bias inside,
+    those of the GRUs two, as in PyTorch; the width is that of annotations, as in the Nematus model the paper follows;
+    and BOS has an embedding of its own.
     """
 
     config_class: ClassVar = MCGRUConfig
@@ -60,7 +62,8 @@ class MCGRU(Seq2Seq):
         width, hidden = config.embedding, config.hidden
         annotation, contexts = 2 * hidden, 2 * hidden * len(_STREAMS)
 
-        self.embed_inputs, self.embed_pe = embedding_tables(vocabularies, _STREAMS, width, config.share_embeddings)
+        tables, self.embed_pe = embedding_tables(vocabularies, _STREAMS, width, config.share_embeddings)
+        self.embed_inputs = nn.ModuleDict(tables)
         self.encoders = nn.ModuleDict({name: BiGRU(width, hidden, config.dropout_rnn) for name in _STREAMS})
         self.attentions = nn.ModuleDict(
             {name: AdditiveAttention(hidden, annotation, config.attention or annotation) for name in _STREAMS}
@@ -72,7 +75,12 @@ class MCGRU(Seq2Seq):
         self.deep_embedding = nn.Linear(width, width, bias=False)
         self.deep_context = nn.Linear(contexts, width, bias=False)
         self.head = SoftmaxHead(width, vocabularies.target.size, tied=self.embed_pe if config.tie_output else None)
-        self._initialise()
+        for layer in (self.init, self.deep_state, self.deep_embedding, self.deep_context):
+            nn.init.xavier_uniform_(layer.weight)
+        for table in (*tables.values(), self.embed_pe):
+            nn.init.xavier_uniform_(table.weight)
+        nn.init.zeros_(self.init.bias)
+        nn.init.zeros_(self.deep_state.bias)
 
     def encode(self, batch: Batch) -> "MCGRUState":
         """Encode both streams; keep annotations, their projections and the start state."""
@@ -82,12 +90,14 @@ class MCGRU(Seq2Seq):
             stream = batch.streams[name]
             annotations_NSC = self.encoders[name](self._embed(self.embed_inputs[name], stream.ids), stream.mask)
             means.append(_mean(annotations_NSC, stream))
-            keys_NSA = self.attentions[name].project(annotations_NSC)
+            keys_NSA = cast(AdditiveAttention, self.attentions[name]).project(annotations_NSC)
             tensors |= {f"{name}.annotations": annotations_NSC, f"{name}.keys": keys_NSA, f"{name}.mask": stream.mask}
         start_ND = torch.tanh(self.init(torch.cat(means, -1)))
         return MCGRUState(Memory.of(**tensors), start_ND.unsqueeze(1))
 
-    def decode(self, tokens: Tensor, state: "MCGRUState") -> tuple[DecoderOutput, "MCGRUState"]:
+    def decode(  # type: ignore[override]  # a model is given the states that it made itself
+        self, tokens: Tensor, state: "MCGRUState"
+    ) -> tuple[DecoderOutput, "MCGRUState"]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         embedded_NKE = self._embed(self.embed_pe, tokens)
         projected_NKD = self.gru1.project(embedded_NKE)
@@ -132,14 +142,6 @@ class MCGRU(Seq2Seq):
         rows, hidden = s_ND.shape
         contexts = self.deep_context.in_features
         return _StepMasks(*(keep_mask(s_ND, (rows, width), self.dropout_rnn) for width in (hidden, hidden, contexts)))
-
-    def _initialise(self) -> None:
-        for layer in (self.init, self.deep_state, self.deep_embedding, self.deep_context):
-            nn.init.xavier_uniform_(layer.weight)
-        for table in (*self.embed_inputs.values(), self.embed_pe):
-            nn.init.xavier_uniform_(table.weight)
-        nn.init.zeros_(self.init.bias)
-        nn.init.zeros_(self.deep_state.bias)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -79,7 +79,9 @@ class Transference(Seq2Seq):
             tensors |= {f"keys.{i}": keys, f"values.{i}": values}
         return TransferenceState(Memory.of(**tensors), DecoderCache())
 
-    def decode(self, tokens: Tensor, state: "TransferenceState") -> tuple[DecoderOutput, "TransferenceState"]:
+    def decode(  # type: ignore[override]  # a model is given the states that it made itself
+        self, tokens: Tensor, state: "TransferenceState"
+    ) -> tuple[DecoderOutput, "TransferenceState"]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         memory = state.memory
         cursor = state.cache.cursor(tokens)

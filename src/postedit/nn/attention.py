@@ -61,7 +61,8 @@ class MultiHeadAttention(nn.Module):
         return self.output(mixed_NKD), None if weights_NHKS is None else weights_NHKS.mean(1)
 
     def _split(self, x_NKD: Tensor) -> Tensor:
-        return x_NKD.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        rows, length, width = x_NKD.shape
+        return x_NKD.view(rows, length, self.heads, width // self.heads).transpose(1, 2)
 
 
 def dot_product_attention(

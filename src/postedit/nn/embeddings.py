@@ -17,7 +17,7 @@ _SHARED_STREAMS: dict[Sharing, tuple[str, ...]] = {"none": (), "mt-pe": ("mt",),
 
 def embedding_tables(
     vocabularies: Vocabularies, inputs: tuple[str, ...], dim: int, sharing: Sharing
-) -> tuple[nn.ModuleDict, nn.Embedding]:
+) -> tuple[dict[str, nn.Embedding], nn.Embedding]:
     """Return one table for each input stream, and the target's; shared ones are the same module.
 
     Raises:
@@ -36,7 +36,7 @@ def embedding_tables(
                 f'model.share_embeddings = "{sharing}" needs one vocabulary for {name} and pe, but they differ '
                 f"({vocabulary.size} and {vocabularies.target.size} symbols); set text.vocabulary.sharing to match"
             )
-    return nn.ModuleDict(streams), target
+    return streams, target
 
 
 def sinusoids(positions: Tensor, dim: int, dtype: torch.dtype) -> Tensor:

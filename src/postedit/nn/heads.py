@@ -51,7 +51,7 @@ class SoftmaxDistribution:
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
-        loss, nll = _ChunkedCrossEntropy.apply(
+        loss, nll = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]  # PyTorch does not type it
             self.features_NKD[mask],
             self.weight_VD,
             self.bias_V,
@@ -67,7 +67,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     """Sum over M positions of the label-smoothed cross-entropy, and of the plain one."""
 
     @staticmethod
-    def forward(  # noqa: D102
+    def forward(
         ctx: Any,
         features_MD: Tensor,
         weight_VD: Tensor,
@@ -103,7 +103,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         return loss, nll_sum
 
     @staticmethod
-    def backward(ctx: Any, *d_outputs: Tensor) -> tuple[Tensor | None, ...]:  # noqa: D102
+    def backward(ctx: Any, *d_outputs: Tensor) -> tuple[Tensor | None, ...]:
         scale, gradients = d_outputs[0], ctx.gradients
         features, weight, bias = (
             (gradient * scale).to(dtype)

@@ -1,7 +1,7 @@
 """Transformer layers (Vaswani et al. 2017, 3): one class for encoders, decoders and what lies between them."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
@@ -70,6 +70,10 @@ class TransformerLayer(nn.Module):
         """Return the keys and values that self-attention has of x."""
         return self.self_attention.project(self._before(0, x_NKD))
 
+    def project_read(self, memory_NSD: Tensor) -> KeyValue:
+        """Return the keys and values that the first cross-attention has of a text."""
+        return cast(MultiHeadAttention, self.cross_attentions[0]).project(memory_NSD)
+
     def _before(self, sublayer: int, x_NKD: Tensor) -> Tensor:
         return self.norms[sublayer](x_NKD) if self.norm == "pre" else x_NKD
 
@@ -93,7 +97,7 @@ class TransformerStack(nn.Module):
 
     def project(self, memory_NSD: Tensor) -> tuple[KeyValue, ...]:
         """Return the keys and values that each layer has of a text it attends to (stacks with one read)."""
-        return tuple(layer.cross_attentions[0].project(memory_NSD) for layer in self.layers)
+        return tuple(layer.project_read(memory_NSD) for layer in self._layers())
 
     def encode(
         self,
@@ -108,7 +112,7 @@ class TransformerStack(nn.Module):
         """
         mask = mask_NS.unsqueeze(1)
         weights = None
-        for i, layer in enumerate(self.layers):
+        for i, layer in enumerate(self._layers()):
             reads = [] if read is None else [Read(read[0][i], read[1].unsqueeze(1))]
             last = i == len(self.layers) - 1
             x_NSD, weights = layer(x_NSD, layer.project(x_NSD), mask, reads, need_weights and last)
@@ -125,11 +129,14 @@ class TransformerStack(nn.Module):
         mask = mask_NS.unsqueeze(1)
         weights = None
         kept = []
-        for i, (layer, read) in enumerate(zip(self.layers, reads, strict=True)):
+        for i, (layer, read) in enumerate(zip(self._layers(), reads, strict=True)):
             kept.append(cursor.extend(cache.layer(i), layer.project(x_NKD)))
             last = i == len(self.layers) - 1
             x_NKD, weights = layer(x_NKD, kept[i], cursor.mask, [Read(read, mask)], need_weights=last)
         return LayerOutput(self.final_norm(x_NKD), weights), cache.advanced(kept, x_NKD.size(1))
+
+    def _layers(self) -> list[TransformerLayer]:
+        return cast("list[TransformerLayer]", list(self.layers))
 
 
 class ScaledEmbedding(nn.Module):
