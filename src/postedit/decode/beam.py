@@ -10,7 +10,7 @@ from postedit.core.model import Constraint, Seq2Seq, State
 from postedit.core.symbols import BOS, EOS
 from postedit.core.types import Batch
 from postedit.decode.hypothesis import Hypothesis
-from postedit.decode.limits import permitted
+from postedit.decode.limits import permitted, require_possible
 
 
 @torch.inference_mode()
@@ -33,6 +33,7 @@ def beam_search(
 
     Raises:
         ValueError: if beam, n_best or length_penalty is out of range.
+        ModelFolderError: if the model gives nothing that it may write a probability.
     """
     if not 1 <= n_best <= beam or length_penalty < 0.0:
         raise ValueError(f"need 1 <= n_best <= beam and length_penalty >= 0, not {n_best}, {beam}, {length_penalty}")
@@ -41,6 +42,8 @@ def beam_search(
     while live.sentence:
         output, live.state = model.decode(live.tokens.view(-1, 1), live.state)
         live.step(output.log_probs[:, 0], pools)
+    for pool in pools:
+        require_possible(max((hypothesis.score for hypothesis in pool.finished), default=-math.inf))
     return [pool.best() for pool in pools]
 
 
@@ -55,16 +58,17 @@ class _Pool:
     finished: list[Hypothesis] = field(default_factory=list)
 
     def best(self) -> list[Hypothesis]:
+        """Return the n best of them, best first."""
         return sorted(self.finished, key=self._rank, reverse=True)[: self.n_best]
 
     def done(self, best_live_score: float) -> bool:
         """Whether the search for this sentence is over, given the score of its best live hypothesis."""
-        if best_live_score == -math.inf or len(self.finished) >= self.beam:
+        if not best_live_score > -math.inf or len(self.finished) >= self.beam:
             return True
         if len(self.finished) < self.n_best:
             return False
         # Scores only fall, and dividing a negative number by a greater length raises it: so this is a bound.
-        bound = best_live_score / (self.limit + 1) ** self.length_penalty
+        bound = best_live_score / math.pow(self.limit + 1, self.length_penalty)
         return self._rank(self.best()[-1]) >= bound
 
     def _rank(self, hypothesis: Hypothesis) -> float:

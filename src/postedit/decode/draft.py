@@ -17,7 +17,7 @@ from postedit.core.symbols import BOS, EOS, PAD
 from postedit.core.types import Batch
 from postedit.decode.greedy import greedy
 from postedit.decode.hypothesis import Hypothesis
-from postedit.decode.limits import permitted
+from postedit.decode.limits import permitted, require_possible
 
 # How many symbols a call may propose: a wider call costs more, and what follows a rejected symbol is wasted. After
 # an edit the draft is less certain, the less so the shorter the context that tied it to mt again.
@@ -31,6 +31,9 @@ def draft_decode(model: Seq2Seq, batch: Batch, drafts: Sequence[Sequence[int]], 
     """Return the hypotheses of `greedy`, given for each sentence a draft in target symbols without EOS.
 
     Models that decode token by token anyway, or whose grammar constrains each step, are searched greedily.
+
+    Raises:
+        ModelFolderError: if the model gives nothing that it may write a probability.
     """
     if not model.spec.parallel or model.constraints(batch):
         return greedy(model, batch, limits)
@@ -76,8 +79,9 @@ class _Row:
         limit: how many tokens the output may have.
         tokens: written so far, without EOS.
         scores: their log-probabilities, and that of EOS once done.
-        at: where in the draft the output is thought to go on; None if that is not known.
+        at: where in the draft the output is thought to go on; its length if nowhere.
         cap: how many symbols to propose next.
+        done: whether EOS is written.
     """
 
     index: int
@@ -102,6 +106,8 @@ class _Row:
         agreed = 0
         while agreed < len(proposal) and answers[agreed] == proposal[agreed] != EOS:
             agreed += 1
+        for gain in gains[: agreed + 1]:
+            require_possible(gain)
         self.scores += gains[: agreed + 1]
         self.tokens += answers[:agreed]
         self.at += agreed
@@ -119,11 +125,8 @@ class _Row:
             return
         for length, cap in _PROPOSAL_AFTER.items():
             suffix = self.tokens[-length:]
-            places = [
-                end
-                for end in range(length, len(self.draft))
-                if len(suffix) == length and self.draft[end - length : end] == suffix
-            ]
+            ends = range(length, len(self.draft))
+            places = [end for end in ends if self.draft[end - length : end] == suffix]
             if len(places) == 1:
                 self.at, self.cap = places[0], cap
                 return

@@ -7,7 +7,7 @@ from postedit.core.model import Seq2Seq
 from postedit.core.symbols import BOS, EOS
 from postedit.core.types import Batch
 from postedit.decode.hypothesis import Hypothesis
-from postedit.decode.limits import permitted
+from postedit.decode.limits import permitted, require_possible
 
 
 @torch.inference_mode()
@@ -15,6 +15,9 @@ def greedy(model: Seq2Seq, batch: Batch, limits: Tensor) -> list[Hypothesis]:
     """Return one hypothesis a sentence; `limits` Long[B] is how many tokens each may have.
 
     Sentences leave the batch as they finish.
+
+    Raises:
+        ModelFolderError: if the model gives nothing that it may write a probability.
     """
     state = model.encode(batch)
     constraints = list(model.constraints(batch))
@@ -32,6 +35,7 @@ def greedy(model: Seq2Seq, batch: Batch, limits: Tensor) -> list[Hypothesis]:
         constraints = [constraint.advance(tokens) for constraint in constraints]
         going = []
         for row, (token, score) in enumerate(zip(tokens.tolist(), best.tolist(), strict=True)):
+            require_possible(score)
             index = sentence[row]
             scores[index].append(score)
             if token == EOS:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from postedit.core.errors import ModelFolderError
 from postedit.core.model import Constraint
 from postedit.core.symbols import BOS, EOS, PAD
 from postedit.core.types import Batch
@@ -21,6 +22,20 @@ def length_limits(batch: Batch, ratio: float, extra: int) -> Tensor:
     streams = [batch.streams["mt"]] if "mt" in batch.streams else list(batch.streams.values())
     lengths = torch.stack([stream.lengths for stream in streams]).amax(0)
     return (lengths * ratio).ceil().long() + extra
+
+
+def require_possible(score: float) -> None:
+    """Refuse to go on with a symbol or a sentence of this natural-log probability if it has none.
+
+    Search would otherwise wait for an end that never comes.
+
+    Raises:
+        ModelFolderError: if the score is -inf or not a number.
+    """
+    if not score > -math.inf:
+        raise ModelFolderError(
+            "the model gives nothing that it may write a probability: its weights are damaged, or training diverged"
+        )
 
 
 def permitted(log_probs: Tensor, at_limit: Tensor, constraints: Sequence[Constraint]) -> Tensor:

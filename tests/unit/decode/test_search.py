@@ -1,0 +1,179 @@
+"""Search at its edges, on a model whose predictions are written down."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import pytest
+import torch
+from torch import Tensor
+
+from postedit.core.config import Config
+from postedit.core.errors import ModelFolderError
+from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies, VocabularyInfo
+from postedit.core.symbols import BOS, EOS, PAD
+from postedit.core.types import Batch, DecoderOutput, Stream
+from postedit.decode import Hypothesis, beam_search, draft_decode, greedy
+from postedit.decode.ensemble import WrittenOut
+
+A, B, C, SIZE = 6, 7, 8, 9
+
+
+@dataclass(frozen=True)
+class Written:
+    """The tokens that each row has read, and how many of them the last call brought."""
+
+    rows: tuple[tuple[int, ...], ...]
+    last: int = 0
+
+    def select(self, rows: Tensor) -> Self:
+        return type(self)(tuple(self.rows[row] for row in rows.tolist()), self.last)
+
+    def rollback(self, keep: Tensor) -> Self:
+        return type(self)(tuple(row[: len(row) - self.last + k] for row, k in zip(self.rows, keep.tolist())))
+
+
+class Table(Seq2Seq):
+    """Predicts by a table from what is written (without BOS) to probabilities; what is not in it ends."""
+
+    config_class: ClassVar = Config
+    inputs: ClassVar = ("mt",)
+
+    def __init__(self, table: dict[tuple[int, ...], dict[int, float]], rest: dict[int, float] | None = None) -> None:
+        super().__init__()
+        info = VocabularyInfo(SIZE, "letters")
+        self.spec = ModelSpec(self.inputs, Vocabularies({"mt": info}, info), frozenset(), parallel=True)
+        self.table, self.rest = table, rest or {EOS: 1.0}
+        self.calls: list[int] = []
+
+    def encode(self, batch: Batch) -> Written:
+        return Written(((),) * batch.rows)
+
+    def decode(self, tokens: Tensor, state: Written) -> tuple[DecoderOutput, Written]:  # type: ignore[override]
+        self.calls.append(tokens.size(1))
+        log_probs = torch.full((*tokens.shape, SIZE), -math.inf, dtype=torch.float64)
+        rows = []
+        for i, (read, new) in enumerate(zip(state.rows, tokens.tolist(), strict=True)):
+            for j in range(len(new)):
+                written = (*read, *new[: j + 1])
+                assert written[0] == BOS
+                for symbol, probability in self.table.get(written[1:], self.rest).items():
+                    log_probs[i, j, symbol] = -math.inf if probability == 0.0 else math.log(probability)
+            rows.append((*read, *new))
+        return DecoderOutput(WrittenOut(log_probs), {}), Written(tuple(rows), tokens.size(1))
+
+
+def batch(rows: int = 1) -> Batch:
+    ids = torch.full((rows, 2), A)
+    return Batch({"mt": Stream(ids, torch.ones_like(ids, dtype=torch.bool))})
+
+
+def limits(*numbers: int) -> Tensor:
+    return torch.tensor(numbers)
+
+
+def searched(model: Table, kind: str, limit: int, draft: Sequence[int] = ()) -> Hypothesis:
+    if kind == "greedy":
+        return greedy(model, batch(), limits(limit))[0]
+    if kind == "draft":
+        return draft_decode(model, batch(), [draft], limits(limit))[0]
+    return beam_search(model, batch(), limits(limit), beam=3)[0][0]
+
+
+KINDS = ["greedy", "draft", "beam"]
+ENDLESS = {A: 0.6, B: 0.3, EOS: 0.1}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("limit", [0, 1, 5])
+def test_an_output_ends_at_its_limit_at_the_probability_that_the_model_gives(kind: str, limit: int) -> None:
+    found = searched(Table({}, ENDLESS), kind, limit, draft=[A] * 9)
+    if kind != "beam":  # a beam may find a shorter one that is better by symbol
+        assert found.tokens == (A,) * limit
+        assert found.token_scores == pytest.approx([math.log(0.6)] * limit + [math.log(0.1)])
+    assert len(found.tokens) <= limit
+    assert found.hit_limit == (len(found.tokens) == limit)
+    assert len(found.token_scores) == len(found.tokens) + 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bad", [math.nan, 0.0], ids=["not a number", "no probability"])
+def test_a_model_that_gives_nothing_a_probability_is_refused_and_not_waited_for(kind: str, bad: float) -> None:
+    with pytest.raises(ModelFolderError, match="weights are damaged"):
+        searched(Table({}, {A: 1.0, EOS: bad} if bad == 0.0 else dict.fromkeys(range(SIZE), bad)), kind, 4)
+
+
+def test_padding_and_the_start_are_never_written() -> None:
+    model = Table({(): {PAD: 0.5, BOS: 0.3, A: 0.2}})
+    assert [searched(model, kind, 3).tokens for kind in KINDS] == [(A,)] * 3
+
+
+def test_a_beam_wider_than_all_there_is_to_write_returns_what_there_is() -> None:
+    model = Table({(): {A: 0.6, B: 0.4}})
+    (found,) = beam_search(model, batch(), limits(3), beam=50, n_best=50)
+    assert [hypothesis.tokens for hypothesis in found] == [(A,), (B,)]
+    assert [math.exp(hypothesis.score) for hypothesis in found] == pytest.approx([0.6, 0.4])
+
+
+def test_a_beam_finds_what_greedy_search_misses() -> None:
+    model = Table({(): {A: 0.6, B: 0.4}, (A,): {C: 0.3, EOS: 0.3, B: 0.4}, (B,): {EOS: 1.0}})
+    assert searched(model, "greedy", 4).tokens == (A, B)
+    assert beam_search(model, batch(), limits(4), beam=2, length_penalty=0.0)[0][0].tokens == (B,)
+
+
+def test_length_penalty_ranks_by_the_mean() -> None:
+    long = {(): {A: 0.5, EOS: 0.5}, (A,): {B: 0.9, C: 0.1}, (A, B): {EOS: 1.0}, (A, C): {EOS: 1.0}}
+    best = [beam_search(Table(long), batch(), limits(4), 3, penalty)[0][0].tokens for penalty in (0.0, 1.0)]
+    assert best == [(), (A, B)]
+
+
+def test_sentences_of_a_batch_have_their_own_limits() -> None:
+    found = beam_search(Table({}, ENDLESS), batch(3), limits(0, 1, 2), beam=2, length_penalty=3.0)
+    assert [best.tokens for best, *_ in found] == [(), (A,), (A, A)]
+    assert all(best.hit_limit for best, *_ in found)
+
+
+@pytest.mark.parametrize(("beam", "n_best", "penalty"), [(0, 1, 1.0), (2, 3, 1.0), (2, 0, 1.0), (2, 1, -0.5)])
+def test_options_out_of_range_are_refused(beam: int, n_best: int, penalty: float) -> None:
+    with pytest.raises(ValueError, match="need 1 <= n_best <= beam"):
+        beam_search(Table({}), batch(), limits(2), beam, penalty, n_best)
+
+
+TEXT = (A, B, B, B, A, B, C)
+WRITES_TEXT = {TEXT[:i]: {TEXT[i]: 0.9, EOS: 0.1} for i in range(len(TEXT))}
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        [],
+        list(TEXT),
+        [A, B, EOS, B, A, B, C],
+        [A, B, A, B, A, B, C],
+        [B, B, B, B],
+        [C] * 40,
+        [*TEXT, A, A],
+        [A, C, *TEXT[1:]],
+        [PAD, BOS],
+    ],
+    ids=str,
+)
+def test_any_draft_gives_the_output_of_greedy_search(draft: list[int]) -> None:
+    for limit in (0, 1, 3, 7, 20):
+        expected = searched(Table(WRITES_TEXT), "greedy", limit)
+        assert searched(Table(WRITES_TEXT), "draft", limit, draft) == expected
+
+
+def test_a_perfect_draft_takes_one_call_and_one_with_an_edit_a_few() -> None:
+    perfect, edited = Table(WRITES_TEXT), Table(WRITES_TEXT)
+    searched(perfect, "draft", 20, TEXT)
+    assert perfect.calls == [len(TEXT) + 2]  # BOS, the draft and its end
+    searched(edited, "draft", 20, [A, C, B, B, A, B, C])
+    assert len(edited.calls) < len(TEXT)
+
+
+def test_sentences_with_unlike_drafts_are_decoded_together() -> None:
+    model = Table(WRITES_TEXT)
+    found = draft_decode(model, batch(3), [TEXT, [], [A, B, C]], limits(20, 3, 20))
+    assert [hypothesis.tokens for hypothesis in found] == [TEXT, TEXT[:3], TEXT]
