@@ -1,15 +1,16 @@
 """The facade: load a model, correct machine translation with it."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import torch
 from huggingface_hub import HfApi, snapshot_download
-from huggingface_hub.errors import HFValidationError, HfHubHTTPError, LocalEntryNotFoundError
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from torch import Tensor
 
 from postedit.core.errors import DataError, ModelFolderError
@@ -19,16 +20,22 @@ from postedit.core.types import Batch, Stream
 from postedit.data.batching import collate, length_batches
 from postedit.decode import Ensemble, Hypothesis, beam_search, draft_decode, greedy, length_limits
 from postedit.explain.evidence import Evidence
-from postedit.folder import ModelFolder
+from postedit.folder import FILES, ModelFolder
 from postedit.recipe import DecodeConfig
+from postedit.text.config import Side
 from postedit.text.edits import Edit
 from postedit.text.processor import TextProcessor
 
 _log = logging.getLogger(__name__)
 
+_INPUTS: Final[tuple[Side, ...]] = ("src", "mt")
+
 # Taking mt for a draft saves calls but widens them. In larger batches rows wait for each other and the width costs
 # what the calls save; the output is that of greedy search either way.
-_LARGEST_DRAFTED_BATCH = 8
+_LARGEST_DRAFTED_BATCH: Final = 8
+
+# What reading a model from the hub or writing one to it may end with; failing connections are OSErrors.
+_HUB_ERRORS: Final = (HfHubHTTPError, HFValidationError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,8 @@ class PostEdit:
         token_scores: that of each piece, and of the end.
         edits: what changed, in characters of mt and of text.
         hit_limit: the output is as long as it may be, and probably cut off.
-        skipped: why the model was not asked: mt is empty, or a side is longer than `decode.max_input`.
+        skipped: why the model was not asked: mt or another text it reads is blank, or a side has more pieces than
+            `decode.max_input`.
         evidence: attention behind the output, if asked for.
         alternatives: the next best corrections, best first, if asked for.
     """
@@ -70,6 +78,8 @@ class PostEditor:
     def load(cls, *models: str | Path, device: torch.device | str | None = None) -> "PostEditor":
         """Load a model folder, or a model from the Hugging Face hub, or several as an ensemble.
 
+        An ensemble has the search settings of its first member.
+
         Args:
             models: paths of folders or hub ids ("name/model").
             device: where to run; a GPU if there is one, else the CPU.
@@ -86,37 +96,43 @@ class PostEditor:
             editor = cls(first.model, first.processor, first.decode)
             editor._folder = first
             return editor
+        for name, folder in zip(models, folders):
+            # Ensemble compares the vocabularies themselves.
+            if _words(folder.processor) != _words(first.processor):
+                raise ModelFolderError(
+                    f"{name}: divides text into words in another way than {models[0]}; "
+                    "train the members of an ensemble with the same [text] section"
+                )
         return cls(Ensemble([folder.model for folder in folders]).eval(), first.processor, first.decode)
 
     from_pretrained = load
 
     def save_pretrained(self, path: str | Path) -> None:
-        """Write the model folder.
+        """Write the model folder; only a model or an empty folder at `path` is replaced.
 
         Raises:
             ModelFolderError: for an ensemble, which has none of its own.
-            OutputError: if it cannot be written.
+            OutputError: if something else is at `path`, or it cannot be written.
         """
-        self._own_folder().save(Path(path))
+        self._own_folder().save(Path(path).resolve())
 
     def push_to_hub(self, repository: str, *, private: bool = False) -> str:
         """Upload the model folder to the Hugging Face hub as `repository` ("name/model"); return its address.
 
         Raises:
-            ModelFolderError: for an ensemble, or if the hub refuses.
+            ModelFolderError: for an ensemble, or if the hub refuses or cannot be reached.
+            OutputError: if there is no room for a temporary copy.
         """
-        import tempfile
-
         folder = self._own_folder()
-        try:
-            with tempfile.TemporaryDirectory() as temporary:
-                path = Path(temporary) / "model"
-                folder.save(path)
+        with tempfile.TemporaryDirectory() as temporary:
+            path = Path(temporary) / "model"
+            folder.save(path)
+            try:
                 api = HfApi()
                 api.create_repo(repository, private=private, exist_ok=True)
                 return str(api.upload_folder(repo_id=repository, folder_path=path))
-        except (HfHubHTTPError, HFValidationError) as error:
-            raise ModelFolderError(f"{repository}: the hub refused the upload: {error}") from None
+            except _HUB_ERRORS as error:
+                raise ModelFolderError(f"{repository}: not uploaded to the hub: {_first_line(error)}") from None
 
     @property
     def device(self) -> torch.device:
@@ -125,8 +141,8 @@ class PostEditor:
 
     def edit(
         self,
-        src: Sequence[str],
-        mt: Sequence[str],
+        src: Iterable[str],
+        mt: Iterable[str],
         *,
         beam: int | None = None,
         n_best: int = 1,
@@ -147,47 +163,53 @@ class PostEditor:
             One PostEdit for each segment, in order.
 
         Raises:
-            DataError: if `src` and `mt` are not equally many, or an option is out of range.
+            DataError: if `src` and `mt` are not equally many texts, or an option is out of range.
+            ModelFolderError: if the model's weights are damaged so that it gives no output a probability.
         """
         beam = self.decode.beam if beam is None else beam
         budget = self.decode.batch_tokens if batch_tokens is None else batch_tokens
-        _check_request(src, mt, beam, n_best, budget)
-        inputs = {"src": self.processor.encode_batch("src", src), "mt": self.processor.encode_batch("mt", mt)}
-        drafts = self.processor.encode_batch("pe", mt)
-        results: list[PostEdit | None] = [self._skip(text, src_ids, mt_ids) for text, src_ids, mt_ids in zip(mt, inputs["src"], inputs["mt"], strict=True)]
-        asked = [i for i, result in enumerate(results) if result is None]
-        lengths = np.array([max(len(inputs["src"][i]), len(inputs["mt"][i])) for i in asked], dtype=np.int64)
+        texts = _check_request(src, mt, beam, n_best, budget)
+        ids = {side: self.processor.encode_batch(side, texts[side]) for side in _INPUTS}
+        results = [self._skip(texts, ids, row) for row in range(len(texts["mt"]))]
+        asked = [row for row, result in enumerate(results) if result is None]
+        lengths = np.array([max(len(ids[side][row]) for side in _INPUTS) for row in asked], dtype=np.int64)
         for group in length_batches(lengths, max(1, budget // beam)):
-            rows = [asked[j] for j in group]
-            batch = self._batch(inputs, rows)
-            found = self._search(batch, [drafts[i][:-1] for i in rows], beam, n_best)
-            evidences = self._evidence(batch, [best[0] for best in found]) if evidence else [None] * len(rows)
-            for i, hypotheses, reasons in zip(rows, found, evidences, strict=True):
-                results[i] = self._render(mt[i], hypotheses, reasons)
+            rows = [asked[number] for number in group]
+            written = [texts["mt"][row] for row in rows]
+            batch = self._batch(ids, rows)
+            found = self._search(batch, written, beam, n_best)
+            evidences: Iterable[Evidence | None] = [None] * len(rows)
+            if evidence:
+                evidences = self._evidence(batch, [best for best, *_ in found])
+            for row, text, hypotheses, reasons in zip(rows, written, found, evidences, strict=True):
+                results[row] = self._render(text, hypotheses, reasons)
         finished = [result for result in results if result is not None]
-        cut = sum(result.hit_limit for result in finished)
-        if cut:
-            _log.warning(
-                "%d of %d outputs reached the maximum length (decode.max_ratio, decode.max_extra) and may be cut off",
-                cut,
-                len(finished),
-            )
+        _warn(finished)
         return finished
 
-    def _skip(self, mt: str, src_ids: Sequence[int], mt_ids: Sequence[int]) -> PostEdit | None:
-        if len(mt_ids) == 1:  # EOS alone
+    def _skip(
+        self, texts: Mapping[Side, Sequence[str]], ids: Mapping[Side, Sequence[Sequence[int]]], row: int
+    ) -> PostEdit | None:
+        """Return what stands for a segment that the model is not asked about, or None if it is."""
+        mt = texts["mt"][row]
+        if not mt.strip() or any(not texts[side][row].strip() for side in self._sides()):
             return PostEdit(mt, False, 0.0, (), (), skipped="empty")
-        if max(len(src_ids), len(mt_ids)) > self.decode.max_input:
+        if max(len(ids[side][row]) for side in _INPUTS) > self.decode.max_input:
             return PostEdit(mt, False, 0.0, (), (), skipped="too long")
         return None
 
-    def _batch(self, inputs: Mapping[str, Sequence[Sequence[int]]], rows: Sequence[int]) -> Batch:
-        names = self.model.spec.inputs
-        return collate({name: [inputs[name][i] for i in rows] for name in names}, names).to(self.device)
+    def _sides(self) -> list[Side]:
+        """Return the texts that the model reads."""
+        return [side for side in _INPUTS if side in self.model.spec.inputs]
 
-    def _search(self, batch: Batch, drafts: list[list[int]], beam: int, n_best: int) -> list[list[Hypothesis]]:
+    def _batch(self, ids: Mapping[Side, Sequence[Sequence[int]]], rows: Sequence[int]) -> Batch:
+        sides = self._sides()
+        return collate({side: [ids[side][row] for row in rows] for side in sides}, sides).to(self.device)
+
+    def _search(self, batch: Batch, mt: Sequence[str], beam: int, n_best: int) -> list[list[Hypothesis]]:
         limits = length_limits(batch, self.decode.max_ratio, self.decode.max_extra)
         if beam == 1 and batch.rows <= _LARGEST_DRAFTED_BATCH:
+            drafts = [ids[:-1] for ids in self.processor.encode_batch("pe", mt)]
             return [[best] for best in draft_decode(self.model, batch, drafts, limits)]
         if beam == 1:
             return [[best] for best in greedy(self.model, batch, limits)]
@@ -202,7 +224,9 @@ class PostEditor:
         output, _ = self.model.decode(tokens, self.model.encode(batch))
         for row, hypothesis in enumerate(hypotheses):
             count = len(hypothesis.tokens) + 1
-            streams = {name: self._pieces(name, stream, row) for name, stream in batch.streams.items()}
+            streams: dict[str, tuple[str, ...]] = {
+                side: self._pieces(side, batch.streams[side], row) for side in self._sides()
+            }
             weights = {
                 key: attention[row, :count, : len(streams[key.stream])].float().cpu().numpy()
                 for key, attention in output.attention.items()
@@ -210,32 +234,28 @@ class PostEditor:
             pieces = self.processor.vocabulary("pe").pieces([*hypothesis.tokens, EOS])
             yield Evidence(streams, tuple(pieces), hypothesis.token_scores, weights)
 
-    def _pieces(self, name: str, stream: Stream, row: int) -> tuple[str, ...]:
+    def _pieces(self, side: Side, stream: Stream, row: int) -> tuple[str, ...]:
         ids: Tensor = stream.ids[row][stream.mask[row]]
-        return tuple(self.processor.vocabulary("src" if name == "src" else "mt").pieces(ids.tolist()))
+        return tuple(self.processor.vocabulary(side).pieces(ids.tolist()))
 
     def _render(self, mt: str, hypotheses: Sequence[Hypothesis], evidence: Evidence | None) -> PostEdit:
-        edits = []
-        for hypothesis in hypotheses:
-            rendered = self.processor.render(mt, hypothesis.tokens)
-            edits.append((rendered, hypothesis))
-        (best, hypothesis), *others = edits
+        best, *others = (self._render_one(mt, hypothesis) for hypothesis in hypotheses)
+        return replace(best, evidence=evidence, alternatives=tuple(others))
+
+    def _render_one(self, mt: str, hypothesis: Hypothesis) -> PostEdit:
+        rendered = self.processor.render(mt, hypothesis.tokens)
         return PostEdit(
-            best.text,
-            best.changed,
+            rendered.text,
+            rendered.changed,
             hypothesis.score,
             hypothesis.token_scores,
-            best.edits,
+            rendered.edits,
             hypothesis.hit_limit,
-            evidence=evidence,
-            alternatives=tuple(
-                PostEdit(r.text, r.changed, h.score, h.token_scores, r.edits, h.hit_limit) for r, h in others
-            ),
         )
 
     def _own_folder(self) -> ModelFolder:
         if self._folder is None:
-            raise ModelFolderError("an ensemble has no model folder of its own; save its members")
+            raise ModelFolderError("this editor was not loaded from one model folder; save the members of an ensemble")
         return self._folder
 
 
@@ -246,18 +266,53 @@ def _find(model: str | Path) -> Path:
     if str(model).count("/") != 1 or str(model).startswith((".", "/", "~")):
         raise ModelFolderError(f"{model}: no such model folder")
     try:
-        return Path(snapshot_download(str(model)))
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ModelFolderError(f"{model}: no such folder, and the hub does not give it: {reason}") from None
+        return Path(snapshot_download(str(model), allow_patterns=list(FILES)))
+    except _HUB_ERRORS as error:
+        raise ModelFolderError(f"{model}: no such folder, and the hub does not give it: {_first_line(error)}") from None
 
 
-def _check_request(src: Sequence[str], mt: Sequence[str], beam: int, n_best: int, batch_tokens: int) -> None:
+def _words(processor: TextProcessor) -> dict[str, Any]:
+    """Return the settings by which text becomes words."""
+    return processor.config.model_dump(exclude={"vocabulary"})
+
+
+def _first_line(error: Exception) -> str:
+    """Return the first line of what an error says; those of the hub have many."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def _check_request(
+    src: Iterable[str], mt: Iterable[str], beam: int, n_best: int, batch_tokens: int
+) -> dict[Side, list[str]]:
+    """Return the texts of both sides, once all of the request is found to be sound."""
     if isinstance(src, str) or isinstance(mt, str):
         raise DataError("src and mt are lists of segments, not single strings; write edit(src=[...], mt=[...])")
-    if len(src) != len(mt):
-        raise DataError(f"src has {len(src)} segments and mt has {len(mt)}; they must match one to one")
+    texts: dict[Side, list[str]] = {"src": list(src), "mt": list(mt)}
+    for side, segments in texts.items():
+        for number, segment in enumerate(segments, start=1):
+            if not isinstance(segment, str):
+                raise DataError(f"segment {number} of {side} is not text but {segment!r}")
+    if len(texts["src"]) != len(texts["mt"]):
+        raise DataError(
+            f"src has {len(texts['src'])} segments and mt has {len(texts['mt'])}; they must match one to one"
+        )
+    if beam < 1:
+        raise DataError(f"beam must be at least 1, not {beam}")
     if not 1 <= n_best <= beam:
         raise DataError(f"n_best must be between 1 and beam ({beam}), not {n_best}")
     if batch_tokens < 1:
         raise DataError(f"batch_tokens must be at least 1, not {batch_tokens}")
+    return texts
+
+
+def _warn(results: Sequence[PostEdit]) -> None:
+    cut = sum(result.hit_limit for result in results)
+    if cut:
+        _log.warning(
+            "%d of %d outputs reached the maximum length (decode.max_ratio, decode.max_extra) and may be cut off",
+            cut,
+            len(results),
+        )
+    too_long = sum(result.skipped == "too long" for result in results)
+    if too_long:
+        _log.warning("%d of %d segments are too long (decode.max_input) and stay as they are", too_long, len(results))

@@ -1,10 +1,10 @@
 """Model folders: all that is needed to post-edit, in files that can be read anywhere and execute nothing.
 
-    config.json         architecture, sizes, search settings, format version
-    model.safetensors   weights
-    text/               subword vocabularies and truecasing
-    provenance.json     what the model was trained on, with what, and how it scored on dev
-    README.md           model card
+config.json         architecture, sizes, search settings, format version
+model.safetensors   weights
+text/               subword vocabularies and truecasing
+provenance.json     what the model was trained on, with what, and how it scored on dev
+README.md           model card
 """
 
 import json
@@ -20,7 +20,7 @@ from safetensors.torch import load_model, save_model
 import postedit
 from postedit.core.config import Config, check_config
 from postedit.core.errors import ModelFolderError, OutputError, RecipeError
-from postedit.core.files import atomic_folder
+from postedit.core.files import atomic_folder, explain_os_errors
 from postedit.core.model import Seq2Seq
 from postedit.core.registry import Architecture
 from postedit.models import ARCHITECTURES
@@ -36,6 +36,9 @@ _CONFIG, _WEIGHTS, _TEXT, _PROVENANCE, _CARD = (
     "README.md",
 )
 
+FILES: Final = (_CONFIG, _WEIGHTS, f"{_TEXT}/*.json", _PROVENANCE, _CARD)
+"""Patterns of all that a model folder holds."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
@@ -49,11 +52,12 @@ class ModelFolder:
     provenance: Mapping[str, Any]
 
     def save(self, path: Path) -> None:
-        """Write the folder; what is at `path` is replaced only when all is written.
+        """Write the folder; a model that is at `path` is replaced only when all is written.
 
         Raises:
-            OutputError: if it cannot be written, or the disk is full.
+            OutputError: if something else than a model is at `path`, it cannot be written, or the disk is full.
         """
+        _check_replaceable(path)
         config = {
             "format": _FORMAT,
             "postedit": postedit.__version__,
@@ -89,7 +93,10 @@ class ModelFolder:
         if config is None or decode is None:
             raise ModelFolderError(f"{path / _CONFIG}: {'; '.join(problems + more)}")
         processor = TextProcessor.load(path / _TEXT)
-        model = architecture.build(config, processor.vocabularies)
+        try:
+            model = architecture.build(config, processor.vocabularies)
+        except ValueError as error:  # sizes that do not go together; a RecipeError is one too
+            raise ModelFolderError(f"{path / _CONFIG}: {error}") from None
         _load_weights(model, path / _WEIGHTS, architecture.name)
         provenance = _read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
         return cls(architecture, config, decode, model.to(device).eval(), processor, provenance)
@@ -125,9 +132,30 @@ class ModelFolder:
         )
 
 
+def _check_replaceable(path: Path) -> None:
+    """Never remove what is not a model: a name given in haste may be that of other work.
+
+    Raises:
+        OutputError: if something else than a model or an empty folder is at `path`.
+    """
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise OutputError(f"{path}: is a file; choose a new folder")
+    with explain_os_errors(path):
+        empty = not any(path.iterdir())
+    if not empty:
+        try:
+            _read_config(path)
+        except ModelFolderError:
+            raise OutputError(f"{path}: holds something else than a postedit model; choose a new folder") from None
+
+
 def _read_config(path: Path) -> dict[str, Any]:
     if not path.is_dir():
-        raise ModelFolderError(f"{path}: no such model folder")
+        raise ModelFolderError(
+            f"{path}: {'is a file, not a model folder' if path.exists() else 'no such model folder'}"
+        )
     values = _read_json(path / _CONFIG)
     missing = [key for key in ("format", "architecture", "model", "decode") if key not in values]
     if missing:
@@ -137,6 +165,9 @@ def _read_config(path: Path) -> dict[str, Any]:
             f"{path / _CONFIG}: format {values['format']!r} is not known to postedit {postedit.__version__} "
             f"(it reads {_FORMAT}); install a version that knows it"
         )
+    for key in ("model", "decode"):
+        if not isinstance(values[key], dict):
+            raise ModelFolderError(f"{path / _CONFIG}: {key} must hold options, not {values[key]!r}")
     return values
 
 
