@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import tomli_w
+import torch
 from pydantic import Field
 
 from postedit.core.config import Config, check_config, override, problem_report, read_toml
 from postedit.core.errors import RecipeError, nearest
 from postedit.core.files import atomic_write
+from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.registry import Architecture
 from postedit.data.triplets import DataConfig
 from postedit.models import ARCHITECTURES
-from postedit.text.processor import TextConfig
+from postedit.text.config import GROUPS, TextConfig
 from postedit.train.config import TrainConfig
 
 
@@ -99,25 +101,54 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
         for name in values
         if name not in known
     ]
-    architecture, model = _check_model(values.get("model", {}), problems)
+    architecture, model = _check_model(_table(values, "model", problems), problems)
     sections: dict[str, Any] = {}
     for name, kind in _SECTIONS.items():
         sections[name], found = check_config(kind, _table(values, name, problems), f"{name}.")
         problems += found
-    data = sections["data"]
-    if base is not None and data is not None:
-        sections["data"], found = data.resolve(base)
-        problems += found
+    if base is not None:
+        data = sections["data"] or _paths_alone(_table(values, "data", []))
+        if data is not None:
+            sections["data"], found = data.resolve(base)
+            problems += found
+    if architecture is not None and model is not None and sections["text"] is not None:
+        problems += _build_problems(architecture, model, sections["text"])
     if problems or architecture is None or model is None:
         raise problem_report(where, problems)
     return Recipe(architecture, model, **sections)
 
 
-def _check_model(section: Any, problems: list[str]) -> tuple[Architecture | None, Config | None]:
-    options = dict(section) if isinstance(section, Mapping) else {}
+def _paths_alone(values: Mapping[str, Any]) -> DataConfig | None:
+    """Return the files that a faulty section names, so that missing ones are reported with its other faults."""
+    config, _ = check_config(DataConfig, {name: values[name] for name in ("dir", "train", "dev") if name in values})
+    return config
+
+
+def _build_problems(architecture: Architecture, model: Config, text: TextConfig) -> list[str]:
+    """Return what keeps the model from being built: sizes or vocabularies that do not go together.
+
+    Only the architecture knows, so it is asked to build the model, without memory for its weights.
+    """
+    groups = GROUPS[text.vocabulary.sharing]
+    known: dict[str, VocabularyInfo] = {
+        side: VocabularyInfo(text.vocabulary.size_of(name), name) for name, sides in groups.items() for side in sides
+    }
+    pe = known.pop("pe")
+    try:
+        with torch.device("meta"):
+            architecture.build(model, Vocabularies(known, pe))
+    except ValueError as error:  # a RecipeError is one too
+        return [str(error) if str(error).startswith("model.") else f"model: {error}"]
+    return []
+
+
+def _check_model(section: Mapping[str, Any], problems: list[str]) -> tuple[Architecture | None, Config | None]:
+    options = dict(section)
     name = options.pop("name", None)
     if not isinstance(name, str):
-        problems.append(f"model.name: missing; it says which architecture to train (one of {', '.join(ARCHITECTURES)})")
+        fault = "missing" if name is None else f"must be a name, not {name!r}"
+        known = ", ".join(ARCHITECTURES)
+        problems.append(f"model.name: {fault}; it says which architecture to train (one of {known})")
         return None, None
     try:
         architecture = ARCHITECTURES[name]

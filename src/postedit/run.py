@@ -1,12 +1,12 @@
 """A training run: from a recipe to a folder with a model that post-edits.
 
-    recipe.toml        the resolved recipe, from which the run can be repeated
-    environment.json   versions, machine, command and data fingerprints
-    data.json          what became of the triplets: kept, left out, why and where
-    text/              subword vocabularies and truecasing
-    corpus/            the triplets as memory-mapped ids
-    checkpoints/ best/ log.jsonl tensorboard/    see `postedit.train`
-    model/             the model folder: the best so far, from the first validation on
+recipe.toml        the resolved recipe, from which the run can be repeated
+environment.json   versions, machine, command and data fingerprints
+data.json          what became of the triplets: kept, left out, why and where
+text/              subword vocabularies and truecasing
+corpus/            the triplets as memory-mapped ids
+checkpoints/ best/ log.jsonl tensorboard/    see `postedit.train`
+model/             the model folder: the best so far, from the first validation on
 """
 
 import json
@@ -26,7 +26,7 @@ from rich.console import Console
 import postedit
 from postedit.core.config import problem_report, read_toml
 from postedit.core.errors import OutputError
-from postedit.core.files import atomic_folder, atomic_write, explain_os_errors
+from postedit.core.files import atomic_folder, atomic_write, check_writable, explain_os_errors
 from postedit.core.model import Seq2Seq
 from postedit.data.corpus import Corpus, write_corpus
 from postedit.data.report import DataReport
@@ -36,6 +36,7 @@ from postedit.evaluate.scores import DO_NOTHING, SystemScores, score_system
 from postedit.folder import ModelFolder
 from postedit.recipe import Recipe, parse_recipe
 from postedit.text.processor import TextProcessor
+from postedit.train.config import FREE_ON_RESUME
 from postedit.train.loop import Trainer, TrainResult
 
 _RECORDED_PACKAGES: Final = ("accelerate", "numpy", "pyarrow", "sacrebleu", "sacremoses", "tokenizers", "torch")
@@ -68,7 +69,8 @@ def train(recipe: Recipe, folder: Path, resume: bool = False, console: Console |
         console: where to report; standard error if not given.
 
     Raises:
-        RecipeError: if the run to resume had another model, text processing or data.
+        RecipeError: if the run to resume had another recipe; only how long to train, what to write and
+                `[decode]` may change.
         DataError: if the data cannot be used.
         OutputError: if the folder holds another run, cannot be written, or the disk is full.
         TrainingError: if the loss is not a number.
@@ -154,37 +156,56 @@ class _Run:
 
 
 def _begin(recipe: Recipe, folder: Path, resume: bool) -> None:
-    """Make sure that the folder is this run's, and may be written."""
+    """Make sure that the folder is this run's and may be written, and the data can be read; then claim the folder.
+
+    In this order, so that nothing is left behind that would stop the same command once the fault is mended.
+    """
     saved = folder / "recipe.toml"
     if saved.exists() and not resume:
-        raise OutputError(f"{folder}: already holds a run; go on with it by --resume, or choose another folder by --out")
+        raise OutputError(f"{folder}: already holds a run; go on with it by --resume, or choose another by --out")
     if not saved.exists() and folder.is_dir() and any(folder.iterdir()):
         raise OutputError(f"{folder}: is not empty and holds no run; choose a new folder by --out")
     if saved.exists():
         _check_same(parse_recipe(read_toml(saved), str(saved), None), recipe, saved)
     with explain_os_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
+    check_writable(saved)
+    text, corpora = _prepared(folder)
+    if not (text.exists() and corpora.exists()):
+        for source in [*recipe.data.train, recipe.data.dev]:
+            check_files(source)
     recipe.save(saved)
 
 
 def _check_same(old: Recipe, new: Recipe, where: Path) -> None:
-    """What the prepared text and data depend on may not change in mid-run; training checks its own options."""
-    before, after = old.to_dict(), new.to_dict()
+    """Only how long to train, what to write, and search settings may change in mid-run."""
+    before, after = _options(old.to_dict()), _options(new.to_dict())
+    free = {f"train.{option}" for option in FREE_ON_RESUME}
     problems = [
-        f"{section} was {before[section]}, and is now {after[section]}"
-        for section in ("model", "text", "data")
-        if before[section] != after[section]
+        f"{option}: was {before.get(option, 'not set')!r}, is {after.get(option, 'not set')!r}"
+        for option in sorted(before.keys() | after.keys())
+        if before.get(option) != after.get(option) and option not in free and not option.startswith("decode.")
     ]
     if problems:
         raise problem_report(f"{where}: a run cannot be resumed with another recipe", problems)
 
 
+def _options(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the options of all sections by their full names, such as `train.lr`."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        found |= _options(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
+    return found
+
+
+def _prepared(folder: Path) -> tuple[Path, Path]:
+    """Return where text processing and corpora are, once they are made."""
+    return folder / "text", folder / "corpus"
+
+
 def _prepare(recipe: Recipe, folder: Path, console: Console) -> None:
     """Learn the text processing and write the corpora, unless that is done."""
-    text, corpora = folder / "text", folder / "corpus"
-    if not (text.exists() and corpora.exists()):
-        for files in (*recipe.data.train, recipe.data.dev):
-            check_files(files)
+    text, corpora = _prepared(folder)
     if not text.exists():
         console.print("Learning subword vocabularies")
         processor = TextProcessor.fit(recipe.text, lambda: read_triplets(recipe.data.train))
@@ -194,8 +215,9 @@ def _prepare(recipe: Recipe, folder: Path, console: Console) -> None:
         processor = TextProcessor.load(text)
         report = DataReport()
         with atomic_folder(corpora) as temporary:
-            for name, files in (("train", recipe.data.train), ("dev", recipe.data.dev)):
-                triplets = read_triplets(files, report)
+            parts = {"train": recipe.data.train, "dev": [recipe.data.dev]}
+            for name, sources in parts.items():
+                triplets = read_triplets(sources, report)
                 write_corpus(temporary / f"{name}.arrow", triplets, processor, recipe.data.max_length, report)
         _write_json(folder / "data.json", report.to_dict())
         console.print(str(report), highlight=False, markup=False, soft_wrap=True)
