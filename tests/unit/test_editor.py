@@ -1,0 +1,155 @@
+"""The facade: what goes in comes out in order, whatever it is; what cannot be used is named."""
+
+import logging
+from pathlib import Path
+
+import pytest
+import tiny_models
+from huggingface_hub.errors import LocalEntryNotFoundError
+
+from postedit import PostEditor
+from postedit.core.errors import DataError, ModelFolderError
+from postedit.text.processor import TextProcessor
+
+
+@pytest.fixture(scope="module")
+def text() -> TextProcessor:
+    return tiny_models.processor()
+
+
+@pytest.fixture(scope="module")
+def path(text: TextProcessor, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("editor") / "model"
+    tiny_models.folder(text=text).save(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def editor(path: Path) -> PostEditor:
+    return PostEditor.load(path, device="cpu")
+
+
+def test_no_segments(editor: PostEditor) -> None:
+    assert editor.edit([], []) == []
+
+
+def test_blank_segments_stay_as_they_are(editor: PostEditor) -> None:
+    mt = ["", "   ", "\t\r", "das Haus", "\u3000"]
+    results = editor.edit(["x"] * 5, mt)
+    assert [result.skipped for result in results] == ["empty", "empty", "empty", None, "empty"]
+    assert [result.text for i, result in enumerate(results) if i != 3] == [text for i, text in enumerate(mt) if i != 3]
+
+
+def test_without_a_source_there_is_nothing_to_judge_by(editor: PostEditor) -> None:
+    (result,) = editor.edit([" "], ["das Haus"])
+    assert (result.text, result.changed, result.skipped, result.score) == ("das Haus", False, "empty", 0.0)
+
+
+def test_segments_too_long_are_left_and_reported(editor: PostEditor, caplog: pytest.LogCaptureFixture) -> None:
+    long = "Haus " * 10_000
+    with caplog.at_level(logging.WARNING, "postedit.editor"):
+        results = editor.edit(["x", long, "x"], [long, "es geht", "es geht"])
+    assert [result.skipped for result in results] == ["too long", "too long", None]
+    assert [result.text for result in results[:2]] == [long, "es geht"]
+    assert "2 of 3 segments are too long (decode.max_input)" in caplog.text
+
+
+def test_any_iterable_of_texts_will_do(editor: PostEditor) -> None:
+    src, mt = ["the house", "it goes"], ["das Haus", "es geht"]
+    assert editor.edit(iter(src), (text for text in mt)) == editor.edit(src, mt)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_order_and_company_do_not_matter(editor: PostEditor, beam: int) -> None:
+    mt = ["das Haus", "", "es geht . " * 3, "Häuschen", "das"]
+    src = [f"source {number}" for number in range(len(mt))]
+    together = editor.edit(src, mt, beam=beam)
+    apart = [editor.edit([one], [other], beam=beam)[0] for one, other in zip(src, mt)]
+    assert [result.text for result in together] == [result.text for result in apart]
+    assert [result.text for result in editor.edit(src, mt, beam=beam, batch_tokens=1)] == [r.text for r in apart]
+
+
+def test_alternatives_and_evidence(editor: PostEditor) -> None:
+    (result,) = editor.edit(["the house"], ["das Haus"], beam=4, n_best=3, evidence=True)
+    scores = [one.score / len(one.token_scores) for one in (result, *result.alternatives)]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+    assert result.evidence is not None
+    for (stream, _), weights in result.evidence.attention.items():
+        assert weights.shape == (len(result.token_scores), len(result.evidence.streams[stream]))
+        assert weights.sum(1) == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("src", "mt", "options", "message"),
+    [
+        (["a"], ["a", "b"], {}, "src has 1 segments and mt has 2"),
+        ("a", ["b"], {}, "not single strings"),
+        (["a", None], ["a", "b"], {}, "segment 2 of src is not text but None"),
+        (["a"], ["\ud800"], {}, "not valid Unicode"),
+        (["a"], ["b"], {"beam": 0}, "beam must be at least 1"),
+        (["a"], ["b"], {"beam": 2, "n_best": 3}, "n_best must be between 1 and beam"),
+        (["a"], ["b"], {"batch_tokens": 0}, "batch_tokens must be at least 1"),
+    ],
+)
+def test_requests_that_make_no_sense(editor: PostEditor, src, mt, options, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        editor.edit(src, mt, **options)
+
+
+def test_a_saved_editor_edits_alike(editor: PostEditor, tmp_path: Path) -> None:
+    editor.save_pretrained(tmp_path / "again")
+    again = PostEditor.from_pretrained(tmp_path / "again", device="cpu")
+    assert again.edit(["the house"], ["das Haus"], beam=2) == editor.edit(["the house"], ["das Haus"], beam=2)
+
+
+def test_an_ensemble_of_one_model_twice_edits_like_it_and_cannot_be_saved(path: Path, editor: PostEditor) -> None:
+    twice = PostEditor.load(path, path, device="cpu")
+    assert twice.edit(["the house"], ["das Haus"])[0].text == editor.edit(["the house"], ["das Haus"])[0].text
+    with pytest.raises(ModelFolderError, match="save the members"):
+        twice.save_pretrained(path.parent / "ensemble")
+
+
+def test_members_that_divide_text_otherwise_do_not_fit(path: Path, tmp_path: Path) -> None:
+    tiny_models.folder(text=tiny_models.processor(tgt_lang="de")).save(tmp_path / "other")
+    with pytest.raises(ModelFolderError, match="divides text into words in another way"):
+        PostEditor.load(path, tmp_path / "other", device="cpu")
+
+
+def test_damaged_weights_are_named_in_place_of_nonsense(path: Path) -> None:
+    editor = PostEditor.load(path, device="cpu")
+    for parameter in editor.model.parameters():
+        parameter.data.fill_(float("nan"))
+    for beam in (1, 3):
+        with pytest.raises(ModelFolderError, match="weights are damaged"):
+            editor.edit(["the house"], ["das Haus"], beam=beam)
+
+
+def test_no_model() -> None:
+    with pytest.raises(ModelFolderError, match="no model given"):
+        PostEditor.load()
+    with pytest.raises(ModelFolderError, match="no such model folder"):
+        PostEditor.load("./runs/none/model")
+
+
+def test_the_hub_gives_only_the_files_of_a_model(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def download(name: str, allow_patterns: list[str]) -> str:
+        asked.append((name, allow_patterns))
+        return str(path)
+
+    monkeypatch.setattr("postedit.editor.snapshot_download", download)
+    assert PostEditor.load("somebody/model", device="cpu").edit([], []) == []
+    assert asked[0][0] == "somebody/model"
+    assert {"config.json", "model.safetensors"} <= set(asked[0][1])
+    assert not any(name in pattern for _, patterns in asked for pattern in patterns for name in (".bin", ".pkl", ".pt"))
+
+
+def test_a_hub_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    def download(*_: object, **__: object) -> str:
+        raise LocalEntryNotFoundError("\nCannot reach the hub.\nCheck your connection.")
+
+    monkeypatch.setattr("postedit.editor.snapshot_download", download)
+    with pytest.raises(ModelFolderError, match=r"the hub does not give it: Cannot reach the hub\.$"):
+        PostEditor.load("somebody/model")

@@ -1,0 +1,138 @@
+"""Model folders: what is written can be read, what is damaged is named, and nothing else is ever removed."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tiny_models
+import torch
+
+from postedit.core.errors import ModelFolderError, OutputError
+from postedit.folder import ModelFolder
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models")
+    for name in tiny_models.SIZES:
+        tiny_models.folder(name).save(path / name)
+    return path
+
+
+@pytest.fixture
+def copy(saved: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(saved / "transference", tmp_path / "copy"))
+
+
+def change_config(path: Path, change: Callable[[dict], object]) -> None:
+    values = json.loads((path / "config.json").read_text())
+    change(values)
+    (path / "config.json").write_text(json.dumps(values))
+
+
+def problem(path: Path) -> str:
+    with pytest.raises(ModelFolderError) as caught:
+        ModelFolder.load(path)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("tie_output", [True, False])
+@pytest.mark.parametrize("sharing", ["none", "all"])
+def test_weights_survive_whether_shared_or_not(sharing: str, tie_output: bool, tmp_path: Path) -> None:
+    folder = tiny_models.folder(share_embeddings=sharing, tie_output=tie_output)
+    folder.save(tmp_path / "model")
+    loaded = ModelFolder.load(tmp_path / "model")
+    before, after = folder.model.state_dict(), loaded.model.state_dict()
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    tables = {id(parameter) for parameter in loaded.model.parameters()}
+    assert len(tables) == len({id(parameter) for parameter in folder.model.parameters()})  # still shared
+    assert (loaded.config, loaded.decode) == (folder.config, folder.decode)
+    assert not loaded.model.training
+
+
+def test_missing_weights(copy: Path) -> None:
+    (copy / "model.safetensors").unlink()
+    assert "model.safetensors: missing" in problem(copy)
+
+
+@pytest.mark.parametrize("left", [0, 5, 200, -1])
+def test_truncated_weights(copy: Path, left: int) -> None:
+    weights = copy / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:left])
+    assert "model.safetensors: truncated or damaged" in problem(copy)
+
+
+def test_weights_of_another_architecture(copy: Path, saved: Path) -> None:
+    shutil.copy(saved / "m-cgru" / "model.safetensors", copy)
+    assert 'holds weights of "m-cgru", but config.json says "transference"' in problem(copy)
+
+
+def test_weights_of_other_sizes(copy: Path) -> None:
+    change_config(copy, lambda values: values["model"].update(dim=16))
+    assert "do not fit the sizes in config.json" in problem(copy)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda v: v.update(architecture="transferense"), 'did you mean "transference"'),
+        (lambda v: v.update(format=99), "format 99 is not known"),
+        (lambda v: v.pop("decode"), "decode missing"),
+        (lambda v: v.update(model=3), "model must hold options, not 3"),
+        (lambda v: v.update(model=["dim"]), "model must hold options"),
+        (lambda v: v["model"].update(heads=3), "multiple of the number of heads 3"),
+        (lambda v: v["model"].update(head=3), 'did you mean "heads"'),
+        (lambda v: v["decode"].update(beam=0), "decode.beam"),
+    ],
+)
+def test_a_config_that_cannot_be_used(copy: Path, change: Callable[[dict], object], message: str) -> None:
+    change_config(copy, change)
+    assert message in problem(copy)
+
+
+def test_a_truncated_config_and_missing_text(copy: Path) -> None:
+    shutil.rmtree(copy / "text")
+    assert "text.json: is missing" in problem(copy)
+    (copy / "config.json").write_text('{"format": 1')
+    assert "config.json: cannot be read" in problem(copy)
+
+
+def test_no_folder_and_a_file(tmp_path: Path) -> None:
+    assert problem(tmp_path / "none").endswith("no such model folder")
+    (tmp_path / "file").write_text("")
+    assert problem(tmp_path / "file").endswith("is a file, not a model folder")
+
+
+def test_only_a_model_or_an_empty_folder_is_replaced(copy: Path, tmp_path: Path) -> None:
+    folder = ModelFolder.load(copy)
+    (copy / "README.md").write_text("old")
+    folder.save(copy)
+    assert (copy / "README.md").read_text() != "old"
+    (tmp_path / "empty").mkdir()
+    folder.save(tmp_path / "empty")
+    assert (tmp_path / "empty" / "config.json").exists()
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "thesis").write_text("precious")
+    with pytest.raises(OutputError, match="something else than a postedit model"):
+        folder.save(work)
+    with pytest.raises(OutputError, match="is a file"):
+        folder.save(work / "thesis")
+    assert [path.read_text() for path in work.iterdir()] == ["precious"]
+
+
+def test_a_full_disk_leaves_the_old_model(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ModelFolder.load(copy)
+    before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("postedit.folder.save_model", full)
+    with pytest.raises(OutputError, match="the disk is full"):
+        folder.save(copy)
+    assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
+    assert list(tmp_path.iterdir()) == [copy]

@@ -1,0 +1,111 @@
+"""Recipes: everything that is wrong is said at once, before any work."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_models
+import tomli_w
+
+from postedit.core.errors import RecipeError
+from postedit.recipe import load_recipe, parse_recipe
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def values(**sections: dict[str, Any]) -> dict[str, Any]:
+    base: dict[str, Any] = {
+        "model": {"name": "transference", **tiny_models.SIZES["transference"]},
+        "text": {"vocabulary": {"size": 280}},
+        "data": {"train": ["train"], "dev": "dev"},
+        "train": {"max_steps": 2},
+    }
+    return {name: {**base.get(name, {}), **sections.get(name, {})} for name in base | sections}
+
+
+def problems(folder: Path, **sections: dict[str, Any]) -> list[str]:
+    with pytest.raises(RecipeError) as caught:
+        parse_recipe(values(**sections), "recipe.toml", folder)
+    first, *found = str(caught.value).split("\n")
+    assert first.startswith(f"recipe.toml: {len(found)} problem")
+    return [line.removeprefix("  - ") for line in found]
+
+
+def test_an_unknown_key_a_wrong_type_and_missing_files_in_one_report(tmp_path: Path) -> None:
+    tiny_models.write_triplets(tmp_path, ("train",))
+    found = problems(tmp_path, train={"lr": "fast"}, model={"dims": 3}, data={"dev": "dve"}, decoder={})
+    assert len(found) == 6
+    for option, text in {
+        "decoder: ": 'did you mean "decode"',
+        "model.dims: ": 'did you mean "dim"',
+        "train.lr: ": "found 'fast'",
+        "data.dev: ": "dve.pe: no such file",
+    }.items():
+        assert any(line.startswith(option) and text in line for line in found), (option, found)
+
+
+def test_missing_files_are_reported_with_other_faults_of_their_section(tmp_path: Path) -> None:
+    found = problems(tmp_path, data={"max_length": "long", "debug": True})
+    assert sum("no such file" in line for line in found) == 6
+    assert any(line.startswith("data.max_length") for line in found)
+    assert any(line.startswith("data.debug: no such option") for line in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (3, "model.name: must be a name, not 3"),
+        ("transferense", 'model.name: no architecture is called "transferense"; did you mean "transference"'),
+    ],
+)
+def test_the_name_of_the_architecture(tmp_path: Path, name: object, message: str) -> None:
+    tiny_models.write_triplets(tmp_path)
+    assert problems(tmp_path, model={"name": name})[0].startswith(message)
+
+
+def test_sections_that_are_missing_or_no_sections(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError) as caught:
+        parse_recipe({"model": "transference", "train": 3}, "x", tmp_path)
+    for part in ("model: must be a section", "train: must be a section", "data.train: missing", "data.dev: missing"):
+        assert part in str(caught.value)
+
+
+def test_sizes_and_vocabularies_that_do_not_go_together_are_found_before_any_work(tmp_path: Path) -> None:
+    tiny_models.write_triplets(tmp_path)
+    assert problems(tmp_path, model={"heads": 3}) == [
+        "model: the model width 8 must be a multiple of the number of heads 3"
+    ]
+    (line,) = problems(tmp_path, text={"vocabulary": {"size": 280, "sharing": "separate"}})
+    assert line.startswith('model.share_embeddings = "mt-pe" needs one vocabulary for mt and pe')
+
+
+def test_a_saved_recipe_is_the_same_recipe(tmp_path: Path) -> None:
+    tiny_models.write_triplets(tmp_path)
+    path = tmp_path / "recipe.toml"
+    path.write_text(tomli_w.dumps(values()))
+    recipe = load_recipe(path, ["train.lr=1e-9", "decode.beam=3"])
+    assert (recipe.train.lr, recipe.decode.beam) == (1e-9, 3)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    recipe.save(elsewhere / "recipe.toml")
+    assert load_recipe(elsewhere / "recipe.toml") == recipe
+
+
+def test_data_is_looked_for_beside_the_recipe_or_where_an_override_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here" / "sub").mkdir(parents=True)
+    path = tmp_path / "recipe.toml"
+    path.write_text(tomli_w.dumps(values(data={"dir": "sub"})))
+    (tmp_path / "sub").mkdir()
+    tiny_models.write_triplets(tmp_path / "sub")
+    tiny_models.write_triplets(tmp_path / "here" / "sub")
+    monkeypatch.chdir(tmp_path / "here")
+    assert load_recipe(path).data.dir == str(tmp_path / "sub")
+    assert load_recipe(path, ["data.dir=sub"]).data.dir == str(tmp_path / "here" / "sub")
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "recipes").glob("*.toml")), ids=lambda path: path.stem)
+def test_recipes_of_the_repository_are_sound(path: Path) -> None:
+    recipe = load_recipe(path, ["data.train=a", "data.dev=b"], check_data=False)
+    assert path.stem == "demo" or path.stem.startswith(recipe.architecture.name)

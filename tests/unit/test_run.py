@@ -1,0 +1,88 @@
+"""Training runs: what is wrong is found before the work, and leaves nothing that stops the next try."""
+
+from pathlib import Path
+
+import pytest
+import tiny_models
+import tomli_w
+from rich.console import Console
+
+from postedit import run
+from postedit.core.errors import DataError, OutputError, RecipeError
+from postedit.recipe import Recipe, load_recipe
+
+QUIET = Console(quiet=True)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    tiny_models.write_triplets(tmp_path)
+    values = {
+        "model": {"name": "transference", **tiny_models.SIZES["transference"]},
+        "text": {"vocabulary": {"size": 280}},
+        "data": {"train": "train", "dev": "dev"},
+        "train": {"max_steps": 2, "validate_every": 1, "batch_tokens": 60, "metric": "ter"},
+    }
+    (tmp_path / "recipe.toml").write_text(tomli_w.dumps(values))
+    return tmp_path / "recipe.toml"
+
+
+@pytest.fixture
+def recipe(path: Path) -> Recipe:
+    return load_recipe(path)
+
+
+def test_a_run_leaves_a_model_and_all_that_is_needed_to_repeat_it(recipe: Recipe, path: Path, tmp_path: Path) -> None:
+    result = run.train(recipe, tmp_path / "run", console=QUIET)
+    assert result.training.steps == 2
+    names = {entry.name for entry in (tmp_path / "run").iterdir()}
+    assert {"recipe.toml", "environment.json", "data.json", "text", "corpus", "log.jsonl", "model"} <= names
+    assert load_recipe(tmp_path / "run" / "recipe.toml") == recipe
+    loaded = run.ModelFolder.load(result.model)
+    assert loaded.provenance["dev"]["do_nothing_ter"] == result.do_nothing.ter
+    assert str(tmp_path) not in (result.model / "provenance.json").read_text()  # it may be published
+    with pytest.raises(OutputError, match="already holds a run; go on with it by --resume"):
+        run.train(recipe, tmp_path / "run", console=QUIET)
+    longer = load_recipe(path, ["train.max_steps=3", "decode.beam=2"])
+    assert run.train(longer, tmp_path / "run", resume=True, console=QUIET).training.steps == 3
+
+
+@pytest.mark.parametrize("change", ["train.lr=0.5", "model.dim=16", "data.max_length=9", "text.truecase=true"])
+def test_a_run_is_not_resumed_with_another_recipe_and_keeps_its_own(path: Path, tmp_path: Path, change: str) -> None:
+    run._begin(load_recipe(path), tmp_path / "run", resume=False)
+    before = (tmp_path / "run" / "recipe.toml").read_text()
+    with pytest.raises(RecipeError) as caught:
+        run.train(load_recipe(path, [change]), tmp_path / "run", resume=True, console=QUIET)
+    option, _, value = change.partition("=")
+    assert f"{option}: was " in str(caught.value)
+    assert f"is {value.capitalize() if value == 'true' else value}" in str(caught.value)
+    assert (tmp_path / "run" / "recipe.toml").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"one\n", "numbers of lines differ"), (b"\xff\n" * 8, "not UTF-8"), (b"", "is empty")],
+)
+def test_bad_data_is_found_first_and_the_same_command_works_once_it_is_mended(
+    recipe: Recipe, tmp_path: Path, content: bytes, message: str
+) -> None:
+    good = (tmp_path / "dev.pe").read_bytes()
+    (tmp_path / "dev.pe").write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        run.train(recipe, tmp_path / "run", console=QUIET)
+    assert list((tmp_path / "run").iterdir()) == []
+    (tmp_path / "dev.pe").write_bytes(good)
+    run._begin(recipe, tmp_path / "run", resume=False)
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_the_data_is_read(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "check_files", lambda files: pytest.fail("data was read"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be written"):
+        run.train(recipe, tmp_path / "file" / "run", console=QUIET)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis").write_text("")
+    with pytest.raises(OutputError, match="is not empty and holds no run"):
+        run.train(recipe, tmp_path / "full", console=QUIET)
