@@ -95,7 +95,9 @@ def measure(folder: ModelFolder, batches: list[tuple[Batch, list[list[int]]]], s
         speed = sentences / statistics.median(result.seconds)
         ratio = statistics.median(b / s for b, s in zip(base.seconds, result.seconds, strict=True))
         unlike = sum(a != b for a, b in zip(base.outputs, result.outputs, strict=True))
-        print(f"| {folder.architecture.name} | {size} | {name} | {speed:,.1f} | {ratio:.2f} | {unlike / sentences:.1%} |")
+        print(
+            f"| {folder.architecture.name} | {size} | {name} | {speed:,.1f} | {ratio:.2f} | {unlike / sentences:.1%} |"
+        )
 
 
 if __name__ == "__main__":

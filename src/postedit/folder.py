@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_model, save_model
 
 import postedit
 from postedit.core.config import Config, check_config
@@ -26,6 +25,7 @@ from postedit.core.registry import Architecture
 from postedit.models import ARCHITECTURES
 from postedit.recipe import DecodeConfig
 from postedit.text.processor import TextProcessor
+from postedit.train.tensors import load_model_tensors, load_tensors, model_tensors, save_tensors
 
 _FORMAT: Final = 1
 _CONFIG, _WEIGHTS, _TEXT, _PROVENANCE, _CARD = (
@@ -71,10 +71,7 @@ class ModelFolder:
             (folder / _CARD).write_text(self._card(), encoding="utf-8")
             (folder / _TEXT).mkdir()
             self.processor.save(folder / _TEXT)
-            try:
-                save_model(self.model, str(folder / _WEIGHTS), metadata={"architecture": self.architecture.name})
-            except SafetensorError as error:
-                raise OutputError(f"{path / _WEIGHTS}: cannot be written: {error}") from None
+            save_tensors(folder / _WEIGHTS, model_tensors(self.model), {"architecture": self.architecture.name})
 
     @classmethod
     def load(cls, path: Path, device: torch.device | str = "cpu") -> "ModelFolder":
@@ -99,7 +96,7 @@ class ModelFolder:
             raise ModelFolderError(f"{path / _CONFIG}: {error}") from None
         _load_weights(model, path / _WEIGHTS, architecture.name)
         provenance = _read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
-        return cls(architecture, config, decode, model.to(device).eval(), processor, provenance)
+        return cls(architecture, config, decode, model.to(device).eval().requires_grad_(False), processor, provenance)
 
     def _card(self) -> str:
         scores = self.provenance.get("dev", {})
@@ -179,7 +176,7 @@ def _load_weights(model: Seq2Seq, path: Path, architecture: str) -> None:
             found = (file.metadata() or {}).get("architecture", architecture)
         if found != architecture:
             raise ModelFolderError(f'{path}: holds weights of "{found}", but config.json says "{architecture}"')
-        load_model(model, str(path), strict=True)
+        load_model_tensors(model, load_tensors(path))
     except (SafetensorError, OSError) as error:
         raise ModelFolderError(f"{path}: truncated or damaged ({error}); copy or train the model again") from None
     except RuntimeError as error:

@@ -1,7 +1,7 @@
 """A training run: from a recipe to a folder with a model that post-edits.
 
 recipe.toml        the resolved recipe, from which the run can be repeated
-environment.json   versions, machine, command and data fingerprints
+environment.json   versions, machine, command and data fingerprints, for each time the run was started
 data.json          what became of the triplets: kept, left out, why and where
 text/              subword vocabularies and truecasing
 corpus/            the triplets as memory-mapped ids
@@ -222,7 +222,15 @@ def _prepare(recipe: Recipe, folder: Path, console: Console) -> None:
         _write_json(folder / "data.json", report.to_dict())
         console.print(str(report), highlight=False, markup=False, soft_wrap=True)
     fingerprints = {name: Corpus.open(corpora / f"{name}.arrow").fingerprint for name in ("train", "dev")}
-    _write_json(folder / "environment.json", {**_environment(recipe), "corpora": fingerprints, "command": sys.argv})
+    start = {**_environment(recipe), "corpora": fingerprints, "command": sys.argv}
+    _write_json(folder / "environment.json", {"starts": [*_starts(folder), start]})
+
+
+def _starts(folder: Path) -> list[dict[str, Any]]:
+    """Return the environments in which the run was started and resumed so far."""
+    path = folder / "environment.json"
+    starts: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["starts"] if path.exists() else []
+    return starts
 
 
 def _environment(recipe: Recipe) -> dict[str, Any]:
@@ -245,8 +253,8 @@ def _provenance(recipe: Recipe, folder: Path) -> dict[str, Any]:
     data = recipe.data
     names = [*(files.name for files in data.train), data.dev.name]
     values["data"] = {"files": [Path(name).name for name in names], "max_length": data.max_length}
-    environment = json.loads((folder / "environment.json").read_text(encoding="utf-8"))
-    return {"recipe": values, "environment": {key: environment[key] for key in environment if key != "command"}}
+    environments = [{key: value for key, value in start.items() if key != "command"} for start in _starts(folder)]
+    return {"recipe": values, "environments": environments}
 
 
 def _write_json(path: Path, values: Mapping[str, Any]) -> None:

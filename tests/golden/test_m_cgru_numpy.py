@@ -62,6 +62,10 @@ class Paper:
     def __init__(self, parameters: dict[str, Array]) -> None:
         self.p = parameters
 
+    def table(self, name: str) -> Array:
+        """The embedding matrices F and E; the model keeps them divided by the root of their width."""
+        return self.p[f"{name}.weight"] * EMBEDDING**0.5
+
     def gru(self, name: str) -> GRU:
         matrices, biases = {}, {}
         for letter, layer in (("w", "input"), ("u", "state")):
@@ -73,7 +77,7 @@ class Paper:
 
     def encode(self, name: str, ids: list[int]) -> Array:
         """Section 3, encoder context: h_i is the forward state and the backward state at position i."""
-        embedded = self.p[f"embed_inputs.{name}.weight"][ids]
+        embedded = self.table(f"embed_inputs.{name}")[ids]
         forward, backward = self.gru(f"encoders.{name}.forwards"), self.gru(f"encoders.{name}.backwards")
         left, right = [np.zeros(HIDDEN)], [np.zeros(HIDDEN)]
         for x in embedded:
@@ -98,7 +102,7 @@ class Paper:
         gru1, gru2 = self.gru("gru1"), self.gru("gru2")
         log_probs, alignments = [], {"mt": [], "src": []}
         for symbol in prefix:
-            y = self.p["embed_pe.weight"][symbol]
+            y = self.table("embed_pe")[symbol]
             inner = gru1(s, y)
             parts = []
             for name in ("mt", "src"):

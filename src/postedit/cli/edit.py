@@ -51,12 +51,7 @@ def edit(
     resume: Annotated[bool, typer.Option("--resume", help="Go on after the lines of an unfinished run.")] = False,
 ) -> None:
     """Correct machine translations, line in, line out."""
-    if (src is None) != (mt is None):
-        raise DataError("give both --src and --mt, or neither to read src<TAB>mt from stdin")
-    if n_best > 1 and form is Format.text:
-        raise DataError("--n-best above 1 does not fit into one line of text a line of input; add --format jsonl")
-    if resume and (out is None or src is None):
-        raise DataError("--resume needs --src, --mt and --out: only work on files can be gone on with")
+    _check_options(src, mt, out, form, n_best, resume)
     if out:
         check_partial(out, resume=resume)
     from postedit.cli.lines import chunked, count_pairs, file_pairs, stdin_pairs

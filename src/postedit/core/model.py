@@ -8,9 +8,10 @@ path for inference. State is a value: it is passed in and returned, never kept o
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self
 
 from torch import Tensor, nn
+from typing_extensions import TypeVar
 
 from postedit.core.config import Config
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, LabelLoss
@@ -80,8 +81,11 @@ class Constraint(Protocol):
         ...
 
 
-class Seq2Seq(nn.Module, ABC):
-    """Base of every architecture.
+StateT = TypeVar("StateT", bound=State, default=Any)
+
+
+class Seq2Seq(nn.Module, ABC, Generic[StateT]):
+    """Base of every architecture; `StateT` is the state it makes, which search passes back unseen.
 
     A subclass names its configuration and inputs on the class, sets `spec` in its constructor
     `__init__(self, config, vocabularies)`, and implements `encode` and `decode`.
@@ -92,11 +96,11 @@ class Seq2Seq(nn.Module, ABC):
     spec: ModelSpec
 
     @abstractmethod
-    def encode(self, batch: Batch) -> State:
+    def encode(self, batch: Batch) -> StateT:
         """Read the streams `self.spec.inputs` of the batch; the state has one row a sentence."""
 
     @abstractmethod
-    def decode(self, tokens: Tensor, state: State) -> tuple[DecoderOutput, State]:
+    def decode(self, tokens: Tensor, state: StateT) -> tuple[DecoderOutput, StateT]:
         """Read K more target tokens Long[N,K] (the first ever is BOS); predict the one after each of them."""
 
     def constraints(self, batch: Batch) -> Sequence[Constraint]:

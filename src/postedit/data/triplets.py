@@ -117,7 +117,7 @@ class DataConfig(Config):
 
         Only whether they can be read is looked at; `check_files` looks into them.
         """
-        folder = (base / self.dir).resolve()
+        folder = (base / Path(self.dir).expanduser()).resolve()
         train, dev = [files.under(folder) for files in self.train], self.dev.under(folder)
         options = [(f"data.train.{number}", files) for number, files in enumerate(train)] + [("data.dev", dev)]
         found = [(option, path_problem(path)) for option, files in options for path in files.paths]

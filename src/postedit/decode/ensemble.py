@@ -14,7 +14,7 @@ from postedit.core.types import Batch, DecoderOutput, LabelLoss
 Space = Literal["log", "probability"]
 
 
-class Ensemble(Seq2Seq):
+class Ensemble(Seq2Seq["EnsembleState"]):
     """A weighted mean of members' predictions, in log space (renormalised) or probability space.
 
     Members may read different streams; those they share, and the target, must have the same vocabulary.
@@ -43,9 +43,7 @@ class Ensemble(Seq2Seq):
         """Encode the batch with every member."""
         return EnsembleState(tuple(member.encode(batch) for member in self._members()))
 
-    def decode(  # type: ignore[override]  # a model is given the states that it made itself
-        self, tokens: Tensor, state: "EnsembleState"
-    ) -> tuple[DecoderOutput, "EnsembleState"]:
+    def decode(self, tokens: Tensor, state: "EnsembleState") -> tuple[DecoderOutput, "EnsembleState"]:
         """Read K more target tokens Long[N,K] with every member; predict the one after each of them."""
         results = [member.decode(tokens, part) for member, part in zip(self._members(), state.parts, strict=True)]
         outputs = [output for output, _ in results]

@@ -34,7 +34,7 @@ class MCGRUConfig(Config):
     tie_output: bool = Field(False, description="the output layer's weights are the embeddings of pe")
 
 
-class MCGRU(Seq2Seq):
+class MCGRU(Seq2Seq["MCGRUState"]):
     """p(pe | mt, src) with soft attention over both inputs at every step.
 
     s0 = tanh(W_init [mean h_mt; mean h_src]); then for each symbol s' = GRU1(s, E[y]), c = [ATT(C_mt, s');
@@ -43,7 +43,8 @@ class MCGRU(Seq2Seq):
     The paper leaves biases out of its formulas (its footnote 2), does not give the width of the attention layer, and
     does not say what is read before the first symbol. Here each tanh, sigmoid and the last softmax has a bias inside,
     those of the GRUs two, as in PyTorch; the width is that of annotations, as in the Nematus model the paper follows;
-    and BOS has an embedding of its own.
+    and BOS has an embedding of its own. Embeddings are read times sqrt(width), as in a Transformer: E[y] above is that
+    product, so that one table, of deviation 1/sqrt(width) at first, has the right size to read from and to write with.
     """
 
     config_class: ClassVar = MCGRUConfig
@@ -60,6 +61,7 @@ class MCGRU(Seq2Seq):
         self.spec = ModelSpec(self.inputs, vocabularies, keys, parallel=False)
         self.dropout_rnn, self.dropout_word = config.dropout_rnn, config.dropout_word
         width, hidden = config.embedding, config.hidden
+        self.embedding_scale = width**0.5
         annotation, contexts = 2 * hidden, 2 * hidden * len(_STREAMS)
 
         tables, self.embed_pe = embedding_tables(vocabularies, _STREAMS, width, config.share_embeddings)
@@ -78,7 +80,7 @@ class MCGRU(Seq2Seq):
         for layer in (self.init, self.deep_state, self.deep_embedding, self.deep_context):
             nn.init.xavier_uniform_(layer.weight)
         for table in (*tables.values(), self.embed_pe):
-            nn.init.xavier_uniform_(table.weight)
+            nn.init.normal_(table.weight, std=width**-0.5)
         nn.init.zeros_(self.init.bias)
         nn.init.zeros_(self.deep_state.bias)
 
@@ -95,9 +97,7 @@ class MCGRU(Seq2Seq):
         start_ND = torch.tanh(self.init(torch.cat(means, -1)))
         return MCGRUState(Memory.of(**tensors), start_ND.unsqueeze(1))
 
-    def decode(  # type: ignore[override]  # a model is given the states that it made itself
-        self, tokens: Tensor, state: "MCGRUState"
-    ) -> tuple[DecoderOutput, "MCGRUState"]:
+    def decode(self, tokens: Tensor, state: "MCGRUState") -> tuple[DecoderOutput, "MCGRUState"]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         embedded_NKE = self._embed(self.embed_pe, tokens)
         projected_NKD = self.gru1.project(embedded_NKE)
@@ -132,7 +132,7 @@ class MCGRU(Seq2Seq):
         return torch.cat(contexts, -1)
 
     def _embed(self, table: nn.Module, ids: Tensor) -> Tensor:
-        x = word_dropout(table(ids), self.dropout_word, self.training)
+        x = word_dropout(table(ids) * self.embedding_scale, self.dropout_word, self.training)
         return variational_dropout(x, self.dropout_rnn, self.training)
 
     def _masks(self, s_ND: Tensor) -> "_StepMasks":

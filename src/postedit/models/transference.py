@@ -35,7 +35,7 @@ class TransferenceConfig(Config):
     tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
 
 
-class Transference(Seq2Seq):
+class Transference(Seq2Seq["TransferenceState"]):
     """A source encoder; a decoder block over mt without causal mask that attends to it; a decoder of pe.
 
     The decoder attends to the second encoder alone. Attention to src is therefore not a layer of the model but
@@ -79,9 +79,7 @@ class Transference(Seq2Seq):
             tensors |= {f"keys.{i}": keys, f"values.{i}": values}
         return TransferenceState(Memory.of(**tensors), DecoderCache())
 
-    def decode(  # type: ignore[override]  # a model is given the states that it made itself
-        self, tokens: Tensor, state: "TransferenceState"
-    ) -> tuple[DecoderOutput, "TransferenceState"]:
+    def decode(self, tokens: Tensor, state: "TransferenceState") -> tuple[DecoderOutput, "TransferenceState"]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         memory = state.memory
         cursor = state.cache.cursor(tokens)

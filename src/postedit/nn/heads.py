@@ -51,11 +51,12 @@ class SoftmaxDistribution:
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
+        real = mask.flatten().nonzero().squeeze(1)
         loss, nll = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]  # PyTorch does not type it
-            self.features_NKD[mask],
+            self.features_NKD.flatten(0, 1)[real],
             self.weight_VD,
             self.bias_V,
-            labels[mask],
+            labels.flatten()[real],
             smoothing,
             _compute_dtype(self.features_NKD),
             torch.is_grad_enabled(),

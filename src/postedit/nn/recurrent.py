@@ -18,10 +18,12 @@ class GRUCell(nn.Module):
         super().__init__()
         self.input = nn.Linear(input_dim, 3 * dim)
         self.state = nn.Linear(dim, 3 * dim)
-        for layer in (self.input, self.state):
-            for block in layer.weight.chunk(3):
-                nn.init.xavier_uniform_(block)
-            nn.init.zeros_(layer.bias)
+        for block in self.input.weight.chunk(3):
+            nn.init.xavier_uniform_(block)
+        for block in self.state.weight.chunk(3):
+            nn.init.orthogonal_(block)
+        nn.init.zeros_(self.input.bias)
+        nn.init.zeros_(self.state.bias)
 
     def project(self, x: Tensor) -> Tensor:
         """Return W x, Float[...,3D]."""

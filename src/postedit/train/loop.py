@@ -32,6 +32,7 @@ from postedit.train.runtime import (
     fast_fp32,
     keep_freed_memory,
     random_state,
+    return_freed_memory,
     rounds_fast_fp32,
     set_random_state,
 )
@@ -310,6 +311,7 @@ class Trainer:
             if improved:
                 self.export(self.model, self.model_folder)
         report.validation(state, scored, improved)
+        return_freed_memory()
 
     def _scored(self, metrics: dict[str, float]) -> Scored:
         name = "nll" if self.config.metric == "loss" else self.config.metric

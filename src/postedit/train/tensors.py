@@ -36,7 +36,7 @@ def load_model_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
         raise ModelFolderError(f"these are weights of another model: they differ in {', '.join(wrong[:5])}")
 
 
-def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
     """Write a safetensors file that takes the name `path` only when it is whole and on the disk.
 
     Raises:
@@ -47,7 +47,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
         try:
             temporary.touch()
             permissions = temporary.stat().st_mode
-            _save_file(temporary, tensors)
+            _save_file(temporary, tensors, metadata)
             temporary.chmod(permissions)  # those of any other new file; the library lets only the owner read
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
@@ -72,9 +72,9 @@ def save_json(path: Path, value: Mapping[str, Any]) -> None:
         file.write("\n")
 
 
-def _save_file(path: Path, tensors: Mapping[str, Tensor]) -> None:
+def _save_file(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None) -> None:
     try:
-        save_file(dict(tensors), path)
+        save_file(dict(tensors), path, dict(metadata or {}))
     except SafetensorError as error:
         # The library reports a failed write (disk full, quota) as its own type, with the number in the text.
         number = re.search(r"\(os error (\d+)\)", str(error))
