@@ -7,7 +7,7 @@ stream, T length of a target, V target vocabulary. The batch is dimension 0 of e
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, Self
 
 import torch
 from torch import Tensor
@@ -23,12 +23,12 @@ class AttentionKey(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Stream:
-    """One input text of each sentence in the batch.
+class Tokens:
+    """One text of each sentence in the batch.
 
     Args:
-        ids: Long[B,S], symbols; every row has at least one real token.
-        mask: Bool[B,S], True at real tokens, which come before all padding.
+        ids: Long[B,S], symbols.
+        mask: Bool[B,S], True at real tokens, which come before all padding; at least one a row.
 
     Raises:
         ValueError: if shapes or dtypes are not those above.
@@ -38,49 +38,44 @@ class Stream:
     mask: Tensor
 
     def __post_init__(self) -> None:
-        _check_ids(type(self).__name__, self.ids, self.mask)
+        name = type(self).__name__
+        if self.ids.dim() != 2 or self.ids.dtype != torch.long:
+            raise ValueError(f"{name}.ids must be Long[rows, length], not {self.ids.dtype}{list(self.ids.shape)}")
+        if self.mask.shape != self.ids.shape or self.mask.dtype != torch.bool:
+            raise ValueError(
+                f"{name}.mask must be Bool{list(self.ids.shape)} like ids, not {self.mask.dtype}{list(self.mask.shape)}"
+            )
 
     @property
     def lengths(self) -> Tensor:
         """Long[B]: the number of real tokens in each row."""
         return self.mask.sum(1)
 
-    def to(self, device: torch.device | str) -> "Stream":
-        """Return the same stream on `device`."""
-        return Stream(self.ids.to(device, non_blocking=True), self.mask.to(device, non_blocking=True))
+    def to(self, device: torch.device | str) -> Self:
+        """Return the same on `device`."""
+        return type(self)(self.ids.to(device, non_blocking=True), self.mask.to(device, non_blocking=True))
 
-    def select(self, rows: Tensor) -> "Stream":
-        """Return the rows Long[M] of this stream, in that order."""
-        return Stream(self.ids[rows], self.mask[rows])
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows Long[M], in that order."""
+        return type(self)(self.ids[rows], self.mask[rows])
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Target:
-    """What the model shall write, each row ending in EOS before its padding.
+class Stream(Tokens):
+    """An input text of each sentence in the batch, ending in EOS."""
 
-    Args:
-        ids: Long[B,T], symbols.
-        mask: Bool[B,T], True at real tokens.
+    __slots__ = ()
 
-    Raises:
-        ValueError: if shapes or dtypes are not those above.
-    """
 
-    ids: Tensor
-    mask: Tensor
+class Target(Tokens):
+    """What the model shall write, each row ending in EOS before its padding."""
 
-    def __post_init__(self) -> None:
-        _check_ids(type(self).__name__, self.ids, self.mask)
+    __slots__ = ()
 
     @property
     def inputs(self) -> Tensor:
         """Long[B,T]: what a decoder reads under teacher forcing, BOS and then all labels but the last."""
         start = torch.full_like(self.ids[:, :1], BOS)
         return torch.cat([start, self.ids[:, :-1]], 1)
-
-    def to(self, device: torch.device | str) -> "Target":
-        """Return the same target on `device`."""
-        return Target(self.ids.to(device, non_blocking=True), self.mask.to(device, non_blocking=True))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -165,10 +160,3 @@ class DecoderOutput:
     def log_probs(self) -> Tensor:
         """Float[N,K,V]: natural logarithms; logsumexp over V is 0."""
         return self.distribution.log_probs()
-
-
-def _check_ids(name: str, ids: Tensor, mask: Tensor) -> None:
-    if ids.dim() != 2 or ids.dtype != torch.long:
-        raise ValueError(f"{name}.ids must be Long[rows, length], not {ids.dtype}{list(ids.shape)}")
-    if mask.shape != ids.shape or mask.dtype != torch.bool:
-        raise ValueError(f"{name}.mask must be Bool{list(ids.shape)} like ids, not {mask.dtype}{list(mask.shape)}")
