@@ -44,7 +44,7 @@ def test_a_full_disk_is_told_as_such_and_the_old_file_stays(tmp_path: Path, monk
     path = tmp_path / "x.safetensors"
     save_tensors(path, {"x": torch.ones(2)})
 
-    def full(_: object, name: Path) -> None:
+    def full(_: object, name: Path, *__: object) -> None:
         name.write_bytes(b"a part")
         raise SafetensorError(f"Error while serializing: I/O error: No space left on device (os error {errno.ENOSPC})")
 
