@@ -28,11 +28,12 @@ class Plateau:
 
 
 def learning_rate(config: TrainConfig, step: int, plateau: Plateau) -> float:
-    """Return the learning rate of update number `step`, counted from 1.
+    """Return the learning rate of update number `step`, counted from 1; before the first one, that of the first.
 
     All schedules rise linearly to `config.lr` over the warm-up. The inverse square root then falls as in Vaswani et
     al. 2017, 5.3, but with its peak given by `lr` and not by the width of the model.
     """
+    step = max(step, 1)
     if step < config.warmup_steps:
         return config.lr * step / config.warmup_steps
     match config.schedule:

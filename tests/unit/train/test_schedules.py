@@ -30,6 +30,7 @@ def test_after_the_warm_up() -> None:
 @pytest.mark.parametrize("schedule", ["constant", "inverse-sqrt", "plateau"])
 def test_without_warm_up_the_first_step_has_the_peak(schedule: str) -> None:
     assert learning_rate(config(schedule, warmup=0), 1, Plateau()) == 0.01
+    assert learning_rate(config(schedule, warmup=0), 0, Plateau()) == 0.01
 
 
 @given(st.integers(1, 10**6), st.integers(0, 10**4))
