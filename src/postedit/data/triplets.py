@@ -246,5 +246,5 @@ def _scan_jsonl(lines: Iterator[str | BadLine], name: str) -> Iterator[Triplet |
             src, mt, pe = value["src"], value["mt"], value["pe"]
             "".join([src, mt, pe]).encode()  # fails for half a surrogate pair, and for what is no string
             yield Triplet(src, mt, pe, name, number)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):  # the last for thousands of nested brackets
             yield BadLine(f'{name}, line {number}: not a JSON object with the texts "src", "mt" and "pe"')

@@ -95,6 +95,7 @@ def test_all_missing_and_empty_files_are_reported_together(tmp_path: Path) -> No
         ("x.jsonl", '{"src": "a", "mt": "b", "pe": 3}', "line 2: not a JSON object with"),
         ("x.jsonl", r'{"src": "a", "mt": "b", "pe": "\ud83d"}', "line 2: not a JSON object with"),
         ("x.jsonl", "", "line 2: not a JSON object with"),
+        pytest.param("x.jsonl", "[" * 100_000, "line 2: not a JSON object with", id="nested"),
     ],
 )
 def test_malformed_lines_of_tables(tmp_path: Path, name: str, line: str, problem: str) -> None:
