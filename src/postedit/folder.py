@@ -177,7 +177,7 @@ def _load_weights(model: Seq2Seq, path: Path, architecture: str) -> None:
         if found != architecture:
             raise ModelFolderError(f'{path}: holds weights of "{found}", but config.json says "{architecture}"')
         load_model_tensors(model, load_tensors(path))
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError) as error:  # of safe_open
         raise ModelFolderError(f"{path}: truncated or damaged ({error}); copy or train the model again") from None
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:500]

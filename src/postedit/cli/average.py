@@ -21,6 +21,8 @@ def average(
 ) -> None:
     """Average the weights of models of the same shape, such as the best checkpoints of a run."""
     template = like or weights[0]
+    if not template.exists():
+        raise ModelFolderError(f"{template}: no such model folder")
     if not template.is_dir():
         raise ModelFolderError(f"{template}: is a file of weights; name the model folder it belongs to with --like")
     if out.exists():

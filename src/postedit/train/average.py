@@ -18,7 +18,7 @@ def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
 
     Raises:
         ValueError: if there are no paths.
-        ModelFolderError: if the files do not hold tensors of the same names and shapes.
+        ModelFolderError: if a file is missing or damaged, or they do not hold tensors of the same names and shapes.
     """
     if not paths:
         raise ValueError("an average needs at least one file")

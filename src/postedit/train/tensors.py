@@ -57,8 +57,17 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
-    """Return the tensors of a safetensors file, on the CPU."""
-    return load_file(path)
+    """Return the tensors of a safetensors file, on the CPU.
+
+    Raises:
+        ModelFolderError: if it is missing, truncated or damaged.
+    """
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise ModelFolderError(f"{path}: no such file of weights") from None
+    except (SafetensorError, OSError) as error:
+        raise ModelFolderError(f"{path}: truncated or damaged ({error}); copy or train the model again") from None
 
 
 def save_json(path: Path, value: Mapping[str, Any]) -> None:

@@ -64,6 +64,8 @@ def test_faults(run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]) 
         (("one", "wide"), "mean", "not weights of the same model"),
         (("one", "gone"), "mean", "no such weights"),
         (("weights.safetensors",), "mean", "--like"),
+        (("gone", "one"), "mean", "no such model folder"),
+        (("one", "weights.safetensors"), "mean", "truncated or damaged"),
         (("one", "two"), "there", "exists already"),
     ]
     for models, out, message in cases:

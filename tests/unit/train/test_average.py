@@ -38,3 +38,11 @@ def test_weights_of_different_models_are_not_averaged(tmp_path: Path) -> None:
         average_weights([tmp_path / "a.safetensors", tmp_path / "b.safetensors"])
     with pytest.raises(ValueError, match="at least one"):
         average_weights([])
+
+
+def test_a_missing_or_damaged_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "cut.safetensors").write_bytes(b"\x08")
+    with pytest.raises(ModelFolderError, match=r"cut\.safetensors: truncated or damaged"):
+        average_weights([tmp_path / "cut.safetensors"])
+    with pytest.raises(ModelFolderError, match=r"gone\.safetensors: no such file"):
+        average_weights([tmp_path / "gone.safetensors"])
