@@ -57,8 +57,8 @@ class BestWeights:
         save_json(self.folder / "best.json", {"metric": metric, "best": entries})
 
     def remove_all_but(self, needed: Iterable[Scored]) -> None:
-        """Remove the weights of every model that is not in `needed`."""
+        """Remove the weights of every model that is not in `needed`, and what a kill left half written."""
         names = {scored.file_name for scored in needed}
-        for path in self.folder.glob("step-*.safetensors"):
+        for path in [*self.folder.glob("step-*.safetensors"), *self.folder.glob(".step-*.tmp")]:
             if path.name not in names:
                 path.unlink(missing_ok=True)

@@ -58,7 +58,7 @@ class Checkpoints:
         return sorted((path for path in found if re.fullmatch(r"step-\d{8,}", path.name)), key=_step, reverse=True)
 
     def save(self, step: int, checkpoint: Checkpoint) -> Path:
-        """Write a checkpoint, then remove those that are too old, and damaged ones of later steps.
+        """Write a checkpoint, then remove those too old, damaged ones of later steps, and leftovers of a kill.
 
         Raises:
             OutputError: if it cannot be written; those written before are as they were.
@@ -72,7 +72,7 @@ class Checkpoints:
             save_json(folder / MANIFEST, {"sha256": {file.name: _sha256(file) for file in sorted(folder.iterdir())}})
         others = self.paths()
         later = [other for other in others if _step(other) > step]
-        for other in [*later, *others[len(later) + self.keep_last :]]:
+        for other in [*later, *others[len(later) + self.keep_last :], *self.folder.glob(".step-*")]:
             shutil.rmtree(other, ignore_errors=True)
         return path
 

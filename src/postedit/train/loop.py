@@ -364,6 +364,11 @@ class Trainer:
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         self.state = TrainState.from_dict(checkpoint.state["run"])
+        missing = [scored for scored in self.state.best if not self.best.path(scored).exists()]
+        if missing:
+            self.state.best = tuple(scored for scored in self.state.best if scored not in missing)
+            names = ", ".join(scored.file_name for scored in missing)
+            self._display.say(f"{self.best.folder}: {names} is gone, and counts as one of the best no more")
         load_model_tensors(self.model, checkpoint.model)
         load_optimizer_tensors(self.model, self.optimizer, checkpoint.optimizer)
         own = f"{self.accelerator.process_index}/"
@@ -383,7 +388,8 @@ class Trainer:
         """
         self._save()
         self._validate(report)
-        if self._interruption.requested:
+        # Asking all processes also makes them wait for the main one, whose files of best weights they read next.
+        if self._any_process(self._interruption.requested):
             raise KeyboardInterrupt
         if not self.state.best:
             raise TrainingError("no validation gave a score that is a number, so there is no model to export")

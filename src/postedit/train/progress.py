@@ -35,7 +35,7 @@ class RunLog:
         self._trim(step)
         with explain_os_errors(self.path):
             self._file = self.path.open("a", encoding="utf-8", newline="\n")
-            self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1 if step else None)
+            self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
 
     def write(self, group: str, values: Mapping[str, Value]) -> None:
         """Record `values`, among them `step`; TensorBoard shows them under `group`.

@@ -39,6 +39,13 @@ def test_the_newest_are_kept(tmp_path: Path) -> None:
     assert names(saved(tmp_path, 5, 10, 15, 20)) == ["step-00000020", "step-00000015"]
 
 
+def test_what_a_kill_left_half_written_is_removed(tmp_path: Path) -> None:
+    (tmp_path / ".step-00000005.abc.tmp").mkdir()
+    (tmp_path / ".step-00000005.abc.tmp/model.safetensors").write_bytes(b"half")
+    saved(tmp_path, 5)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000005"]
+
+
 def test_no_checkpoint_at_all(tmp_path: Path) -> None:
     assert Checkpoints(tmp_path / "none", 2).load_newest(pytest.fail) is None
 

@@ -198,6 +198,22 @@ def test_resuming_a_run_that_is_done_gives_the_same_end(tmp_path: Path, corpora:
     assert again.seconds >= state["run"]["seconds"] > 0.0
 
 
+def test_best_weights_that_somebody_removed_are_no_candidates_any_more(tmp_path: Path, corpora: Path) -> None:
+    trainer(tmp_path, corpora, {"max_steps": 9}).run()
+    (tmp_path / "best/step-00000004.safetensors").unlink()
+    (tmp_path / "best/.step-00000006.safetensors.1.tmp").write_bytes(b"half written")
+    console = quiet()
+    result = trainer(tmp_path, corpora, {}, console=console).run(resume=True)
+    assert result.steps == 12
+    assert "step-00000004.safetensors is gone" in shown(console)
+    assert not (tmp_path / "best/.step-00000006.safetensors.1.tmp").exists()
+
+
+@pytest.mark.parametrize("schedule", ["constant", "inverse-sqrt", "plateau"])
+def test_training_starts_without_a_warm_up(tmp_path: Path, corpora: Path, schedule: str) -> None:
+    assert trainer(tmp_path, corpora, {"max_steps": 2, "warmup_steps": 0, "schedule": schedule}).run().steps == 2
+
+
 def test_resume_without_a_checkpoint_starts(tmp_path: Path, corpora: Path) -> None:
     console = quiet()
     assert trainer(tmp_path / "new", corpora, {}, console=console).run(resume=True).steps == 12
@@ -348,7 +364,7 @@ def test_on_a_terminal_there_is_one_line_that_is_renewed(tmp_path: Path, corpora
 
 
 def test_two_processes_do_what_one_does_with_twice_the_batches(tmp_path: Path, corpora: Path) -> None:
-    settings = {"max_steps": 8, "validate_every": 4, "average": False, "eps": 0.1}
+    settings = {"max_steps": 8, "validate_every": 4, "eps": 0.1}
     one = {"accumulate": 2} | settings
     alone = in_process(tmp_path / "one", corpora, one, dropout=0.0)
     port = str(29500 + os.getpid() % 1000)
