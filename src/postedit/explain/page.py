@@ -1,11 +1,13 @@
 """One HTML page about what a model did: scores, word differences, and attention that answers to the pointer.
 
 The page is a single file that needs no network and no server. Everything on it that comes from data is
-escaped, and a content security policy keeps the browser from fetching anything at all.
+escaped, and a content security policy keeps the browser from fetching anything at all, or running any other script.
 """
 
+import hashlib
 import json
 import math
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -21,7 +23,7 @@ from postedit.explain.heatmap import heat_map
 
 _STREAMS: Final = {"src": "source", "mt": "machine translation"}
 _KINDS: Final = {"soft": "Attention over", "copy": "Copying from", "hard": "Position in"}
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+_POLICY: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; script-src "
 _UNSURE: Final = 0.5  # below this probability the model would rather not have written the word: it is marked
 _END: Final = "</s>"
 
@@ -54,19 +56,21 @@ def attention_page(title: str, examples: Sequence[PageExample], summary: Sequenc
         summary: scores of the systems, do-nothing first; may be empty.
     """
     kinds = list(dict.fromkeys(key.kind for example in examples for key in example.evidence.attention))
+    script = _asset("page.js")
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return "\n".join(
         [
             "<!doctype html>",
             '<html lang="en">',
             '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}\'sha256-{digest}\'">',
             f"<title>{escape(title)}</title>",
             f"<style>{_asset('page.css')}</style></head>",
             f"<body><main><h1>{escape(title)}</h1>",
             _summary(summary),
             _guide(kinds),
             *(_example(number, example) for number, example in enumerate(examples, start=1)),
-            f"</main><script>{_asset('page.js')}</script></body></html>",
+            f"</main><script>{script}</script></body></html>",
             "",
         ]
     )

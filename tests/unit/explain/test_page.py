@@ -1,5 +1,7 @@
+import hashlib
 import json
 import re
+from base64 import b64encode
 from html.parser import HTMLParser
 
 import numpy as np
@@ -137,3 +139,11 @@ def test_a_model_that_reads_one_stream_still_shows_both_texts() -> None:
     evidence = Evidence({"mt": ("a", "b")}, ("a",), (-0.1,), {AttentionKey("mt", "soft"): np.array([[0.5, 0.5]])})
     page = attention_page("t", [PageExample("the source", "a b", "a", "a", evidence)], [])
     assert "the source" in Document(page).text_of("dd")
+
+
+def test_no_script_but_its_own_may_run() -> None:
+    page = attention_page("t", [example()], [])
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy
