@@ -48,6 +48,8 @@ from postedit.train.update import Updater
 FP32_TOLERANCE = 1e-3
 FP32_GRADIENT_TOLERANCE = 1e-3  # of a parameter's gradient, relative to its largest entry
 
+SAVE_MINUTES = 3.0  # between checkpoints: what a call that is cut off, because preparing the data took long, may lose
+
 
 @dataclass(frozen=True)
 class Case:
@@ -209,7 +211,7 @@ def _text(case: Case, ragged: bool) -> tuple[Tensor, Tensor]:
 
 
 def unpack(bundle: Path, target: Path, name: str | None) -> Path:
-    """Unpack the triplets of a bundle (once) and return the folder to train on.
+    """Unpack the triplets of a bundle, into a folder of `target` named after their sum; return the one to train on.
 
     Raises:
         DataError: if the bundle is damaged, or it is not clear which of its folders is meant.
@@ -222,6 +224,7 @@ def unpack(bundle: Path, target: Path, name: str | None) -> Path:
         raise DataError(f"{error.filename}: missing; `make gpu-bundle` writes it, carry the whole folder") from None
     if digest != expected:
         raise DataError(f"{archive}: damaged on the way (its SHA-256 sum is another); carry it again")
+    target /= digest[:12]  # another bundle is other data
     if not target.is_dir():
         with atomic_folder(target) as folder, tarfile.open(archive, "r:xz") as tar:
             tar.extractall(folder, filter="data")
@@ -236,7 +239,8 @@ def unpack(bundle: Path, target: Path, name: str | None) -> Path:
 def train(recipe: Path, run: Path, results: Path, minutes: float, overrides: Sequence[str]) -> None:
     """Go on training `recipe` in the folder `run` for `minutes`."""
     before = minutes_spent(run)
-    resolved = load_recipe(recipe, [*overrides, f"train.max_minutes={before + minutes:.3f}"])
+    limits = [f"train.save_minutes={SAVE_MINUTES}", *overrides, f"train.max_minutes={before + minutes:.3f}"]
+    resolved = load_recipe(recipe, limits)
     console = Console(force_terminal=False, width=120)
     result = train_recipe(resolved, run, resume=(run / "recipe.toml").exists(), console=console)
     after = minutes_spent(run)
