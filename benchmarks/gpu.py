@@ -38,6 +38,7 @@ from postedit.core.types import Batch, Stream, Target
 from postedit.folder import ModelFolder
 from postedit.models import ARCHITECTURES
 from postedit.recipe import load_recipe
+from postedit.run import prepare
 from postedit.run import train as train_recipe
 from postedit.train.config import TrainConfig
 from postedit.train.optimisers import build_optimizer
@@ -237,12 +238,19 @@ def unpack(bundle: Path, target: Path, name: str | None) -> Path:
 
 
 def train(recipe: Path, run: Path, results: Path, minutes: float, overrides: Sequence[str]) -> None:
-    """Go on training `recipe` in the folder `run` for `minutes`."""
-    before = minutes_spent(run)
-    limits = [f"train.save_minutes={SAVE_MINUTES}", *overrides, f"train.max_minutes={before + minutes:.3f}"]
-    resolved = load_recipe(recipe, limits)
+    """Go on training `recipe` in the folder `run` for `minutes`, of which preparing the data takes its share."""
+    started = time.perf_counter()
+    settings = [f"train.save_minutes={SAVE_MINUTES}", *overrides]
     console = Console(force_terminal=False, width=120)
-    result = train_recipe(resolved, run, resume=(run / "recipe.toml").exists(), console=console)
+    claimed = (run / "recipe.toml").exists()
+    prepare(load_recipe(recipe, [*settings, f"train.max_minutes={minutes}"]), run, resume=claimed, console=console)
+    before = minutes_spent(run)
+    left = minutes - (time.perf_counter() - started) / 60.0
+    if left <= 0.0:
+        print("preparing the data took all of this slice; the next one trains", flush=True)
+        return
+    resolved = load_recipe(recipe, [*settings, f"train.max_minutes={before + left:.3f}"])
+    result = train_recipe(resolved, run, resume=True, console=console)
     after = minutes_spent(run)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     scores = {"do_nothing": result.do_nothing.to_dict(), "training": asdict(result.training)}

@@ -15,6 +15,7 @@ import platform
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -37,9 +38,14 @@ from postedit.folder import ModelFolder
 from postedit.recipe import Recipe, parse_recipe
 from postedit.text.processor import TextProcessor
 from postedit.train.config import FREE_ON_RESUME
-from postedit.train.loop import Trainer, TrainResult
+from postedit.train.loop import Trainer
+from postedit.train.result import TrainResult
 
 _RECORDED_PACKAGES: Final = ("accelerate", "numpy", "pyarrow", "sacrebleu", "sacremoses", "tokenizers", "torch")
+
+# While the main process prepares the data or decodes the dev set, the others wait; PyTorch would end the run after
+# 10 minutes of that.
+_LONGEST_WAIT: Final = timedelta(hours=12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +83,10 @@ def train(recipe: Recipe, folder: Path, resume: bool = False, console: Console |
         KeyboardInterrupt: after Ctrl-C, when a checkpoint is written.
     """
     console = Console(stderr=True) if console is None else console
-    processes = PartialState()
+    processes = PartialState(timeout=_LONGEST_WAIT)
     if processes.is_main_process:
-        _begin(recipe, folder, resume)
-        _prepare(recipe, folder, console)
+        prepare(recipe, folder, resume, console)
+        _record_start(recipe, folder)
     processes.wait_for_everyone()
     run = _Run(recipe, folder, TextProcessor.load(folder / "text"))
     torch.manual_seed(recipe.train.seed)
@@ -103,6 +109,19 @@ def train(recipe: Recipe, folder: Path, resume: bool = False, console: Console |
     if processes.is_main_process:
         run.record(result)
     return RunResult(folder, result.model_folder, result, run.do_nothing)
+
+
+def prepare(recipe: Recipe, folder: Path, resume: bool, console: Console) -> None:
+    """Do what comes before training, as far as it is not done: claim the folder, learn the text, write the corpora.
+
+    `train` does it too; on its own it is for who wants to know how long it takes. The folder then holds a run to
+    resume.
+
+    Raises:
+        RecipeError, DataError, OutputError: as `train`.
+    """
+    _begin(recipe, folder, resume)
+    _learn(recipe, folder, console)
 
 
 class _Run:
@@ -187,7 +206,10 @@ def _check_same(old: Recipe, new: Recipe, where: Path) -> None:
         if before.get(option) != after.get(option) and option not in free and not option.startswith("decode.")
     ]
     if problems:
-        raise problem_report(f"{where}: a run cannot be resumed with another recipe", problems)
+        raise problem_report(
+            f"{where}: a run cannot be resumed with another recipe; choose another folder by --out, or delete this one",
+            problems,
+        )
 
 
 def _options(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -203,7 +225,7 @@ def _prepared(folder: Path) -> tuple[Path, Path]:
     return folder / "text", folder / "corpus"
 
 
-def _prepare(recipe: Recipe, folder: Path, console: Console) -> None:
+def _learn(recipe: Recipe, folder: Path, console: Console) -> None:
     """Learn the text processing and write the corpora, unless that is done."""
     text, corpora = _prepared(folder)
     if not text.exists():
@@ -221,6 +243,11 @@ def _prepare(recipe: Recipe, folder: Path, console: Console) -> None:
                 write_corpus(temporary / f"{name}.arrow", triplets, processor, recipe.data.max_length, report)
         _write_json(folder / "data.json", report.to_dict())
         console.print(str(report), highlight=False, markup=False, soft_wrap=True)
+
+
+def _record_start(recipe: Recipe, folder: Path) -> None:
+    """Add versions, machine, command and data to the record of the times that the run was started."""
+    _, corpora = _prepared(folder)
     fingerprints = {name: Corpus.open(corpora / f"{name}.arrow").fingerprint for name in ("train", "dev")}
     start = {**_environment(recipe), "corpora": fingerprints, "command": sys.argv}
     _write_json(folder / "environment.json", {"starts": [*_starts(folder), start]})

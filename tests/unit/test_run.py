@@ -54,6 +54,7 @@ def test_a_run_is_not_resumed_with_another_recipe_and_keeps_its_own(path: Path, 
     with pytest.raises(RecipeError) as caught:
         run.train(load_recipe(path, [change]), tmp_path / "run", resume=True, console=QUIET)
     option, _, value = change.partition("=")
+    assert "choose another folder by --out, or delete this one" in str(caught.value)
     assert f"{option}: was " in str(caught.value)
     assert f"is {value.capitalize() if value == 'true' else value}" in str(caught.value)
     assert (tmp_path / "run" / "recipe.toml").read_text() == before

@@ -32,6 +32,7 @@ def average(
 
     from safetensors.torch import load_model
 
+    from postedit.core.files import check_writable
     from postedit.folder import ModelFolder
     from postedit.train.average import average_weights
     from postedit.train.tensors import save_tensors
@@ -41,6 +42,7 @@ def average(
     missing = [str(path) for path in files if not path.is_file()]
     if missing:
         raise ModelFolderError(f"no such weights: {', '.join(missing)}")
+    check_writable(out)
     with TemporaryDirectory() as temporary:  # the library knows from a file which names share one tensor
         mean = Path(temporary) / "mean.safetensors"
         save_tensors(mean, average_weights(files))

@@ -5,25 +5,31 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from postedit.core.errors import RecipeError
+
 if TYPE_CHECKING:
     from postedit.recipe import Recipe
 
 
 def models(
-    recipes: Annotated[Path, typer.Option(help="A folder of recipes, to count the parameters of.")] = Path("recipes"),
+    recipes: Annotated[
+        Path | None, typer.Option(help="A folder of recipes, to count the parameters of; `recipes` if it is there.")
+    ] = None,
 ) -> None:
     """List the architectures: what they read, where they are from, and how large the recipes make them."""
     from postedit.cli.tables import console, new_table
     from postedit.models import ARCHITECTURES
     from postedit.recipe import load_recipe
 
+    if recipes is not None and not recipes.is_dir():
+        raise RecipeError(f"{recipes}: no such folder of recipes")
     out = console()
     table = new_table(["name", "inputs", "paper", "summary"])
     for architecture in ARCHITECTURES.values():
         table.add_row(architecture.name, " ".join(architecture.inputs), architecture.paper, architecture.summary)
     out.print(table)
     sizes = new_table(["recipe", "architecture", "parameters"], ["parameters"])
-    for path in sorted(recipes.glob("*.toml")):
+    for path in sorted((recipes or Path("recipes")).glob("*.toml")):
         recipe = load_recipe(path, check_data=False)
         sizes.add_row(str(path), recipe.architecture.name, f"{count_parameters(recipe):,}")
     if sizes.row_count:

@@ -42,10 +42,12 @@ def save_failure(
     if kept:
         save_tensors(path, _tensors(attempt.batches, kept))
         save_json(path.with_suffix(".json"), _description(attempt, kept, certain=bool(int(found))))
+    # A process whose batches are innocent writes nothing, and may not know which process has.
+    where = str(path) if kept else f"{folder}/nan-batch*.safetensors"
     what = "loss" if not torch.isfinite(attempt.total[0]) else "gradient"
     return TrainingError(
         f"step {attempt.step}: the {what} is not a finite number; the weights were not changed by it. The batch that "
-        f"caused it is in {path}. Usual remedies: a lower train.lr, more train.warmup_steps, train.clip, or "
+        f"caused it is in {where}. Usual remedies: a lower train.lr, more train.warmup_steps, train.clip, or "
         'train.precision = "fp32"'
     )
 

@@ -1,10 +1,8 @@
 """The training loop."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Literal
 
 import torch
 from accelerate import Accelerator
@@ -27,6 +25,7 @@ from postedit.train.identity import differences, identity
 from postedit.train.optimisers import build_optimizer, load_optimizer_tensors, optimizer_tensors
 from postedit.train.progress import Display
 from postedit.train.report import Report
+from postedit.train.result import TrainResult
 from postedit.train.runtime import (
     Interruption,
     fast_fp32,
@@ -45,33 +44,6 @@ from postedit.train.validation import ScoreDev, Validator
 # An accelerator works ahead of the host; waiting for it this often costs nothing that can be measured, and bounds
 # what is kept to explain a failure. The CPU has nothing to wait for.
 STEPS_BETWEEN_WAITS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class TrainResult:
-    """How a run ended.
-
-    Args:
-        reason: why it ended, as a clause.
-        steps: updates made.
-        epochs: complete passes over the corpus.
-        target_tokens: labels learnt from.
-        seconds: wall-clock time of all parts of the run.
-        single: the best single model on dev.
-        average: the average of the best models, with its dev scores; None if there was nothing to average.
-        exported: which of the two is in the model folder: the better one on dev.
-        model_folder: where it is.
-    """
-
-    reason: str
-    steps: int
-    epochs: int
-    target_tokens: int
-    seconds: float
-    single: Scored
-    average: Scored | None
-    exported: Literal["single", "average"]
-    model_folder: Path
 
 
 class Trainer:
@@ -147,7 +119,7 @@ class Trainer:
         Raises:
             RecipeError: if the run to resume was started with other data or another recipe.
             OutputError: if something cannot be written; the message names the last good checkpoint.
-            TrainingError: if the loss is not a number.
+            TrainingError: if the loss is not a number, or the memory of a GPU is full.
             KeyboardInterrupt: after Ctrl-C or SIGTERM, when the checkpoint is written.
         """
         keep_freed_memory()
@@ -161,6 +133,12 @@ class Trainer:
                     return self._finish(reason, report)
             except OutputError as error:
                 raise OutputError(f"{error}\n{self._how_to_go_on()}") from error
+            except torch.OutOfMemoryError as error:
+                raise TrainingError(
+                    f"the memory of {self.accelerator.device} is full at step {self.state.step}; lower "
+                    "train.batch_tokens, and raise train.accumulate to keep as many labels in an update. "
+                    f"{self._how_to_go_on()}"
+                ) from error
             except KeyboardInterrupt:
                 self._display.say(f"Interrupted at step {self.state.step:,}. {self._how_to_go_on()}")
                 raise

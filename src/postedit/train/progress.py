@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from types import TracebackType
 
@@ -20,7 +21,7 @@ class RunLog:
 
     Lines of training hold `step`, `epoch`, `seconds` (of the whole run), `loss` and `nll` (nats per label), `lr`,
     `grad_norm` and `tokens_per_second`; lines of validation `step`, `epoch`, `seconds`, `best` and the dev scores,
-    named `dev_...`.
+    named `dev_...`. What is not a finite number is null.
 
     Args:
         folder: of the run.
@@ -44,7 +45,8 @@ class RunLog:
             OutputError: if they cannot be written, or the disk is full.
         """
         with explain_os_errors(self.path):
-            self._file.write(json.dumps(values) + "\n")
+            finite = {name: value if isfinite(value) else None for name, value in values.items()}
+            self._file.write(json.dumps(finite, allow_nan=False) + "\n")
             self._file.flush()
             step = int(values["step"])
             for name, value in values.items():

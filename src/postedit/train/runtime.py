@@ -9,9 +9,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import torch
 from torch import Tensor
+
+from postedit.core.errors import RecipeError
 
 # From glibc's malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
@@ -46,11 +49,16 @@ def fast_fp32(enabled: bool) -> Iterator[None]:
     """Send fp32 matrix products on the CPU through oneDNN's bf16 route while the block runs, if `enabled`.
 
     On a processor without AMX the route computes in fp32, faster than the default one; see `rounds_fast_fp32`.
+
+    Raises:
+        RecipeError: if this version of PyTorch does not have the route.
     """
     if not enabled:
         yield
         return
-    settings = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]  # made at import, so mypy cannot see it
+    settings: Any = getattr(torch.backends.mkldnn, "matmul", None)
+    if not hasattr(settings, "fp32_precision"):
+        raise RecipeError(f"train.fast_fp32 needs PyTorch 2.9 or later, not {torch.__version__}; set it to false")
     before = settings.fp32_precision
     settings.fp32_precision = "bf16"
     try:

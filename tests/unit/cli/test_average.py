@@ -60,6 +60,7 @@ def test_faults(run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]) 
     save(tmp_path / "wide", 1, dim=16)
     (tmp_path / "weights.safetensors").write_bytes(b"")
     (tmp_path / "there").mkdir()
+    (tmp_path / "file").touch()
     cases = [
         (("one", "wide"), "mean", "not weights of the same model"),
         (("one", "gone"), "mean", "no such weights"),
@@ -67,6 +68,8 @@ def test_faults(run: Any, tmp_path: Path, two: tuple[ModelFolder, ModelFolder]) 
         (("gone", "one"), "mean", "no such model folder"),
         (("one", "weights.safetensors"), "mean", "truncated or damaged"),
         (("one", "two"), "there", "exists already"),
+        (("one", "two"), "file/mean", "its folder"),
+        (("one", "two"), "no/such/mean", "create it first"),
     ]
     for models, out, message in cases:
         result = run("average", *(tmp_path / model for model in models), "--out", tmp_path / out)

@@ -56,3 +56,9 @@ def test_separate_vocabularies_are_counted_apart(run: Any, tmp_path: Path) -> No
     out = run("models", "--recipes", tmp_path).stdout
     assert f"{count_parameters(joint):,}" in out
     assert f"{count_parameters(separate):,}" in out
+
+
+def test_a_folder_of_recipes_that_is_not_there(run: Any, tmp_path: Path) -> None:
+    result = run("models", "--recipes", tmp_path / "none")
+    assert result.exit_code == 1
+    assert "none: no such folder of recipes" in result.stderr

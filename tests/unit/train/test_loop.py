@@ -107,6 +107,33 @@ def test_patience_and_the_direction_of_metrics(tmp_path: Path, corpora: Path) ->
     assert [scored.score for scored in bleu.state.best] == [30.0, 25.0, 20.0]
 
 
+def test_the_log_is_strict_json_even_of_scores_that_are_no_numbers(tmp_path: Path, corpora: Path) -> None:
+    settings = {"max_steps": 2, "validate_every": 1, "metric": "ter", "average": False}
+    trainer(tmp_path, corpora, settings, score_dev=Scores(math.nan, 20.0)).run()
+    lines = (tmp_path / "log.jsonl").read_text().splitlines()
+
+    def refuse(name: str) -> float:
+        raise AssertionError(f"{name} is not JSON")
+
+    scores = [json.loads(line, parse_constant=refuse).get("dev_ter", "no dev score") for line in lines]
+    assert [score for score in scores if score != "no dev score"] == [None, 20.0]
+
+
+def test_a_full_gpu_is_explained(tmp_path: Path, corpora: Path) -> None:
+    class Hungry(TinyModel):
+        def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
+            raise torch.OutOfMemoryError
+
+    with pytest.raises(TrainingError, match=r"raise train\.accumulate"):
+        trainer(tmp_path, corpora, {}, model=Hungry()).run()
+
+
+def test_fast_fp32_needs_a_pytorch_that_has_it(tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(type(torch.backends.mkldnn), "matmul")
+    with pytest.raises(RecipeError, match="fast_fp32 needs PyTorch"):
+        trainer(tmp_path, corpora, {"fast_fp32": True}).run()
+
+
 def test_a_plateau_lowers_the_rate(tmp_path: Path, corpora: Path) -> None:
     settings = {"max_steps": 5, "validate_every": 1, "log_every": 1, "schedule": "plateau", "warmup_steps": 0}
     settings |= {"metric": "ter", "plateau_patience": 2, "plateau_factor": 0.1, "lr": 0.01, "average": False}
