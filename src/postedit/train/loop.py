@@ -28,6 +28,7 @@ from postedit.train.report import Report
 from postedit.train.result import TrainResult
 from postedit.train.runtime import (
     Interruption,
+    bound_kernel_cache,
     fast_fp32,
     keep_freed_memory,
     random_state,
@@ -123,6 +124,7 @@ class Trainer:
             KeyboardInterrupt: after Ctrl-C or SIGTERM, when the checkpoint is written.
         """
         keep_freed_memory()
+        bound_kernel_cache()
         if self.config.fast_fp32 and rounds_fast_fp32():
             self._display.say("train.fast_fp32: this processor has AMX, so factors are rounded to bfloat16")
         with fast_fp32(self.config.fast_fp32), self._interruption, self._display:
@@ -181,6 +183,7 @@ class Trainer:
                 self._account(report)
                 if self._is_due(self.config.log_every):
                     report.training(self.state, self._learning_rate())
+                    return_freed_memory()
                 else:
                     report.between(self.state, self._learning_rate())
                 with report.off_the_clock():
@@ -289,7 +292,6 @@ class Trainer:
             if improved:
                 self.export(self.model, self.model_folder)
         report.validation(state, scored, improved)
-        return_freed_memory()
 
     def _scored(self, metrics: dict[str, float]) -> Scored:
         name = "nll" if self.config.metric == "loss" else self.config.metric

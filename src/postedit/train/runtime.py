@@ -1,6 +1,7 @@
 """The process and its hardware: memory allocation, the fp32 route of the CPU, random states, signals."""
 
 import ctypes
+import os
 import platform
 import signal
 import sys
@@ -19,6 +20,9 @@ from postedit.core.errors import RecipeError
 # From glibc's malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
 
+# A training step uses some dozens of kernels.
+_KERNELS_KEPT = 256
+
 
 def keep_freed_memory() -> bool:
     """Make glibc's malloc keep large freed blocks for the next step, and return whether it could be told to.
@@ -34,11 +38,21 @@ def keep_freed_memory() -> bool:
     return bool(mallopt(_M_MMAP_MAX, 0)) and bool(mallopt(_M_TRIM_THRESHOLD, 2**31 - 1))
 
 
+def bound_kernel_cache() -> None:
+    """Let oneDNN, which computes PyTorch's matrix products on the CPU, keep fewer of the kernels it made.
+
+    It makes one for each shape and keeps 1,024 by default, with what each needs to work. Batches are of ever other
+    shapes, so that they would grow to more than the model and its activations. Read by oneDNN at its first product;
+    what the user has set stays.
+    """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(_KERNELS_KEPT))
+
+
 def return_freed_memory() -> None:
     """Give back to the system what `keep_freed_memory` has kept and holds nothing at the moment.
 
-    Blocks of ever other sizes leave gaps behind, which this closes; done now and then it costs nothing that can be
-    measured.
+    Blocks of ever other sizes leave gaps behind, which would add up to several times what is in use. To be called
+    every few dozen updates, which then take back the pages they need.
     """
     if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
         ctypes.CDLL(None).malloc_trim(0)
