@@ -227,10 +227,11 @@ class PostEditor:
             streams: dict[str, tuple[str, ...]] = {
                 side: self._pieces(side, batch.streams[side], row) for side in self._sides()
             }
-            weights = {
-                key: attention[row, :count, : len(streams[key.stream])].float().cpu().numpy()
-                for key, attention in output.attention.items()
-            }
+            weights = {}
+            for key, attention in output.attention.items():
+                # Of a joint attention, the real positions of each stream; for a single one, a prefix.
+                real = torch.cat([batch.streams[name].mask[row] for name in key.streams])
+                weights[key] = attention[row, :count, real].float().cpu().numpy()
             pieces = self.processor.vocabulary("pe").pieces([*hypothesis.tokens, EOS])
             yield Evidence(streams, tuple(pieces), hypothesis.token_scores, weights)
 

@@ -34,20 +34,20 @@ def test_law_2_attention_is_a_distribution_over_the_real_tokens_of_each_stream(m
     assert batch.target is not None
     assert set(output.attention) == model.spec.attention
     for key, weights in output.attention.items():
-        stream = batch.streams[key.stream]
-        assert weights.shape == (*batch.target.ids.shape, stream.ids.size(1))
+        mask = torch.cat([batch.streams[name].mask for name in key.streams], 1)
+        assert weights.shape == (*batch.target.ids.shape, mask.size(1))
         assert (weights >= 0).all()
         assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
-        padding = ~stream.mask.unsqueeze(1).expand_as(weights)
+        padding = ~mask.unsqueeze(1).expand_as(weights)
         assert (weights[padding] == 0).all()
 
 
 def test_law_2_attention_depends_on_the_text_attended_to(model: Seq2Seq) -> None:
     first, second = (batch_of(random_sentences(random.Random(seed), model, count=1, longest=6)) for seed in (5, 6))
-    for key in model.spec.attention:
-        assert first.streams[key.stream].ids.size(1) > 1, "one position is always attended to with weight 1"
+    for key, name in sorted((attention, stream) for attention in model.spec.attention for stream in attention.streams):
+        assert first.streams[name].ids.size(1) > 1, "one position is always attended to with weight 1"
         weights = teacher_forced(model, first).attention[key]
-        changed = dict(first.streams) | {key.stream: second.streams[key.stream]}
+        changed = dict(first.streams) | {name: second.streams[name]}
         other = teacher_forced(model, Batch(changed, first.target)).attention[key]
         assert weights.shape != other.shape or not torch.allclose(weights, other)
 
@@ -63,7 +63,8 @@ def test_law_6_padding_and_company_change_nothing(model: Seq2Seq, seed: int) -> 
         assert_close(output.log_probs[row], alone(model, sentence, prefix))
         single, _ = model.decode(torch.tensor([prefix]), model.encode(batch_of([sentence])))
         for key, weights in single.attention.items():
-            assert_close(output.attention[key][row, :, : weights.size(-1)], weights[0])
+            real = torch.cat([batch.streams[name].mask[row] for name in key.streams])
+            assert_close(output.attention[key][row][:, real], weights[0])
 
 
 def test_law_6_the_loss_of_a_batch_is_the_sum_over_its_sentences(model: Seq2Seq) -> None:

@@ -16,10 +16,19 @@ from postedit.core.symbols import BOS
 
 
 class AttentionKey(NamedTuple):
-    """Which stream an attention looks at, and how."""
+    """Which stream an attention looks at, and how.
+
+    An attention that shares its weight among several streams names them all, as "src+mt": its S positions are those
+    of the first stream, padding included, and then those of the next.
+    """
 
     stream: str
     kind: Literal["soft", "copy", "hard"]
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The names of the streams, one for most keys."""
+        return tuple(self.stream.split("+"))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -148,7 +157,7 @@ class DecoderOutput:
 
     Args:
         distribution: of the next token, at each of the N x K positions.
-        attention: Float[N,K,S] by key; each row sums to 1 and is 0 on padding.
+        attention: Float[N,K,S] by key, S the length of its streams; each row sums to 1 and is 0 on padding.
         aux: further tensors [N,K,...] a model shows, such as a copy gate.
     """
 

@@ -25,7 +25,7 @@ class Evidence:
         streams: the pieces of each input text, by stream name.
         output: the K pieces written.
         log_probs: natural logarithm of the probability of each of them.
-        attention: Float[K,S] by key, S the pieces of the key's stream; each row sums to 1.
+        attention: Float[K,S] by key, S the pieces of the key's streams, one after the other; each row sums to 1.
 
     Raises:
         ValueError: if the lengths do not fit each other, or rows of attention do not sum to 1.
@@ -40,13 +40,18 @@ class Evidence:
         if len(self.log_probs) != len(self.output):
             raise ValueError(f"{len(self.output)} output pieces with {len(self.log_probs)} log-probabilities")
         for key, weights in self.attention.items():
-            if key.stream not in self.streams:
+            if not self.streams.keys() >= set(key.streams):
                 raise ValueError(f"attention over {key.stream}, but the streams are {', '.join(self.streams)}")
-            shape = (len(self.output), len(self.streams[key.stream]))
+            shape = (len(self.output), sum(len(self.streams[name]) for name in key.streams))
             if weights.shape != shape:
                 raise ValueError(f"attention {key} has the shape {weights.shape}, not {shape}")
             if not np.allclose(weights.sum(1, dtype=np.float64), 1.0, atol=_TOLERANCE):
                 raise ValueError(f"rows of attention {key} do not sum to 1")
+
+    def by_stream(self, key: AttentionKey) -> dict[str, NDArray[np.floating]]:
+        """Return the attention under `key` as Float[K,S] for each of its streams, which share a sum of 1."""
+        ends = np.cumsum([len(self.streams[name]) for name in key.streams])
+        return dict(zip(key.streams, np.split(self.attention[key], ends[:-1], axis=1), strict=True))
 
     def to_words(self, stream_word_index: Mapping[str, Sequence[int]], output_word_index: Sequence[int]) -> "Evidence":
         """Return the same evidence over words.
@@ -65,11 +70,17 @@ class Evidence:
         streams = {name: _Words(pieces, stream_word_index[name], name) for name, pieces in self.streams.items()}
         output = _Words(self.output, output_word_index, "output")
         mean = output.members / output.members.sum(1, keepdims=True)
+        attention = {
+            key: np.concatenate(
+                [mean @ weights @ streams[name].members.T for name, weights in self.by_stream(key).items()], 1
+            )
+            for key in self.attention
+        }
         return Evidence(
             streams={name: words.texts for name, words in streams.items()},
             output=output.texts,
             log_probs=tuple((output.members @ np.array(self.log_probs, dtype=np.float64)).tolist()),
-            attention={key: mean @ weights @ streams[key.stream].members.T for key, weights in self.attention.items()},
+            attention=attention,
         )
 
     def by_word(self) -> "Evidence":

@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
-from typing import Final
+from typing import Final, NamedTuple
 
-from postedit.core.types import AttentionKey
+import numpy as np
+from numpy.typing import NDArray
+
 from postedit.evaluate.scores import DO_NOTHING, SystemScores
 from postedit.evaluate.ter import count_edits
 from postedit.explain.differences import differences_html, word_differences
@@ -146,7 +148,7 @@ def _example(number: int, example: PageExample) -> str:
         ("From output to post-edit", _difference_line(example.output, example.pe, "The same words.")),
     ]
     lines = "".join(f"<dt>{label}</dt>{line}" for label, line in texts if line)
-    maps = "".join(_heat_map_details(key, evidence) for key in _keys(evidence))
+    maps = "".join(_heat_map_details(panel, evidence) for panel in _panels(evidence))
     return f"""<article aria-labelledby="s{number}"><h3 id="s{number}">{number} {_verdict(example)}</h3>
 <dl class="texts">{lines}</dl>
 {maps}<script type="application/json">{_data(evidence)}</script></article>"""
@@ -199,22 +201,39 @@ def _difference_line(before: str, after: str | None, same: str) -> str:
     return f'<dd dir="auto" class="diff">{differences_html(script)}</dd>'
 
 
-def _keys(evidence: Evidence) -> list[AttentionKey]:
-    """Return the attention keys, those of the source first, whatever order the model has."""
+class _Panel(NamedTuple):
+    """The attention Float[K,S] under a key to one of its streams."""
+
+    stream: str
+    kind: str
+    weights: NDArray[np.floating]
+
+    @property
+    def stream_name(self) -> str:
+        return _STREAMS.get(self.stream, self.stream)
+
+
+def _panels(evidence: Evidence) -> list[_Panel]:
+    """Return all attention, to the source first, whatever order the model has."""
     order = list(_STREAMS)
-    return sorted(evidence.attention, key=lambda key: order.index(key.stream) if key.stream in order else len(order))
+    panels = [
+        _Panel(stream, key.kind, weights)
+        for key in evidence.attention
+        for stream, weights in evidence.by_stream(key).items()
+    ]
+    return sorted(panels, key=lambda panel: order.index(panel.stream) if panel.stream in order else len(order))
 
 
 def _end_class(word: str) -> str:
     return " end" if word == _END else ""
 
 
-def _heat_map_details(key: AttentionKey, evidence: Evidence) -> str:
-    name = f"{_KINDS.get(key.kind, key.kind)} the {_STREAMS.get(key.stream, key.stream)}"
+def _heat_map_details(panel: _Panel, evidence: Evidence) -> str:
+    name = f"{_KINDS.get(panel.kind, panel.kind)} the {panel.stream_name}"
     label = f"{name}: a row for each output word, a column for each input word"
-    drawing = heat_map(evidence.output, evidence.streams[key.stream], evidence.attention[key], label)
+    drawing = heat_map(evidence.output, evidence.streams[panel.stream], panel.weights, label)
     return (
-        f'<details class="{escape(key.stream)}"><summary>{escape(name)}</summary>'
+        f'<details class="{escape(panel.stream)}"><summary>{escape(name)}</summary>'
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(name)}">{drawing}</div></details>\n'
     )
 
@@ -224,12 +243,12 @@ def _data(evidence: Evidence) -> str:
         "probabilities": [round(math.exp(log_prob), 4) for log_prob in evidence.log_probs],
         "attention": [
             {
-                "stream": key.stream,
-                "name": _STREAMS.get(key.stream, key.stream),
-                "kind": key.kind,
-                "weights": [[round(float(weight), 3) for weight in row] for row in evidence.attention[key]],
+                "stream": panel.stream,
+                "name": panel.stream_name,
+                "kind": panel.kind,
+                "weights": [[round(float(weight), 3) for weight in row] for row in panel.weights],
             }
-            for key in _keys(evidence)
+            for panel in _panels(evidence)
         ],
     }
     return json.dumps(values, separators=(",", ":")).replace("<", "\\u003c")

@@ -30,6 +30,17 @@ def test_words_sum_their_input_pieces_and_average_their_output_pieces() -> None:
     np.testing.assert_allclose(words.attention[MT], [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
 
 
+def test_attention_over_several_streams_is_divided_among_them() -> None:
+    both = AttentionKey("src+mt", "soft")
+    one = evidence()
+    joint = Evidence(one.streams, one.output, one.log_probs, {both: np.full((3, 7), 1 / 7)})
+    parts = joint.by_stream(both)
+    assert {name: weights.shape for name, weights in parts.items()} == {"src": (3, 4), "mt": (3, 3)}
+    words = joint.to_words({"src": [0, 0, 1, 2], "mt": [0, 1, 2]}, [0, 0, 1])
+    np.testing.assert_allclose(words.by_stream(both)["src"], np.array([[2, 1, 1]] * 2) / 7)
+    np.testing.assert_allclose(words.attention[both].sum(1), 1.0)
+
+
 def _index(sizes: list[int]) -> list[int]:
     return [word for word, size in enumerate(sizes) for _ in range(size)]
 
