@@ -1,0 +1,99 @@
+"""Every architecture trained for the same few minutes on the same triplets: which of them learn?
+
+    python benchmarks/small_budget.py DATA RUNS [--minutes M] [--threads N] [--only NAME ...]
+
+For each `recipes/*-small.toml`, shrunk by `benchmarks/small_budget.toml`, trains in RUNS/NAME, goes on where it was
+stopped, and prints a table of dev scores (greedy search) beside doing nothing. The budget is far too small to say which
+architecture is best; a model that has not found out that most words stay would show.
+"""
+
+import argparse
+import json
+import platform
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from postedit.core.files import atomic_write
+from postedit.recipe import Recipe, load_recipe
+from postedit.run import train
+
+HERE = Path(__file__).resolve().parent
+COLUMNS = ("recipe", "parameters", "updates", "labels", "dev nll", "TER", "BLEU", "chrF")
+
+
+def main() -> None:
+    options = parse()
+    torch.set_num_threads(options.threads)
+    settings = tomllib.loads((HERE / "small_budget.toml").read_text(encoding="utf-8"))
+    recipes = {path.stem: path for path in sorted((HERE.parent / "recipes").glob("*-small.toml"))}
+    unknown = sorted(set(options.only) - set(recipes))
+    if unknown:
+        raise SystemExit(f"no such recipe: {', '.join(unknown)} (known: {', '.join(recipes)})")
+    for name in options.only or recipes:
+        measure(load_recipe(recipes[name], overrides(recipes[name], settings, options)), options.runs / name)
+    print_table(options)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("data", type=Path, help="folder with train.{src,mt,pe} and dev.{src,mt,pe}")
+    parser.add_argument("runs", type=Path)
+    parser.add_argument("--minutes", type=float, default=6.0)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
+    return parser.parse_args()
+
+
+def overrides(path: Path, settings: dict[str, Any], options: argparse.Namespace) -> list[str]:
+    """Return the assignments that make a recipe small: those for all, and those whose option it has a value for."""
+    values = tomllib.loads(path.read_text(encoding="utf-8"))
+    sizes = {f"model.{option}": size for option, size in settings["model"].items() if option in values["model"]}
+    chosen = {**settings["all"], **sizes, "data.dir": str(options.data.resolve())}
+    chosen["train.max_minutes"] = options.minutes
+    return [f"{option}={json.dumps(value)}" for option, value in chosen.items()]
+
+
+def measure(recipe: Recipe, folder: Path) -> None:
+    """Train, or go on with training, and write the scores beside the run."""
+    result_path = folder / "result.json"
+    if result_path.exists():
+        return
+    result = train(recipe, folder, resume=(folder / "recipe.toml").exists())
+    training = result.training
+    best = training.average if training.exported == "average" and training.average else training.single
+    weights = sum(path.stat().st_size for path in result.model.glob("*.safetensors")) // 4
+    row = {
+        "recipe": folder.name,
+        "parameters": weights,
+        "updates": training.steps,
+        "labels": training.target_tokens,
+        "scores": dict(best.metrics),
+        "do_nothing": result.do_nothing.to_dict(),
+    }
+    with atomic_write(result_path) as file:
+        json.dump(row, file, indent=1)
+
+
+def print_table(options: argparse.Namespace) -> None:
+    rows = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(options.runs.glob("*/result.json"))]
+    print(
+        f"\n{platform.processor() or platform.machine()}, torch {torch.__version__}, {options.threads} thread(s), ",
+        end="",
+    )
+    print(f"{options.minutes:g} minutes each, dev scores, greedy search\n")
+    print("| " + " | ".join(COLUMNS) + " |")
+    print("| --- |" + " ---: |" * (len(COLUMNS) - 1))
+    nothing = rows[0]["do_nothing"]
+    print(f"| do nothing | | | | | {nothing['ter']:.2f} | {nothing['bleu']:.2f} | {nothing['chrf']:.2f} |")
+    for row in sorted(rows, key=lambda row: row["scores"]["ter"]):
+        scores = row["scores"]
+        counts = f"{row['parameters']:,} | {row['updates']:,} | {row['labels']:,}"
+        values = f"{scores['nll']:.3f} | {scores['ter']:.2f} | {scores['bleu']:.2f} | {scores['chrf']:.2f}"
+        print(f"| {row['recipe']} | {counts} | {values} |")
+
+
+if __name__ == "__main__":
+    main()
