@@ -15,6 +15,8 @@ READY := $(VENV)/.ready
 DEMO := demo
 DATA ?= examples/mlqe-pe.en-de
 TORCH := torch==2.13.0
+# One process a core, each with one thread: tiny models gain nothing from more.
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 .PHONY: help setup demo test test-slow test-all lint types imports format docs docs-serve gpu-bundle clean
 
@@ -40,10 +42,10 @@ demo: $(READY) ## Train a small model for some minutes, edit unseen machine tran
 	$(BIN)/postedit demo
 
 test: $(READY) ## Run the quick tests (minutes)
-	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+	$(PYTEST) -m "not slow" $(ARGS)
 
 test-slow: $(READY) ## Run the tests marked slow
-	$(BIN)/python -m pytest -m slow $(ARGS)
+	$(PYTEST) -m slow $(ARGS)
 
 test-all: test test-slow ## Run all tests
 
