@@ -103,7 +103,7 @@ class Vocabulary:
             if number is None:
                 raise
             raise DataError(f"text {number + 1} of {len(texts)} is not valid Unicode: {texts[number]!r}") from None
-        return [encoding.ids for encoding in encodings]
+        return [encoding.ids if text else [] for text, encoding in zip(texts, encodings, strict=True)]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`. Reserved symbols have none; bytes that are not UTF-8 become U+FFFD."""

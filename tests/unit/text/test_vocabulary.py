@@ -131,3 +131,8 @@ def test_half_a_surrogate_pair_is_refused_by_number(vocabulary: Vocabulary) -> N
 def test_too_small_a_size_is_refused() -> None:
     with pytest.raises(ValueError, match=str(SMALLEST)):
         Vocabulary.train(TEXTS, SMALLEST - 1)
+
+
+def test_no_text_has_no_pieces(vocabulary: Vocabulary) -> None:
+    assert vocabulary.encode_batch(["", "a", ""])[::2] == [[], []]
+    assert vocabulary.decode(vocabulary.encode("")) == ""
