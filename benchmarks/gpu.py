@@ -18,7 +18,7 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,11 @@ import postedit
 from postedit.core.config import load_config
 from postedit.core.errors import DataError, PosteditError
 from postedit.core.files import atomic_folder, atomic_write, explain_os_errors
-from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
+from postedit.core.model import Seq2Seq
 from postedit.core.symbols import EOS, PAD, SYMBOLS
 from postedit.core.types import Batch, Stream, Target
 from postedit.folder import ModelFolder
-from postedit.models import ARCHITECTURES
-from postedit.recipe import load_recipe
+from postedit.recipe import largest_vocabularies, load_recipe
 from postedit.run import prepare
 from postedit.run import train as train_recipe
 from postedit.train.config import TrainConfig
@@ -49,59 +48,26 @@ from postedit.train.update import Updater
 FP32_TOLERANCE = 1e-3
 FP32_GRADIENT_TOLERANCE = 1e-3  # of a parameter's gradient, relative to its largest entry
 
+RECIPES = Path(__file__).resolve().parent.parent / "recipes"
+
 SAVE_MINUTES = 3.0  # between checkpoints: what a call that is cut off, because preparing the data took long, may lose
 
 
-@dataclass(frozen=True)
-class Case:
-    """A model to measure: `rows` sentences a batch, `length` pieces each."""
-
-    label: str
-    name: str
-    sizes: dict[str, Any]
-    vocabulary: int
-    rows: int
-    length: int = 25
-
-
-SPEED_CASES = [
-    Case(
-        "transference 3-3-3, d 256",
-        "transference",
-        {"layers_src": 3, "layers_mt": 3, "layers_pe": 3, "dim": 256, "heads": 4, "feed_forward": 1024},
-        vocabulary=8_000,
-        rows=1_000,
-    ),
-    Case("transference 6-6-6, d 512 (the paper's)", "transference", {}, vocabulary=28_000, rows=1_000),
-    Case(
-        "m-cgru, embeddings 256, states 256",
-        "m-cgru",
-        {"embedding": 256, "hidden": 256},
-        vocabulary=8_000,
-        rows=1_000,
-    ),
-    Case("m-cgru, embeddings 512, states 1024 (the paper's)", "m-cgru", {}, vocabulary=40_000, rows=64),
-]
-
-TINY_CASES = [
-    Case(
-        "transference 1-1-1, d 32",
-        "transference",
-        {"layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": 32, "heads": 2, "feed_forward": 64},
-        vocabulary=300,
-        rows=8,
-    )
-]
+ROWS, PIECES = 1_000, 25  # sentences of a batch whose speed is measured, and pieces of each text
+CHECKED_ROWS = 8
+SPEED_RECIPES = ("transference-small", "transference", "m-cgru-small", "m-cgru")
+TINY_RECIPES = ("demo",)  # for trying it out on a CPU
 
 
 def check(device: torch.device, results: Path) -> bool:
-    """Compare log-probabilities, loss and gradients of every architecture on the CPU and on `device`."""
+    """Compare log-probabilities, loss and gradients of every small recipe's model on the CPU and on `device`."""
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     rows = []
-    for name, architecture in ARCHITECTURES.items():
-        case = Case(name, name, {"dropout": 0.0} if name == "transference" else {}, vocabulary=2_000, rows=8)
-        model, batch = _model(case).eval(), _batch(case, architecture.inputs, ragged=True)
+    for path in sorted(RECIPES.glob("*-small.toml")):
+        name = path.stem
+        model = _model(name).eval()
+        batch = _batch(model, CHECKED_ROWS, ragged=True)
         here = _evaluate(model, batch, torch.device("cpu"))
         there = _evaluate(model, batch, device)
         rough = _evaluate(model, batch, device, torch.bfloat16)
@@ -151,22 +117,22 @@ def _difference(one: Tensor, other: Tensor) -> float:
     return float((one - other).abs().max())
 
 
-def speed(device: torch.device, results: Path, cases: Sequence[Case], seconds: float) -> None:
-    """Measure training tokens a second of each case, with the trainer's own update."""
+def speed(device: torch.device, results: Path, recipes: Sequence[str], rows_a_batch: int, seconds: float) -> None:
+    """Measure training tokens a second of each recipe's model, with the trainer's own update."""
     rows = []
-    for case in cases:
+    for name in recipes:
         for precision in ("bf16", "fp32"):
-            row = {"model": case.label, "precision": precision, **_speed(case, precision, device, seconds)}
+            row = {"recipe": name, "precision": precision, **_speed(name, precision, device, rows_a_batch, seconds)}
             rows.append(row)
             print("speed", json.dumps(row), flush=True)
             _write(results / "speed.json", {"machine": _machine(device), "models": rows})
 
 
-def _speed(case: Case, precision: str, device: torch.device, seconds: float) -> dict[str, float]:
+def _speed(name: str, precision: str, device: torch.device, rows: int, seconds: float) -> dict[str, float]:
     config = load_config(TrainConfig, {"precision": precision, "max_steps": 1}, "speed")
-    model = _model(case).to(device).train()
+    model = _model(name).to(device).train()
     updater = Updater(model, build_optimizer(model, config), config, accelerate.Accelerator(cpu=device.type == "cpu"))
-    batches = [_batch(case, ARCHITECTURES[case.name].inputs) for _ in range(4)]
+    batches = [_batch(model, rows) for _ in range(4)]
     for step in range(3):  # the first updates choose kernels and take memory
         updater.update(step, [batches[step]], rate=1e-4)
     updater.totals()
@@ -190,24 +156,24 @@ def _speed(case: Case, precision: str, device: torch.device, seconds: float) -> 
     }
 
 
-def _model(case: Case) -> Seq2Seq:
+def _model(name: str) -> Seq2Seq:
+    """Return the model of a recipe, with fresh weights."""
     torch.manual_seed(1)
-    architecture = ARCHITECTURES[case.name]
-    vocabulary = VocabularyInfo(case.vocabulary, "benchmark")
-    vocabularies = Vocabularies(dict.fromkeys(architecture.inputs, vocabulary), vocabulary)
-    return architecture.build(load_config(architecture.config_class, case.sizes, case.label), vocabularies)
+    recipe = load_recipe(RECIPES / f"{name}.toml", check_data=False)
+    return recipe.architecture.build(recipe.model, largest_vocabularies(recipe.text))
 
 
-def _batch(case: Case, inputs: Iterable[str], *, ragged: bool = False) -> Batch:
-    streams = {name: Stream(*_text(case, ragged)) for name in inputs}
-    return Batch(streams, Target(*_text(case, ragged)))
+def _batch(model: Seq2Seq, rows: int, *, ragged: bool = False) -> Batch:
+    vocabularies = model.spec.vocabularies
+    streams = {name: Stream(*_text(vocabularies.streams[name].size, rows, ragged=ragged)) for name in model.spec.inputs}
+    return Batch(streams, Target(*_text(vocabularies.target.size, rows, ragged=ragged)))
 
 
-def _text(case: Case, ragged: bool) -> tuple[Tensor, Tensor]:
-    ids = torch.randint(len(SYMBOLS), case.vocabulary, (case.rows, case.length))
-    lengths = torch.randint(2, case.length + 1, (case.rows,)) if ragged else torch.full((case.rows,), case.length)
-    mask = torch.arange(case.length) < lengths.unsqueeze(1)
-    ids[torch.arange(case.rows), lengths - 1] = EOS
+def _text(vocabulary: int, rows: int, *, ragged: bool) -> tuple[Tensor, Tensor]:
+    ids = torch.randint(len(SYMBOLS), vocabulary, (rows, PIECES))
+    lengths = torch.randint(2, PIECES + 1, (rows,)) if ragged else torch.full((rows,), PIECES)
+    mask = torch.arange(PIECES) < lengths.unsqueeze(1)
+    ids[torch.arange(rows), lengths - 1] = EOS
     return ids.masked_fill(~mask, PAD), mask
 
 
@@ -332,6 +298,7 @@ def main(arguments: list[str] | None = None) -> int:
     verbs.add_parser("check")
     speed_verb = verbs.add_parser("speed")
     speed_verb.add_argument("--seconds", type=float, default=8.0)
+    speed_verb.add_argument("--recipes", nargs="*", default=[], help="names of recipes; a chosen few if none is given")
     unpack_verb = verbs.add_parser("unpack")
     unpack_verb.add_argument("bundle", type=Path)
     unpack_verb.add_argument("target", type=Path)
@@ -365,7 +332,9 @@ def _run(options: argparse.Namespace) -> int:
         case "check":
             return 0 if check(device, results) else 1
         case "speed":
-            speed(device, results, SPEED_CASES if device.type == "cuda" else TINY_CASES, options.seconds)
+            real = device.type == "cuda"
+            recipes = options.recipes or (SPEED_RECIPES if real else TINY_RECIPES)
+            speed(device, results, recipes, ROWS if real else CHECKED_ROWS, options.seconds)
         case "unpack":
             print(unpack(options.bundle, options.target, options.name).resolve())
         case "train":

@@ -118,6 +118,16 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
     return Recipe(architecture, model, **sections)
 
 
+def largest_vocabularies(text: TextConfig) -> Vocabularies:
+    """Return vocabularies as large as those of a recipe may become, with names for fingerprints."""
+    groups = GROUPS[text.vocabulary.sharing]
+    known: dict[str, VocabularyInfo] = {
+        side: VocabularyInfo(text.vocabulary.size_of(name), name) for name, sides in groups.items() for side in sides
+    }
+    pe = known.pop("pe")
+    return Vocabularies(known, pe)
+
+
 def _paths_alone(values: Mapping[str, Any]) -> DataConfig | None:
     """Return the files that a faulty section names, so that missing ones are reported with its other faults."""
     config, _ = check_config(DataConfig, {name: values[name] for name in ("dir", "train", "dev") if name in values})
@@ -129,14 +139,9 @@ def _build_problems(architecture: Architecture, model: Config, text: TextConfig)
 
     Only the architecture knows, so it is asked to build the model, without memory for its weights.
     """
-    groups = GROUPS[text.vocabulary.sharing]
-    known: dict[str, VocabularyInfo] = {
-        side: VocabularyInfo(text.vocabulary.size_of(name), name) for name, sides in groups.items() for side in sides
-    }
-    pe = known.pop("pe")
     try:
         with torch.device("meta"):
-            architecture.build(model, Vocabularies(known, pe))
+            architecture.build(model, largest_vocabularies(text))
     except ValueError as error:  # a RecipeError is one too
         return [str(error) if str(error).startswith("model.") else f"model: {error}"]
     return []

@@ -43,16 +43,8 @@ def count_parameters(recipe: "Recipe") -> int:
     """
     import torch
 
-    from postedit.core.model import Vocabularies, VocabularyInfo
-    from postedit.text.config import GROUPS, Side
+    from postedit.recipe import largest_vocabularies
 
-    vocabulary = recipe.text.vocabulary
-    sides: dict[Side, VocabularyInfo] = {
-        side: VocabularyInfo(vocabulary.size_of(name), name)
-        for name, served in GROUPS[vocabulary.sharing].items()
-        for side in served
-    }
     with torch.device("meta"):
-        vocabularies = Vocabularies({"src": sides["src"], "mt": sides["mt"]}, sides["pe"])
-        model = recipe.architecture.build(recipe.model, vocabularies)
+        model = recipe.architecture.build(recipe.model, largest_vocabularies(recipe.text))
     return sum(parameter.numel() for parameter in model.parameters())
