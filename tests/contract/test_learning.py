@@ -16,6 +16,8 @@ from postedit.models import ARCHITECTURES
 
 # Configurations that are large enough to learn by heart, and small enough to do so in seconds.
 LEARNERS: dict[str, dict[str, object]] = {
+    "attention-nmt": {"embedding": 32, "hidden": 32, "attention": 32, "maxout": 24},
+    "double-attention": {"embedding": 32, "hidden": 32, "attention": 32, "maxout": 24},
     "m-cgru": {"embedding": 32, "hidden": 32, "attention": 32, "dropout_rnn": 0.0, "dropout_word": 0.0},
     "transference": {
         "layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,

@@ -18,6 +18,12 @@ from postedit.models import ARCHITECTURES
 # Configurations by architecture; what stands behind a "/" names a variant of it. Sizes are mutually different where
 # an architecture lets them be, so that a swapped dimension shows.
 TINY: dict[str, dict[str, object]] = {
+    "attention-nmt": {"embedding": 6, "hidden": 5, "attention": 7, "maxout": 4},
+    "attention-nmt/tied": {"embedding": 6, "hidden": 4, "attention": 7, "maxout": 6, "tie_output": True},
+    "double-attention": {"embedding": 6, "hidden": 5, "attention": 7, "maxout": 4, "share_embeddings": "none"},
+    "double-attention/frozen": {
+        "embedding": 6, "hidden": 4, "attention": 7, "maxout": 5, "freeze_embeddings": True,
+    },
     "m-cgru": {"embedding": 6, "hidden": 5, "attention": 7},
     "m-cgru/shared": {"embedding": 6, "hidden": 4, "share_embeddings": "mt-pe", "tie_output": True},
     "transference": {"layers_src": 1, "layers_mt": 2, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},

@@ -1,5 +1,6 @@
 """Recipes: everything that is wrong is said at once, before any work."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 import tiny_models
 import tomli_w
 
+from postedit.cli.models import count_parameters
 from postedit.core.errors import RecipeError
 from postedit.recipe import load_recipe, parse_recipe
 
@@ -109,3 +111,10 @@ def test_data_is_looked_for_beside_the_recipe_or_where_an_override_says(
 def test_recipes_of_the_repository_are_sound(path: Path) -> None:
     recipe = load_recipe(path, ["data.train=a", "data.dev=b"], check_data=False)
     assert path.stem == "demo" or path.stem.startswith(recipe.architecture.name)
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "recipes").glob("*.toml")), ids=lambda path: path.stem)
+def test_the_parameters_that_a_recipe_counts_in_its_comment_are_those_of_its_model(path: Path) -> None:
+    comment = " ".join(line.removeprefix("#").strip() for line in path.read_text().splitlines() if line.startswith("#"))
+    for counted in re.findall(r"has ([\d,]+) parameters", comment):
+        assert counted == f"{count_parameters(load_recipe(path, check_data=False)):,}"

@@ -103,6 +103,10 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
     def decode(self, tokens: Tensor, state: StateT) -> tuple[DecoderOutput, StateT]:
         """Read K more target tokens Long[N,K] (the first ever is BOS); predict the one after each of them."""
 
+    def embeddings(self) -> "Mapping[str, nn.Embedding]":
+        """Return the embedding tables by text ("src", "mt", "pe") that a later model may inherit; none by default."""
+        return {}
+
     def constraints(self, batch: Batch) -> Sequence[Constraint]:
         """Return what the grammar of this model demands of its output; nothing by default."""
         return ()
