@@ -115,7 +115,7 @@ def test_second_encoder_is_a_decoder_without_causal_mask(norm: Norm) -> None:
     memory, memory_mask = text(4, 8)
     theirs = torch_stack(ours, norm, decoder=True)
     expected = theirs(x, memory, tgt_key_padding_mask=~mask, memory_key_padding_mask=~memory_mask)
-    actual = ours.encode(x, mask, (ours.project(memory), memory_mask), need_weights=True)
+    actual = ours.encode(x, mask, [ours.project(memory, memory_mask)], need_weights=True)
     assert_equal(actual.x_NKD[mask], expected[mask])
 
 
@@ -130,7 +130,7 @@ def test_decoder_stack_at_once_and_in_pieces(norm: Norm, pieces: list[int]) -> N
     cache, outputs = DecoderCache(), []
     for chunk in x.split(pieces, 1):
         cursor = cache.cursor(chunk[..., 0])
-        output, cache = ours.decode(chunk, cursor, cache, ours.project(memory), memory_mask)
+        output, cache = ours.decode(chunk, cursor, cache, [ours.project(memory, memory_mask)])
         outputs.append(output.x_NKD)
     assert_equal(torch.cat(outputs, 1), expected)
 
@@ -146,8 +146,8 @@ def test_cross_attention_weights_are_those_of_the_last_layer_averaged_over_heads
     )[0]
     query = layer.norm2(x + attended) if norm == "pre" else layer.norm1(x + attended)
     _, expected = layer.multihead_attn(query, memory, memory, key_padding_mask=~memory_mask)
-    weights = ours.encode(x, mask, (ours.project(memory), memory_mask), need_weights=True).weights_NKS
-    assert weights is not None
+    weights = ours.encode(x, mask, [ours.project(memory, memory_mask)], need_weights=True).weights
+    (weights,) = weights
     assert_equal(weights[mask], expected[mask])
 
 

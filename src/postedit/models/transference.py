@@ -1,7 +1,6 @@
 """The transference architecture (Pal et al. 2020, section 3): src -> mt -> pe in standard Transformer blocks."""
 
-from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import torch
 from pydantic import Field
@@ -10,12 +9,9 @@ from torch import Tensor
 from postedit.core.config import Config
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
-from postedit.nn.attention import KeyValue
-from postedit.nn.cache import DecoderCache
 from postedit.nn.embeddings import Sharing, embedding_tables
 from postedit.nn.heads import SoftmaxHead
-from postedit.nn.memory import Memory
-from postedit.nn.transformer import Norm, ScaledEmbedding, TransformerStack
+from postedit.nn.transformer import Norm, ScaledEmbedding, TransformerStack, TransformerState
 
 _SRC, _MT = AttentionKey("src", "soft"), AttentionKey("mt", "soft")
 
@@ -35,7 +31,7 @@ class TransferenceConfig(Config):
     tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
 
 
-class Transference(Seq2Seq["TransferenceState"]):
+class Transference(Seq2Seq[TransformerState]):
     """A source encoder; a decoder block over mt without causal mask that attends to it; a decoder of pe.
 
     The decoder attends to the second encoder alone. Attention to src is therefore not a layer of the model but
@@ -67,42 +63,19 @@ class Transference(Seq2Seq["TransferenceState"]):
         self.decoder = TransformerStack(config.layers_pe, *sizes, reads=1)
         self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
 
-    def encode(self, batch: Batch) -> "TransferenceState":
+    def encode(self, batch: Batch) -> TransformerState:
         """Encode src, then mt in view of it; keep each decoder layer's keys and values of the result."""
         src, mt = batch.streams["src"], batch.streams["mt"]
         src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
-        read = (self.encoder_mt.project(src_NSD), src.mask)
-        mt_NSD, mt_to_src = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask, read, need_weights=True)
-        assert mt_to_src is not None
-        tensors = {"mask": mt.mask, "mt_to_src": mt_to_src}
-        for i, (keys, values) in enumerate(self.decoder.project(mt_NSD)):
-            tensors |= {f"keys.{i}": keys, f"values.{i}": values}
-        return TransferenceState(Memory.of(**tensors), DecoderCache())
+        read = self.encoder_mt.project(src_NSD, src.mask)
+        mt_NSD, (mt_to_src,) = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask, [read], need_weights=True)
+        return TransformerState.of({"mt": self.decoder.project(mt_NSD, mt.mask)}, mt_to_src=mt_to_src)
 
-    def decode(self, tokens: Tensor, state: "TransferenceState") -> tuple[DecoderOutput, "TransferenceState"]:
+    def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
-        memory = state.memory
         cursor = state.cache.cursor(tokens)
-        reads = tuple(KeyValue(memory[f"keys.{i}"], memory[f"values.{i}"]) for i in range(len(self.decoder.layers)))
-        (x_NKD, to_mt), cache = self.decoder.decode(
-            self.embed_pe(tokens, cursor.positions), cursor, state.cache, reads, memory["mask"]
-        )
-        assert to_mt is not None
-        attention = {_MT: to_mt, _SRC: torch.bmm(to_mt, memory["mt_to_src"])}
-        return DecoderOutput(self.head(x_NKD), attention), TransferenceState(memory, cache)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class TransferenceState:
-    """The encoded inputs and the decoder's cache."""
-
-    memory: Memory
-    cache: DecoderCache
-
-    def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
-        return type(self)(self.memory.select(rows), self.cache.select(rows))
-
-    def rollback(self, keep: Tensor) -> Self:
-        """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
-        return type(self)(self.memory, self.cache.rollback(keep))
+        readings = [state.reading("mt", len(self.decoder.layers))]
+        x_NKD = self.embed_pe(tokens, cursor.positions)
+        (x_NKD, (to_mt,)), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
+        attention = {_MT: to_mt, _SRC: torch.bmm(to_mt, state.memory["mt_to_src"])}
+        return DecoderOutput(self.head(x_NKD), attention), state.after(cache)

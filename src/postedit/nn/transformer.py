@@ -1,7 +1,8 @@
 """Transformer layers (Vaswani et al. 2017, 3): one class for encoders, decoders and what lies between them."""
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Self, cast
 
 import torch
 import torch.nn.functional as F
@@ -11,6 +12,7 @@ from postedit.nn.attention import KeyValue, MultiHeadAttention
 from postedit.nn.cache import Cursor, DecoderCache
 from postedit.nn.dropout import dropout
 from postedit.nn.embeddings import sinusoids
+from postedit.nn.memory import Memory
 
 Norm = Literal["pre", "post"]
 
@@ -22,11 +24,22 @@ class Read(NamedTuple):
     mask: Tensor
 
 
+class Reading(NamedTuple):
+    """A text that a stack attends to: the keys and values that each layer has of it, and Bool[N,S], what is real."""
+
+    layers: tuple[KeyValue, ...]
+    mask: Tensor
+
+    def of_layer(self, index: int) -> Read:
+        """Return what one layer attends to."""
+        return Read(self.layers[index], self.mask.unsqueeze(1))
+
+
 class LayerOutput(NamedTuple):
-    """Hidden states Float[N,K,D], and the weights Float[N,K,S] of the last cross-attention, if asked for."""
+    """Hidden states Float[N,K,D], and the weights Float[N,K,S] of each cross-attention, if asked for."""
 
     x_NKD: Tensor
-    weights_NKS: Tensor | None
+    weights: tuple[Tensor, ...]
 
 
 class TransformerLayer(nn.Module):
@@ -58,21 +71,23 @@ class TransformerLayer(nn.Module):
         """
         attended, _ = self.self_attention(self._before(0, x_NKD), past, past_mask)
         x_NKD = self._after(0, x_NKD, attended)
-        weights: Tensor | None = None
+        weights: list[Tensor] = []
         for i, (attention, read) in enumerate(zip(self.cross_attentions, reads, strict=True), start=1):
-            attended, weights = attention(self._before(i, x_NKD), read.key_value, read.mask, need_weights)
+            attended, weights_NKS = attention(self._before(i, x_NKD), read.key_value, read.mask, need_weights)
             x_NKD = self._after(i, x_NKD, attended)
+            if weights_NKS is not None:
+                weights.append(weights_NKS)
         last = len(self.norms) - 1
         hidden = dropout(F.relu(self.inner(self._before(last, x_NKD))), self.dropout, self.training)
-        return LayerOutput(self._after(last, x_NKD, self.outer(hidden)), weights)
+        return LayerOutput(self._after(last, x_NKD, self.outer(hidden)), tuple(weights))
 
     def project(self, x_NKD: Tensor) -> KeyValue:
         """Return the keys and values that self-attention has of x."""
         return self.self_attention.project(self._before(0, x_NKD))
 
-    def project_read(self, memory_NSD: Tensor) -> KeyValue:
-        """Return the keys and values that the first cross-attention has of a text."""
-        return cast(MultiHeadAttention, self.cross_attentions[0]).project(memory_NSD)
+    def project_read(self, memory_NSD: Tensor, read: int = 0) -> KeyValue:
+        """Return the keys and values that cross-attention number `read` has of a text."""
+        return cast(MultiHeadAttention, self.cross_attentions[read]).project(memory_NSD)
 
     def _before(self, sublayer: int, x_NKD: Tensor) -> Tensor:
         return self.norms[sublayer](x_NKD) if self.norm == "pre" else x_NKD
@@ -95,48 +110,86 @@ class TransformerStack(nn.Module):
         )
         self.final_norm = nn.LayerNorm(dim) if norm == "pre" else nn.Identity()
 
-    def project(self, memory_NSD: Tensor) -> tuple[KeyValue, ...]:
-        """Return the keys and values that each layer has of a text it attends to (stacks with one read)."""
-        return tuple(layer.project_read(memory_NSD) for layer in self._layers())
+    def project(self, memory_NSD: Tensor, mask_NS: Tensor, read: int = 0) -> Reading:
+        """Return what the layers' cross-attentions number `read` have of a text with mask Bool[N,S]."""
+        return Reading(tuple(layer.project_read(memory_NSD, read) for layer in self.blocks()), mask_NS)
 
     def encode(
-        self,
-        x_NSD: Tensor,
-        mask_NS: Tensor,
-        read: tuple[tuple[KeyValue, ...], Tensor] | None = None,
-        need_weights: bool = False,
+        self, x_NSD: Tensor, mask_NS: Tensor, readings: Sequence[Reading] = (), need_weights: bool = False
     ) -> LayerOutput:
-        """Run without a causal mask; `read` is another text's `project`ed keys and values and its mask Bool[N,S].
+        """Run without a causal mask over a text with mask Bool[N,S].
 
-        The weights returned are those of the last layer's attention to that text.
+        The weights returned are those of the last layer's attention to each reading.
         """
         mask = mask_NS.unsqueeze(1)
-        weights = None
-        for i, layer in enumerate(self._layers()):
-            reads = [] if read is None else [Read(read[0][i], read[1].unsqueeze(1))]
+        weights: tuple[Tensor, ...] = ()
+        for i, layer in enumerate(self.blocks()):
+            reads = [reading.of_layer(i) for reading in readings]
             last = i == len(self.layers) - 1
             x_NSD, weights = layer(x_NSD, layer.project(x_NSD), mask, reads, need_weights and last)
         return LayerOutput(self.final_norm(x_NSD), weights)
 
     def decode(
-        self, x_NKD: Tensor, cursor: Cursor, cache: DecoderCache, reads: tuple[KeyValue, ...], mask_NS: Tensor
+        self, x_NKD: Tensor, cursor: Cursor, cache: DecoderCache, readings: Sequence[Reading]
     ) -> tuple[LayerOutput, DecoderCache]:
-        """Run K more tokens causally; `reads` holds each layer's keys and values of the text with mask Bool[N,S].
+        """Run K more tokens causally.
 
         Returns:
-            The output with the last layer's attention weights to that text, and the grown cache.
+            The output with the last layer's attention weights to each reading, and the grown cache.
         """
-        mask = mask_NS.unsqueeze(1)
-        weights = None
+        weights: tuple[Tensor, ...] = ()
         kept = []
-        for i, (layer, read) in enumerate(zip(self._layers(), reads, strict=True)):
+        for i, layer in enumerate(self.blocks()):
             kept.append(cursor.extend(cache.layer(i), layer.project(x_NKD)))
+            reads = [reading.of_layer(i) for reading in readings]
             last = i == len(self.layers) - 1
-            x_NKD, weights = layer(x_NKD, kept[i], cursor.mask, [Read(read, mask)], need_weights=last)
+            x_NKD, weights = layer(x_NKD, kept[i], cursor.mask, reads, need_weights=last)
         return LayerOutput(self.final_norm(x_NKD), weights), cache.advanced(kept, x_NKD.size(1))
 
-    def _layers(self) -> list[TransformerLayer]:
+    def blocks(self) -> list[TransformerLayer]:
+        """Return the layers."""
         return cast("list[TransformerLayer]", list(self.layers))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TransformerState:
+    """The state of a Transformer's decoder: what it reads, and its cache.
+
+    Args:
+        memory: tensors of the inputs, one row a hypothesis.
+        cache: of the tokens decoded so far.
+    """
+
+    memory: Memory
+    cache: DecoderCache
+
+    @classmethod
+    def of(cls, readings: Mapping[str, Reading], **others: Tensor) -> Self:
+        """Return the state of a freshly encoded batch, with readings by name and any `others` to keep."""
+        tensors = dict(others)
+        for name, reading in readings.items():
+            tensors[f"{name}.mask"] = reading.mask
+            for i, (keys, values) in enumerate(reading.layers):
+                tensors |= {f"{name}.keys.{i}": keys, f"{name}.values.{i}": values}
+        return cls(Memory.of(**tensors), DecoderCache())
+
+    def reading(self, name: str, layers: int) -> Reading:
+        """Return the reading called `name`, of a stack of `layers`."""
+        memory = self.memory
+        read = (KeyValue(memory[f"{name}.keys.{i}"], memory[f"{name}.values.{i}"]) for i in range(layers))
+        return Reading(tuple(read), memory[f"{name}.mask"])
+
+    def after(self, cache: DecoderCache) -> Self:
+        """Return the state with another cache."""
+        return type(self)(self.memory, cache)
+
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows Long[M] in that order."""
+        return type(self)(self.memory.select(rows), self.cache.select(rows))
+
+    def rollback(self, keep: Tensor) -> Self:
+        """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
+        return type(self)(self.memory, self.cache.rollback(keep))
 
 
 class ScaledEmbedding(nn.Module):
