@@ -19,6 +19,20 @@ LEARNERS: dict[str, dict[str, object]] = {
     "attention-nmt": {"embedding": 32, "hidden": 32, "attention": 32, "maxout": 24},
     "double-attention": {"embedding": 32, "hidden": 32, "attention": 32, "maxout": 24},
     "m-cgru": {"embedding": 32, "hidden": 32, "attention": 32, "dropout_rnn": 0.0, "dropout_word": 0.0},
+    "transformer": {
+        "layers_encoder": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
+        "input": "mt", "share_embeddings": "mt-pe",
+    },
+    "dual-transformer": {
+        "layers_encoder": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
+        "share_encoders": False, "share_embeddings": "mt-pe",
+    },
+    **{
+        name: {
+            "layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
+        }
+        for name in ("concat-encoders", "joint-encoder", "cross-encoder")
+    },
     "transference": {
         "layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
     },

@@ -26,6 +26,34 @@ TINY: dict[str, dict[str, object]] = {
     },
     "m-cgru": {"embedding": 6, "hidden": 5, "attention": 7},
     "m-cgru/shared": {"embedding": 6, "hidden": 4, "share_embeddings": "mt-pe", "tie_output": True},
+    "transformer": {
+        "layers_encoder": 1, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12, "input": "mt",
+        "share_embeddings": "mt-pe",
+    },
+    "transformer/src": {
+        "layers_encoder": 2, "layers_pe": 1, "dim": 6, "heads": 3, "feed_forward": 10, "input": "src",
+        "norm": "post", "share_embeddings": "none", "tie_output": False,
+    },
+    "transformer/both": {
+        "layers_encoder": 1, "layers_pe": 1, "dim": 8, "heads": 2, "feed_forward": 12, "input": "src+mt",
+        "share_embeddings": "all",
+    },
+    "dual-transformer/shared": {
+        "layers_encoder": 2, "layers_pe": 1, "dim": 6, "heads": 3, "feed_forward": 10, "norm": "post",
+        "share_encoders": True, "share_embeddings": "all",
+    },
+    "dual-transformer": {
+        "layers_encoder": 1, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12,
+        "share_encoders": False, "share_embeddings": "mt-pe",
+    },
+    "concat-encoders": {"layers_src": 1, "layers_mt": 2, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
+    "joint-encoder": {
+        "layers_src": 1, "layers_mt": 2, "layers_joint": 1, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12,
+    },
+    "cross-encoder": {"layers_src": 1, "layers_mt": 2, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
+    "cross-encoder/post-norm": {
+        "layers_src": 2, "layers_mt": 1, "layers_pe": 1, "dim": 6, "heads": 3, "feed_forward": 10, "norm": "post",
+    },
     "transference": {"layers_src": 1, "layers_mt": 2, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
     "transference/post-norm": {
         "layers_src": 2, "layers_mt": 1, "layers_pe": 2, "dim": 6, "heads": 3, "feed_forward": 10,
@@ -64,9 +92,12 @@ def build(name: str, dtype: torch.dtype, seed: int = 0, sizes: Vocabularies | No
         return Ensemble(models, weights, space).eval()
     architecture = ARCHITECTURES[name.partition("/")[0]]
     config = load_config(architecture.config_class, TINY[name], name)
+    sizes = sizes or vocabularies()
+    if TINY[name].get("share_embeddings") == "all":
+        sizes = Vocabularies(dict.fromkeys(sizes.streams, sizes.target), sizes.target)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = architecture.build(config, sizes or vocabularies())
+        model = architecture.build(config, sizes)
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(torch.randn_like(parameter), alpha=0.3)

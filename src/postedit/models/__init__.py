@@ -2,9 +2,14 @@
 
 from postedit.core.registry import Architecture, Registry
 from postedit.models.attention_nmt import AttentionNMT
+from postedit.models.concat_encoders import ConcatEncoders
+from postedit.models.cross_encoder import CrossEncoder
 from postedit.models.double_attention import DoubleAttention
+from postedit.models.dual_transformer import DualTransformer
+from postedit.models.joint_encoder import JointEncoder
 from postedit.models.m_cgru import MCGRU
 from postedit.models.transference import Transference
+from postedit.models.transformer import Transformer
 
 _JUNCZYS_2017 = "Junczys-Dowmunt and Grundkiewicz 2017"
 _LI_2017 = "Li et al. 2017"
@@ -20,6 +25,36 @@ ARCHITECTURES = Registry(
             "src and draft: two bi-GRUs, two attentions, one GRU",
         ),
         Architecture("m-cgru", MCGRU, f"{_JUNCZYS_2017}, 4.3", "two bi-GRU encoders, doubly-attentive conditional GRU"),
+        Architecture(
+            "transformer",
+            Transformer,
+            f"{_PAL_2020}, 4",
+            "Transformer with one encoder, of src, mt, or both as one text",
+        ),
+        Architecture(
+            "dual-transformer",
+            DualTransformer,
+            f"Junczys-Dowmunt and Grundkiewicz 2018; {_PAL_2020}, 2",
+            "Transformer: two encoders, perhaps one and the same; decoder layers attend to mt, then src",
+        ),
+        Architecture(
+            "concat-encoders",
+            ConcatEncoders,
+            f"Tebbifakhr et al. 2018; {_PAL_2020}, 3",
+            "Transformer: two encoders, whose outputs are one memory",
+        ),
+        Architecture(
+            "joint-encoder",
+            JointEncoder,
+            f"Pal et al. 2018; {_PAL_2020}, 2",
+            "Transformer: encoders of src, of mt, and of both encoded texts",
+        ),
+        Architecture(
+            "cross-encoder",
+            CrossEncoder,
+            f"Shin and Lee 2018; {_PAL_2020}, 2",
+            "Transformer: in the decoder mt attends to src, pe to src, then pe to that view of mt",
+        ),
         Architecture(
             "transference", Transference, f"{_PAL_2020}, 3", "Transformer: src encoder, mt encoder over it, decoder"
         ),

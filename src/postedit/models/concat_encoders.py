@@ -1,0 +1,76 @@
+"""Two encoders whose outputs are one memory (Tebbifakhr et al. 2018, as Pal et al. 2020, section 3, describe it)."""
+
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from postedit.core.config import Config
+from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
+from postedit.core.types import AttentionKey, Batch, DecoderOutput
+from postedit.nn.embeddings import Sharing, embedding_tables
+from postedit.nn.heads import SoftmaxHead
+from postedit.nn.transformer import Norm, ScaledEmbedding, TransformerStack, TransformerState
+
+_BOTH = AttentionKey("src+mt", "soft")
+
+
+class ConcatEncodersConfig(Config):
+    """Sizes; the defaults are those of Transformer base."""
+
+    layers_src: int = Field(6, ge=1, description="layers of the source encoder")
+    layers_mt: int = Field(6, ge=1, description="layers of the encoder of mt")
+    layers_pe: int = Field(6, ge=1, description="layers of the decoder")
+    dim: int = Field(512, ge=1, description="model width; a multiple of heads")
+    heads: int = Field(8, ge=1, description="attention heads")
+    feed_forward: int = Field(2048, ge=1, description="inner width of the feed-forward networks")
+    dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings, sublayers, attention weights and inner units")
+    norm: Norm = Field("pre", description="layer normalisation before each sublayer (with a last one) or after it")
+    share_embeddings: Sharing = Field("mt-pe", description="streams that share an embedding table with pe")
+    tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
+
+
+class ConcatEncoders(Seq2Seq[TransformerState]):
+    """A Transformer whose decoder attends to [encoded src; encoded mt] as if they were one text.
+
+    One softmax goes over the positions of both, so its weight tells which text a step relied on. Each text has its own
+    encoder and counts its positions from 0.
+    """
+
+    config_class: ClassVar = ConcatEncodersConfig
+    inputs: ClassVar = ("src", "mt")
+
+    def __init__(self, config: ConcatEncodersConfig, vocabularies: Vocabularies) -> None:
+        """Create a model with fresh weights.
+
+        Raises:
+            RecipeError: if streams that share embeddings have different vocabularies.
+        """
+        super().__init__()
+        self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_BOTH}), parallel=True)
+        tables, target = embedding_tables(vocabularies, self.inputs, config.dim, config.share_embeddings)
+        self.embed_src, self.embed_mt, self.embed_pe = (
+            ScaledEmbedding(table, config.dropout) for table in (tables["src"], tables["mt"], target)
+        )
+        sizes = (config.dim, config.heads, config.feed_forward, config.dropout, config.norm)
+        self.encoder_src = TransformerStack(config.layers_src, *sizes)
+        self.encoder_mt = TransformerStack(config.layers_mt, *sizes)
+        self.decoder = TransformerStack(config.layers_pe, *sizes, reads=1)
+        self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
+
+    def encode(self, batch: Batch) -> TransformerState:
+        """Encode both texts; keep each decoder layer's keys and values of the two one after the other."""
+        src, mt = batch.streams["src"], batch.streams["mt"]
+        src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
+        mt_NSD = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask).x_NKD
+        both = self.decoder.project(torch.cat([src_NSD, mt_NSD], 1), torch.cat([src.mask, mt.mask], 1))
+        return TransformerState.of({"both": both})
+
+    def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
+        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        cursor = state.cache.cursor(tokens)
+        readings = [state.reading("both", len(self.decoder.layers))]
+        x_NKD = self.embed_pe(tokens, cursor.positions)
+        (x_NKD, (to_both,)), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
+        return DecoderOutput(self.head(x_NKD), {_BOTH: to_both}), state.after(cache)

@@ -1,0 +1,101 @@
+"""Attention from mt to src inside of the decoder (Shin and Lee 2018, as Pal et al. 2020, section 2, describe it)."""
+
+from typing import ClassVar, cast
+
+from pydantic import Field
+from torch import Tensor, nn
+
+from postedit.core.config import Config
+from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
+from postedit.core.types import AttentionKey, Batch, DecoderOutput
+from postedit.nn.attention import MultiHeadAttention
+from postedit.nn.dropout import dropout
+from postedit.nn.embeddings import Sharing, embedding_tables
+from postedit.nn.heads import SoftmaxHead
+from postedit.nn.transformer import Norm, Reading, ScaledEmbedding, TransformerStack, TransformerState
+
+_SRC, _MT = AttentionKey("src", "soft"), AttentionKey("mt", "soft")
+
+
+class CrossEncoderConfig(Config):
+    """Sizes; the defaults are those of Transformer base."""
+
+    layers_src: int = Field(6, ge=1, description="layers of the source encoder")
+    layers_mt: int = Field(6, ge=1, description="layers of the encoder of mt")
+    layers_pe: int = Field(6, ge=1, description="layers of the decoder")
+    dim: int = Field(512, ge=1, description="model width; a multiple of heads")
+    heads: int = Field(8, ge=1, description="attention heads")
+    feed_forward: int = Field(2048, ge=1, description="inner width of the feed-forward networks")
+    dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings, sublayers, attention weights and inner units")
+    norm: Norm = Field("pre", description="layer normalisation before each sublayer (with a last one) or after it")
+    share_embeddings: Sharing = Field("mt-pe", description="streams that share an embedding table with pe")
+    tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
+
+
+class CrossEncoder(Seq2Seq[TransformerState]):
+    """Each decoder layer lets mt look into src, pe look into src, and then pe look into that view of mt.
+
+    In layer l, with encoded texts h_src and h_mt: m = h_mt + ATT(h_mt, h_src); x = x + ATT(x, x, causal);
+    x = x + ATT(x, h_src); x = x + ATT(x, m); x = x + FF(x). The description gives the attentions and their order;
+    residual connections and normalisation are those of every other sublayer. m does not depend on pe, so it is
+    computed once, for all layers, when a batch is encoded.
+    """
+
+    config_class: ClassVar = CrossEncoderConfig
+    inputs: ClassVar = ("src", "mt")
+
+    def __init__(self, config: CrossEncoderConfig, vocabularies: Vocabularies) -> None:
+        """Create a model with fresh weights.
+
+        Raises:
+            RecipeError: if streams that share embeddings have different vocabularies.
+        """
+        super().__init__()
+        self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_SRC, _MT}), parallel=True)
+        tables, target = embedding_tables(vocabularies, self.inputs, config.dim, config.share_embeddings)
+        self.embed_src, self.embed_mt, self.embed_pe = (
+            ScaledEmbedding(table, config.dropout) for table in (tables["src"], tables["mt"], target)
+        )
+        sizes = (config.dim, config.heads, config.feed_forward, config.dropout, config.norm)
+        self.encoder_src = TransformerStack(config.layers_src, *sizes)
+        self.encoder_mt = TransformerStack(config.layers_mt, *sizes)
+        self.decoder = TransformerStack(config.layers_pe, *sizes, reads=2)
+        self.views = nn.ModuleList(
+            _View(config.dim, config.heads, config.dropout, config.norm) for _ in range(config.layers_pe)
+        )
+        self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
+
+    def encode(self, batch: Batch) -> TransformerState:
+        """Encode both texts; keep each decoder layer's keys and values of src, and of mt in view of src."""
+        src, mt = batch.streams["src"], batch.streams["mt"]
+        src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
+        mt_NSD = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask).x_NKD
+        views = [cast(_View, view)(mt_NSD, src_NSD, src.mask) for view in self.views]
+        layers = zip(self.decoder.blocks(), views, strict=True)
+        in_view = Reading(tuple(layer.project_read(view, 1) for layer, view in layers), mt.mask)
+        return TransformerState.of({"src": self.decoder.project(src_NSD, src.mask, 0), "mt": in_view})
+
+    def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
+        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        cursor = state.cache.cursor(tokens)
+        readings = [state.reading(name, len(self.decoder.layers)) for name in self.inputs]
+        x_NKD = self.embed_pe(tokens, cursor.positions)
+        (x_NKD, (to_src, to_mt)), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
+        return DecoderOutput(self.head(x_NKD), {_SRC: to_src, _MT: to_mt}), state.after(cache)
+
+
+class _View(nn.Module):
+    """A sublayer in which one text attends to another, with residual connection and normalisation."""
+
+    def __init__(self, dim: int, heads: int, dropout_rate: float, norm: Norm) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(dim, heads, dropout_rate)
+        self.layer_norm = nn.LayerNorm(dim)
+        self.dropout, self.norm = dropout_rate, norm
+
+    def forward(self, x_NSD: Tensor, other_NTD: Tensor, other_mask_NT: Tensor) -> Tensor:
+        """Return x in view of the other text, Float[N,S,D]; of padding in x it is whatever it is."""
+        queries = self.layer_norm(x_NSD) if self.norm == "pre" else x_NSD
+        attended, _ = self.attention(queries, self.attention.project(other_NTD), other_mask_NT.unsqueeze(1))
+        x_NSD = x_NSD + dropout(attended, self.dropout, self.training)
+        return x_NSD if self.norm == "pre" else self.layer_norm(x_NSD)

@@ -1,0 +1,84 @@
+"""The Transformer with one encoder, of src, mt, or both as one text: baselines of Pal et al. 2020, section 4."""
+
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from postedit.core.config import Config
+from postedit.core.errors import RecipeError
+from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
+from postedit.core.symbols import EOS, SEP
+from postedit.core.types import AttentionKey, Batch, DecoderOutput
+from postedit.nn.embeddings import Sharing, embedding_tables
+from postedit.nn.heads import SoftmaxHead
+from postedit.nn.transformer import Norm, ScaledEmbedding, TransformerStack, TransformerState
+
+
+class TransformerConfig(Config):
+    """Sizes; the defaults are the paper's (section 4.3: Transformer base)."""
+
+    input: Literal["src", "mt", "src+mt"] = Field("src+mt", description="the text it reads; src+mt as one text")
+    layers_encoder: int = Field(6, ge=1, description="layers of the encoder")
+    layers_pe: int = Field(6, ge=1, description="layers of the decoder")
+    dim: int = Field(512, ge=1, description="model width; a multiple of heads")
+    heads: int = Field(8, ge=1, description="attention heads")
+    feed_forward: int = Field(2048, ge=1, description="inner width of the feed-forward networks")
+    dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings, sublayers, attention weights and inner units")
+    norm: Norm = Field("pre", description="layer normalisation before each sublayer (with a last one) or after it")
+    share_embeddings: Sharing = Field("all", description="streams that share an embedding table with pe")
+    tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
+
+
+class Transformer(Seq2Seq[TransformerState]):
+    """One encoder, one decoder.
+
+    With `input = "src+mt"` the encoder reads src, a separator and mt as one text: the separator stands in place of the
+    end of src, and positions run on over the real tokens, so padding between the texts changes nothing. Which texts a
+    model reads is in its `spec.inputs`; the class names all that one may read.
+    """
+
+    config_class: ClassVar = TransformerConfig
+    inputs: ClassVar = ("src", "mt")
+
+    def __init__(self, config: TransformerConfig, vocabularies: Vocabularies) -> None:
+        """Create a model with fresh weights.
+
+        Raises:
+            RecipeError: if two texts that are read as one have different embeddings, or streams that share embeddings
+                have different vocabularies.
+        """
+        super().__init__()
+        self.key = AttentionKey(config.input, "soft")
+        names = self.key.streams
+        self.spec = ModelSpec(names, vocabularies, frozenset({self.key}), parallel=True)
+        tables, target = embedding_tables(vocabularies, names, config.dim, config.share_embeddings)
+        if len({id(table) for table in tables.values()}) > 1:
+            raise RecipeError(
+                'model.input = "src+mt" reads both as one text and needs model.share_embeddings = "all", '
+                f'but that is "{config.share_embeddings}"'
+            )
+        self.embed, self.embed_pe = (ScaledEmbedding(table, config.dropout) for table in (tables[names[0]], target))
+        sizes = (config.dim, config.heads, config.feed_forward, config.dropout, config.norm)
+        self.encoder = TransformerStack(config.layers_encoder, *sizes)
+        self.decoder = TransformerStack(config.layers_pe, *sizes, reads=1)
+        self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
+
+    def encode(self, batch: Batch) -> TransformerState:
+        """Encode the text; keep each decoder layer's keys and values of it."""
+        streams = [batch.streams[name] for name in self.spec.inputs]
+        mask = torch.cat([stream.mask for stream in streams], 1)
+        separated = [stream.ids.masked_fill(stream.ids == EOS, SEP) for stream in streams[:-1]]
+        ids = torch.cat([*separated, streams[-1].ids], 1)
+        positions = mask.cumsum(1) - 1  # of padding whatever it is, but none before the first
+        text_NSD = self.encoder.encode(self.embed(ids, positions.clamp(min=0)), mask).x_NKD
+        return TransformerState.of({"text": self.decoder.project(text_NSD, mask)})
+
+    def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
+        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        cursor = state.cache.cursor(tokens)
+        readings = [state.reading("text", len(self.decoder.layers))]
+        x_NKD = self.embed_pe(tokens, cursor.positions)
+        (x_NKD, (weights,)), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
+        return DecoderOutput(self.head(x_NKD), {self.key: weights}), state.after(cache)
