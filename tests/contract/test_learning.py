@@ -5,7 +5,7 @@ import random
 import pytest
 import torch
 from sacrebleu.metrics import TER
-from tiny import Sentence, batch_of, vocabularies
+from tiny import Sentence, batch_of, joint, vocabularies
 
 from postedit.core.config import load_config
 from postedit.core.model import Seq2Seq
@@ -32,6 +32,16 @@ LEARNERS: dict[str, dict[str, object]] = {
             "layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
         }
         for name in ("concat-encoders", "joint-encoder", "cross-encoder")
+    },
+    "copycat": {
+        "layers_mt": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
+    },
+    "copycat-trg": {
+        "layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
+    },
+    "copycat-src": {
+        "layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
+        "share_embeddings": "all",
     },
     "transference": {
         "layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
@@ -69,7 +79,9 @@ def test_law_11_twenty_triplets_can_be_learnt_by_heart(name: str, dtype: torch.d
     torch.manual_seed(11)
     architecture = ARCHITECTURES[name]
     config = load_config(architecture.config_class, LEARNERS[name], name)
-    model = architecture.build(config, vocabularies(target=40, src=40)).to(dtype)
+    sizes = vocabularies(target=40, src=40)
+    model = architecture.build(config, joint(sizes) if LEARNERS[name].get("share_embeddings") == "all" else sizes)
+    model = model.to(dtype)
     sentences = triplets(random.Random(11))
     batch = batch_of(sentences)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)

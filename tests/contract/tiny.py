@@ -54,6 +54,16 @@ TINY: dict[str, dict[str, object]] = {
     "cross-encoder/post-norm": {
         "layers_src": 2, "layers_mt": 1, "layers_pe": 1, "dim": 6, "heads": 3, "feed_forward": 10, "norm": "post",
     },
+    "copycat": {"layers_mt": 1, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
+    "copycat/post-norm": {
+        "layers_mt": 2, "layers_pe": 1, "dim": 6, "heads": 3, "feed_forward": 10, "norm": "post", "scale_copy": True,
+        "share_embeddings": "none", "tie_output": False,
+    },
+    "copycat-trg": {"layers_src": 1, "layers_mt": 2, "layers_pe": 1, "dim": 8, "heads": 2, "feed_forward": 12},
+    "copycat-src": {
+        "layers_src": 1, "layers_mt": 2, "layers_pe": 1, "dim": 8, "heads": 2, "feed_forward": 12,
+        "share_embeddings": "all",
+    },
     "transference": {"layers_src": 1, "layers_mt": 2, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
     "transference/post-norm": {
         "layers_src": 2, "layers_mt": 1, "layers_pe": 2, "dim": 6, "heads": 3, "feed_forward": 10,
@@ -61,11 +71,27 @@ TINY: dict[str, dict[str, object]] = {
     },
 }  # fmt: skip
 
-# Ensembles are models too: two of each architecture, and all of them together, weighted and mixed as probabilities.
-ENSEMBLES: dict[str, tuple[list[str], list[float], Literal["log", "probability"]]] = {
-    **{f"two {name}": ([name, name], [1.0, 1.0], "log") for name in ARCHITECTURES},
-    "mixed": (list(ARCHITECTURES), [float(i) for i in range(1, len(ARCHITECTURES) + 1)], "probability"),
-}
+
+def _is_joint(name: str) -> bool:
+    """Whether a model needs one vocabulary for all texts, and cannot be in an ensemble with one that has two."""
+    return TINY[name].get("share_embeddings") == "all"
+
+
+def _ensembles() -> dict[str, tuple[list[str], list[float], Literal["log", "probability"]]]:
+    """Return ensembles, which are models too: two of a kind, and groups of all kinds that go together."""
+    ensembles: dict[str, tuple[list[str], list[float], Literal["log", "probability"]]] = {
+        f"two {name}": ([name, name], [1.0, 1.0], "log") for name in ("m-cgru", "transference")
+    }
+    for joint in (False, True):
+        names = [name for name in ARCHITECTURES if _is_joint(name) == joint]
+        for start in range(0, len(names), 4):
+            group = names[start : start + 4]
+            space: Literal["log", "probability"] = "log" if start % 8 else "probability"
+            ensembles["mixed " + " ".join(group)] = (group, [float(i) for i in range(1, len(group) + 1)], space)
+    return ensembles
+
+
+ENSEMBLES = _ensembles()
 
 SUBJECTS = [*TINY, *ENSEMBLES]
 
@@ -81,6 +107,11 @@ def vocabularies(target: int = 11, src: int = 13) -> Vocabularies:
     return Vocabularies({"src": VocabularyInfo(src, f"src of {src}"), "mt": info}, info)
 
 
+def joint(sizes: Vocabularies) -> Vocabularies:
+    """Return the vocabulary of the target for all texts."""
+    return Vocabularies(dict.fromkeys(sizes.streams, sizes.target), sizes.target)
+
+
 def build(name: str, dtype: torch.dtype, seed: int = 0, sizes: Vocabularies | None = None) -> Seq2Seq:
     """Return one of SUBJECTS, in evaluation mode, with all its weights scattered.
 
@@ -93,8 +124,8 @@ def build(name: str, dtype: torch.dtype, seed: int = 0, sizes: Vocabularies | No
     architecture = ARCHITECTURES[name.partition("/")[0]]
     config = load_config(architecture.config_class, TINY[name], name)
     sizes = sizes or vocabularies()
-    if TINY[name].get("share_embeddings") == "all":
-        sizes = Vocabularies(dict.fromkeys(sizes.streams, sizes.target), sizes.target)
+    if _is_joint(name):
+        sizes = joint(sizes)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = architecture.build(config, sizes)

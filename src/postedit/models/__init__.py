@@ -3,6 +3,9 @@
 from postedit.core.registry import Architecture, Registry
 from postedit.models.attention_nmt import AttentionNMT
 from postedit.models.concat_encoders import ConcatEncoders
+from postedit.models.copycat import Copycat
+from postedit.models.copycat_src import CopycatSrc
+from postedit.models.copycat_trg import CopycatTrg
 from postedit.models.cross_encoder import CrossEncoder
 from postedit.models.double_attention import DoubleAttention
 from postedit.models.dual_transformer import DualTransformer
@@ -11,6 +14,7 @@ from postedit.models.m_cgru import MCGRU
 from postedit.models.transference import Transference
 from postedit.models.transformer import Transformer
 
+_IVE_2019 = "Ive et al. 2019"
 _JUNCZYS_2017 = "Junczys-Dowmunt and Grundkiewicz 2017"
 _LI_2017 = "Li et al. 2017"
 _PAL_2020 = "Pal et al. 2020"
@@ -57,6 +61,18 @@ ARCHITECTURES = Registry(
         ),
         Architecture(
             "transference", Transference, f"{_PAL_2020}, 3", "Transformer: src encoder, mt encoder over it, decoder"
+        ),
+        Architecture(
+            "copycat", Copycat, f"{_IVE_2019}, 3.2", "Transformer that generates, or copies from its one input"
+        ),
+        Architecture(
+            "copycat-trg", CopycatTrg, f"{_IVE_2019}, 3.3", "dual-source Transformer that generates, or copies from mt"
+        ),
+        Architecture(
+            "copycat-src",
+            CopycatSrc,
+            f"{_IVE_2019}, 3.3",
+            "dual-source Transformer that generates, or copies from mt or from src",
         ),
     ]
 )

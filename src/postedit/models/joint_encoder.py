@@ -77,5 +77,5 @@ class JointEncoder(Seq2Seq[TransformerState]):
         cursor = state.cache.cursor(tokens)
         readings = [state.reading("both", len(self.decoder.layers))]
         x_NKD = self.embed_pe(tokens, cursor.positions)
-        (x_NKD, (to_both,)), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
+        (x_NKD, (to_both,), _), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
         return DecoderOutput(self.head(x_NKD), {_BOTH: to_both}), state.after(cache)

@@ -68,7 +68,7 @@ class Transference(Seq2Seq[TransformerState]):
         src, mt = batch.streams["src"], batch.streams["mt"]
         src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
         read = self.encoder_mt.project(src_NSD, src.mask)
-        mt_NSD, (mt_to_src,) = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask, [read], need_weights=True)
+        mt_NSD, (mt_to_src,), _ = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask, [read], need_weights=True)
         return TransformerState.of({"mt": self.decoder.project(mt_NSD, mt.mask)}, mt_to_src=mt_to_src)
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
@@ -76,6 +76,6 @@ class Transference(Seq2Seq[TransformerState]):
         cursor = state.cache.cursor(tokens)
         readings = [state.reading("mt", len(self.decoder.layers))]
         x_NKD = self.embed_pe(tokens, cursor.positions)
-        (x_NKD, (to_mt,)), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
+        (x_NKD, (to_mt,), _), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
         attention = {_MT: to_mt, _SRC: torch.bmm(to_mt, state.memory["mt_to_src"])}
         return DecoderOutput(self.head(x_NKD), attention), state.after(cache)

@@ -80,5 +80,5 @@ class Transformer(Seq2Seq[TransformerState]):
         cursor = state.cache.cursor(tokens)
         readings = [state.reading("text", len(self.decoder.layers))]
         x_NKD = self.embed_pe(tokens, cursor.positions)
-        (x_NKD, (weights,)), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
+        (x_NKD, (weights,), _), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
         return DecoderOutput(self.head(x_NKD), {self.key: weights}), state.after(cache)

@@ -47,7 +47,7 @@ class SoftmaxDistribution:
     def log_probs(self) -> Tensor:
         """Float[N,K,V], at least in single precision."""
         logits = F.linear(self.features_NKD, self.weight_VD, self.bias_V)
-        return F.log_softmax(logits, -1, dtype=_at_least_float(logits.dtype))
+        return F.log_softmax(logits, -1, dtype=at_least_float(logits.dtype))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
@@ -58,7 +58,7 @@ class SoftmaxDistribution:
             self.bias_V,
             labels.flatten()[real],
             smoothing,
-            _compute_dtype(self.features_NKD),
+            compute_dtype(self.features_NKD),
             torch.is_grad_enabled(),
         )
         return LabelLoss(loss, nll, mask.sum())
@@ -80,10 +80,10 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         with torch.autocast(features_MD.device.type, enabled=False):
             h_MD, w_VD = features_MD.to(dtype), weight_VD.to(dtype)
-            precise = _at_least_float(dtype)
+            precise = at_least_float(dtype)
             totals = torch.zeros(2, dtype=precise, device=h_MD.device)
             gradients = _Gradients(h_MD, w_VD, precise) if need_gradients else None
-            for rows in _chunks(h_MD.size(0), w_VD.size(0), h_MD.device):
+            for rows in chunks(h_MD.size(0), w_VD.size(0), h_MD.device):
                 logits = F.linear(h_MD[rows], w_VD).to(precise).add_(bias_V)
                 labels = labels_M[rows, None]
                 normaliser = logits.logsumexp(1, keepdim=True)
@@ -129,15 +129,18 @@ class _Gradients:
         self.w_VD += narrow.T @ self.inputs_MD[rows]
 
 
-def _chunks(positions: int, vocabulary: int, device: torch.device) -> list[slice]:
+def chunks(positions: int, vocabulary: int, device: torch.device) -> list[slice]:
+    """Return the stretches of positions whose logits shall be alive at a time."""
     size = max(1, _CHUNK_LOGITS.get(device.type, _CHUNK_LOGITS_ACCELERATOR) // vocabulary)
     return [slice(start, start + size) for start in range(0, positions, size)]
 
 
-def _compute_dtype(tensor: Tensor) -> torch.dtype:
+def compute_dtype(tensor: Tensor) -> torch.dtype:
+    """Return the type that matrix products of `tensor` have: that of autocast where it is on."""
     device = tensor.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else tensor.dtype
 
 
-def _at_least_float(dtype: torch.dtype) -> torch.dtype:
+def at_least_float(dtype: torch.dtype) -> torch.dtype:
+    """Return single precision for a narrower type, else the type itself."""
     return torch.promote_types(dtype, torch.float32)

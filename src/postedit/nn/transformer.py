@@ -36,10 +36,17 @@ class Reading(NamedTuple):
 
 
 class LayerOutput(NamedTuple):
-    """Hidden states Float[N,K,D], and the weights Float[N,K,S] of each cross-attention, if asked for."""
+    """What a layer, or the last layer of a stack, makes of K tokens.
+
+    Args:
+        x_NKD: hidden states.
+        weights: Float[N,K,S], of each cross-attention, the mean over heads, if asked for.
+        reads: Float[N,K,D], what follows each cross-attention: the sum with the residual, before any normalisation.
+    """
 
     x_NKD: Tensor
     weights: tuple[Tensor, ...]
+    reads: tuple[Tensor, ...]
 
 
 class TransformerLayer(nn.Module):
@@ -70,16 +77,19 @@ class TransformerLayer(nn.Module):
         `past` comes from `project`, so that a decoder can keep it; an encoder passes `project(x)` on.
         """
         attended, _ = self.self_attention(self._before(0, x_NKD), past, past_mask)
-        x_NKD = self._after(0, x_NKD, attended)
+        x_NKD = self._normalised(0, self._sum(x_NKD, attended))
         weights: list[Tensor] = []
+        sums: list[Tensor] = []
         for i, (attention, read) in enumerate(zip(self.cross_attentions, reads, strict=True), start=1):
             attended, weights_NKS = attention(self._before(i, x_NKD), read.key_value, read.mask, need_weights)
-            x_NKD = self._after(i, x_NKD, attended)
+            sums.append(self._sum(x_NKD, attended))
+            x_NKD = self._normalised(i, sums[-1])
             if weights_NKS is not None:
                 weights.append(weights_NKS)
         last = len(self.norms) - 1
         hidden = dropout(F.relu(self.inner(self._before(last, x_NKD))), self.dropout, self.training)
-        return LayerOutput(self._after(last, x_NKD, self.outer(hidden)), tuple(weights))
+        x_NKD = self._normalised(last, self._sum(x_NKD, self.outer(hidden)))
+        return LayerOutput(x_NKD, tuple(weights), tuple(sums))
 
     def project(self, x_NKD: Tensor) -> KeyValue:
         """Return the keys and values that self-attention has of x."""
@@ -92,8 +102,10 @@ class TransformerLayer(nn.Module):
     def _before(self, sublayer: int, x_NKD: Tensor) -> Tensor:
         return self.norms[sublayer](x_NKD) if self.norm == "pre" else x_NKD
 
-    def _after(self, sublayer: int, x_NKD: Tensor, change_NKD: Tensor) -> Tensor:
-        x_NKD = x_NKD + dropout(change_NKD, self.dropout, self.training)
+    def _sum(self, x_NKD: Tensor, change_NKD: Tensor) -> Tensor:
+        return x_NKD + dropout(change_NKD, self.dropout, self.training)
+
+    def _normalised(self, sublayer: int, x_NKD: Tensor) -> Tensor:
         return x_NKD if self.norm == "pre" else self.norms[sublayer](x_NKD)
 
 
@@ -119,15 +131,15 @@ class TransformerStack(nn.Module):
     ) -> LayerOutput:
         """Run without a causal mask over a text with mask Bool[N,S].
 
-        The weights returned are those of the last layer's attention to each reading.
+        Weights and reads returned are those of the last layer.
         """
         mask = mask_NS.unsqueeze(1)
-        weights: tuple[Tensor, ...] = ()
+        output = LayerOutput(x_NSD, (), ())
         for i, layer in enumerate(self.blocks()):
+            x_NSD, last = output.x_NKD, i == len(self.layers) - 1
             reads = [reading.of_layer(i) for reading in readings]
-            last = i == len(self.layers) - 1
-            x_NSD, weights = layer(x_NSD, layer.project(x_NSD), mask, reads, need_weights and last)
-        return LayerOutput(self.final_norm(x_NSD), weights)
+            output = layer(x_NSD, layer.project(x_NSD), mask, reads, need_weights and last)
+        return output._replace(x_NKD=self.final_norm(output.x_NKD))
 
     def decode(
         self, x_NKD: Tensor, cursor: Cursor, cache: DecoderCache, readings: Sequence[Reading]
@@ -135,16 +147,16 @@ class TransformerStack(nn.Module):
         """Run K more tokens causally.
 
         Returns:
-            The output with the last layer's attention weights to each reading, and the grown cache.
+            The output, with the last layer's attention weights and reads, and the grown cache.
         """
-        weights: tuple[Tensor, ...] = ()
+        output = LayerOutput(x_NKD, (), ())
         kept = []
         for i, layer in enumerate(self.blocks()):
+            x_NKD, last = output.x_NKD, i == len(self.layers) - 1
             kept.append(cursor.extend(cache.layer(i), layer.project(x_NKD)))
             reads = [reading.of_layer(i) for reading in readings]
-            last = i == len(self.layers) - 1
-            x_NKD, weights = layer(x_NKD, kept[i], cursor.mask, reads, need_weights=last)
-        return LayerOutput(self.final_norm(x_NKD), weights), cache.advanced(kept, x_NKD.size(1))
+            output = layer(x_NKD, kept[i], cursor.mask, reads, need_weights=last)
+        return output._replace(x_NKD=self.final_norm(output.x_NKD)), cache.advanced(kept, x_NKD.size(1))
 
     def blocks(self) -> list[TransformerLayer]:
         """Return the layers."""

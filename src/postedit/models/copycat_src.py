@@ -1,0 +1,109 @@
+"""copycat-src, PNT-TRG+SRC in the paper (Ive et al. 2019, 3.3): symbols are generated, or copied from mt or src."""
+
+from typing import ClassVar
+
+from pydantic import Field
+from torch import Tensor, nn
+
+from postedit.core.config import Config
+from postedit.core.errors import RecipeError
+from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
+from postedit.core.types import AttentionKey, Batch, DecoderOutput
+from postedit.nn.copying import Copied, CopyDistribution, pointer, softmax_gates
+from postedit.nn.embeddings import Sharing, embedding_tables
+from postedit.nn.heads import SoftmaxHead
+from postedit.nn.transformer import Norm, Reading, ScaledEmbedding, TransformerStack, TransformerState
+
+_KEYS = {name: (AttentionKey(name, "soft"), AttentionKey(name, "copy")) for name in ("mt", "src")}
+
+
+class CopycatSrcConfig(Config):
+    """Sizes; the defaults are the paper's (3.1 and 3.3: six layers; Transformer base)."""
+
+    layers_mt: int = Field(6, ge=1, description="layers of the encoder of mt")
+    layers_src: int = Field(6, ge=1, description="layers of the source encoder")
+    layers_pe: int = Field(6, ge=1, description="layers of the decoder")
+    dim: int = Field(512, ge=1, description="model width; a multiple of heads")
+    heads: int = Field(8, ge=1, description="attention heads")
+    feed_forward: int = Field(2048, ge=1, description="inner width of the feed-forward networks")
+    dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings, sublayers, attention weights and inner units")
+    norm: Norm = Field("pre", description="layer normalisation before each sublayer (with a last one) or after it")
+    scale_copy: bool = Field(False, description="divide the dot products of the copy attention by sqrt(dim)")
+    share_embeddings: Sharing = Field("all", description="streams that share an embedding table with pe")
+    tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
+
+
+class CopycatSrc(Seq2Seq[TransformerState]):
+    """A dual-source Transformer that copies from both of its inputs.
+
+    Each decoder layer attends to mt and then to src. With A_mt and A_src what follows the last layer's attentions to
+    the encoded texts M_mt and M_src, before normalisation: a_mt = softmax(A_mt M_mt) (eq. 1), a_src =
+    softmax(A_src M_src) (eq. 4), (g, g_mt, g_src) = softmax(W' A_src) (eq. 5), and p = g softmax(W h + b) + g_mt a_mt +
+    g_src a_src, the last two added up by symbol. A is taken with its residual connection, and W' A_src has a bias. The
+    ends of the inputs are positions like any other: to copy one is to end the output.
+
+    `aux["gate"]` Float[N,K,3] has the shares of generating, of copying from mt, and of copying from src.
+    """
+
+    config_class: ClassVar = CopycatSrcConfig
+    inputs: ClassVar = ("mt", "src")
+
+    def __init__(self, config: CopycatSrcConfig, vocabularies: Vocabularies) -> None:
+        """Create a model with fresh weights.
+
+        Raises:
+            RecipeError: if mt or src, which are copied from, do not have the vocabulary of pe.
+        """
+        super().__init__()
+        for name in self.inputs:
+            if vocabularies.streams[name] != vocabularies.target:
+                raise RecipeError(
+                    f"copying from {name} needs one vocabulary for {name} and pe, but they differ "
+                    f"({vocabularies.streams[name].size} and {vocabularies.target.size} symbols); "
+                    'set text.vocabulary.sharing to "joint"'
+                )
+        self.spec = ModelSpec(
+            self.inputs, vocabularies, frozenset(key for keys in _KEYS.values() for key in keys), parallel=True
+        )
+        tables, target = embedding_tables(vocabularies, self.inputs, config.dim, config.share_embeddings)
+        self.embed_mt, self.embed_src, self.embed_pe = (
+            ScaledEmbedding(table, config.dropout) for table in (tables["mt"], tables["src"], target)
+        )
+        sizes = (config.dim, config.heads, config.feed_forward, config.dropout, config.norm)
+        self.encoder_mt = TransformerStack(config.layers_mt, *sizes)
+        self.encoder_src = TransformerStack(config.layers_src, *sizes)
+        self.decoder = TransformerStack(config.layers_pe, *sizes, reads=2)
+        self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
+        self.gate = nn.Linear(config.dim, 1 + len(self.inputs))
+        self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
+
+    def encode(self, batch: Batch) -> TransformerState:
+        """Encode both texts; keep them, their symbols, and each decoder layer's keys and values of them."""
+        readings: dict[str, Reading] = {}
+        kept: dict[str, Tensor] = {}
+        for read, (name, embed, encoder) in enumerate(
+            [("mt", self.embed_mt, self.encoder_mt), ("src", self.embed_src, self.encoder_src)]
+        ):
+            text = batch.streams[name]
+            encoded_NSD = encoder.encode(embed(text.ids), text.mask).x_NKD
+            readings[name] = self.decoder.project(encoded_NSD, text.mask, read)
+            kept |= {f"{name}.encoded": encoded_NSD, f"{name}.ids": text.ids}
+        return TransformerState.of(readings, **kept)
+
+    def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
+        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        cursor, memory = state.cache.cursor(tokens), state.memory
+        readings = [state.reading(name, len(self.decoder.layers)) for name in self.inputs]
+        x_NKD = self.embed_pe(tokens, cursor.positions)
+        (x_NKD, weights, reads), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
+        copied: list[Copied] = []
+        attention: dict[AttentionKey, Tensor] = {}
+        for name, soft, read_NKD in zip(self.inputs, weights, reads, strict=True):
+            mask = memory[f"{name}.mask"]
+            log_weights = pointer(read_NKD, memory[f"{name}.encoded"], mask, self.copy_scale)
+            copied.append(Copied(log_weights, memory[f"{name}.ids"], mask))
+            soft_key, copy_key = _KEYS[name]
+            attention |= {soft_key: soft, copy_key: log_weights.exp()}
+        gates = softmax_gates(self.gate(reads[-1]))
+        distribution = CopyDistribution(self.head(x_NKD), gates, tuple(copied))
+        return DecoderOutput(distribution, attention, {"gate": gates.exp()}), state.after(cache)

@@ -1,0 +1,95 @@
+"""copycat-trg, PNT-TRG in the paper (Ive et al. 2019, 3.3): symbols are generated, or copied from mt."""
+
+from typing import ClassVar
+
+from pydantic import Field
+from torch import Tensor, nn
+
+from postedit.core.config import Config
+from postedit.core.errors import RecipeError
+from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
+from postedit.core.types import AttentionKey, Batch, DecoderOutput
+from postedit.nn.copying import Copied, CopyDistribution, pointer, sigmoid_gates
+from postedit.nn.embeddings import Sharing, embedding_tables
+from postedit.nn.heads import SoftmaxHead
+from postedit.nn.transformer import Norm, ScaledEmbedding, TransformerStack, TransformerState
+
+_MT, _SRC, _COPY = AttentionKey("mt", "soft"), AttentionKey("src", "soft"), AttentionKey("mt", "copy")
+
+
+class CopycatTrgConfig(Config):
+    """Sizes; the defaults are the paper's (3.1 and 3.3: six layers; Transformer base)."""
+
+    layers_mt: int = Field(6, ge=1, description="layers of the encoder of mt")
+    layers_src: int = Field(6, ge=1, description="layers of the source encoder")
+    layers_pe: int = Field(6, ge=1, description="layers of the decoder")
+    dim: int = Field(512, ge=1, description="model width; a multiple of heads")
+    heads: int = Field(8, ge=1, description="attention heads")
+    feed_forward: int = Field(2048, ge=1, description="inner width of the feed-forward networks")
+    dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings, sublayers, attention weights and inner units")
+    norm: Norm = Field("pre", description="layer normalisation before each sublayer (with a last one) or after it")
+    scale_copy: bool = Field(False, description="divide the dot products of the copy attention by sqrt(dim)")
+    share_embeddings: Sharing = Field("mt-pe", description="streams that share an embedding table with pe")
+    tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
+
+
+class CopycatTrg(Seq2Seq[TransformerState]):
+    """A dual-source Transformer with a pointer-generator over the last decoder layer.
+
+    Each decoder layer attends to mt and then to src. With A what follows the last layer's attention to the encoded
+    mt, M, before normalisation: a = softmax(A M) over positions (eq. 1), g = sigmoid(w A) (eq. 2), and
+    p = g softmax(W h + b) + (1 - g) a, a added up by symbol (eq. 3). A is taken with its residual connection, and w A
+    has a bias. The end of mt is a position like any other: to copy it is to end the output.
+
+    `aux["gate"]` Float[N,K,2] has the shares of generating and of copying.
+    """
+
+    config_class: ClassVar = CopycatTrgConfig
+    inputs: ClassVar = ("mt", "src")
+
+    def __init__(self, config: CopycatTrgConfig, vocabularies: Vocabularies) -> None:
+        """Create a model with fresh weights.
+
+        Raises:
+            RecipeError: if mt, which is copied from, does not have the vocabulary of pe.
+        """
+        super().__init__()
+        mt, pe = vocabularies.streams["mt"], vocabularies.target
+        if mt != pe:
+            raise RecipeError(
+                f"copying from mt needs one vocabulary for mt and pe, but they differ ({mt.size} and {pe.size} "
+                'symbols); set text.vocabulary.sharing to "joint" or "mt-pe"'
+            )
+        self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_MT, _SRC, _COPY}), parallel=True)
+        tables, target = embedding_tables(vocabularies, self.inputs, config.dim, config.share_embeddings)
+        self.embed_mt, self.embed_src, self.embed_pe = (
+            ScaledEmbedding(table, config.dropout) for table in (tables["mt"], tables["src"], target)
+        )
+        sizes = (config.dim, config.heads, config.feed_forward, config.dropout, config.norm)
+        self.encoder_mt = TransformerStack(config.layers_mt, *sizes)
+        self.encoder_src = TransformerStack(config.layers_src, *sizes)
+        self.decoder = TransformerStack(config.layers_pe, *sizes, reads=2)
+        self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
+        self.gate = nn.Linear(config.dim, 1)
+        self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
+
+    def encode(self, batch: Batch) -> TransformerState:
+        """Encode both texts; keep mt, its symbols, and each decoder layer's keys and values of both."""
+        mt, src = batch.streams["mt"], batch.streams["src"]
+        mt_NSD = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask).x_NKD
+        src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
+        readings = {"mt": self.decoder.project(mt_NSD, mt.mask, 0), "src": self.decoder.project(src_NSD, src.mask, 1)}
+        return TransformerState.of(readings, encoded=mt_NSD, ids=mt.ids)
+
+    def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
+        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        cursor, memory = state.cache.cursor(tokens), state.memory
+        readings = [state.reading(name, len(self.decoder.layers)) for name in self.inputs]
+        x_NKD = self.embed_pe(tokens, cursor.positions)
+        (x_NKD, (to_mt, to_src), (read_NKD, _)), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
+        log_weights = pointer(read_NKD, memory["encoded"], memory["mt.mask"], self.copy_scale)
+        gates = sigmoid_gates(self.gate(read_NKD).squeeze(-1))
+        copied = Copied(log_weights, memory["ids"], memory["mt.mask"])
+        distribution = CopyDistribution(self.head(x_NKD), gates, (copied,))
+        attention = {_MT: to_mt, _SRC: to_src, _COPY: log_weights.exp()}
+        return DecoderOutput(distribution, attention, {"gate": gates.exp()}), state.after(cache)

@@ -1,0 +1,208 @@
+"""Heads that copy: a mixture of a distribution over the vocabulary and of distributions over input positions.
+
+p(y) = g_0 softmax(W h + b)[y] + sum over copied texts c of g_c sum over positions s with symbol y of a_c[s]
+
+All of it is in log space. A position of an input adds to the probability of its symbol, so the vocabulary stays fixed
+and search knows nothing of copying. As in `nn.heads`, training never holds all logits: the loss goes over the real
+positions in chunks, whose gradients are computed in the same pass.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from postedit.core.types import LabelLoss
+from postedit.nn.heads import SoftmaxDistribution, at_least_float, chunks, compute_dtype
+
+
+class Copied(NamedTuple):
+    """A text that symbols are copied from.
+
+    Args:
+        log_weights: Float[N,K,S], log of a distribution over its positions; -inf on padding.
+        ids: Long[N,S], its symbols, in the vocabulary of the target.
+        mask: Bool[N,S], its real positions.
+    """
+
+    log_weights: Tensor
+    ids: Tensor
+    mask: Tensor
+
+
+def pointer(queries_NKD: Tensor, memory_NSD: Tensor, mask_NS: Tensor, scale: float = 1.0) -> Tensor:
+    """Return Float[N,K,S]: log softmax over the real positions of scale times the dot products of queries and memory.
+
+    At least in single precision, as a gate must be able to tell a weight from the sum of all others.
+    """
+    scores = torch.bmm(queries_NKD, memory_NSD.transpose(1, 2)) * scale
+    scores = scores.to(at_least_float(scores.dtype))
+    return scores.masked_fill(~mask_NS.unsqueeze(1), -math.inf).log_softmax(-1)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CopyDistribution:
+    """The mixture at each of N x K positions, not yet computed.
+
+    Args:
+        generator: the distribution over the vocabulary.
+        log_gates_NKG: logarithms of the shares of the generator and of each copied text, in that order.
+        copied: the texts.
+    """
+
+    generator: SoftmaxDistribution
+    log_gates_NKG: Tensor
+    copied: tuple[Copied, ...]
+
+    def log_probs(self) -> Tensor:
+        """Float[N,K,V], at least in single precision."""
+        generated = self.generator.log_probs()
+        log_gates = self.log_gates_NKG.to(generated.dtype)
+        copying = _scatter_log(self._terms(generated.dtype), self._ids(), generated.size(-1))
+        return torch.logaddexp(log_gates[..., :1] + generated, copying)
+
+    def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
+        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
+        real = mask.flatten().nonzero().squeeze(1)
+        rows = real // mask.size(1)
+        dtype = at_least_float(self.generator.features_NKD.dtype)
+        loss, nll = _ChunkedMixture.apply(  # type: ignore[no-untyped-call]  # PyTorch does not type it
+            self.generator.features_NKD.flatten(0, 1)[real],
+            self.generator.weight_VD,
+            self.generator.bias_V,
+            self.log_gates_NKG[..., 0].flatten()[real].to(dtype),
+            self._terms(dtype).flatten(0, 1)[real],
+            self._ids()[rows],
+            torch.cat([text.mask for text in self.copied], 1)[rows],
+            labels.flatten()[real],
+            smoothing,
+            compute_dtype(self.generator.features_NKD),
+            torch.is_grad_enabled(),
+        )
+        return LabelLoss(loss, nll, mask.sum())
+
+    def _terms(self, dtype: torch.dtype) -> Tensor:
+        """Float[N,K,S]: the logarithm of what each position of each copied text adds, texts one after the other."""
+        gates = self.log_gates_NKG[..., 1:].to(dtype).unbind(-1)
+        return torch.cat([gate.unsqueeze(-1) + text.log_weights.to(dtype) for gate, text in zip(gates, self.copied)], 2)
+
+    def _ids(self) -> Tensor:
+        return torch.cat([text.ids for text in self.copied], 1)
+
+
+class _ChunkedMixture(torch.autograd.Function):
+    """Sum over M positions of the label-smoothed loss of a mixture, and of the plain one.
+
+    Inputs are rows of real positions: features Float[M,D], the log gate of the generator Float[M], what each input
+    position adds Float[M,S] with its symbol Long[M,S] and whether it is real Bool[M,S], and labels Long[M].
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        features_MD: Tensor,
+        weight_VD: Tensor,
+        bias_V: Tensor,
+        log_gate_M: Tensor,
+        terms_MS: Tensor,
+        ids_MS: Tensor,
+        mask_MS: Tensor,
+        labels_M: Tensor,
+        smoothing: float,
+        dtype: torch.dtype,
+        need_gradients: bool,
+    ) -> tuple[Tensor, Tensor]:
+        precise = at_least_float(dtype)
+        shared = [tensor.detach().to(dtype).requires_grad_(need_gradients) for tensor in (weight_VD, bias_V)]
+        own = features_MD.detach().to(dtype), log_gate_M.detach(), terms_MS.detach()
+        d_shared = [torch.zeros_like(tensor, dtype=precise) for tensor in (weight_VD, bias_V)]
+        d_own = [torch.empty_like(tensor) for tensor in own]
+        totals = torch.zeros(2, dtype=precise, device=features_MD.device)
+        with torch.set_grad_enabled(need_gradients), torch.autocast(features_MD.device.type, enabled=False):
+            for rows in chunks(labels_M.size(0), weight_VD.size(0), features_MD.device):
+                inputs = [tensor[rows].requires_grad_(need_gradients) for tensor in own]
+                inputs += shared
+                loss, nll = _mixture_loss(inputs, ids_MS[rows], mask_MS[rows], labels_M[rows], smoothing, precise)
+                totals += torch.stack([loss.detach(), nll.detach()])
+                if need_gradients:
+                    gradients = torch.autograd.grad(loss, inputs)
+                    for kept, gradient in zip(d_own, gradients[:3]):
+                        kept[rows] = gradient
+                    for total, gradient in zip(d_shared, gradients[3:]):
+                        total += gradient
+        ctx.gradients = [d_own[0], *d_shared, *d_own[1:]]
+        ctx.dtypes = [tensor.dtype for tensor in (features_MD, weight_VD, bias_V, log_gate_M, terms_MS)]
+        loss_sum, nll_sum = totals[0], totals[1]
+        ctx.mark_non_differentiable(nll_sum)
+        return loss_sum, nll_sum
+
+    @staticmethod
+    def backward(ctx: Any, *d_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        scaled = [(gradient * d_outputs[0]).to(dtype) for gradient, dtype in zip(ctx.gradients, ctx.dtypes)]
+        return (*scaled, None, None, None, None, None, None)
+
+
+def _mixture_loss(
+    inputs: Sequence[Tensor],
+    ids_MS: Tensor,
+    mask_MS: Tensor,
+    labels_M: Tensor,
+    smoothing: float,
+    precise: torch.dtype,
+) -> tuple[Tensor, Tensor]:
+    """Return the loss with smoothing and the plain one, summed over M positions.
+
+    `inputs` are features Float[M,D], log gates Float[M], terms Float[M,S], weight Float[V,D] and bias Float[V].
+    """
+    features_MD, log_gate_M, terms_MS, weight_VD, bias_V = inputs
+    generated_MV = F.log_softmax(F.linear(features_MD, weight_VD, bias_V), -1, dtype=precise)
+    labels_M1, log_gate_M1 = labels_M.unsqueeze(1), log_gate_M.unsqueeze(1)
+    copying_M = _log_sum_exp(terms_MS.masked_fill(ids_MS != labels_M1, -math.inf))
+    log_p_M = torch.logaddexp(log_gate_M + generated_MV.gather(1, labels_M1).squeeze(1), copying_M)
+    nll = -log_p_M.sum()
+    if smoothing == 0.0:
+        return nll, nll
+    # The mixture is the generator's share but for the symbols of the inputs, each of which is corrected once.
+    vocabulary = weight_VD.size(0)
+    same_MSS = (ids_MS.unsqueeze(2) == ids_MS.unsqueeze(1)) & mask_MS.unsqueeze(1)
+    first_MS = mask_MS & ~same_MSS.tril(-1).any(2)
+    copying_MS = _log_sum_exp(terms_MS.unsqueeze(1).masked_fill(~same_MSS, -math.inf))
+    shares_MS = log_gate_M1 + generated_MV.gather(1, ids_MS)
+    gained = (torch.logaddexp(shares_MS, copying_MS) - shares_MS).masked_fill(~first_MS, 0.0)
+    everything = vocabulary * log_gate_M.sum() + generated_MV.sum() + gained.sum()
+    return (1.0 - smoothing) * nll - smoothing / vocabulary * everything, nll
+
+
+def _log_sum_exp(x: Tensor) -> Tensor:
+    """Return logsumexp over the last dimension; -inf, with a gradient of zero, where all of it is -inf."""
+    highest = x.detach().amax(-1, keepdim=True)
+    highest = highest.masked_fill(highest == -math.inf, 0.0)
+    total = (x - highest).exp().sum(-1)
+    some = total > 0.0
+    return torch.where(some, total.masked_fill(~some, 1.0).log() + highest.squeeze(-1), -math.inf)
+
+
+def _scatter_log(terms_NKS: Tensor, ids_NS: Tensor, vocabulary: int) -> Tensor:
+    """Return Float[N,K,V]: the logarithm of the sum over the positions with a symbol, -inf where there is none."""
+    index = ids_NS.unsqueeze(1).expand_as(terms_NKS)
+    empty = terms_NKS.new_full((*terms_NKS.shape[:2], vocabulary), -math.inf)
+    highest = empty.scatter_reduce(2, index, terms_NKS.detach(), "amax")
+    highest = highest.masked_fill(highest == -math.inf, 0.0)
+    total = torch.zeros_like(empty).scatter_add(2, index, (terms_NKS - highest.gather(2, index)).exp())
+    some = total > 0.0
+    return torch.where(some, total.masked_fill(~some, 1.0).log() + highest, -math.inf)
+
+
+def sigmoid_gates(logits_NK: Tensor) -> Tensor:
+    """Return Float[N,K,2], at least in single precision: log sigmoid of the logits, and of what is left of 1."""
+    logits_NK = logits_NK.to(at_least_float(logits_NK.dtype))
+    return torch.stack([F.logsigmoid(logits_NK), F.logsigmoid(-logits_NK)], -1)
+
+
+def softmax_gates(logits_NKG: Tensor) -> Tensor:
+    """Return Float[N,K,G], at least in single precision: log softmax of the logits."""
+    return logits_NKG.log_softmax(-1, dtype=at_least_float(logits_NKG.dtype))

@@ -1,0 +1,188 @@
+"""Copying against loops over single probabilities, with exact gradients, and where only copying can be right."""
+
+import math
+import random
+
+import pytest
+import torch
+from torch import Tensor
+
+from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
+from postedit.core.symbols import EOS, PAD, SYMBOLS
+from postedit.core.types import Batch, Stream, Target
+from postedit.decode import greedy
+from postedit.models.copycat import Copycat, CopycatConfig
+from postedit.models.transformer import Transformer, TransformerConfig
+from postedit.nn import heads
+from postedit.nn.copying import Copied, CopyDistribution, pointer, sigmoid_gates, softmax_gates
+from postedit.nn.heads import SoftmaxDistribution
+
+N, K, D, V = 3, 4, 5, 9
+LENGTHS = (6, 4)  # of two copied texts
+
+
+def parts(seed: int = 0, spread: float = 1.0) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+    """Leaves (features, weight, bias, gate logits, copy scores of each text), and ids and masks of the texts."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def normal(*shape: int) -> Tensor:
+        return (spread * torch.randn(shape, generator=generator, dtype=torch.float64)).requires_grad_()
+
+    leaves = [normal(N, K, D), normal(V, D), normal(V), normal(N, K, 1 + len(LENGTHS))]
+    leaves += [normal(N, K, length) for length in LENGTHS]
+    ids = [torch.randint(0, V, (N, length), generator=generator) for length in LENGTHS]
+    ids[0][0] = ids[0][0, 0]  # one symbol throughout
+    real = [torch.randint(1, length + 1, (N, 1), generator=generator) for length in LENGTHS]
+    masks = [torch.arange(length) < count for length, count in zip(LENGTHS, real)]
+    return leaves, ids, masks
+
+
+def distribution(leaves: list[Tensor], ids: list[Tensor], masks: list[Tensor]) -> CopyDistribution:
+    features, weight, bias, gates, *scores = leaves
+    copied = tuple(
+        Copied(score.masked_fill(~mask.unsqueeze(1), -math.inf).log_softmax(-1), symbols, mask)
+        for score, symbols, mask in zip(scores, ids, masks)
+    )
+    return CopyDistribution(SoftmaxDistribution(features, weight, bias), softmax_gates(gates), copied)
+
+
+def naive(leaves: list[Tensor], ids: list[Tensor], masks: list[Tensor]) -> Tensor:
+    """Probabilities Float[N,K,V], one at a time."""
+    features, weight, bias, gates, *scores = (leaf.detach() for leaf in leaves)
+    p = torch.zeros(N, K, V, dtype=torch.float64)
+    for n in range(N):
+        for k in range(K):
+            shares = gates[n, k].softmax(0)
+            p[n, k] += shares[0] * (weight @ features[n, k] + bias).softmax(0)
+            for share, score, symbols, mask in zip(shares[1:], scores, ids, masks):
+                weights = score[n, k, mask[n]].softmax(0)
+                for position, value in enumerate(weights):
+                    p[n, k, symbols[n, position]] += share * value
+    return p
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_is_the_mixture_of_the_formula(seed: int) -> None:
+    given = parts(seed)
+    torch.testing.assert_close(distribution(*given).log_probs().exp(), naive(*given), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_loss_and_its_gradients_are_those_through_all_probabilities(seed: int, smoothing: float) -> None:
+    leaves, ids, masks = parts(seed)
+    labels = torch.randint(0, V, (N, K), generator=torch.Generator().manual_seed(seed))
+    mask = torch.tensor([[True] * 4, [True, True, False, False], [True, False, False, False]])
+    result = distribution(leaves, ids, masks).label_loss(labels, mask, smoothing)
+    log_probs = distribution(leaves, ids, masks).log_probs()
+    chosen = log_probs.gather(2, labels.unsqueeze(2)).squeeze(2)
+    expected = -((1 - smoothing) * chosen + smoothing * log_probs.mean(-1))[mask].sum()
+    torch.testing.assert_close(result.loss, expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(result.nll, -chosen[mask].sum(), rtol=0, atol=1e-12)
+    assert result.tokens == mask.sum()
+    actual = torch.autograd.grad(result.loss, leaves)
+    for one, other in zip(actual, torch.autograd.grad(expected, leaves), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_gradients_are_those_of_finite_differences(smoothing: float) -> None:
+    leaves, ids, masks = parts(7)
+    labels = torch.tensor([[0, 1, 2, 3], [4, 5, 6, 7], [8, 0, 1, 2]])
+    mask = torch.ones(N, K, dtype=torch.bool)
+    mask[1, 2:] = False
+
+    def loss(*leaves: Tensor) -> Tensor:
+        return distribution(list(leaves), ids, masks).label_loss(labels, mask, smoothing).loss
+
+    assert torch.autograd.gradcheck(loss, leaves)
+
+
+def test_logits_and_shares_of_any_size_give_finite_losses_and_gradients() -> None:
+    leaves, ids, masks = parts(3, spread=300.0)
+    found = distribution(leaves, ids, masks)
+    torch.testing.assert_close(found.log_probs().logsumexp(-1), torch.zeros(N, K, dtype=torch.float64))
+    loss = found.label_loss(torch.zeros(N, K, dtype=torch.long), torch.ones(N, K, dtype=torch.bool), 0.1).loss
+    assert loss.isfinite()
+    assert all(gradient.isfinite().all() for gradient in torch.autograd.grad(loss, leaves))
+    gates = sigmoid_gates(torch.tensor([[800.0, -800.0]], dtype=torch.float64))
+    torch.testing.assert_close(gates[0, :, 0], torch.tensor([0.0, -800.0], dtype=torch.float64))
+    torch.testing.assert_close(gates[0, :, 1], torch.tensor([-800.0, 0.0], dtype=torch.float64))
+
+
+def test_a_pointer_sees_real_positions_only() -> None:
+    mask = torch.tensor([[True, True, False]])
+    log_weights = pointer(torch.randn(1, 2, D), torch.randn(1, 3, D), mask, scale=0.5)
+    assert (log_weights[..., 2] == -math.inf).all()
+    torch.testing.assert_close(log_weights.exp().sum(-1), torch.ones(1, 2))
+
+
+def test_the_loss_holds_no_tensor_of_all_positions_times_all_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Autograd keeps what backward needs: nothing there may be larger than the logits of a chunk."""
+    leaves, ids, masks = parts()
+    vocabulary, positions_a_chunk, largest = 5000, 2, 0
+    monkeypatch.setitem(heads._CHUNK_LOGITS, "cpu", vocabulary * positions_a_chunk)
+
+    def keep(tensor: Tensor) -> Tensor:
+        nonlocal largest
+        largest = max(largest, tensor.untyped_storage().nbytes() // tensor.element_size())
+        return tensor
+
+    leaves[1] = torch.randn(vocabulary, D, dtype=torch.float64, requires_grad=True)
+    leaves[2] = torch.zeros(vocabulary, dtype=torch.float64, requires_grad=True)
+    found = distribution(leaves, ids, masks)
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        loss = found.label_loss(torch.zeros(N, K, dtype=torch.long), torch.ones(N, K, dtype=torch.bool), 0.1).loss
+    loss.backward()
+    assert largest == vocabulary * D  # the weight itself; a chunk has less
+
+
+COMMON, NAMES, NEW_NAMES = range(len(SYMBOLS), 26), range(26, 1000), range(1000, 1200)
+"""Symbols of which there are few, of which there are many, and which training never shows."""
+
+
+def copying_task(rng: random.Random, names: range, count: int) -> Batch:
+    """Texts that are to be written as they are: some common symbols and one name."""
+    texts = []
+    for _ in range(count):
+        text = [rng.choice(COMMON) for _ in range(rng.randint(2, 5))]
+        text.insert(rng.randint(0, len(text)), rng.choice(names))
+        texts.append(text)
+    columns = max(map(len, texts)) + 1
+    ids = torch.tensor([[*text, EOS] + [PAD] * (columns - len(text) - 1) for text in texts])
+    mask = torch.arange(columns) < torch.tensor([[len(text) + 1] for text in texts])
+    return Batch({"mt": Stream(ids, mask)}, Target(ids.clone(), mask))
+
+
+def accuracy(model: Seq2Seq, batch: Batch) -> float:
+    """Return the share of texts that come out right, every symbol of them."""
+    found = greedy(model.eval(), Batch(batch.streams), torch.full((batch.rows,), 10))
+    assert batch.target is not None
+    right = [
+        list(hypothesis.tokens) == ids[mask].tolist()[:-1]
+        for hypothesis, ids, mask in zip(found, batch.target.ids, batch.target.mask)
+    ]
+    return sum(right) / len(right)
+
+
+@pytest.mark.parametrize("copies", [True, False])
+def test_symbols_that_training_never_showed_can_only_be_copied(copies: bool) -> None:
+    torch.manual_seed(5)
+    rng = random.Random(5)
+    info = VocabularyInfo(NEW_NAMES.stop, "all")
+    vocabularies = Vocabularies({"mt": info}, info)
+    sizes = {"dim": 32, "heads": 4, "feed_forward": 64, "layers_pe": 1, "dropout": 0.0, "share_embeddings": "mt-pe"}
+    model: Seq2Seq
+    if copies:
+        model = Copycat(CopycatConfig(layers_mt=1, **sizes), vocabularies)
+    else:
+        model = Transformer(TransformerConfig(input="mt", layers_encoder=1, **sizes), vocabularies)
+    optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
+    for _ in range(600):
+        loss = model.train()(copying_task(rng, NAMES, 32))
+        optimizer.zero_grad()
+        (loss.loss / loss.tokens).backward()
+        optimizer.step()
+    assert accuracy(model, copying_task(rng, NAMES, 100)) > 0.8
+    new = accuracy(model, copying_task(rng, NEW_NAMES, 100))
+    assert new > 0.7 if copies else new == 0.0
