@@ -37,10 +37,11 @@ LEARNERS: dict[str, dict[str, object]] = {
         "layers_mt": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
     },
     "copycat-trg": {
-        "layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
+        "layers_encoder": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
+        "share_encoders": False, "share_embeddings": "mt-pe",
     },
     "copycat-src": {
-        "layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
+        "layers_encoder": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
         "share_embeddings": "all",
     },
     "transference": {

@@ -59,10 +59,16 @@ TINY: dict[str, dict[str, object]] = {
         "layers_mt": 2, "layers_pe": 1, "dim": 6, "heads": 3, "feed_forward": 10, "norm": "post", "scale_copy": True,
         "share_embeddings": "none", "tie_output": False,
     },
-    "copycat-trg": {"layers_src": 1, "layers_mt": 2, "layers_pe": 1, "dim": 8, "heads": 2, "feed_forward": 12},
+    "copycat-trg": {
+        "layers_encoder": 1, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12,
+        "share_encoders": False, "share_embeddings": "mt-pe",
+    },
+    "copycat-trg/shared": {
+        "layers_encoder": 2, "layers_pe": 1, "dim": 6, "heads": 3, "feed_forward": 10, "share_embeddings": "all",
+    },
     "copycat-src": {
-        "layers_src": 1, "layers_mt": 2, "layers_pe": 1, "dim": 8, "heads": 2, "feed_forward": 12,
-        "share_embeddings": "all",
+        "layers_encoder": 2, "layers_pe": 1, "dim": 8, "heads": 2, "feed_forward": 12,
+        "share_encoders": False, "share_embeddings": "all",
     },
     "transference": {"layers_src": 1, "layers_mt": 2, "layers_pe": 2, "dim": 8, "heads": 2, "feed_forward": 12},
     "transference/post-norm": {

@@ -9,8 +9,11 @@ from torch import Tensor, nn
 from postedit.core.config import Config
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.symbols import BOS, EOS, PAD, SEP
-from postedit.core.types import AttentionKey, Batch, Stream
+from postedit.core.types import AttentionKey, Batch, DecoderOutput, Stream
 from postedit.models.concat_encoders import ConcatEncoders, ConcatEncodersConfig
+from postedit.models.copycat import Copycat, CopycatConfig
+from postedit.models.copycat_src import CopycatSrc, CopycatSrcConfig
+from postedit.models.copycat_trg import CopycatTrg, CopycatTrgConfig
 from postedit.models.cross_encoder import CrossEncoder, CrossEncoderConfig
 from postedit.models.dual_transformer import DualTransformer, DualTransformerConfig
 from postedit.models.joint_encoder import JointEncoder, JointEncoderConfig
@@ -36,14 +39,25 @@ def attend(ours: MultiHeadAttention, queries: Tensor, memory: Tensor, blocked: T
     return mixed, weights
 
 
-def sublayer(norm: Norm, layer_norm: nn.Module, x: Tensor, work: Callable[[Tensor], Tensor]) -> Tensor:
-    return x + work(layer_norm(x)) if norm == "pre" else layer_norm(x + work(x))
+def sublayer(
+    norm: Norm,
+    layer_norm: nn.Module,
+    x: Tensor,
+    work: Callable[[Tensor], Tensor],
+    sums: list[Tensor] | None = None,
+) -> Tensor:
+    """One sublayer; `sums` is given what comes before any normalisation of it."""
+    total = x + work(layer_norm(x)) if norm == "pre" else x + work(x)
+    if sums is not None:
+        sums.append(total)
+    return total if norm == "pre" else layer_norm(total)
 
 
 def run_layer(
     ours: TransformerLayer, norm: Norm, x: Tensor, blocked: Tensor, memories: Sequence[tuple[Tensor, Tensor]]
-) -> tuple[Tensor, list[Tensor]]:
-    """One layer; `memories` are texts and Bool[N,S], their padding."""
+) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+    """One layer; `memories` are texts and Bool[N,S], their padding. Returns weights and sums of cross-attentions."""
+    sums: list[Tensor] = []
     norms = list(ours.norms)
     x = sublayer(norm, norms[0], x, lambda y: attend(ours.self_attention, y, y, blocked)[0])
     weights = []
@@ -55,8 +69,8 @@ def run_layer(
             weights.append(weight)
             return mixed
 
-        x = sublayer(norm, layer_norm, x, look)
-    return sublayer(norm, norms[-1], x, lambda y: ours.outer(ours.inner(y).relu())), weights
+        x = sublayer(norm, layer_norm, x, look, sums)
+    return sublayer(norm, norms[-1], x, lambda y: ours.outer(ours.inner(y).relu())), weights, sums
 
 
 def run_stack(
@@ -65,12 +79,13 @@ def run_stack(
     x: Tensor,
     blocked: Tensor,
     memories: Sequence[Sequence[tuple[Tensor, Tensor]]] = (),
-) -> tuple[Tensor, list[Tensor]]:
-    """All layers; `memories` are those of each layer. Returns the weights of the last."""
+) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+    """All layers; `memories` are those of each layer. Returns weights and sums of the last one's cross-attentions."""
     weights: list[Tensor] = []
+    sums: list[Tensor] = []
     for i, layer in enumerate(ours.blocks()):
-        x, weights = run_layer(layer, norm, x, blocked, memories[i] if memories else [])
-    return (ours.final_norm(x) if norm == "pre" else x), weights
+        x, weights, sums = run_layer(layer, norm, x, blocked, memories[i] if memories else [])
+    return (ours.final_norm(x) if norm == "pre" else x), weights, sums
 
 
 def encode(ours: TransformerStack, norm: Norm, x: Tensor, padding: Tensor) -> Tensor:
@@ -85,10 +100,16 @@ def decode(model: Seq2Seq, norm: Norm, memories: Sequence[tuple[Tensor, Tensor]]
 def decode_layers(
     model: Seq2Seq, norm: Norm, memories: Sequence[Sequence[tuple[Tensor, Tensor]]]
 ) -> tuple[Tensor, list[Tensor]]:
+    x, weights, _ = run_decoder(model, norm, memories)
+    return nn.functional.log_softmax(x @ model.head.weight.T + model.head.bias, -1), weights
+
+
+def run_decoder(
+    model: Seq2Seq, norm: Norm, memories: Sequence[Sequence[tuple[Tensor, Tensor]]]
+) -> tuple[Tensor, list[Tensor], list[Tensor]]:
     length = PREFIX.size(1)
     later = torch.ones(length, length, dtype=torch.bool).triu(1).expand(len(PREFIX), -1, -1)
-    x, weights = run_stack(model.decoder, norm, embed(model.embed_pe.table, PREFIX), later, memories)
-    return nn.functional.log_softmax(x @ model.head.weight.T + model.head.bias, -1), weights
+    return run_stack(model.decoder, norm, embed(model.embed_pe.table, PREFIX), later, memories)
 
 
 def embed(table: nn.Embedding, ids: Tensor, positions: Tensor | None = None) -> Tensor:
@@ -120,13 +141,14 @@ def scattered(model_class: type[Seq2Seq], config: Config, vocabularies: Vocabula
 
 def compare(
     model: Seq2Seq, expected: Tensor, attention: dict[AttentionKey, Tensor], streams: dict[str, Stream] | None = None
-) -> None:
+) -> DecoderOutput:
     streams = streams or {"src": SRC, "mt": MT}
     output, _ = model.decode(PREFIX, model.encode(Batch(streams)))
     torch.testing.assert_close(output.log_probs, expected, rtol=0, atol=1e-12)
     assert output.attention.keys() == attention.keys()
     for key, weights in attention.items():
         torch.testing.assert_close(output.attention[key], weights, rtol=0, atol=1e-12)
+    return output
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -214,3 +236,70 @@ def test_transformer_over_both_texts_reads_them_as_one() -> None:
         attention = output.attention[AttentionKey("src+mt", "soft")][row]
         torch.testing.assert_close(attention[:, real], weights[row], rtol=0, atol=1e-12)
         assert not attention[:, ~real].any()
+
+
+def mixture(model: Seq2Seq, x: Tensor, shares: Tensor, copied: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+    """log of shares[0] softmax(W x + b) + the other shares of what is copied: weights Float[N,K,S] and symbols."""
+    p = shares[..., :1] * (x @ model.head.weight.T + model.head.bias).softmax(-1)
+    for share, (weights, ids) in zip(shares[..., 1:].unbind(-1), copied, strict=True):
+        one_hot = nn.functional.one_hot(ids, p.size(-1)).double()
+        p = p + share.unsqueeze(-1) * (weights @ one_hot)
+    return p.log()
+
+
+def point(queries: Tensor, memory: Tensor, padding: Tensor, scale: float = 1.0) -> Tensor:
+    return (scale * queries @ memory.mT).masked_fill(padding.unsqueeze(1), -torch.inf).softmax(-1)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("scaled", [True, False])
+def test_copycat(norm: Norm, scaled: bool) -> None:
+    config = CopycatConfig(layers_mt=1, layers_pe=2, norm=norm, scale_copy=scaled, **SIZES)
+    model = scattered(Copycat, config, APART)
+    mt = encode(model.encoder, norm, embed(model.embed_mt.table, MT.ids), ~MT.mask)
+    x, (soft,), (read,) = run_decoder(model, norm, [[(mt, ~MT.mask)]] * 2)
+    weights = point(read, mt, ~MT.mask, DIM**-0.5 if scaled else 1.0)
+    share = (read @ model.gate.weight.T + model.gate.bias).sigmoid()
+    shares = torch.cat([share, 1 - share], -1)
+    attention = {AttentionKey("mt", "soft"): soft, AttentionKey("mt", "copy"): weights}
+    output = compare(model, mixture(model, x, shares, [(weights, MT.ids)]), attention, {"mt": MT})
+    torch.testing.assert_close(output.aux["gate"], shares, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_copycat_trg_points_from_behind_the_attention_to_mt(norm: Norm) -> None:
+    config = CopycatTrgConfig(
+        layers_encoder=1, layers_pe=2, norm=norm, share_encoders=False, share_embeddings="mt-pe", **SIZES
+    )
+    model = scattered(CopycatTrg, config, APART)
+    mt = encode(model.encoder_mt, norm, embed(model.embed_mt.table, MT.ids), ~MT.mask)
+    src = encode(model.encoder_src, norm, embed(model.embed_src.table, SRC.ids), ~SRC.mask)
+    x, (to_mt, to_src), (read, _) = run_decoder(model, norm, [[(mt, ~MT.mask), (src, ~SRC.mask)]] * 2)
+    weights = point(read, mt, ~MT.mask)
+    share = (read @ model.gate.weight.T + model.gate.bias).sigmoid()
+    shares = torch.cat([share, 1 - share], -1)
+    soft = {AttentionKey("mt", "soft"): to_mt, AttentionKey("src", "soft"): to_src}
+    attention = soft | {AttentionKey("mt", "copy"): weights}
+    output = compare(model, mixture(model, x, shares, [(weights, MT.ids)]), attention)
+    torch.testing.assert_close(output.aux["gate"], shares, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("shared", [True, False])
+def test_copycat_src_has_a_pointer_to_each_text_and_three_shares(norm: Norm, shared: bool) -> None:
+    config = CopycatSrcConfig(layers_encoder=2, layers_pe=2, norm=norm, share_encoders=shared, **SIZES)
+    model = scattered(CopycatSrc, config, TOGETHER)
+    mt = encode(model.encoder_mt, norm, embed(model.embed_mt.table, MT.ids), ~MT.mask)
+    src = encode(model.encoder_src, norm, embed(model.embed_src.table, SRC.ids), ~SRC.mask)
+    x, (to_mt, to_src), (of_mt, of_src) = run_decoder(model, norm, [[(mt, ~MT.mask), (src, ~SRC.mask)]] * 2)
+    from_mt, from_src = point(of_mt, mt, ~MT.mask), point(of_src, src, ~SRC.mask)
+    shares = (of_src @ model.gate.weight.T + model.gate.bias).softmax(-1)
+    attention = {
+        AttentionKey("mt", "soft"): to_mt,
+        AttentionKey("src", "soft"): to_src,
+        AttentionKey("mt", "copy"): from_mt,
+        AttentionKey("src", "copy"): from_src,
+    }
+    expected = mixture(model, x, shares, [(from_mt, MT.ids), (from_src, SRC.ids)])
+    output = compare(model, expected, attention)
+    torch.testing.assert_close(output.aux["gate"], shares, rtol=0, atol=1e-12)

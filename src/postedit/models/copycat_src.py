@@ -18,10 +18,9 @@ _KEYS = {name: (AttentionKey(name, "soft"), AttentionKey(name, "copy")) for name
 
 
 class CopycatSrcConfig(Config):
-    """Sizes; the defaults are the paper's (3.1 and 3.3: six layers; Transformer base)."""
+    """Sizes; the defaults are the paper's (3.1, 3.3 and 5.2: six layers, Transformer base, shared encoders)."""
 
-    layers_mt: int = Field(6, ge=1, description="layers of the encoder of mt")
-    layers_src: int = Field(6, ge=1, description="layers of the source encoder")
+    layers_encoder: int = Field(6, ge=1, description="layers of each encoder")
     layers_pe: int = Field(6, ge=1, description="layers of the decoder")
     dim: int = Field(512, ge=1, description="model width; a multiple of heads")
     heads: int = Field(8, ge=1, description="attention heads")
@@ -29,6 +28,7 @@ class CopycatSrcConfig(Config):
     dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings, sublayers, attention weights and inner units")
     norm: Norm = Field("pre", description="layer normalisation before each sublayer (with a last one) or after it")
     scale_copy: bool = Field(False, description="divide the dot products of the copy attention by sqrt(dim)")
+    share_encoders: bool = Field(True, description="one encoder, with one embedding table, reads both texts")
     share_embeddings: Sharing = Field("all", description="streams that share an embedding table with pe")
     tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
 
@@ -52,7 +52,8 @@ class CopycatSrc(Seq2Seq[TransformerState]):
         """Create a model with fresh weights.
 
         Raises:
-            RecipeError: if mt or src, which are copied from, do not have the vocabulary of pe.
+            RecipeError: if mt or src, which are copied from, do not have the vocabulary of pe, or texts that share an
+                encoder do not share their embeddings.
         """
         super().__init__()
         for name in self.inputs:
@@ -62,6 +63,11 @@ class CopycatSrc(Seq2Seq[TransformerState]):
                     f"({vocabularies.streams[name].size} and {vocabularies.target.size} symbols); "
                     'set text.vocabulary.sharing to "joint"'
                 )
+        if config.share_encoders and config.share_embeddings != "all":
+            raise RecipeError(
+                'model.share_encoders needs model.share_embeddings = "all", as one encoder reads src and mt, '
+                f'but that is "{config.share_embeddings}"'
+            )
         self.spec = ModelSpec(
             self.inputs, vocabularies, frozenset(key for keys in _KEYS.values() for key in keys), parallel=True
         )
@@ -70,8 +76,8 @@ class CopycatSrc(Seq2Seq[TransformerState]):
             ScaledEmbedding(table, config.dropout) for table in (tables["mt"], tables["src"], target)
         )
         sizes = (config.dim, config.heads, config.feed_forward, config.dropout, config.norm)
-        self.encoder_mt = TransformerStack(config.layers_mt, *sizes)
-        self.encoder_src = TransformerStack(config.layers_src, *sizes)
+        self.encoder_mt = TransformerStack(config.layers_encoder, *sizes)
+        self.encoder_src = self.encoder_mt if config.share_encoders else TransformerStack(config.layers_encoder, *sizes)
         self.decoder = TransformerStack(config.layers_pe, *sizes, reads=2)
         self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
         self.gate = nn.Linear(config.dim, 1 + len(self.inputs))
