@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from postedit.cli.sinks import PartialFile, Stdout, check_partial
+from postedit.cli.sinks import Stdout
 from postedit.core.errors import DataError
+from postedit.data.partial import PartialFile, check_partial
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,7 +56,7 @@ def edit(
     if out:
         check_partial(out, resume=resume)
     from postedit.cli.lines import chunked, count_pairs, file_pairs, stdin_pairs
-    from postedit.cli.progress import LineProgress
+    from postedit.progress import LineProgress
     from postedit.cli.tables import console
 
     total = count_pairs(src, mt) if src and mt else None

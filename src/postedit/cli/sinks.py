@@ -1,16 +1,10 @@
 """Where edited lines go: to stdout, or into a file that survives an interruption."""
 
-import json
-import os
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
-from postedit.core.errors import OutputError
-from postedit.core.files import atomic_write, check_writable, explain_os_errors
-
-_BLOCK: Final = 1 << 20  # bytes read at a time
+from postedit.data.partial import encode_lines
 
 
 class Sink(Protocol):
@@ -45,121 +39,9 @@ class Stdout:
 
     def write(self, lines: Sequence[str]) -> None:
         """Write lines, and flush."""
-        sys.stdout.buffer.write(_encode(lines))
+        sys.stdout.buffer.write(encode_lines(lines))
         sys.stdout.buffer.flush()
         self.done += len(lines)
 
     def finish(self) -> None:
         """Nothing is left to do."""
-
-
-class PartialFile:
-    """A text file that is called `OUT.partial` until it is complete, with `OUT.partial.json` beside it.
-
-    The latter says what the lines are made from. Lines that an earlier run left behind are only added to if
-    this one is of the very same job.
-
-    Args:
-        path: OUT, the name of the complete file.
-        job: what determines the lines, by name; values for JSON.
-        resume: go on after the lines that are there, if any.
-
-    Raises:
-        OutputError: if it cannot be written; if there are lines of another job; or if there are lines and
-            `resume` is False.
-    """
-
-    def __init__(self, path: Path, job: Mapping[str, Any], *, resume: bool = False) -> None:
-        check_partial(path, resume=resume)
-        self._path, self._partial, self._note = path, _beside(path, ".partial"), _beside(path, ".partial.json")
-        if self._partial.exists():
-            self._check_job(job)
-        with atomic_write(self._note) as file:
-            json.dump(job, file, indent=2, ensure_ascii=False)
-        with explain_os_errors(self._partial):
-            # Unbuffered, so that closing it after a failed write has nothing left to write.
-            self._file = self._partial.open("ab+", buffering=0)
-            self.done = _cut_torn_line(self._file)
-
-    @property
-    def kept(self) -> str:
-        """Where the lines of an unfinished run are, as the end of a sentence."""
-        return f", kept in {self._partial}"
-
-    def write(self, lines: Sequence[str]) -> None:
-        """Add lines, and see to it that they are on the disk.
-
-        Raises:
-            OutputError: if that fails, for instance because the disk is full.
-        """
-        rest = memoryview(_encode(lines))
-        with explain_os_errors(self._partial):
-            while rest:
-                rest = rest[self._file.write(rest) :]
-            os.fsync(self._file.fileno())
-        self.done += len(lines)
-
-    def finish(self) -> None:
-        """Give the complete file its name.
-
-        Raises:
-            OutputError: if that fails.
-        """
-        with explain_os_errors(self._path):
-            self._file.close()
-            self._partial.replace(self._path)
-            self._note.unlink(missing_ok=True)
-
-    def _check_job(self, job: Mapping[str, Any]) -> None:
-        try:
-            before = json.loads(self._note.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            before = None
-        if not isinstance(before, dict):
-            raise OutputError(
-                f"{self._partial}: cannot be gone on with, because {self._note.name}, which says what these lines "
-                "are made from, is missing or damaged; delete them to start anew"
-            )
-        differing = [name for name in {**before, **job} if before.get(name) != job.get(name)]
-        if differing:
-            raise OutputError(
-                f"{self._partial}: these lines were made with another {', another '.join(differing)}; repeat the "
-                "command that made them, or delete them to start anew"
-            )
-
-
-def check_partial(path: Path, *, resume: bool) -> None:
-    """Find out before long work whether `path` can be written after it, and no earlier work would be lost.
-
-    Raises:
-        OutputError: if not.
-    """
-    partial = _beside(path, ".partial")
-    check_writable(path)
-    check_writable(partial)
-    if not resume and partial.exists():
-        raise OutputError(
-            f"{partial}: has lines of an unfinished run; add --resume to go on after them, or delete it to start anew"
-        )
-
-
-def _beside(path: Path, ending: str) -> Path:
-    return path.with_name(path.name + ending)
-
-
-def _encode(lines: Sequence[str]) -> bytes:
-    return "".join(f"{line}\n" for line in lines).encode()
-
-
-def _cut_torn_line(file: Any) -> int:
-    """Cut off what follows the last line end of a file opened for appending; return the number of lines left."""
-    file.seek(0)
-    lines = position = end = 0
-    while block := file.read(_BLOCK):
-        count = block.count(b"\n")
-        if count:
-            lines += count
-            end = position + block.rindex(b"\n") + 1
-        position += len(block)
-    file.truncate(end)
-    return lines

@@ -13,16 +13,20 @@ from postedit.core.config import Config
 from postedit.core.errors import DataError
 from postedit.data.lines import BadLine, path_problem, scan_lines
 from postedit.data.report import SHOWN, DataReport
-from postedit.text.config import SIDES
+from postedit.text.config import SIDES, Side
 
 LONGEST_LINE: Final = 10_000
 """Characters. What is longer is no segment but a broken file, and would make one step of training very slow."""
 
 _BOM: Final = "\ufeff"
+_PARALLEL: Final[tuple[Side, ...]] = ("src", "pe")
 
 
 class Triplet(NamedTuple):
-    """A source, its machine translation and the post-edit of that; with the name of the files and the line."""
+    """A source, its machine translation and the post-edit of that; with the name of the files and the line.
+
+    Where the files have no machine translations, `mt` is empty.
+    """
 
     src: str
     mt: str
@@ -35,16 +39,17 @@ class TripletFiles(Config):
     """Where triplets are.
 
     In a recipe: a prefix (`"train"` stands for train.src, train.mt and train.pe), a table (`"x.tsv"` with three
-    columns and perhaps a first line that names them, or `"x.jsonl"`), or `{src = ..., mt = ..., pe = ...}`.
+    columns and perhaps a first line that names them, or `"x.jsonl"`), or `{src = ..., mt = ..., pe = ...}`. The last
+    may be without mt, where no model reads it.
 
     Args:
-        src: path of the sources; a table has the same path on all three sides.
-        mt: path of the machine translations.
+        src: path of the sources; a table has the same path on all sides.
+        mt: path of the machine translations; None for parallel text, sources and translations alone.
         pe: path of the post-edits.
     """
 
     src: str
-    mt: str
+    mt: str | None = None
     pe: str
 
     @model_validator(mode="before")
@@ -58,14 +63,20 @@ class TripletFiles(Config):
             raise ValueError('must be a prefix such as "train", a .tsv or .jsonl file, or {src=..., mt=..., pe=...}')
         return value
 
+    @model_validator(mode="after")
+    def _check_table(self) -> Self:
+        if self.is_table and not (self.src.endswith((".tsv", ".jsonl")) and self.mt in (None, self.src)):
+            raise ValueError(f"src and pe are both {self.src}; only one .tsv or .jsonl file can hold all sides")
+        return self
+
     @model_serializer
     def _to_name(self) -> str | dict[str, str]:
-        if self.is_table:
+        if self.is_table and self.mt is not None:
             return self.src
         prefix = self.src.removesuffix(".src")
         if (self.src, self.mt, self.pe) == (f"{prefix}.src", f"{prefix}.mt", f"{prefix}.pe"):
             return prefix
-        return {"src": self.src, "mt": self.mt, "pe": self.pe}
+        return {side: getattr(self, side) for side in self.sides}
 
     @classmethod
     def of(cls, name: str | Path) -> Self:
@@ -74,23 +85,28 @@ class TripletFiles(Config):
 
     @property
     def is_table(self) -> bool:
-        """Whether one file holds all three sides."""
-        return self.src == self.mt == self.pe
+        """Whether one file holds all sides."""
+        return self.src == self.pe
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """The sides there are texts of."""
+        return SIDES if self.mt is not None else _PARALLEL
 
     @property
     def name(self) -> str:
         """What reports call them."""
         name = self._to_name()
-        return name if isinstance(name, str) else ", ".join(name.values())
+        return name if isinstance(name, str) else ", ".join(dict.fromkeys(name.values()))
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The one or three files."""
-        return (Path(self.src),) if self.is_table else (Path(self.src), Path(self.mt), Path(self.pe))
+        """The files: one, or one for each side."""
+        return (Path(self.src),) if self.is_table else tuple(Path(getattr(self, side)) for side in self.sides)
 
     def under(self, folder: Path) -> "TripletFiles":
         """Return the same files with relative paths taken from `folder`."""
-        return TripletFiles(src=str(folder / self.src), mt=str(folder / self.mt), pe=str(folder / self.pe))
+        return TripletFiles(**{side: str(folder / getattr(self, side)) for side in self.sides})
 
 
 def _as_list(value: Any) -> Any:
@@ -112,6 +128,11 @@ class DataConfig(Config):
     dev: TripletFiles
     max_length: int = Field(default=256, ge=2)
 
+    @property
+    def sources(self) -> list[tuple[str, TripletFiles]]:
+        """All files, with the options that name them."""
+        return [*((f"data.train.{number}", files) for number, files in enumerate(self.train)), ("data.dev", self.dev)]
+
     def resolve(self, base: Path) -> tuple["DataConfig", list[str]]:
         """Return this section with all paths made absolute against `base`, and what is wrong with the files.
 
@@ -119,10 +140,9 @@ class DataConfig(Config):
         """
         folder = (base / Path(self.dir).expanduser()).resolve()
         train, dev = [files.under(folder) for files in self.train], self.dev.under(folder)
-        options = [(f"data.train.{number}", files) for number, files in enumerate(train)] + [("data.dev", dev)]
-        found = [(option, path_problem(path)) for option, files in options for path in files.paths]
-        problems = [f"{option}: {problem}" for option, problem in found if problem]
-        return DataConfig(dir=str(folder), train=train, dev=dev, max_length=self.max_length), problems
+        resolved = DataConfig(dir=str(folder), train=train, dev=dev, max_length=self.max_length)
+        found = [(option, path_problem(path)) for option, files in resolved.sources for path in files.paths]
+        return resolved, [f"{option}: {problem}" for option, problem in found if problem]
 
 
 def check_files(files: TripletFiles) -> int:
@@ -168,15 +188,16 @@ def read_triplets(files: TripletFiles | Sequence[TripletFiles], report: DataRepo
             if isinstance(record, BadLine):
                 raise DataError(record.problem)
             report.read(record.source)
-            reason = _unusable(record)
+            reason = _unusable(record, source.sides)
             if reason:
                 report.skip(record.source, record.line, reason)
             else:
                 yield record
 
 
-def _unusable(triplet: Triplet) -> str | None:
-    for side, text in (("src", triplet.src), ("mt", triplet.mt), ("pe", triplet.pe)):
+def _unusable(triplet: Triplet, sides: Sequence[Side]) -> str | None:
+    for side in sides:
+        text: str = getattr(triplet, side)
         if not text.strip():
             return f"{side} is empty"
         if len(text) > LONGEST_LINE:
@@ -191,7 +212,7 @@ def _scan(files: TripletFiles) -> Iterator[Triplet | BadLine]:
         opened = [stack.enter_context(path.open("rb")) for path in files.paths]
         columns = [_without_bom(scan_lines(file, str(path))) for file, path in zip(opened, files.paths)]
         if len(columns) == 1:
-            yield from (_scan_tsv if files.src.endswith(".tsv") else _scan_jsonl)(columns[0], name)
+            yield from (_scan_tsv if files.src.endswith(".tsv") else _scan_jsonl)(columns[0], name, files.sides)
         else:
             yield from _scan_aligned(columns, files)
 
@@ -207,44 +228,50 @@ def _without_bom(lines: Iterator[str | BadLine]) -> Iterator[str | BadLine]:
 def _scan_aligned(columns: Sequence[Iterator[str | BadLine]], files: TripletFiles) -> Iterator[Triplet | BadLine]:
     name = files.name
     for line, texts in enumerate(zip_longest(*columns), start=1):
-        src, mt, pe = texts
-        if src is None or mt is None or pe is None:
+        if None in texts:
             rest = [sum(1 for _ in column) for column in columns]
             counts = [line - 1 + (text is not None) + more for text, more in zip(texts, rest)]
             found = ", ".join(f"{path} has {count:,}" for path, count in zip(files.paths, counts))
             yield BadLine(f"the numbers of lines differ: {found}; line n of each must belong together")
             return
-        if isinstance(src, BadLine) or isinstance(mt, BadLine) or isinstance(pe, BadLine):
-            yield from (text for text in texts if isinstance(text, BadLine))
+        bad = [text for text in texts if isinstance(text, BadLine)]
+        if bad:
+            yield from bad
         else:
-            yield Triplet(src, mt, pe, name, line)
+            yield _triplet(dict(zip(files.sides, texts)), name, line)
 
 
-def _scan_tsv(lines: Iterator[str | BadLine], name: str) -> Iterator[Triplet | BadLine]:
-    places: dict[str, int] = dict(zip(SIDES, range(3)))
-    width = 3
+def _scan_tsv(lines: Iterator[str | BadLine], name: str, sides: Sequence[Side]) -> Iterator[Triplet | BadLine]:
+    width = len(sides)
+    places: dict[str, int] = dict(zip(sides, range(width)))
     for number, line in enumerate(lines, start=1):
         if isinstance(line, BadLine):
             yield line
             continue
         cells = line.removesuffix("\r").split("\t")
-        if number == 1 and set(SIDES) <= set(cells):
-            places, width = {side: cells.index(side) for side in SIDES}, len(cells)
+        if number == 1 and set(sides) <= set(cells):
+            places, width = {side: cells.index(side) for side in sides}, len(cells)
         elif len(cells) != width:
-            yield BadLine(f"{name}, line {number}: {len(cells)} columns, not {width} (src, mt, pe, divided by tabs)")
+            listed = ", ".join(sides)
+            yield BadLine(f"{name}, line {number}: {len(cells)} columns, not {width} ({listed}, divided by tabs)")
         else:
-            yield Triplet(cells[places["src"]], cells[places["mt"]], cells[places["pe"]], name, number)
+            yield _triplet({side: cells[place] for side, place in places.items()}, name, number)
 
 
-def _scan_jsonl(lines: Iterator[str | BadLine], name: str) -> Iterator[Triplet | BadLine]:
+def _scan_jsonl(lines: Iterator[str | BadLine], name: str, sides: Sequence[Side]) -> Iterator[Triplet | BadLine]:
+    listed = " and ".join(", ".join(f'"{side}"' for side in sides).rsplit(", ", 1))
     for number, line in enumerate(lines, start=1):
         if isinstance(line, BadLine):
             yield line
             continue
         try:
             value = json.loads(line)
-            src, mt, pe = value["src"], value["mt"], value["pe"]
-            "".join([src, mt, pe]).encode()  # fails for half a surrogate pair, and for what is no string
-            yield Triplet(src, mt, pe, name, number)
+            texts = {side: value[side] for side in sides}
+            "".join(texts.values()).encode()  # fails for half a surrogate pair, and for what is no string
+            yield _triplet(texts, name, number)
         except (ValueError, KeyError, TypeError, RecursionError):  # the last for thousands of nested brackets
-            yield BadLine(f'{name}, line {number}: not a JSON object with the texts "src", "mt" and "pe"')
+            yield BadLine(f"{name}, line {number}: not a JSON object with the texts {listed}")
+
+
+def _triplet(texts: Mapping[Any, Any], name: str, line: int) -> Triplet:
+    return Triplet(texts["src"], texts.get("mt", ""), texts["pe"], name, line)

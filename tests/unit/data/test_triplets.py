@@ -194,3 +194,31 @@ def test_real_data_is_read_whole() -> None:
     report = DataReport()
     assert check_files(TripletFiles.of(MLQE)) == 1000 == len(list(read_triplets(TripletFiles.of(MLQE), report)))
     assert report.kept == 1000
+
+
+def test_parallel_text_has_no_mt(tmp_path: Path) -> None:
+    for name, content in {"a.en": b"a\nb\n", "a.de": b"c\n \n", "b.tsv": b"d\te\n"}.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "c.jsonl").write_text('{"src": "f", "pe": "g"}\n')
+    report = DataReport()
+    found = [
+        list(read_triplets(TripletFiles(src=str(tmp_path / src), pe=str(tmp_path / pe)), report))
+        for src, pe in (("a.en", "a.de"), ("b.tsv", "b.tsv"), ("c.jsonl", "c.jsonl"))
+    ]
+    assert [[triplet[:3] for triplet in triplets] for triplets in found] == [
+        [("a", "", "c")], [("d", "", "e")], [("f", "", "g")],
+    ]  # fmt: skip
+    assert "1 left out: pe is empty (line 2)" in str(report)
+
+
+def test_parallel_text_in_a_recipe(tmp_path: Path) -> None:
+    values = {"train": {"src": "train.en", "pe": "train.de"}, "dev": {"src": "x.tsv", "pe": "x.tsv"}}
+    config, problems = load_config(DataConfig, values, "data").resolve(tmp_path)
+    assert [problem.partition(" ")[0] for problem in problems] == ["data.train.0:", "data.train.0:", "data.dev:"]
+    assert config.train[0].mt is None
+    assert load_config(DataConfig, config.model_dump(mode="json", exclude_none=True), "data") == config
+
+
+def test_one_text_file_cannot_hold_both_sides() -> None:
+    with pytest.raises(RecipeError, match=r"src and pe are both x\.en"):
+        load_config(DataConfig, {"train": {"src": "x.en", "pe": "x.en"}, "dev": "dev"}, "data")

@@ -3,8 +3,8 @@ import io
 import pytest
 from rich.console import Console
 
-from postedit.cli import progress
-from postedit.cli.progress import LineProgress
+from postedit import progress
+from postedit.progress import LineProgress
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from postedit.cli.sinks import PartialFile
+from postedit.data.partial import PartialFile
 from postedit.core.errors import OutputError
 
 
