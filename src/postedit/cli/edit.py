@@ -56,8 +56,8 @@ def edit(
     if out:
         check_partial(out, resume=resume)
     from postedit.cli.lines import chunked, count_pairs, file_pairs, stdin_pairs
-    from postedit.progress import LineProgress
     from postedit.cli.tables import console
+    from postedit.progress import LineProgress
 
     total = count_pairs(src, mt) if src and mt else None
     from postedit.editor import PostEditor

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from postedit.data.partial import PartialFile
 from postedit.core.errors import OutputError
+from postedit.data.partial import PartialFile
 
 
 def test_a_failed_write_is_a_sentence_and_keeps_what_was_written(
