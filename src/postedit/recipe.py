@@ -1,22 +1,23 @@
 """Recipes: one TOML file says all there is to say about a model and how it is trained.
 
 A recipe is checked whole before any work starts, and every problem is reported at once. The sections are
-`[model]` (its `name` and sizes), `[text]`, `[data]`, `[train]` and `[decode]`.
+`[model]` (its `name` and sizes), `[text]`, `[data]`, `[train]`, `[decode]`, and `[draft]` where a first stage drafts.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import tomli_w
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from postedit.core.config import Config, check_config, override, problem_report, read_toml
+from postedit.core.config import Config, check_config, load_config, override, problem_report, read_toml
 from postedit.core.errors import RecipeError, nearest
 from postedit.core.files import atomic_write
-from postedit.core.model import Vocabularies, VocabularyInfo
+from postedit.core.inherit import inherit_embeddings
+from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.registry import Architecture
 from postedit.data.triplets import DataConfig
 from postedit.models import ARCHITECTURES
@@ -33,6 +34,30 @@ class DecodeConfig(Config):
     max_extra: int = Field(10, ge=1, description="... plus max_extra")
     max_input: int = Field(512, ge=1, description="pieces; a segment with a longer side is returned as it is")
     batch_tokens: int = Field(4000, ge=1, description="rows x pieces of the longest text in a batch, beams included")
+
+
+class DraftConfig(Config):
+    """The `[draft]` section: a first stage that translates src, whose output is the mt of this recipe's model.
+
+    It has the texts and the data of the recipe, and sections `[draft.model]`, `[draft.train]` and `[draft.decode]`.
+    """
+
+    folds: int = Field(
+        0,
+        ge=0,
+        description="0: the training set is translated by the first stage that learnt from all of it; k: each of k "
+        "parts is translated by a model that learnt from the others, so that drafts are as imperfect as at run time",
+    )
+    inherit_embeddings: bool = Field(True, description="the model starts with the embeddings of the first stage")
+    model: dict[str, Any] = Field(description="as `[model]`; of an architecture that reads src alone")
+    train: TrainConfig = Field(description="as `[train]`")
+    decode: DecodeConfig = Field(DecodeConfig(), description="as `[decode]`: how drafts are searched for")
+
+    @model_validator(mode="after")
+    def _check_folds(self) -> Self:
+        if self.folds == 1:
+            raise ValueError("folds: one part leaves no other part to learn from; use 0, or 2 and more")
+        return self
 
 
 _SECTIONS: Final[Mapping[str, type[Config]]] = {
@@ -53,12 +78,25 @@ class Recipe:
     data: DataConfig
     train: TrainConfig
     decode: DecodeConfig
+    draft: DraftConfig | None = None
+
+    def first_stage(self) -> "Recipe":
+        """Return the recipe of the model that writes the drafts.
+
+        Raises:
+            ValueError: if this recipe has no `[draft]`.
+        """
+        if self.draft is None:
+            raise ValueError("this recipe has no first stage")
+        architecture, model = _model_of(self.draft)
+        return Recipe(architecture, model, self.text, self.data, self.draft.train, self.draft.decode)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the resolved recipe, defaults written out, as values of a TOML file."""
         sections: dict[str, Config] = {name: getattr(self, name) for name in _SECTIONS}
-        model = {"name": self.architecture.name, **_values(self.model)}
-        return {"model": model, **{name: _values(section) for name, section in sections.items()}}
+        values = {"model": _model_values(self.architecture, self.model)}
+        values |= {name: _values(section) for name, section in sections.items()}
+        return values if self.draft is None else {**values, "draft": _values(self.draft)}
 
     def save(self, path: Path) -> None:
         """Write the resolved recipe, from which the run can be repeated.
@@ -95,13 +133,13 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
     Raises:
         RecipeError: naming `where` and all problems.
     """
-    known = ["model", *_SECTIONS]
+    known = ["model", *_SECTIONS, "draft"]
     problems = [
         f"{name}: no such section{nearest(name, known)} (known here: {', '.join(known)})"
         for name in values
         if name not in known
     ]
-    architecture, model = _check_model(_table(values, "model", problems), problems)
+    architecture, model = _check_model(_table(values, "model", problems), "model.", problems)
     sections: dict[str, Any] = {}
     for name, kind in _SECTIONS.items():
         sections[name], found = check_config(kind, _table(values, name, problems), f"{name}.")
@@ -111,11 +149,21 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
         if data is not None:
             sections["data"], found = data.resolve(base)
             problems += found
-    if architecture is not None and model is not None and sections["text"] is not None:
-        problems += _build_problems(architecture, model, sections["text"])
+    draft = _check_draft(_table(values, "draft", problems), problems) if "draft" in values else None
+    text: TextConfig | None = sections["text"]
+    built = _build(architecture, model, text, "model.", problems)
+    if "draft" not in values:
+        problems += _inheritance_problems(built, None)
+    elif draft is not None:
+        first = _build(*_model_of(draft), text, "draft.model.", problems)
+        problems += _stage_problems(built, first)
+        if built is not None and first is not None:
+            problems += _inheritance_problems(built, first if draft.inherit_embeddings else None)
+    if architecture is not None and sections["data"] is not None:
+        problems += _data_problems(architecture, sections["data"], text, drafted="draft" in values)
     if problems or architecture is None or model is None:
         raise problem_report(where, problems)
-    return Recipe(architecture, model, **sections)
+    return Recipe(architecture, model, **sections, draft=draft)
 
 
 def largest_vocabularies(text: TextConfig) -> Vocabularies:
@@ -134,33 +182,101 @@ def _paths_alone(values: Mapping[str, Any]) -> DataConfig | None:
     return config
 
 
-def _build_problems(architecture: Architecture, model: Config, text: TextConfig) -> list[str]:
-    """Return what keeps the model from being built: sizes or vocabularies that do not go together.
+def _build(
+    architecture: Architecture | None, model: Config | None, text: TextConfig | None, prefix: str, problems: list[str]
+) -> Seq2Seq | None:
+    """Return the model without memory for its weights; None if something is missing, or keeps it from being built.
 
-    Only the architecture knows, so it is asked to build the model, without memory for its weights.
+    Only the architecture knows which sizes and vocabularies go together, so it is asked by building it.
     """
+    if architecture is None or model is None or text is None:
+        return None
     try:
         with torch.device("meta"):
-            architecture.build(model, largest_vocabularies(text))
+            return architecture.build(model, largest_vocabularies(text))
     except ValueError as error:  # a RecipeError is one too
-        return [str(error) if str(error).startswith("model.") else f"model: {error}"]
+        option = str(error).removeprefix("model.")
+        problems.append(f"{prefix}{option}" if option != str(error) else f"{prefix.removesuffix('.')}: {error}")
+        return None
+
+
+def _stage_problems(model: Seq2Seq | None, first: Seq2Seq | None) -> list[str]:
+    """Return which of two stages reads what it has not, or does not read what it has."""
+    problems = []
+    if first is not None and first.spec.inputs != ("src",):
+        reads = " and ".join(first.spec.inputs)
+        problems.append(f"draft.model.name: this architecture reads {reads}, but a first stage has src alone to read")
+    if model is not None and "mt" not in model.spec.inputs:
+        problems.append("model.name: this architecture does not read mt, so it cannot refine what [draft] writes")
+    return problems
+
+
+def _inheritance_problems(model: Seq2Seq | None, first: Seq2Seq | None) -> list[str]:
+    """Return what keeps `model` from taking the embeddings of `first`, or from being trained without (None)."""
+    if model is not None and first is not None:
+        try:
+            inherit_embeddings(model, first)
+        except RecipeError as error:
+            return [f"draft.inherit_embeddings: {error}"]
+    elif model is not None and any(not table.weight.requires_grad for table in model.embeddings().values()):
+        return [
+            "model: its embeddings are frozen, but there are none to inherit; let them be trained, or add a [draft] "
+            "section with inherit_embeddings = true"
+        ]
     return []
 
 
-def _check_model(section: Mapping[str, Any], problems: list[str]) -> tuple[Architecture | None, Config | None]:
+def _data_problems(
+    architecture: Architecture, data: DataConfig, text: TextConfig | None, *, drafted: bool
+) -> list[str]:
+    """Return what is wrong where data has no mt."""
+    without = [option for option, files in data.sources if files.mt is None]
+    problems = []
+    if "mt" in architecture.inputs and not drafted:
+        fault = f"has no mt, which {architecture.name} reads; give it, or add a [draft] section that writes it"
+        problems += [f"{option}: {fault}" for option in without]
+    if without and text is not None and text.vocabulary.sharing == "separate":
+        problems.append(
+            f'text.vocabulary.sharing = "separate" needs mt to learn a vocabulary from, but {without[0]} has none; '
+            'use "joint" or "mt-pe"'
+        )
+    return problems
+
+
+def _check_draft(section: Mapping[str, Any], problems: list[str]) -> DraftConfig | None:
+    """Return the section, the options of its model written out, or None if something is wrong in it."""
+    architecture, model = _check_model(_table(section, "model", problems), "draft.model.", problems)
+    # The placeholder keeps a missing [draft.model] from being reported twice.
+    draft, found = check_config(DraftConfig, {"model": {}, **section}, "draft.")
+    problems += [problem for problem in found if not problem.startswith("draft.model:")]
+    if draft is None or architecture is None or model is None:
+        return None
+    return draft.model_copy(update={"model": _model_values(architecture, model)})
+
+
+def _model_of(draft: DraftConfig) -> tuple[Architecture, Config]:
+    """Return the architecture and the options that a checked section names."""
+    options = dict(draft.model)
+    architecture = ARCHITECTURES[options.pop("name")]
+    return architecture, load_config(architecture.config_class, options, "draft.model")
+
+
+def _check_model(
+    section: Mapping[str, Any], prefix: str, problems: list[str]
+) -> tuple[Architecture | None, Config | None]:
     options = dict(section)
     name = options.pop("name", None)
     if not isinstance(name, str):
         fault = "missing" if name is None else f"must be a name, not {name!r}"
         known = ", ".join(ARCHITECTURES)
-        problems.append(f"model.name: {fault}; it says which architecture to train (one of {known})")
+        problems.append(f"{prefix}name: {fault}; it says which architecture to train (one of {known})")
         return None, None
     try:
         architecture = ARCHITECTURES[name]
     except RecipeError as error:
-        problems.append(f"model.name: {error}")
+        problems.append(f"{prefix}name: {error}")
         return None, None
-    model, found = check_config(architecture.config_class, options, "model.")
+    model, found = check_config(architecture.config_class, options, prefix)
     problems += found
     return architecture, model
 
@@ -171,6 +287,10 @@ def _table(values: Mapping[str, Any], name: str, problems: list[str]) -> Mapping
         return section
     problems.append(f"{name}: must be a section of options, [{name}] (found {section!r})")
     return {}
+
+
+def _model_values(architecture: Architecture, model: Config) -> dict[str, Any]:
+    return {"name": architecture.name, **_values(model)}
 
 
 def _values(config: Config) -> dict[str, Any]:
