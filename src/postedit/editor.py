@@ -43,7 +43,8 @@ class PostEdit:
     """The correction of one segment.
 
     Args:
-        text: the corrected translation; the very string mt if nothing changed.
+        text: the corrected translation; the very string mt if nothing changed. Where no mt was given, it counts as
+            empty, or as the draft that the model's first stage wrote.
         changed: whether it differs from mt.
         score: natural-log probability of the model's output, its end included; 0 if the model was not asked.
         token_scores: that of each piece, and of the end.
@@ -53,6 +54,7 @@ class PostEdit:
             `decode.max_input`.
         evidence: attention behind the output, if asked for.
         alternatives: the next best corrections, best first, if asked for.
+        draft: what the first stage wrote and this corrects; None if mt was given, or there is no first stage.
     """
 
     text: str
@@ -64,14 +66,17 @@ class PostEdit:
     skipped: Literal["empty", "too long"] | None = None
     evidence: Evidence | None = None
     alternatives: tuple["PostEdit", ...] = ()
+    draft: str | None = None
 
 
 class PostEditor:
     """A trained model with its text processing, ready to correct machine translation."""
 
-    def __init__(self, model: Seq2Seq, processor: TextProcessor, decode: DecodeConfig) -> None:
-        """Put the parts together; `load` is the usual way to get one."""
-        self.model, self.processor, self.decode = model, processor, decode
+    def __init__(
+        self, model: Seq2Seq, processor: TextProcessor, decode: DecodeConfig, draft: "PostEditor | None" = None
+    ) -> None:
+        """Put the parts together; `load` is the usual way to get one. `draft` translates src where no mt is given."""
+        self.model, self.processor, self.decode, self.draft = model, processor, decode, draft
         self._folder: ModelFolder | None = None
 
     @classmethod
@@ -93,9 +98,7 @@ class PostEditor:
         folders = [ModelFolder.load(_find(model), place) for model in models]
         first = folders[0]
         if len(folders) == 1:
-            editor = cls(first.model, first.processor, first.decode)
-            editor._folder = first
-            return editor
+            return cls._of(first)
         for name, folder in zip(models, folders):
             # Ensemble compares the vocabularies themselves.
             if _words(folder.processor) != _words(first.processor):
@@ -106,6 +109,13 @@ class PostEditor:
         return cls(Ensemble([folder.model for folder in folders]).eval(), first.processor, first.decode)
 
     from_pretrained = load
+
+    @classmethod
+    def _of(cls, folder: ModelFolder) -> "PostEditor":
+        draft = None if folder.draft is None else cls._of(folder.draft)
+        editor = cls(folder.model, folder.processor, folder.decode, draft)
+        editor._folder = folder
+        return editor
 
     def save_pretrained(self, path: str | Path) -> None:
         """Write the model folder; only a model or an empty folder at `path` is replaced.
@@ -139,21 +149,27 @@ class PostEditor:
         """Where the model runs."""
         return next(self.model.parameters()).device
 
+    @property
+    def needs_mt(self) -> bool:
+        """Whether `edit` must be given mt: the model reads it, and has no first stage to write it."""
+        return "mt" in self.model.spec.inputs and self.draft is None
+
     def edit(
         self,
         src: Iterable[str],
-        mt: Iterable[str],
+        mt: Iterable[str] | None = None,
         *,
         beam: int | None = None,
         n_best: int = 1,
         batch_tokens: int | None = None,
         evidence: bool = False,
     ) -> list[PostEdit]:
-        """Correct the translations `mt` of `src`.
+        """Correct the translations `mt` of `src`; or translate, if the model can.
 
         Args:
             src: source segments.
-            mt: their translations, one each.
+            mt: their translations, one each. A model that does not read them can do without, and so can one with a
+                first stage, which then writes a draft to correct.
             beam: hypotheses kept a segment; the model's own setting if not given. 1 is greedy search.
             n_best: how many corrections a segment, the further ones as `alternatives`; at most `beam`.
             batch_tokens: size of a batch in pieces; the model's own setting if not given.
@@ -163,19 +179,36 @@ class PostEditor:
             One PostEdit for each segment, in order.
 
         Raises:
-            DataError: if `src` and `mt` are not equally many texts, or an option is out of range.
+            DataError: if `src` and `mt` are not equally many texts, the model needs mt and there is none, or an
+                option is out of range.
             ModelFolderError: if the model's weights are damaged so that it gives no output a probability.
         """
         beam = self.decode.beam if beam is None else beam
         budget = self.decode.batch_tokens if batch_tokens is None else batch_tokens
         texts = _check_request(src, mt, beam, n_best, budget)
-        ids = {side: self.processor.encode_batch(side, texts[side]) for side in _INPUTS}
-        results = [self._skip(texts, ids, row) for row in range(len(texts["mt"]))]
+        if mt is None and self.needs_mt:
+            raise DataError("this model corrects translations and has no first stage to write them: give it mt")
+        if mt is not None or self.draft is None:
+            return self._edit(texts, beam, n_best, budget, evidence)
+        drafts = self.draft.edit(texts["src"], batch_tokens=batch_tokens)
+        refined = self._edit({**texts, "mt": [draft.text for draft in drafts]}, beam, n_best, budget, evidence)
+        return [
+            replace(edit, draft=draft.text, skipped=draft.skipped or edit.skipped)
+            for edit, draft in zip(refined, drafts, strict=True)
+        ]
+
+    def _edit(
+        self, texts: Mapping[Side, Sequence[str]], beam: int, n_best: int, budget: int, evidence: bool
+    ) -> list[PostEdit]:
+        """Edit texts of src and mt, or of src alone, as if all mt were empty."""
+        mt = texts.get("mt") or [""] * len(texts["src"])
+        ids = {side: self.processor.encode_batch(side, segments) for side, segments in texts.items()}
+        results = [self._skip(texts, ids, row) for row in range(len(mt))]
         asked = [row for row, result in enumerate(results) if result is None]
-        lengths = np.array([max(len(ids[side][row]) for side in _INPUTS) for row in asked], dtype=np.int64)
+        lengths = np.array([max(len(segments[row]) for segments in ids.values()) for row in asked], dtype=np.int64)
         for group in length_batches(lengths, max(1, budget // beam)):
             rows = [asked[number] for number in group]
-            written = [texts["mt"][row] for row in rows]
+            written = [mt[row] for row in rows]
             batch = self._batch(ids, rows)
             found = self._search(batch, written, beam, n_best)
             evidences: Iterable[Evidence | None] = [None] * len(rows)
@@ -191,10 +224,10 @@ class PostEditor:
         self, texts: Mapping[Side, Sequence[str]], ids: Mapping[Side, Sequence[Sequence[int]]], row: int
     ) -> PostEdit | None:
         """Return what stands for a segment that the model is not asked about, or None if it is."""
-        mt = texts["mt"][row]
-        if not mt.strip() or any(not texts[side][row].strip() for side in self._sides()):
+        mt = texts["mt"][row] if "mt" in texts else ""
+        if any(not texts[side][row].strip() for side in texts if side == "mt" or side in self._sides()):
             return PostEdit(mt, False, 0.0, (), (), skipped="empty")
-        if max(len(ids[side][row]) for side in _INPUTS) > self.decode.max_input:
+        if max(len(segments[row]) for segments in ids.values()) > self.decode.max_input:
             return PostEdit(mt, False, 0.0, (), (), skipped="too long")
         return None
 
@@ -208,7 +241,7 @@ class PostEditor:
 
     def _search(self, batch: Batch, mt: Sequence[str], beam: int, n_best: int) -> list[list[Hypothesis]]:
         limits = length_limits(batch, self.decode.max_ratio, self.decode.max_extra)
-        if beam == 1 and batch.rows <= _LARGEST_DRAFTED_BATCH:
+        if beam == 1 and batch.rows <= _LARGEST_DRAFTED_BATCH and all(mt):
             drafts = [ids[:-1] for ids in self.processor.encode_batch("pe", mt)]
             return [[best] for best in draft_decode(self.model, batch, drafts, limits)]
         if beam == 1:
@@ -283,17 +316,19 @@ def _first_line(error: Exception) -> str:
 
 
 def _check_request(
-    src: Iterable[str], mt: Iterable[str], beam: int, n_best: int, batch_tokens: int
+    src: Iterable[str], mt: Iterable[str] | None, beam: int, n_best: int, batch_tokens: int
 ) -> dict[Side, list[str]]:
-    """Return the texts of both sides, once all of the request is found to be sound."""
+    """Return the texts of the sides that are given, once all of the request is found to be sound."""
     if isinstance(src, str) or isinstance(mt, str):
         raise DataError("src and mt are lists of segments, not single strings; write edit(src=[...], mt=[...])")
-    texts: dict[Side, list[str]] = {"src": list(src), "mt": list(mt)}
+    texts: dict[Side, list[str]] = {"src": list(src)}
+    if mt is not None:
+        texts["mt"] = list(mt)
     for side, segments in texts.items():
         for number, segment in enumerate(segments, start=1):
             if not isinstance(segment, str):
                 raise DataError(f"segment {number} of {side} is not text but {segment!r}")
-    if len(texts["src"]) != len(texts["mt"]):
+    if len(texts["src"]) != len(texts.get("mt", texts["src"])):
         raise DataError(
             f"src has {len(texts['src'])} segments and mt has {len(texts['mt'])}; they must match one to one"
         )

@@ -5,6 +5,7 @@ model.safetensors   weights
 text/               subword vocabularies and truecasing
 provenance.json     what the model was trained on, with what, and how it scored on dev
 README.md           model card
+draft/              the model folder of a first stage, whose output this model reads as mt, where there is one
 """
 
 import json
@@ -28,21 +29,23 @@ from postedit.text.processor import TextProcessor
 from postedit.train.tensors import load_model_tensors, load_tensors, model_tensors, save_tensors
 
 _FORMAT: Final = 1
-_CONFIG, _WEIGHTS, _TEXT, _PROVENANCE, _CARD = (
+_CONFIG, _WEIGHTS, _TEXT, _PROVENANCE, _CARD, _DRAFT = (
     "config.json",
     "model.safetensors",
     "text",
     "provenance.json",
     "README.md",
+    "draft",
 )
 
-FILES: Final = (_CONFIG, _WEIGHTS, f"{_TEXT}/*.json", _PROVENANCE, _CARD)
+_OWN_FILES: Final = (_CONFIG, _WEIGHTS, f"{_TEXT}/*.json", _PROVENANCE, _CARD)
+FILES: Final = (*_OWN_FILES, *(f"{_DRAFT}/{pattern}" for pattern in _OWN_FILES))
 """Patterns of all that a model folder holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """What a model folder holds."""
+    """What a model folder holds; `draft` is the first stage that writes the mt this model reads, if there is one."""
 
     architecture: Architecture
     config: Config
@@ -50,6 +53,7 @@ class ModelFolder:
     model: Seq2Seq
     processor: TextProcessor
     provenance: Mapping[str, Any]
+    draft: "ModelFolder | None" = None
 
     def save(self, path: Path) -> None:
         """Write the folder; a model that is at `path` is replaced only when all is written.
@@ -58,20 +62,27 @@ class ModelFolder:
             OutputError: if something else than a model is at `path`, it cannot be written, or the disk is full.
         """
         _check_replaceable(path)
+        with atomic_folder(path) as folder:
+            self._write(folder)
+
+    def _write(self, folder: Path) -> None:
         config = {
             "format": _FORMAT,
             "postedit": postedit.__version__,
             "architecture": self.architecture.name,
             "model": self.config.model_dump(mode="json"),
             "decode": self.decode.model_dump(mode="json"),
+            "draft": self.draft is not None,
         }
-        with atomic_folder(path) as folder:
-            (folder / _CONFIG).write_text(_json(config), encoding="utf-8")
-            (folder / _PROVENANCE).write_text(_json(self.provenance), encoding="utf-8")
-            (folder / _CARD).write_text(self._card(), encoding="utf-8")
-            (folder / _TEXT).mkdir()
-            self.processor.save(folder / _TEXT)
-            save_tensors(folder / _WEIGHTS, model_tensors(self.model), {"architecture": self.architecture.name})
+        (folder / _CONFIG).write_text(_json(config), encoding="utf-8")
+        (folder / _PROVENANCE).write_text(_json(self.provenance), encoding="utf-8")
+        (folder / _CARD).write_text(self._card(), encoding="utf-8")
+        (folder / _TEXT).mkdir()
+        self.processor.save(folder / _TEXT)
+        save_tensors(folder / _WEIGHTS, model_tensors(self.model), {"architecture": self.architecture.name})
+        if self.draft is not None:
+            (folder / _DRAFT).mkdir()
+            self.draft._write(folder / _DRAFT)
 
     @classmethod
     def load(cls, path: Path, device: torch.device | str = "cpu") -> "ModelFolder":
@@ -96,11 +107,15 @@ class ModelFolder:
             raise ModelFolderError(f"{path / _CONFIG}: {error}") from None
         _load_weights(model, path / _WEIGHTS, architecture.name)
         provenance = _read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
-        return cls(architecture, config, decode, model.to(device).eval().requires_grad_(False), processor, provenance)
+        model = model.to(device).eval().requires_grad_(False)
+        draft = cls.load(path / _DRAFT, device) if values.get("draft", False) else None
+        return cls(architecture, config, decode, model, processor, provenance, draft)
 
     def _card(self) -> str:
         scores = self.provenance.get("dev", {})
         lines = [f"- {name}: {value}" for name, value in scores.items()] or ["- not recorded"]
+        needs_mt = "mt" in self.model.spec.inputs and self.draft is None
+        call = 'editor.edit(src=["..."], mt=["..."])' if needs_mt else 'editor.edit(src=["..."])'
         return "\n".join(
             [
                 "---",
@@ -116,7 +131,7 @@ class ModelFolder:
                 "from postedit import PostEditor",
                 "",
                 'editor = PostEditor.load("path/to/this/folder")',
-                'print(editor.edit(src=["..."], mt=["..."])[0].text)',
+                f"print({call}[0].text)",
                 "```",
                 "",
                 "Scores on the development set, which also chose the weights:",

@@ -155,8 +155,9 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
     if "draft" not in values:
         problems += _inheritance_problems(built, None)
     elif draft is not None:
-        first = _build(*_model_of(draft), text, "draft.model.", problems)
-        problems += _stage_problems(built, first)
+        first_architecture, first_model = _model_of(draft)
+        first = _build(first_architecture, first_model, text, "draft.model.", problems)
+        problems += _stage_problems(architecture, first_architecture)
         if built is not None and first is not None:
             problems += _inheritance_problems(built, first if draft.inherit_embeddings else None)
     if architecture is not None and sections["data"] is not None:
@@ -200,14 +201,14 @@ def _build(
         return None
 
 
-def _stage_problems(model: Seq2Seq | None, first: Seq2Seq | None) -> list[str]:
+def _stage_problems(second: Architecture | None, first: Architecture) -> list[str]:
     """Return which of two stages reads what it has not, or does not read what it has."""
     problems = []
-    if first is not None and first.spec.inputs != ("src",):
-        reads = " and ".join(first.spec.inputs)
-        problems.append(f"draft.model.name: this architecture reads {reads}, but a first stage has src alone to read")
-    if model is not None and "mt" not in model.spec.inputs:
-        problems.append("model.name: this architecture does not read mt, so it cannot refine what [draft] writes")
+    if first.inputs != ("src",):
+        reads = " and ".join(first.inputs)
+        problems.append(f"draft.model.name: {first.name} reads {reads}, but a first stage has src alone to read")
+    if second is not None and "mt" not in second.inputs:
+        problems.append(f"model.name: {second.name} does not read mt, so it cannot refine what [draft] writes")
     return problems
 
 

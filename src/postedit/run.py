@@ -5,6 +5,7 @@ environment.json   versions, machine, command and data fingerprints, for each ti
 data.json          what became of the triplets: kept, left out, why and where
 text/              subword vocabularies and truecasing
 corpus/            the triplets as memory-mapped ids
+draft/ drafts/     a first stage and what it wrote, if the recipe has one; see `postedit.drafting`
 checkpoints/ best/ log.jsonl tensorboard/    see `postedit.train`
 model/             the model folder: the best so far, from the first validation on
 """
@@ -16,6 +17,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -28,10 +30,12 @@ import postedit
 from postedit.core.config import problem_report, read_toml
 from postedit.core.errors import OutputError
 from postedit.core.files import atomic_folder, atomic_write, check_writable, explain_os_errors
+from postedit.core.inherit import inherit_embeddings
 from postedit.core.model import Seq2Seq
 from postedit.data.corpus import Corpus, write_corpus
 from postedit.data.report import DataReport
-from postedit.data.triplets import Triplet, check_files, read_triplets
+from postedit.data.triplets import DataConfig, Triplet, check_files, read_triplets
+from postedit.drafting import first_stage_folder, write_drafts
 from postedit.editor import PostEditor
 from postedit.evaluate.scores import DO_NOTHING, SystemScores, score_system
 from postedit.folder import ModelFolder
@@ -56,23 +60,31 @@ class RunResult:
         folder: of the run.
         model: the model folder in it, ready for `PostEditor.load`.
         training: how training went.
-        do_nothing: scores of the unedited dev translations, beside which the model's are to be read.
+        do_nothing: scores of the unedited dev translations, beside which the model's are to be read: those of the
+            first stage, if there is one; None if there are no translations.
     """
 
     folder: Path
     model: Path
     training: TrainResult
-    do_nothing: SystemScores
+    do_nothing: SystemScores | None
 
 
-def train(recipe: Recipe, folder: Path, resume: bool = False, console: Console | None = None) -> RunResult:
-    """Train the model of `recipe` in `folder`.
+def train(
+    recipe: Recipe,
+    folder: Path,
+    resume: bool = False,
+    console: Console | None = None,
+    text: Path | None = None,
+) -> RunResult:
+    """Train the model of `recipe` in `folder`, after its first stage if it has one.
 
     Args:
         recipe: what to train, on what.
         folder: new, or that of a run to resume.
         resume: go on with the run in `folder`.
         console: where to report; standard error if not given.
+        text: folder of a saved text processing to use; it is learnt from the training triplets if not given.
 
     Raises:
         RecipeError: if the run to resume had another recipe; only how long to train, what to write and
@@ -85,15 +97,26 @@ def train(recipe: Recipe, folder: Path, resume: bool = False, console: Console |
     console = Console(stderr=True) if console is None else console
     processes = PartialState(timeout=_LONGEST_WAIT)
     if processes.is_main_process:
-        prepare(recipe, folder, resume, console)
+        _begin(recipe, folder, resume)
+        _learn_text(recipe, folder, text, console)
+    processes.wait_for_everyone()
+    data = recipe.data
+    if recipe.draft is not None:
+        data = write_drafts(recipe, folder, partial(_train_first_stage, folder / "text", console), console)
+    if processes.is_main_process:
+        _write_corpora(data, folder, console)
         _record_start(recipe, folder)
     processes.wait_for_everyone()
-    run = _Run(recipe, folder, TextProcessor.load(folder / "text"))
+    run = _Run(recipe, data, folder, TextProcessor.load(folder / "text"))
     torch.manual_seed(recipe.train.seed)
     model = recipe.architecture.build(recipe.model, run.processor.vocabularies)
+    if run.first is not None and recipe.draft is not None and recipe.draft.inherit_embeddings:
+        inherit_embeddings(model, run.first.model)
     if processes.is_main_process:
         parameters = sum(parameter.numel() for parameter in model.parameters())
-        console.print(f"{recipe.architecture.name}: {parameters:,} parameters; {run.do_nothing_line()}", soft_wrap=True)
+        trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+        size = f"{parameters:,} parameters" + (f", {trained:,} of them trained" if trained < parameters else "")
+        console.print(f"{recipe.architecture.name}: {size}{run.do_nothing_line()}", soft_wrap=True)
     corpora = folder / "corpus"
     trainer = Trainer(
         model,
@@ -115,33 +138,47 @@ def prepare(recipe: Recipe, folder: Path, resume: bool, console: Console) -> Non
     """Do what comes before training, as far as it is not done: claim the folder, learn the text, write the corpora.
 
     `train` does it too; on its own it is for who wants to know how long it takes. The folder then holds a run to
-    resume.
+    resume. Corpora with the drafts of a first stage are left to `train`.
 
     Raises:
         RecipeError, DataError, OutputError: as `train`.
     """
     _begin(recipe, folder, resume)
-    _learn(recipe, folder, console)
+    _learn_text(recipe, folder, None, console)
+    if recipe.draft is None:
+        _write_corpora(recipe.data, folder, console)
+
+
+def _train_first_stage(text: Path, console: Console, stage: Recipe, folder: Path) -> None:
+    """Train, or go on training, a model that drafts."""
+    console.print(f"First stage, in {folder}", soft_wrap=True, highlight=False)
+    result = train(stage, folder, (folder / "recipe.toml").exists(), console, text).training
+    console.print(f"First stage: {result.steps:,} updates; ended because {result.reason}", highlight=False)
 
 
 class _Run:
     """What training asks back of the run: dev scores of decoded text, and a model folder."""
 
-    def __init__(self, recipe: Recipe, folder: Path, processor: TextProcessor) -> None:
+    def __init__(self, recipe: Recipe, data: DataConfig, folder: Path, processor: TextProcessor) -> None:
         self.recipe, self.folder, self.processor = recipe, folder, processor
-        self.dev: list[Triplet] = list(read_triplets(recipe.data.dev))
-        self.do_nothing = self._score(DO_NOTHING, [triplet.mt for triplet in self.dev])
+        self.first = None if recipe.draft is None else ModelFolder.load(first_stage_folder(folder))
+        self.dev: list[Triplet] = list(read_triplets(data.dev))
+        self.mt = None if data.dev.mt is None else [triplet.mt for triplet in self.dev]
+        baseline = DO_NOTHING if recipe.draft is None else "drafts"
+        self.do_nothing = None if self.mt is None else self._score(baseline, self.mt)
 
     def score_dev(self, model: Seq2Seq) -> Mapping[str, float]:
         """Decode the dev set greedily and return its scores."""
         editor = PostEditor(model, self.processor, self.recipe.decode)
-        edits = editor.edit([triplet.src for triplet in self.dev], [triplet.mt for triplet in self.dev], beam=1)
+        edits = editor.edit([triplet.src for triplet in self.dev], self.mt, beam=1)
         scores = self._score(self.recipe.architecture.name, [edit.text for edit in edits])
         return {"ter": scores.ter, "bleu": scores.bleu, "chrf": scores.chrf}
 
     def do_nothing_line(self) -> str:
-        """Say how good the dev translations are as they stand."""
-        return f"doing nothing scores TER {self.do_nothing.ter:.2f}, BLEU {self.do_nothing.bleu:.2f} on dev"
+        """Say how good the dev translations are as they stand, as the end of a sentence."""
+        if self.do_nothing is None:
+            return ""
+        return f"; doing nothing scores TER {self.do_nothing.ter:.2f}, BLEU {self.do_nothing.bleu:.2f} on dev"
 
     def export(self, model: Seq2Seq, path: Path) -> None:
         """Write a model folder."""
@@ -151,7 +188,9 @@ class _Run:
         """Write into the exported model how it was trained and how it scored."""
         chosen = result.average if result.exported == "average" and result.average is not None else result.single
         exported = ModelFolder.load(result.model_folder)
-        dev = {**chosen.metrics, "do_nothing_ter": self.do_nothing.ter, "do_nothing_bleu": self.do_nothing.bleu}
+        dev = dict(chosen.metrics)
+        if self.do_nothing is not None:
+            dev |= {"do_nothing_ter": self.do_nothing.ter, "do_nothing_bleu": self.do_nothing.bleu}
         training = {
             "steps": result.steps,
             "epochs": result.epochs,
@@ -166,12 +205,14 @@ class _Run:
     def _model_folder(self, model: Seq2Seq, dev: Mapping[str, float]) -> ModelFolder:
         recipe = self.recipe
         provenance = {**_provenance(recipe, self.folder), "dev": dict(dev)}
-        return ModelFolder(recipe.architecture, recipe.model, recipe.decode, model, self.processor, provenance)
+        return ModelFolder(
+            recipe.architecture, recipe.model, recipe.decode, model, self.processor, provenance, self.first
+        )
 
     def _score(self, name: str, hypotheses: list[str]) -> SystemScores:
         raw = self.recipe.text.tokenizer != "none"
-        post_edits, translations = [triplet.pe for triplet in self.dev], [triplet.mt for triplet in self.dev]
-        return score_system(name, hypotheses, post_edits, translations, "13a" if raw else "none")
+        post_edits = [triplet.pe for triplet in self.dev]
+        return score_system(name, hypotheses, post_edits, self.mt, "13a" if raw else "none")
 
 
 def _begin(recipe: Recipe, folder: Path, resume: bool) -> None:
@@ -199,7 +240,7 @@ def _begin(recipe: Recipe, folder: Path, resume: bool) -> None:
 def _check_same(old: Recipe, new: Recipe, where: Path) -> None:
     """Only how long to train, what to write, and search settings may change in mid-run."""
     before, after = _options(old.to_dict()), _options(new.to_dict())
-    free = {f"train.{option}" for option in FREE_ON_RESUME}
+    free = {f"{stage}train.{option}" for option in FREE_ON_RESUME for stage in ("", "draft.")}
     problems = [
         f"{option}: was {before.get(option, 'not set')!r}, is {after.get(option, 'not set')!r}"
         for option in sorted(before.keys() | after.keys())
@@ -225,24 +266,34 @@ def _prepared(folder: Path) -> tuple[Path, Path]:
     return folder / "text", folder / "corpus"
 
 
-def _learn(recipe: Recipe, folder: Path, console: Console) -> None:
-    """Learn the text processing and write the corpora, unless that is done."""
-    text, corpora = _prepared(folder)
-    if not text.exists():
+def _learn_text(recipe: Recipe, folder: Path, given: Path | None, console: Console) -> None:
+    """Learn the text processing from the training triplets, or take what is given, unless that is done."""
+    text, _ = _prepared(folder)
+    if text.exists():
+        return
+    if given is None:
         console.print("Learning subword vocabularies")
         processor = TextProcessor.fit(recipe.text, lambda: read_triplets(recipe.data.train))
-        with atomic_folder(text) as temporary:
-            processor.save(temporary)
-    if not corpora.exists():
-        processor = TextProcessor.load(text)
-        report = DataReport()
-        with atomic_folder(corpora) as temporary:
-            parts = {"train": recipe.data.train, "dev": [recipe.data.dev]}
-            for name, sources in parts.items():
-                triplets = read_triplets(sources, report)
-                write_corpus(temporary / f"{name}.arrow", triplets, processor, recipe.data.max_length, report)
-        _write_json(folder / "data.json", report.to_dict())
-        console.print(str(report), highlight=False, markup=False, soft_wrap=True)
+    else:
+        processor = TextProcessor.load(given)
+    with atomic_folder(text) as temporary:
+        processor.save(temporary)
+
+
+def _write_corpora(data: DataConfig, folder: Path, console: Console) -> None:
+    """Write the corpora, unless that is done."""
+    text, corpora = _prepared(folder)
+    if corpora.exists():
+        return
+    processor = TextProcessor.load(text)
+    report = DataReport()
+    with atomic_folder(corpora) as temporary:
+        parts = {"train": data.train, "dev": [data.dev]}
+        for name, sources in parts.items():
+            triplets = read_triplets(sources, report)
+            write_corpus(temporary / f"{name}.arrow", triplets, processor, data.max_length, report)
+    _write_json(folder / "data.json", report.to_dict())
+    console.print(str(report), highlight=False, markup=False, soft_wrap=True)
 
 
 def _record_start(recipe: Recipe, folder: Path) -> None:
@@ -278,8 +329,8 @@ def _provenance(recipe: Recipe, folder: Path) -> dict[str, Any]:
     """Return what a model folder says of its making: no paths, as it may be published."""
     values = recipe.to_dict()
     data = recipe.data
-    names = [*(files.name for files in data.train), data.dev.name]
-    values["data"] = {"files": [Path(name).name for name in names], "max_length": data.max_length}
+    names = dict.fromkeys(path.name for files in [*data.train, data.dev] for path in files.paths)
+    values["data"] = {"files": list(names), "max_length": data.max_length}
     environments = [{key: value for key, value in start.items() if key != "command"} for start in _starts(folder)]
     return {"recipe": values, "environments": environments}
 

@@ -38,7 +38,10 @@ def edit(
         list[str], typer.Argument(metavar="MODEL...", help="A model folder or hub id; several make an ensemble.")
     ],
     src: Annotated[Path | None, typer.Option(help="Source lines. Without --src and --mt: src<TAB>mt on stdin.")] = None,
-    mt: Annotated[Path | None, typer.Option(help="Their machine translations, line by line.")] = None,
+    mt: Annotated[
+        Path | None,
+        typer.Option(help="Their machine translations, line by line; a model that translates or drafts needs none."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write; stdout if not given.")] = None,
     form: Annotated[
         Format, typer.Option("--format", help="text: the corrected line; jsonl: with scores and edits.")
@@ -55,22 +58,26 @@ def edit(
     _check_options(src, mt, out, form, n_best, resume)
     if out:
         check_partial(out, resume=resume)
-    from postedit.cli.lines import chunked, count_pairs, file_pairs, stdin_pairs
+    from postedit.cli.lines import chunked, count_lines, file_pairs, stdin_pairs
     from postedit.cli.tables import console
     from postedit.progress import LineProgress
 
-    total = count_pairs(src, mt) if src and mt else None
+    total = count_lines(src, mt) if src else None
     from postedit.editor import PostEditor
 
     logging.getLogger("postedit.editor").setLevel(logging.ERROR)  # its warnings are added up over all chunks here
     err, tally = console(stderr=True), _Tally()
     editor = PostEditor.load(*models)
+    if src and not mt and editor.needs_mt:
+        raise DataError(f"{', '.join(models)} corrects translations and has no first stage to write them; give --mt")
     sink = PartialFile(out, _job(src, mt, editor, form, beam, n_best), resume=resume) if out else Stdout()
-    pairs = file_pairs(src, mt) if src and mt else stdin_pairs()
+    pairs = file_pairs(src, mt) if src else stdin_pairs()
     try:
         with LineProgress(err, total, sink.done) as progress:
             for chunk in chunked(islice(pairs, sink.done, None), chunk_lines):
-                sources, translations = [pair.src for pair in chunk], [pair.mt for pair in chunk]
+                sources, translations = [pair.src for pair in chunk], None
+                if mt or not src:
+                    translations = [pair.mt for pair in chunk]
                 results = editor.edit(sources, translations, beam=beam, n_best=n_best, batch_tokens=batch_tokens)
                 sink.write([to_line(result, form) for result in results])
                 tally.add(results)
@@ -94,7 +101,10 @@ def model_fingerprint(editor: "PostEditor") -> str:
     """Return SHA-256, in hexadecimal, over all of a loaded model that has a part in its outputs."""
     import torch
 
-    digest = hashlib.sha256(repr((editor.decode, editor.processor.config, editor.processor.vocabularies)).encode())
+    settings = editor.decode, editor.processor.config, editor.processor.vocabularies
+    digest = hashlib.sha256(repr(settings).encode())
+    if editor.draft is not None:
+        digest.update(model_fingerprint(editor.draft).encode())
     for name, tensor in editor.model.state_dict().items():
         digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
         digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
@@ -138,12 +148,12 @@ class _Tally:
 def _check_options(
     src: Path | None, mt: Path | None, out: Path | None, form: Format, n_best: int, resume: bool
 ) -> None:
-    if (src is None) != (mt is None):
-        raise DataError("give both --src and --mt, or neither to read src<TAB>mt from stdin")
+    if mt and not src:
+        raise DataError("give --src with --mt, or neither to read src<TAB>mt from stdin")
     if n_best > 1 and form is Format.text:
         raise DataError("--n-best above 1 does not fit into one line of text a line of input; add --format jsonl")
     if resume and (out is None or src is None):
-        raise DataError("--resume needs --src, --mt and --out: only work on files can be gone on with")
+        raise DataError("--resume needs --src and --out: only work on files can be gone on with")
 
 
 def _job(
@@ -177,6 +187,8 @@ def _record(result: "PostEdit") -> dict[str, Any]:
         "hit_limit": result.hit_limit,
         "skipped": result.skipped,
     }
+    if result.draft is not None:
+        record["draft"] = result.draft
     if result.alternatives:
         record["alternatives"] = [_record(alternative) for alternative in result.alternatives]
     return record

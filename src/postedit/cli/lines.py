@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,27 +11,28 @@ from postedit.data.lines import decode_lines, read_lines
 
 
 class Pair(NamedTuple):
-    """One line of input."""
+    """One line of input; mt is empty where none is given."""
 
     src: str
     mt: str
 
 
-def count_pairs(src: Path, mt: Path) -> int:
-    """Return the number of lines in both files, all of which are read to find out that they can be.
+def count_lines(src: Path, mt: Path | None) -> int:
+    """Return the number of lines in each file, all of which are read to find out that they can be.
 
     Raises:
         DataError: if a file cannot be read or is not UTF-8, or they have not as many lines.
     """
-    src_lines, mt_lines = (sum(1 for _ in read_lines(path)) for path in (src, mt))
+    src_lines = sum(1 for _ in read_lines(src))
+    mt_lines = src_lines if mt is None else sum(1 for _ in read_lines(mt))
     if src_lines != mt_lines:
         raise DataError(f"{src} has {src_lines:,} lines and {mt} has {mt_lines:,}; they must match one to one")
     return src_lines
 
 
-def file_pairs(src: Path, mt: Path) -> Iterator[Pair]:
-    """Yield the lines of two files side by side."""
-    return map(Pair, read_lines(src), read_lines(mt))
+def file_pairs(src: Path, mt: Path | None) -> Iterator[Pair]:
+    """Yield the lines of two files side by side, or of one."""
+    return map(Pair, read_lines(src), repeat("") if mt is None else read_lines(mt))
 
 
 def stdin_pairs() -> Iterator[Pair]:

@@ -109,6 +109,11 @@ class TripletFiles(Config):
         return TripletFiles(**{side: str(folder / getattr(self, side)) for side in self.sides})
 
 
+def to_json(triplet: Triplet) -> str:
+    """Return the texts of a triplet as a line of a .jsonl file."""
+    return json.dumps({side: getattr(triplet, side) for side in SIDES}, ensure_ascii=False)
+
+
 def _as_list(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else [value]
 

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -24,11 +24,12 @@ class FakeEdit:
     skipped: str | None = None
     evidence: object = None
     alternatives: tuple["FakeEdit", ...] = ()
+    draft: str | None = None
 
 
 @dataclass
 class FakeEditor:
-    """Writes `mt!` for `mt`; stops with what is in `raise_at` when it meets that translation."""
+    """Writes `mt!` for `mt`, or for the draft `src~`; stops with what is in `raise_at` when it meets that text."""
 
     raise_at: dict[str, BaseException] = field(default_factory=dict)
     calls: list[tuple[str, ...]] = field(default_factory=list)
@@ -36,13 +37,18 @@ class FakeEditor:
     loaded: list[tuple[str, ...]] = field(default_factory=list)
     model: nn.Module = field(default_factory=lambda: nn.Linear(2, 2))
     decode: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(beam=4))
+    draft: None = None
+    needs_mt: bool = True
     processor: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(config="text", vocabularies="sizes"))
 
     def load(self, *models: str) -> "FakeEditor":
         self.loaded.append(models)
         return self
 
-    def edit(self, src: Sequence[str], mt: Sequence[str], **options: Any) -> list[FakeEdit]:
+    def edit(self, src: Sequence[str], mt: Sequence[str] | None = None, **options: Any) -> list[FakeEdit]:
+        if mt is None:
+            drafts = [f"{text}~" for text in src]
+            return [replace(edit, draft=draft) for edit, draft in zip(self.edit(src, drafts, **options), drafts)]
         self.calls.append(tuple(mt))
         self.options = options
         for text in mt:

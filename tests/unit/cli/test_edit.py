@@ -108,7 +108,7 @@ def test_bad_files_are_found_before_the_model_is_loaded(
     assert editor.loaded == []
 
 
-@pytest.mark.parametrize("missing", [("--src", "x"), ("--resume",)])
+@pytest.mark.parametrize("missing", [("--mt", "x"), ("--resume",)])
 def test_options_that_do_not_fit_together(run: Any, editor: Any, missing: Any) -> None:
     result = run("edit", "MODEL", *missing)
     assert result.exit_code == 1
@@ -203,3 +203,17 @@ def test_input_that_shrinks_during_the_work_is_an_error(run: Any, editor: Any, f
     assert result.exit_code == 1
     assert "the input changed" in result.stderr
     assert not out.exists()
+
+
+def test_without_mt_a_model_with_a_first_stage_drafts_it(run: Any, editor: Any, files: Files) -> None:
+    editor.needs_mt = False
+    result = run("edit", "MODEL", "--src", files[0], "--format", "jsonl")
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(line["draft"], line["text"]) for line in lines] == [(f"source {n}~", f"source {n}~!") for n in range(7)]
+
+
+def test_without_mt_a_model_that_needs_it_is_named(run: Any, editor: Any, files: Files) -> None:
+    result = run("edit", "MODEL", "--src", files[0], "--out", files[2])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "MODEL corrects translations and has no first stage to write them; give --mt" in result.stderr
+    assert not list(files[2].parent.glob("x.out*"))

@@ -1,0 +1,233 @@
+"""Drafting and refinement as one command: from parallel text to a model that drafts and refines in one call."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+import torch
+from rich.console import Console
+from safetensors.torch import load_file
+from typer.testing import CliRunner
+
+from postedit import PostEditor, drafting, run
+from postedit.cli.main import app
+from postedit.core.errors import DataError, ModelFolderError, RecipeError
+from postedit.data.triplets import TripletFiles, read_triplets
+from postedit.folder import ModelFolder
+from postedit.recipe import Recipe, load_recipe
+from postedit.train.loop import Trainer
+
+QUIET = Console(quiet=True)
+PAIRS = [("the house", "das Haus"), ("it goes", "es geht"), ("the house goes", "das Haus geht"), ("it", "es")] * 5
+SIZES = {"embedding": 4, "hidden": 5, "attention": 6, "maxout": 3}
+END = {"max_steps": 2, "batch_tokens": 60, "validate_every": 1, "average": False}
+
+
+def write(folder: Path, **draft: Any) -> Path:
+    for number, language in enumerate(("en", "de")):
+        for part in ("train", "dev"):
+            lines = "".join(f"{pair[number]}\n" for pair in PAIRS)
+            (folder / f"{part}.{language}").write_text(lines, encoding="utf-8")
+    values = {
+        "model": {"name": "double-attention", "freeze_embeddings": True, **SIZES},
+        "text": {"vocabulary": {"size": 280}},
+        "data": {part: {"src": f"{part}.en", "pe": f"{part}.de"} for part in ("train", "dev")},
+        "train": END,
+        "decode": {"max_ratio": 1.0, "max_extra": 2},
+        "draft": {
+            "model": {"name": "attention-nmt", **SIZES},
+            "train": END,
+            "decode": {"beam": 2, "max_ratio": 1.0, "max_extra": 2},
+            **draft,
+        },
+    }
+    path = folder / "recipe.toml"
+    path.write_text(tomli_w.dumps(values), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trained")
+    result = run.train(load_recipe(write(folder)), folder / "run", console=QUIET)
+    assert result.training.steps == 2
+    assert result.do_nothing is not None
+    assert result.do_nothing.name == "drafts"
+    return folder / "run"
+
+
+def test_both_stages_are_trained_on_one_text_processing_and_frozen_embeddings(trained: Path) -> None:
+    first, second = (ModelFolder.load(trained / name) for name in ("draft/model", "model"))
+    assert first.processor.vocabularies == second.processor.vocabularies
+    ours, theirs = second.model.embeddings(), first.model.embeddings()
+    for side, source in (("src", "src"), ("mt", "pe"), ("pe", "pe")):
+        assert torch.equal(ours[side].weight, theirs[source].weight)
+    other = load_file(next((trained / "best").glob("*.safetensors")))
+    assert torch.equal(other["embed_pe.weight"], theirs["pe"].weight), "they were trained"
+
+
+def test_the_second_stage_learnt_from_the_drafts_of_the_first(trained: Path) -> None:
+    triplets = list(read_triplets(TripletFiles.of(trained / "drafts" / "train.jsonl")))
+    drafts = PostEditor.load(trained / "draft" / "model", device="cpu").edit([src for src, _ in PAIRS])
+    # Those that are empty are left out.
+    assert [(triplet.src, triplet.mt, triplet.pe) for triplet in triplets] == [
+        (src, draft.text, pe) for (src, pe), draft in zip(PAIRS, drafts) if draft.text.strip()
+    ]
+    assert triplets
+
+
+def test_draft_and_refinement_in_one_call(trained: Path, tmp_path: Path) -> None:
+    shutil.copytree(trained / "model", tmp_path / "model")  # it needs nothing of the run
+    editor = PostEditor.load(tmp_path / "model", device="cpu")
+    first = PostEditor.load(trained / "draft" / "model", device="cpu")
+    src = ["the house", "", "it goes"]
+    results = editor.edit(src)
+    drafts = [draft.text for draft in first.edit(src)]
+    assert [result.draft for result in results] == drafts
+    given = editor.edit(src, drafts)
+    assert [result.text for result in results] == [result.text for result in given]
+    assert all(result.draft is None for result in given)
+    assert results[1].skipped == "empty"
+    editor.save_pretrained(tmp_path / "again")
+    assert PostEditor.load(tmp_path / "again", device="cpu").edit(src) == results
+    shutil.rmtree(tmp_path / "again" / "draft")
+    with pytest.raises(ModelFolderError, match="draft"):
+        PostEditor.load(tmp_path / "again", device="cpu")
+
+
+def test_the_command_line_without_mt(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.en").write_text("the house\nit\n")
+    runner = CliRunner()
+    result = runner.invoke(app, ["edit", str(trained / "model"), "--src", str(tmp_path / "x.en"), "--format", "jsonl"])
+    assert result.exit_code == 0, result.stderr
+    assert all(json.loads(line)["draft"] is not None for line in result.stdout.splitlines())
+    assert len(result.stdout.splitlines()) == 2
+    result = runner.invoke(app, ["edit", str(trained / "draft" / "model"), "--src", str(tmp_path / "x.en")])
+    assert (result.exit_code, len(result.stdout.splitlines())) == (0, 2)
+
+
+def test_a_model_without_a_first_stage_needs_mt(trained: Path) -> None:
+    folder = ModelFolder.load(trained / "model")
+    with pytest.raises(DataError, match="no first stage"):
+        PostEditor(folder.model, folder.processor, folder.decode).edit(["the house"])
+
+
+def test_each_fold_is_translated_by_a_model_that_did_not_see_it(tmp_path: Path) -> None:
+    recipe = load_recipe(write(tmp_path, folds=2))
+    run.train(recipe, tmp_path / "run", console=QUIET)
+    seen = [
+        [triplet.src for triplet in read_triplets(TripletFiles(src=str(path), pe=str(path)))]
+        for path in sorted((tmp_path / "run" / "drafts").glob("fold-*.jsonl"))
+    ]
+    sources = [src for src, _ in PAIRS]
+    assert seen == [sources[1::2], sources[0::2]]
+    editors = [PostEditor.load(tmp_path / "run" / f"draft-{number}" / "model", device="cpu") for number in (1, 2)]
+    expected = [editors[row % 2].edit([src])[0].text for row, src in enumerate(sources)]
+    lines = (tmp_path / "run" / "drafts" / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["mt"] for line in lines] == expected
+
+
+def weights(run_folder: Path) -> dict[str, dict[str, bytes]]:
+    return {
+        str(path.relative_to(run_folder)): {name: tensor.numpy().tobytes() for name, tensor in load_file(path).items()}
+        for path in run_folder.rglob("model.safetensors")
+    }
+
+
+def test_interrupted_anywhere_it_goes_on_to_the_same_models(
+    tmp_path: Path, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = load_recipe(write(tmp_path))
+    monkeypatch.setattr(drafting, "_CHUNK", 8)
+    interrupted = 0
+
+    def attempt(resume: bool) -> bool:
+        nonlocal interrupted
+        try:
+            run.train(recipe, tmp_path / "run", resume=resume, console=QUIET)
+        except KeyboardInterrupt:
+            interrupted += 1
+            return False
+        return True
+
+    # The second update of each stage, and the second chunk of drafts.
+    with monkeypatch.context() as patch:
+        stop_at_call(patch, Trainer, "_update", 2)
+        assert not attempt(resume=False)
+    with monkeypatch.context() as patch:
+        stop_at_call(patch, PostEditor, "edit", 4)  # two validations, and a chunk
+        assert not attempt(resume=True)
+    with monkeypatch.context() as patch:
+        stop_at_call(patch, Trainer, "_update", 2)
+        assert not attempt(resume=True)
+    assert attempt(resume=True)
+    assert interrupted == 3
+    assert weights(tmp_path / "run") == weights(trained)
+
+
+def stop_at_call(patch: pytest.MonkeyPatch, owner: type, name: str, number: int) -> None:
+    whole, calls = getattr(owner, name), 0
+
+    def stop(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == number:
+            raise KeyboardInterrupt
+        return whole(*arguments, **options)
+
+    patch.setattr(owner, name, stop)
+
+
+def problems(path: Path, *overrides: str) -> str:
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(path, overrides)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["draft.fold=2"], 'draft.fold: no such option; did you mean "folds"'),
+        (["draft.folds=1"], "draft: folds: one part leaves no other part to learn from"),
+        (["draft.train.lr=fast"], "draft.train.lr: "),
+        (["draft.model.name=atention-nmt"], 'draft.model.name: no architecture is called "atention-nmt"; did you mean'),
+        (["draft.model.hiden=3"], 'draft.model.hiden: no such option; did you mean "hidden"'),
+        (["draft.model.maxout=9", "draft.model.tie_output=true"], "draft.model: tie_output needs maxout (9)"),
+        (["draft.model.name=double-attention"], "draft.model.name: double-attention reads src and mt, but a first"),
+        (["model.embedding=9"], "the embeddings of src are 9 wide in the second stage, but those of src are 4 wide"),
+        (["model.share_embeddings=all"], "src and mt share a table of embeddings in the second stage, but not in the"),
+        (["draft.inherit_embeddings=false"], "its embeddings are frozen, but there are none to inherit"),
+        (["text.vocabulary.sharing=separate"], 'text.vocabulary.sharing = "separate" needs mt'),
+        (
+            ["text.vocabulary.sharing=separate", "model.share_embeddings=none"],
+            "the embeddings of mt in the second stage and those of pe in the first are of different vocabularies",
+        ),
+    ],
+)
+def test_a_first_stage_that_cannot_be_is_reported_with_the_rest(
+    tmp_path: Path, overrides: list[str], message: str
+) -> None:
+    report = problems(write(tmp_path), *overrides, "train.lrr=1")
+    assert message in report
+    assert "train.lrr: no such option" in report
+
+
+def test_a_second_stage_must_read_drafts_and_without_a_first_there_must_be_mt(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    report = problems(path, "model.name=attention-nmt")
+    assert "model.name: attention-nmt does not read mt, so it cannot refine what [draft] writes" in report
+    assert "model.freeze_embeddings: no such option" in report
+    text = path.read_text()
+    path.write_text(text[: text.index("[draft]")])
+    report = problems(path)
+    assert "data.train.0: has no mt, which double-attention reads; give it, or add a [draft] section" in report
+    assert "model: its embeddings are frozen, but there are none to inherit" in report
+
+
+def test_a_saved_recipe_is_the_same_recipe(tmp_path: Path) -> None:
+    recipe: Recipe = load_recipe(write(tmp_path))
+    recipe.save(tmp_path / "saved.toml")
+    assert load_recipe(tmp_path / "saved.toml") == recipe
