@@ -221,7 +221,7 @@ def test_a_second_stage_must_read_drafts_and_without_a_first_there_must_be_mt(tm
     assert "model.name: attention-nmt does not read mt, so it cannot refine what [draft] writes" in report
     assert "model.freeze_embeddings: no such option" in report
     text = path.read_text()
-    path.write_text(text[: text.index("[draft]")])
+    path.write_text(text[: text.index("[draft")])
     report = problems(path)
     assert "data.train.0: has no mt, which double-attention reads; give it, or add a [draft] section" in report
     assert "model: its embeddings are frozen, but there are none to inherit" in report
