@@ -36,8 +36,8 @@ def _recipe() -> str:
     ]
     sections = [
         f"## `[{name}]`\n\n{_first_paragraph(kind)}\n\n{_table(kind)}"
-        for name, kind in get_type_hints(Recipe).items()
-        if name != "model" and _config_of(kind)
+        for name, hint in get_type_hints(Recipe).items()
+        if name != "model" and (kind := _config_of(hint))
     ]
     return "\n\n".join(models + sections)
 
@@ -51,7 +51,8 @@ def _rows(kind: type[BaseModel], prefix: str) -> Iterator[str]:
     documented = _documented_arguments(kind)
     for name, field in kind.model_fields.items():
         inner = _config_of(field.annotation)
-        if inner is not None and not _is_union(field.annotation) and not _has_short_form(inner):
+        told = field.description is not None  # of a section described elsewhere
+        if inner is not None and not _is_union(field.annotation) and not _has_short_form(inner) and not told:
             yield from _rows(inner, f"{prefix}{name}.")
             continue
         meaning = field.description or documented.get(name, "")
@@ -111,6 +112,8 @@ def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "*required*"
     value = field.get_default(call_default_factory=True)
+    if isinstance(value, BaseModel):
+        return "its defaults"
     return "none" if value is None else f"`{json.dumps(value)}`"
 
 

@@ -175,10 +175,10 @@ class _Run:
         return {"ter": scores.ter, "bleu": scores.bleu, "chrf": scores.chrf}
 
     def do_nothing_line(self) -> str:
-        """Say how good the dev translations are as they stand, as the end of a sentence."""
+        """Say how good the dev translations are as they stand, as the end of a line."""
         if self.do_nothing is None:
             return ""
-        return f"; doing nothing scores TER {self.do_nothing.ter:.2f}, BLEU {self.do_nothing.bleu:.2f} on dev"
+        return f"; {self.do_nothing.name}: TER {self.do_nothing.ter:.2f}, BLEU {self.do_nothing.bleu:.2f} on dev"
 
     def export(self, model: Seq2Seq, path: Path) -> None:
         """Write a model folder."""

@@ -100,7 +100,7 @@ def test_reference_lists_every_recipe_option() -> None:
     hook = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(hook)
     page = hook.on_page_markdown("<!-- reference: recipe -->")
-    assert all(f"## `[{name}]`" in page for name in ("text", "data", "train", "decode"))
+    assert all(f"## `[{name}]`" in page for name in ("text", "data", "train", "decode", "draft"))
     assert all(f'name = "{name}"' in page for name in ARCHITECTURES)
     empty = re.findall(r"^\| `([\w.]+)` .*\|\s*\|$", page, re.MULTILINE)
     assert not empty, f"these options say nothing of themselves: {empty}"

@@ -38,7 +38,7 @@ def test_every_architecture_is_listed(run: Any, tmp_path: Path) -> None:
     result = run("models", "--recipes", tmp_path)
     assert result.exit_code == 0
     for architecture in ARCHITECTURES.values():
-        (line,) = [line for line in result.stdout.splitlines() if line.strip().startswith(architecture.name)]
+        (line,) = [line for line in result.stdout.splitlines() if line.split()[:1] == [architecture.name]]
         assert architecture.paper in line
         assert architecture.summary in line
 
