@@ -240,7 +240,7 @@ class PostEditor:
         return collate({side: [ids[side][row] for row in rows] for side in sides}, sides).to(self.device)
 
     def _search(self, batch: Batch, mt: Sequence[str], beam: int, n_best: int) -> list[list[Hypothesis]]:
-        limits = length_limits(batch, self.decode.max_ratio, self.decode.max_extra)
+        limits = length_limits(batch, self.decode.max_ratio, self.decode.max_extra, self.model.spec.writes)
         if beam == 1 and batch.rows <= _LARGEST_DRAFTED_BATCH and all(mt):
             drafts = [ids[:-1] for ids in self.processor.encode_batch("pe", mt)]
             return [[best] for best in draft_decode(self.model, batch, drafts, limits)]

@@ -31,7 +31,7 @@ from postedit.core.config import problem_report, read_toml
 from postedit.core.errors import OutputError
 from postedit.core.files import atomic_folder, atomic_write, check_writable, explain_os_errors
 from postedit.core.inherit import inherit_embeddings
-from postedit.core.model import Seq2Seq
+from postedit.core.model import Seq2Seq, Writes
 from postedit.data.corpus import Corpus, write_corpus
 from postedit.data.report import DataReport
 from postedit.data.triplets import DataConfig, Triplet, check_files, read_triplets
@@ -104,7 +104,7 @@ def train(
     if recipe.draft is not None:
         data = write_drafts(recipe, folder, partial(_train_first_stage, folder / "text", console), console)
     if processes.is_main_process:
-        _write_corpora(data, folder, console)
+        _write_corpora(data, recipe.architecture.model.writes, folder, console)
         _record_start(recipe, folder)
     processes.wait_for_everyone()
     run = _Run(recipe, data, folder, TextProcessor.load(folder / "text"))
@@ -146,7 +146,7 @@ def prepare(recipe: Recipe, folder: Path, resume: bool, console: Console) -> Non
     _begin(recipe, folder, resume)
     _learn_text(recipe, folder, None, console)
     if recipe.draft is None:
-        _write_corpora(recipe.data, folder, console)
+        _write_corpora(recipe.data, recipe.architecture.model.writes, folder, console)
 
 
 def _train_first_stage(text: Path, console: Console, stage: Recipe, folder: Path) -> None:
@@ -280,8 +280,8 @@ def _learn_text(recipe: Recipe, folder: Path, given: Path | None, console: Conso
         processor.save(temporary)
 
 
-def _write_corpora(data: DataConfig, folder: Path, console: Console) -> None:
-    """Write the corpora, unless that is done."""
+def _write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Console) -> None:
+    """Write the corpora of what a model reads and `writes`, unless that is done."""
     text, corpora = _prepared(folder)
     if corpora.exists():
         return
@@ -291,7 +291,7 @@ def _write_corpora(data: DataConfig, folder: Path, console: Console) -> None:
         parts = {"train": data.train, "dev": [data.dev]}
         for name, sources in parts.items():
             triplets = read_triplets(sources, report)
-            write_corpus(temporary / f"{name}.arrow", triplets, processor, data.max_length, report)
+            write_corpus(temporary / f"{name}.arrow", triplets, processor, data.max_length, report, writes)
     _write_json(folder / "data.json", report.to_dict())
     console.print(str(report), highlight=False, markup=False, soft_wrap=True)
 

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from collections.abc import Sequence
 
 import pytest
 import torch
@@ -20,7 +21,7 @@ from tiny import (
     vocabularies,
 )
 
-from postedit.core.model import Seq2Seq
+from postedit.core.model import Constraint, Seq2Seq
 from postedit.core.symbols import BOS, EOS, PAD
 from postedit.decode import Hypothesis, beam_search, draft_decode, greedy
 
@@ -39,8 +40,25 @@ def token_scores(model: Seq2Seq, sentence: Sentence, tokens: tuple[int, ...]) ->
     return log_probs.gather(1, torch.tensor([*tokens, EOS]).unsqueeze(1)).squeeze(1).tolist()
 
 
+def after(model: Seq2Seq, sentence: Sentence, tokens: Sequence[int]) -> list[Constraint] | None:
+    """Return the grammar of the model after the tokens, or None if it does not allow one of them."""
+    constraints = list(model.constraints(batch_of([sentence])))
+    for token in tokens:
+        if not all(constraint.allowed()[0, token] for constraint in constraints):
+            return None
+        constraints = [constraint.advance(torch.tensor([token])) for constraint in constraints]
+    return constraints
+
+
+def possible_limit(model: Seq2Seq, sentence: Sentence, limit: int) -> int:
+    """Return the limit, raised to what an output must have before it may end."""
+    return max([limit, *(int(constraint.to_end()) for constraint in model.constraints(batch_of([sentence])))])
+
+
 def assert_rescored(model: Seq2Seq, sentence: Sentence, hypothesis: Hypothesis, limit: int) -> None:
+    limit = possible_limit(model, sentence, limit)
     assert not {PAD, BOS, EOS} & set(hypothesis.tokens)
+    assert after(model, sentence, [*hypothesis.tokens, EOS]) is not None
     assert len(hypothesis.tokens) <= limit
     assert hypothesis.hit_limit == (len(hypothesis.tokens) == limit)
     expected = token_scores(model, sentence, hypothesis.tokens)
@@ -53,8 +71,11 @@ def exhaustive(model: Seq2Seq, sentence: Sentence, limit: int, length_penalty: f
     """Return (normalised score, tokens) of every output that may be written, best first."""
     symbols = [symbol for symbol in range(model.spec.vocabularies.target.size) if symbol not in (PAD, BOS, EOS)]
     found = []
-    for length in range(limit + 1):
-        texts = list(itertools.product(symbols, repeat=length))
+    for length in range(possible_limit(model, sentence, limit) + 1):
+        every = itertools.product(symbols, repeat=length)
+        texts = [text for text in every if after(model, sentence, [*text, EOS]) is not None]
+        if not texts:
+            continue
         tokens = torch.tensor([[BOS, *text] for text in texts])
         state = model.encode(batch_of([sentence])).select(torch.zeros(len(texts), dtype=torch.long))
         log_probs = model.decode(tokens, state)[0].log_probs
@@ -68,7 +89,8 @@ def exhaustive(model: Seq2Seq, sentence: Sentence, limit: int, length_penalty: f
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_law_9_a_beam_wide_enough_is_exhaustive_search(name: str, dtype: torch.dtype) -> None:
     model = build(name, dtype, seed=3, sizes=vocabularies(target=8)).requires_grad_(False)
-    sentences = random_sentences(random.Random(9), model, count=4)
+    longest = 6 if model.spec.writes == "tokens" else 4  # which an output must pass, position by position
+    sentences = random_sentences(random.Random(9), model, count=4, longest=longest)
     limits = torch.tensor([3, 0, 2, 3])
     for length_penalty in LENGTH_PENALTIES:
         results = beam_search(model, batch_of(sentences), limits, beam=160, length_penalty=length_penalty, n_best=12)
@@ -97,16 +119,25 @@ def test_law_9_every_hypothesis_has_the_score_that_teacher_forcing_gives(
         assert ranks == sorted(ranks, reverse=True)
 
 
+def may_follow(model: Seq2Seq, sentence: Sentence, tokens: Sequence[int], limit: int) -> bool:
+    """Whether the grammar allows the tokens, and an end within the limit after them."""
+    constraints = after(model, sentence, tokens)
+    if constraints is None:
+        return False
+    return tokens[-1] == EOS or all(len(tokens) + int(constraint.to_end()) <= limit for constraint in constraints)
+
+
 def plain_beam(model: Seq2Seq, sentence: Sentence, limit: int, beam: int, length_penalty: float) -> list[float]:
     """Return the normalised scores that a beam finds, best first, each prefix being read anew and alone."""
     live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     finished: list[float] = []
+    limit = possible_limit(model, sentence, limit)
     for length in range(limit + 1):
         going_on = []
         for score, tokens in live:
             log_probs = alone(model, sentence, [BOS, *tokens])[-1].tolist()
             for symbol in range(len(log_probs)) if length < limit else [EOS]:
-                if symbol not in (PAD, BOS):
+                if symbol not in (PAD, BOS) and may_follow(model, sentence, (*tokens, symbol), limit):
                     going_on.append((score + log_probs[symbol], (*tokens, symbol)))
         going_on.sort(reverse=True)
         finished += [score / (length + 1) ** length_penalty for score, tokens in going_on[:beam] if tokens[-1] == EOS]
@@ -151,11 +182,14 @@ def test_greedy_writes_the_most_probable_symbol_and_a_beam_of_one_does_the_same(
     batch = batch_of(sentences)
     for sentence, limit, hypothesis in zip(sentences, limits.tolist(), greedy(model, batch, limits), strict=True):
         assert_rescored(model, sentence, hypothesis, limit)
-        log_probs = alone(model, sentence, [BOS, *hypothesis.tokens])
-        log_probs[:, [PAD, BOS]] = float("-inf")
-        written = len(hypothesis.tokens) + (not hypothesis.hit_limit)
-        best = log_probs.amax(1)[:written].tolist()
-        assert list(hypothesis.token_scores[:written]) == pytest.approx(best, rel=0, abs=TIE[dtype_of(model)] + 1e-12)
+        log_probs = alone(model, sentence, [BOS, *hypothesis.tokens]).tolist()
+        highest = possible_limit(model, sentence, limit)
+        best = []
+        for place, scores in enumerate(log_probs):
+            symbols = [EOS] if place == highest else set(range(len(scores))) - {PAD, BOS}
+            before = hypothesis.tokens[:place]
+            best.append(max(scores[s] for s in symbols if may_follow(model, sentence, (*before, s), highest)))
+        assert list(hypothesis.token_scores) == pytest.approx(best, rel=0, abs=TIE[dtype_of(model)] + 1e-12)
     beams = [hypotheses[0] for hypotheses in beam_search(model, batch, limits, beam=1)]
     assert [one.tokens for one in beams] == [one.tokens for one in greedy(model, batch, limits)]
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from postedit.core.config import load_config
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
-from postedit.core.symbols import BOS, EOS, PAD, SYMBOLS
+from postedit.core.symbols import BOS, EOS, PAD, STEP, SYMBOLS
 from postedit.core.types import Batch, Stream, Target
 from postedit.decode import Ensemble
 from postedit.models import ARCHITECTURES
@@ -24,6 +24,11 @@ TINY: dict[str, dict[str, object]] = {
     "double-attention/frozen": {
         "embedding": 6, "hidden": 4, "attention": 7, "maxout": 5, "freeze_embeddings": True,
     },
+    "cgru": {"embedding": 6, "hidden": 5, "attention": 7},
+    "gru-hard": {"embedding": 6, "hidden": 5},
+    "gru-hard/shared": {"embedding": 6, "hidden": 4, "share_embeddings": "mt-pe", "tie_output": True},
+    "cgru-hard": {"embedding": 6, "hidden": 5, "attention": 7},
+    "m-cgru-hard": {"embedding": 6, "hidden": 5, "attention": 7},
     "m-cgru": {"embedding": 6, "hidden": 5, "attention": 7},
     "m-cgru/shared": {"embedding": 6, "hidden": 4, "share_embeddings": "mt-pe", "tie_output": True},
     "transformer": {
@@ -88,8 +93,9 @@ def _ensembles() -> dict[str, tuple[list[str], list[float], Literal["log", "prob
     ensembles: dict[str, tuple[list[str], list[float], Literal["log", "probability"]]] = {
         f"two {name}": ([name, name], [1.0, 1.0], "log") for name in ("m-cgru", "transference")
     }
-    for joint in (False, True):
-        names = [name for name in ARCHITECTURES if _is_joint(name) == joint]
+    kinds = {name: (ARCHITECTURES[name].model.writes, _is_joint(name)) for name in ARCHITECTURES}
+    for kind in dict.fromkeys(kinds.values()):
+        names = [name for name in ARCHITECTURES if kinds[name] == kind]
         for start in range(0, len(names), 4):
             group = names[start : start + 4]
             space: Literal["log", "probability"] = "log" if start % 8 else "probability"
@@ -165,15 +171,20 @@ def random_sentences(rng: random.Random, model: Seq2Seq, count: int, longest: in
     return [
         Sentence(
             {name: random_text(rng, sizes.streams[name].size, longest) for name in model.spec.inputs},
-            random_text(rng, sizes.target.size, longest),
+            random_text(rng, sizes.target.size, longest, steps=model.spec.writes == "steps"),
         )
         for _ in range(count)
     ]
 
 
-def random_text(rng: random.Random, vocabulary: int, longest: int) -> list[int]:
-    """Return random ordinary symbols and an EOS."""
-    return [rng.randrange(len(SYMBOLS), vocabulary) for _ in range(rng.randrange(longest))] + [EOS]
+def random_text(rng: random.Random, vocabulary: int, longest: int, *, steps: bool = False) -> list[int]:
+    """Return random ordinary symbols, some of them STEPs if there may be `steps`, and an EOS."""
+    return [random_symbol(rng, vocabulary, steps=steps) for _ in range(rng.randrange(longest))] + [EOS]
+
+
+def random_symbol(rng: random.Random, vocabulary: int, *, steps: bool = False) -> int:
+    """Return an ordinary symbol, or perhaps a STEP if there may be `steps`."""
+    return STEP if steps and rng.random() < 0.4 else rng.randrange(len(SYMBOLS), vocabulary)
 
 
 def batch_of(sentences: Sequence[Sentence], columns: int = 0, junk: random.Random | None = None) -> Batch:
@@ -198,4 +209,5 @@ def alone(model: Seq2Seq, sentence: Sentence, tokens: Sequence[int]) -> Tensor:
 
 def random_prefix(rng: random.Random, model: Seq2Seq, length: int) -> list[int]:
     """Return BOS and length - 1 random symbols: what a decoder reads."""
-    return [BOS, *(rng.randrange(len(SYMBOLS), model.spec.vocabularies.target.size) for _ in range(length - 1))]
+    vocabulary, steps = model.spec.vocabularies.target.size, model.spec.writes == "steps"
+    return [BOS, *(random_symbol(rng, vocabulary, steps=steps) for _ in range(length - 1))]

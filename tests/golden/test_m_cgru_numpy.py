@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.symbols import BOS
 from postedit.core.types import AttentionKey, Batch, Stream
-from postedit.models.m_cgru import MCGRU, MCGRUConfig
+from postedit.models.m_cgru import MCGRU
+from postedit.nn.conditional import ConditionalConfig
 
 Array = NDArray[np.float64]
 
@@ -123,7 +124,7 @@ class Paper:
 
 @pytest.fixture(scope="module")
 def model() -> MCGRU:
-    config = MCGRUConfig(embedding=EMBEDDING, hidden=HIDDEN, attention=ATTENTION)
+    config = ConditionalConfig(embedding=EMBEDDING, hidden=HIDDEN, attention=ATTENTION)
     sizes = {name: VocabularyInfo(size, name) for name, size in SIZES.items()}
     target = sizes.pop("pe")
     model = MCGRU(config, Vocabularies(sizes, target)).double().eval().requires_grad_(False)

@@ -8,7 +8,7 @@ path for inference. State is a value: it is passed in and returned, never kept o
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, Self
 
 from torch import Tensor, nn
 from typing_extensions import TypeVar
@@ -45,12 +45,17 @@ class ModelSpec:
         vocabularies: sizes and fingerprints; members of an ensemble must agree on the target's.
         attention: the keys of every `DecoderOutput.attention` it returns.
         parallel: True if decoding K tokens in one call costs about as much as decoding one.
+        writes: "tokens", the symbols of the output; or "steps", those and STEPs that lead along mt.
     """
 
     inputs: tuple[str, ...]
     vocabularies: Vocabularies
     attention: frozenset[AttentionKey]
     parallel: bool
+    writes: "Writes" = "tokens"
+
+
+Writes = Literal["tokens", "steps"]
 
 
 class State(Protocol):
@@ -70,6 +75,14 @@ class Constraint(Protocol):
 
     def allowed(self) -> Tensor:
         """Bool[N,V]: the symbols that may come next; at least one a row."""
+        ...
+
+    def to_end(self) -> Tensor:
+        """Long[N]: how many symbols must come before EOS may."""
+        ...
+
+    def closing(self) -> Tensor:
+        """Long[N]: the symbol that may come next and leads to the end soonest; EOS where that may come."""
         ...
 
     def advance(self, tokens: Tensor) -> Self:
@@ -93,6 +106,7 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
 
     config_class: ClassVar[type[Config]]
     inputs: ClassVar[tuple[str, ...]]
+    writes: ClassVar[Writes] = "tokens"
     spec: ModelSpec
 
     @abstractmethod

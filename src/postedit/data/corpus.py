@@ -17,11 +17,13 @@ import pyarrow as pa
 
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
+from postedit.core.model import Writes
 from postedit.data.ragged import Ragged
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet
 from postedit.text.config import SIDES, Side
 from postedit.text.processor import TextProcessor
+from postedit.text.steps import with_steps
 
 BLOCK_ROWS: Final = 2048
 """Triplets in a block, the unit of reading: about half a megabyte, so that random blocks read nearly at full speed."""
@@ -87,7 +89,12 @@ class Corpus:
 
 
 def write_corpus(
-    path: Path, triplets: Iterable[Triplet], processor: TextProcessor, max_length: int, report: DataReport | None = None
+    path: Path,
+    triplets: Iterable[Triplet],
+    processor: TextProcessor,
+    max_length: int,
+    report: DataReport | None = None,
+    writes: Writes = "tokens",
 ) -> Corpus:
     """Encode triplets and write them as a corpus, a block at a time.
 
@@ -97,6 +104,7 @@ def write_corpus(
         processor: turns text into ids.
         max_length: triplets with a side of more pieces (EOS included) are left out.
         report: told what was left out.
+        writes: what a model is to write: pe, or pe with the STEPs that lead along mt, which count as pieces.
 
     Raises:
         DataError: if no triplet is left, or a text is not valid Unicode.
@@ -104,11 +112,11 @@ def write_corpus(
     """
     report = DataReport() if report is None else report
     vocabularies = {side: processor.vocabulary(side).fingerprint for side in SIDES}
-    digest = hashlib.sha256(json.dumps([_FORMAT, vocabularies]).encode())
+    digest = hashlib.sha256(json.dumps([_FORMAT, vocabularies, *([writes] if writes != "tokens" else [])]).encode())
     schema = pa.schema([(side, pa.list_(pa.int32())) for side in SIDES])
     rows, tokens = 0, dict.fromkeys(SIDES, 0)
     with atomic_write(path, "wb") as file, pa.ipc.new_file(file, schema) as writer:
-        for block in _blocks(_encoded(triplets, processor, max_length, report)):
+        for block in _blocks(_encoded(triplets, processor, max_length, report, writes)):
             batch = pa.record_batch([pa.array(block[side], pa.list_(pa.int32())) for side in SIDES], schema=schema)
             writer.write_batch(batch)
             rows += batch.num_rows
@@ -126,7 +134,7 @@ def write_corpus(
 
 
 def _encoded(
-    triplets: Iterable[Triplet], processor: TextProcessor, max_length: int, report: DataReport
+    triplets: Iterable[Triplet], processor: TextProcessor, max_length: int, report: DataReport, writes: Writes
 ) -> Iterator[_Rows]:
     """Yield the ids of the triplets that are short enough, some thousands at a time."""
     remaining = iter(triplets)
@@ -136,6 +144,8 @@ def _encoded(
             processor.encode_batch("mt", [triplet.mt for triplet in chunk]),
             processor.encode_batch("pe", [triplet.pe for triplet in chunk]),
         ]
+        if writes == "steps":
+            ids[2] = [with_steps(mt, pe) for mt, pe in zip(ids[1], ids[2])]
         rows: _Rows = {side: [] for side in SIDES}
         for triplet, *texts in zip(chunk, *ids):
             longest = max(map(len, texts))

@@ -10,7 +10,7 @@ from postedit.core.model import Constraint, Seq2Seq, State
 from postedit.core.symbols import BOS, EOS
 from postedit.core.types import Batch
 from postedit.decode.hypothesis import Hypothesis
-from postedit.decode.limits import permitted, require_possible
+from postedit.decode.limits import at_limit, permitted, raised, require_possible
 
 
 @torch.inference_mode()
@@ -37,6 +37,7 @@ def beam_search(
     """
     if not 1 <= n_best <= beam or length_penalty < 0.0:
         raise ValueError(f"need 1 <= n_best <= beam and length_penalty >= 0, not {n_best}, {beam}, {length_penalty}")
+    limits = raised(limits, model.constraints(batch))
     pools = [_Pool(beam, n_best, length_penalty, limit) for limit in limits.tolist()]
     live = _Live.start(model, batch, limits, beam)
     while live.sentence:
@@ -119,8 +120,8 @@ class _Live:
     def step(self, log_probs: Tensor, pools: list[_Pool]) -> None:
         """Extend all hypotheses by one symbol, given log_probs Float[A*beam,V]; hand the finished ones to `pools`."""
         count, beam = self.scores.shape
-        at_limit = (self.limits <= self.history.size(2)).repeat_interleave(beam)
-        step_scores = permitted(log_probs, at_limit, self.constraints).to(self.scores.dtype)
+        ending = at_limit(self.limits.repeat_interleave(beam), self.history.size(2), self.constraints)
+        step_scores = permitted(log_probs, ending, self.constraints).to(self.scores.dtype)
         vocabulary = step_scores.size(1)
         totals = (self.scores.view(-1, 1) + step_scores).view(count, -1)
         # At most `beam` of the candidates can be EOS, so twice as many hold enough that go on.

@@ -113,6 +113,12 @@ def _joint_spec(specs: Sequence[ModelSpec]) -> ModelSpec:
                 f"model {number} writes another target vocabulary than model 1; "
                 "train the members of an ensemble with the same text processing"
             )
+        if spec.writes != specs[0].writes:
+            hard, other = (number, 1) if spec.writes == "steps" else (1, number)
+            raise ModelFolderError(
+                f"model {hard} has hard attention and writes STEPs, model {other} does not: "
+                "an ensemble has models of one of the two kinds"
+            )
         for name in spec.inputs:
             vocabulary = spec.vocabularies.streams[name]
             if streams.setdefault(name, vocabulary) != vocabulary:
@@ -122,4 +128,5 @@ def _joint_spec(specs: Sequence[ModelSpec]) -> ModelSpec:
         Vocabularies(streams, specs[0].vocabularies.target),
         frozenset().union(*(spec.attention for spec in specs)),
         all(spec.parallel for spec in specs),
+        specs[0].writes,
     )

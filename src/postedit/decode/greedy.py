@@ -7,7 +7,7 @@ from postedit.core.model import Seq2Seq
 from postedit.core.symbols import BOS, EOS
 from postedit.core.types import Batch
 from postedit.decode.hypothesis import Hypothesis
-from postedit.decode.limits import permitted, require_possible
+from postedit.decode.limits import at_limit, permitted, raised, require_possible
 
 
 @torch.inference_mode()
@@ -21,6 +21,7 @@ def greedy(model: Seq2Seq, batch: Batch, limits: Tensor) -> list[Hypothesis]:
     """
     state = model.encode(batch)
     constraints = list(model.constraints(batch))
+    limits = raised(limits, constraints)
     device = limits.device
     sentence = list(range(batch.rows))
     tokens = torch.full((batch.rows,), BOS, device=device)
@@ -30,8 +31,8 @@ def greedy(model: Seq2Seq, batch: Batch, limits: Tensor) -> list[Hypothesis]:
     length = 0
     while sentence:
         output, state = model.decode(tokens.unsqueeze(1), state)
-        at_limit = limits <= length
-        best, tokens = permitted(output.log_probs[:, 0], at_limit, constraints).max(1)
+        ending = at_limit(limits, length, constraints)
+        best, tokens = permitted(output.log_probs[:, 0], ending, constraints).max(1)
         constraints = [constraint.advance(tokens) for constraint in constraints]
         going = []
         for row, (token, score) in enumerate(zip(tokens.tolist(), best.tolist(), strict=True)):
@@ -39,8 +40,7 @@ def greedy(model: Seq2Seq, batch: Batch, limits: Tensor) -> list[Hypothesis]:
             index = sentence[row]
             scores[index].append(score)
             if token == EOS:
-                hit_limit = bool(at_limit[row])
-                finished[index] = Hypothesis(tuple(written[index]), tuple(scores[index]), hit_limit)
+                finished[index] = Hypothesis(tuple(written[index]), tuple(scores[index]), bool(ending[row]))
             else:
                 written[index].append(token)
                 going.append(row)

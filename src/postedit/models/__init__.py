@@ -2,6 +2,8 @@
 
 from postedit.core.registry import Architecture, Registry
 from postedit.models.attention_nmt import AttentionNMT
+from postedit.models.cgru import CGRU
+from postedit.models.cgru_hard import CGRUHard
 from postedit.models.concat_encoders import ConcatEncoders
 from postedit.models.copycat import Copycat
 from postedit.models.copycat_src import CopycatSrc
@@ -9,8 +11,10 @@ from postedit.models.copycat_trg import CopycatTrg
 from postedit.models.cross_encoder import CrossEncoder
 from postedit.models.double_attention import DoubleAttention
 from postedit.models.dual_transformer import DualTransformer
+from postedit.models.gru_hard import GRUHard
 from postedit.models.joint_encoder import JointEncoder
 from postedit.models.m_cgru import MCGRU
+from postedit.models.m_cgru_hard import MCGRUHard
 from postedit.models.transference import Transference
 from postedit.models.transformer import Transformer
 
@@ -28,7 +32,13 @@ ARCHITECTURES = Registry(
             f"{_LI_2017}, IV",
             "src and draft: two bi-GRUs, two attentions, one GRU",
         ),
+        Architecture("cgru", CGRU, f"{_JUNCZYS_2017}, 3", "bi-GRU encoder of mt, conditional GRU"),
+        Architecture("gru-hard", GRUHard, f"{_JUNCZYS_2017}, 4.1", "hard monotonic attention to mt, GRU"),
+        Architecture("cgru-hard", CGRUHard, f"{_JUNCZYS_2017}, 4.2", "hard and soft attention to mt, conditional GRU"),
         Architecture("m-cgru", MCGRU, f"{_JUNCZYS_2017}, 4.3", "two bi-GRU encoders, doubly-attentive conditional GRU"),
+        Architecture(
+            "m-cgru-hard", MCGRUHard, f"{_JUNCZYS_2017}, 4.4", "m-cgru with hard monotonic attention to mt besides"
+        ),
         Architecture(
             "transformer",
             Transformer,

@@ -5,12 +5,13 @@ import torch
 
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.types import Batch, Stream
-from postedit.models.m_cgru import MCGRU, MCGRUConfig
+from postedit.models.m_cgru import MCGRU
+from postedit.nn.conditional import ConditionalConfig
 
 
 def test_the_loss_needs_a_target_and_models_have_no_grammar_by_default() -> None:
     info = VocabularyInfo(9, "one")
-    model = MCGRU(MCGRUConfig(embedding=3, hidden=2), Vocabularies({"src": info, "mt": info}, info))
+    model = MCGRU(ConditionalConfig(embedding=3, hidden=2), Vocabularies({"src": info, "mt": info}, info))
     stream = Stream(torch.tensor([[2]]), torch.tensor([[True]]))
     batch = Batch({"src": stream, "mt": stream})
     assert model.constraints(batch) == ()

@@ -5,7 +5,8 @@ import pytest
 from postedit.core.errors import RecipeError, nearest
 from postedit.core.registry import Architecture, Registry
 from postedit.models import ARCHITECTURES
-from postedit.models.m_cgru import MCGRU, MCGRUConfig
+from postedit.models.m_cgru import MCGRU
+from postedit.nn.conditional import ConditionalConfig
 
 ONE = Architecture("m-cgru", MCGRU, "paper", "summary")
 
@@ -21,7 +22,7 @@ def test_a_registry_is_a_mapping_in_the_order_given() -> None:
 
 
 def test_an_architecture_tells_what_its_class_says() -> None:
-    assert ONE.config_class is MCGRUConfig
+    assert ONE.config_class is ConditionalConfig
     assert ONE.inputs == MCGRU.inputs
 
 
