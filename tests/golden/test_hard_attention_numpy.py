@@ -1,0 +1,135 @@
+"""CGRU and the hard-attention models against a NumPy transcription of Junczys-Dowmunt and Grundkiewicz 2017, 3 and 4.
+
+Written sentence by sentence and step by step from the equations, with the biases that the paper leaves out; positions
+count from 1, as in the paper.
+"""
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from postedit.core.model import Vocabularies, VocabularyInfo
+from postedit.core.symbols import BOS, EOS, STEP
+from postedit.core.types import AttentionKey, Batch, Stream
+from postedit.models.cgru import CGRU
+from postedit.models.cgru_hard import CGRUHard
+from postedit.models.gru_hard import GRUHard
+from postedit.models.m_cgru_hard import MCGRUHard
+from postedit.nn.conditional import ConditionalConfig, ConditionalModel
+
+Array = NDArray[np.float64]
+
+EMBEDDING, HIDDEN, ATTENTION = 5, 4, 7
+SENTENCES = {
+    "mt": [[6, 9, 7, EOS], [EOS], [16, 6, 6, 12, 13, 14, EOS]],
+    "src": [[6, 8, 11, 10, 7, EOS], [18, EOS], [EOS]],
+}
+PREFIXES = [
+    [BOS, 6, STEP, STEP, 7, STEP, 8],
+    [BOS, 9, 9, 10, 11, 12, 13],
+    [BOS, STEP, STEP, 6, 7, STEP, 16],
+]
+
+
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x: Array) -> Array:
+    exp = np.exp(x - x.max())
+    return exp / exp.sum()
+
+
+class Paper:
+    """The models of sections 3 and 4, over parameters of the PyTorch model by name."""
+
+    def __init__(self, model: ConditionalModel) -> None:
+        self.p = {name: parameter.numpy() for name, parameter in model.named_parameters()}
+        self.inputs, self.soft, self.hard = model.inputs, model.soft, model.hard
+
+    def gru(self, name: str, s: Array, x: Array) -> Array:
+        """Equation 1."""
+        w_r, w_z, w = np.split(self.p[f"{name}.input.weight"] @ x + self.p[f"{name}.input.bias"], 3)
+        u_r, u_z, u = np.split(self.p[f"{name}.state.weight"] @ s + self.p[f"{name}.state.bias"], 3)
+        r, z = sigmoid(w_r + u_r), sigmoid(w_z + u_z)
+        return (1 - z) * np.tanh(w + r * u) + z * s
+
+    def encode(self, name: str, ids: list[int]) -> Array:
+        """h_i is the forward state and the backward state at position i."""
+        embedded = self.p[f"embed_inputs.{name}.weight"][ids] * EMBEDDING**0.5
+        left, right = [np.zeros(HIDDEN)], [np.zeros(HIDDEN)]
+        for x in embedded:
+            left.append(self.gru(f"encoders.{name}.forwards", left[-1], x))
+        for x in embedded[::-1]:
+            right.append(self.gru(f"encoders.{name}.backwards", right[-1], x))
+        return np.array([np.concatenate(pair) for pair in zip(left[1:], right[:0:-1])])
+
+    def attend(self, name: str, context: Array, s: Array) -> tuple[Array, Array]:
+        """ATT: the context vector and the alignment weights."""
+        u_a, w_a = self.p[f"attentions.{name}.state.weight"], self.p[f"attentions.{name}.annotation.weight"]
+        bias, v_a = self.p[f"attentions.{name}.annotation.bias"], self.p[f"attentions.{name}.score.weight"][0]
+        alpha = softmax(np.array([v_a @ np.tanh(u_a @ s + w_a @ h + bias) for h in context]))
+        return alpha @ context, alpha
+
+    def decode(self, sentence: dict[str, list[int]], prefix: list[int]) -> tuple[Array, dict[AttentionKey, Array]]:
+        """Log-probabilities after each symbol of the prefix, and all attention."""
+        contexts = {name: self.encode(name, sentence[name]) for name in self.inputs}
+        means = np.concatenate([contexts[name].mean(0) for name in self.inputs])
+        s = np.tanh(self.p["init.weight"] @ means + self.p["init.bias"])
+        a = 1  # section 4.1: a_1
+        log_probs: list[Array] = []
+        attention: dict[AttentionKey, list[Array]] = {AttentionKey(name, "soft"): [] for name in self.soft}
+        if self.hard:
+            attention[AttentionKey("mt", "hard")] = []
+        for symbol in prefix:
+            if symbol == STEP:
+                a += 1
+            y = self.p["embed_pe.weight"][symbol] * EMBEDDING**0.5
+            attended = contexts["mt"][a - 1] if self.hard else None
+            x = y if attended is None else np.concatenate([y, attended])
+            s = self.gru("gru1", s, x)
+            c = attended
+            if self.soft:
+                parts = []
+                for name in self.soft:
+                    part, alpha = self.attend(name, contexts[name], s)
+                    parts.append(part)
+                    attention[AttentionKey(name, "soft")].append(alpha)
+                c = np.concatenate(parts)
+                s = self.gru("gru2", s, c)
+            if self.hard:
+                attention[AttentionKey("mt", "hard")].append(np.eye(len(sentence["mt"]))[a - 1])
+            t = np.tanh(
+                self.p["deep_state.weight"] @ s
+                + self.p["deep_state.bias"]
+                + self.p["deep_embedding.weight"] @ y
+                + self.p["deep_context.weight"] @ c
+            )
+            log_probs.append(np.log(softmax(self.p["head.weight"] @ t + self.p["head.bias"])))
+        return np.array(log_probs), {key: np.array(rows) for key, rows in attention.items()}
+
+
+@pytest.mark.parametrize("model_class", [CGRU, GRUHard, CGRUHard, MCGRUHard])
+def test_log_probs_and_attention_are_those_of_the_equations(model_class: type[ConditionalModel]) -> None:
+    config = ConditionalConfig(embedding=EMBEDDING, hidden=HIDDEN, attention=ATTENTION)
+    pe = VocabularyInfo(17, "pe")
+    model = model_class(config, Vocabularies({"src": VocabularyInfo(19, "src"), "mt": pe}, pe))
+    model = model.double().eval().requires_grad_(False)
+    generator = torch.Generator().manual_seed(0)
+    for parameter in model.parameters():
+        parameter.normal_(std=0.5, generator=generator)
+    streams = {}
+    for name in model.inputs:
+        rows = [torch.tensor(ids) for ids in SENTENCES[name]]
+        ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+        streams[name] = Stream(ids, torch.arange(ids.size(1)) < torch.tensor([[len(row)] for row in rows]))
+    output, _ = model.decode(torch.tensor(PREFIXES), model.encode(Batch(streams)))
+    for row, prefix in enumerate(PREFIXES):
+        sentence = {name: SENTENCES[name][row] for name in model.inputs}
+        log_probs, attention = Paper(model).decode(sentence, prefix)
+        np.testing.assert_allclose(output.log_probs[row].numpy(), log_probs, rtol=0, atol=1e-10)
+        assert output.attention.keys() == attention.keys()
+        for key, expected in attention.items():
+            actual = output.attention[key][row, :, : len(sentence[key.stream])]
+            np.testing.assert_allclose(actual.numpy(), expected, rtol=0, atol=1e-10)
