@@ -24,6 +24,10 @@ LEARNERS: dict[str, dict[str, object]] = {
         name: {"embedding": 32, "hidden": 32, "attention": 32, "dropout_rnn": 0.0, "dropout_word": 0.0}
         for name in ("cgru", "gru-hard", "cgru-hard", "m-cgru-hard")
     },
+    **{
+        name: {"embedding": 48, "hidden": 64, "dropout": 0.0}
+        for name in ("shared-attention", "flat-attention", "merged-attention")
+    },
     "m-cgru": {"embedding": 32, "hidden": 32, "attention": 32, "dropout_rnn": 0.0, "dropout_word": 0.0},
     "transformer": {
         "layers_encoder": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,

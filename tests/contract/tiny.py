@@ -24,6 +24,12 @@ TINY: dict[str, dict[str, object]] = {
     "double-attention/frozen": {
         "embedding": 6, "hidden": 4, "attention": 7, "maxout": 5, "freeze_embeddings": True,
     },
+    "shared-attention": {"embedding": 5, "hidden": 6},
+    "shared-attention/one-layer": {
+        "embedding": 5, "hidden": 4, "layers": 1, "input_feeding": False, "share_embeddings": "mt-pe",
+    },
+    "flat-attention": {"embedding": 5, "hidden": 6},
+    "merged-attention": {"embedding": 5, "hidden": 6},
     "cgru": {"embedding": 6, "hidden": 5, "attention": 7},
     "gru-hard": {"embedding": 6, "hidden": 5},
     "gru-hard/shared": {"embedding": 6, "hidden": 4, "share_embeddings": "mt-pe", "tie_output": True},

@@ -11,20 +11,39 @@ from postedit.models.copycat_trg import CopycatTrg
 from postedit.models.cross_encoder import CrossEncoder
 from postedit.models.double_attention import DoubleAttention
 from postedit.models.dual_transformer import DualTransformer
+from postedit.models.flat_attention import FlatAttention
 from postedit.models.gru_hard import GRUHard
 from postedit.models.joint_encoder import JointEncoder
 from postedit.models.m_cgru import MCGRU
 from postedit.models.m_cgru_hard import MCGRUHard
+from postedit.models.merged_attention import MergedAttention
+from postedit.models.shared_attention import SharedAttention
 from postedit.models.transference import Transference
 from postedit.models.transformer import Transformer
 
 _IVE_2019 = "Ive et al. 2019"
+_JAUREGI_2018 = "Jauregi Unanue et al. 2018"
 _JUNCZYS_2017 = "Junczys-Dowmunt and Grundkiewicz 2017"
 _LI_2017 = "Li et al. 2017"
 _PAL_2020 = "Pal et al. 2020"
 
 ARCHITECTURES = Registry(
     [
+        Architecture(
+            "shared-attention", SharedAttention, f"{_JAUREGI_2018}, 3", "two bi-LSTM encoders under one attention, LSTM"
+        ),
+        Architecture(
+            "flat-attention",
+            FlatAttention,
+            f"Libovický and Helcl 2017; {_JAUREGI_2018}, 2.1",
+            "as shared-attention, with a projection for each text",
+        ),
+        Architecture(
+            "merged-attention",
+            MergedAttention,
+            f"Chatterjee et al. 2017; {_JAUREGI_2018}, 2.1",
+            "as shared-attention, with an attention for each text, merged by a layer",
+        ),
         Architecture("attention-nmt", AttentionNMT, f"{_LI_2017}, III", "translation: bi-GRU, attention, GRU"),
         Architecture(
             "double-attention",

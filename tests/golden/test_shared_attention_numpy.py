@@ -1,0 +1,147 @@
+"""Shared, flat and merged attention against a NumPy transcription of Jauregi Unanue et al. 2018, sections 2.1 and 3.
+
+Written sentence by sentence and step by step from the equations; LSTM cells after Hochreiter and Schmidhuber,
+attentional state and input feeding after Luong et al. 2015.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from postedit.core.model import Vocabularies, VocabularyInfo
+from postedit.core.symbols import BOS, EOS
+from postedit.core.types import AttentionKey, Batch, Stream
+from postedit.models.flat_attention import FlatAttention
+from postedit.models.merged_attention import MergedAttention
+from postedit.models.shared_attention import SharedAttention
+from postedit.nn.lstm import LSTMConfig, LSTMModel
+
+Array = NDArray[np.float64]
+
+EMBEDDING, HIDDEN, LAYERS = 5, 6, 2
+SENTENCES = {
+    "src": [[6, 8, 11, 10, 7, EOS], [18, EOS], [EOS]],
+    "mt": [[6, 9, 7, EOS], [EOS], [16, 6, 6, 12, 13, 14, EOS]],
+}
+PREFIXES = [[BOS, 6, 22, 7], [BOS, 9, 9, 10], [BOS, 2, 3, 4]]
+
+
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x: Array) -> Array:
+    exp = np.exp(x - x.max())
+    return exp / exp.sum()
+
+
+class Paper:
+    """The models, over parameters of the PyTorch model by name."""
+
+    def __init__(self, model: LSTMModel) -> None:
+        self.p = {name: parameter.numpy() for name, parameter in model.named_parameters()}
+        self.kind, self.feeding = type(model), model.input_feeding
+
+    def cell(self, prefix: str, suffix: str, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
+        p = self.p
+        gates = p[f"{prefix}weight_ih{suffix}"] @ x + p[f"{prefix}bias_ih{suffix}"]
+        gates = gates + p[f"{prefix}weight_hh{suffix}"] @ h + p[f"{prefix}bias_hh{suffix}"]
+        i, f, g, o = np.split(gates, 4)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        return sigmoid(o) * np.tanh(c), c
+
+    def encode(self, name: str, ids: list[int]) -> tuple[Array, list[tuple[Array, Array]]]:
+        """Equation 7: annotations, and the last h and c of each layer."""
+        x = list(self.p[f"embed_inputs.{name}.weight"][ids])
+        last = []
+        for layer in range(LAYERS):
+            ends, directions = [], []
+            for suffix, order in (("", 1), ("_reverse", -1)):
+                h, c, states = np.zeros(HIDDEN // 2), np.zeros(HIDDEN // 2), []
+                for step in x[::order]:
+                    h, c = self.cell(f"encoders.{name}.lstm.", f"_l{layer}{suffix}", step, h, c)
+                    states.append(h)
+                ends.append((h, c))
+                directions.append(states[::order])
+            x = [np.concatenate(pair) for pair in zip(*directions)]
+            last.append(tuple(np.concatenate(pair) for pair in zip(*ends)))
+        return np.array(x), last
+
+    def attend(self, texts: dict[str, Array], s: Array) -> tuple[Array, dict[AttentionKey, Array]]:
+        if self.kind is SharedAttention:  # equations 8 to 11
+            joined = np.concatenate([texts["src"], texts["mt"]])
+            alpha = softmax(np.array([s @ self.p["score.weight"] @ h for h in joined]))
+            return alpha @ joined, {AttentionKey("src+mt", "soft"): alpha}
+        energies = {
+            name: np.array([s @ self.p[f"scores.{name}.weight"] @ h for h in text]) for name, text in texts.items()
+        }
+        if self.kind is FlatAttention:  # equations 5 and 6
+            alpha = softmax(np.concatenate([energies["src"], energies["mt"]]))
+            projected = [self.p[f"projections.{name}.weight"] @ h for name in ("src", "mt") for h in texts[name]]
+            return alpha @ np.array(projected), {AttentionKey("src+mt", "soft"): alpha}
+        alphas = {name: softmax(values) for name, values in energies.items()}  # equations 1 to 4
+        contexts = np.concatenate([alphas[name] @ texts[name] for name in ("src", "mt")])
+        merged = self.p["merge.weight"] @ contexts + self.p["merge.bias"]
+        return merged, {AttentionKey(name, "soft"): alpha for name, alpha in alphas.items()}
+
+    def decode(self, sentence: dict[str, list[int]], prefix: list[int]) -> tuple[Array, dict[AttentionKey, Array]]:
+        encoded = {name: self.encode(name, ids) for name, ids in sentence.items()}
+        texts = {name: annotations for name, (annotations, _) in encoded.items()}
+        states = []
+        for layer in range(LAYERS):
+            ends = [last[layer] for _, last in encoded.values()]
+            states.append(tuple(np.mean(part, axis=0) for part in zip(*ends)))
+        u = np.zeros(HIDDEN)
+        log_probs, attention = [], []
+        for symbol in prefix:
+            x = self.p["embed_pe.weight"][symbol]
+            x = np.concatenate([x, u]) if self.feeding else x
+            for layer in range(LAYERS):
+                h, c = self.cell(f"cells.{layer}.", "", x, *states[layer])
+                states[layer], x = (h, c), h
+            context, alphas = self.attend(texts, x)
+            attention.append(alphas)
+            u = np.tanh(self.p["attentional.weight"] @ np.concatenate([context, x]))
+            log_probs.append(np.log(softmax(self.p["head.weight"] @ u + self.p["head.bias"])))
+        return np.array(log_probs), {key: np.array([step[key] for step in attention]) for key in attention[0]}
+
+
+@pytest.mark.parametrize("feeding", [True, False])
+@pytest.mark.parametrize("model_class", [SharedAttention, FlatAttention, MergedAttention])
+def test_log_probs_and_attention_are_those_of_the_equations(model_class: type[LSTMModel], feeding: bool) -> None:
+    config = LSTMConfig(embedding=EMBEDDING, hidden=HIDDEN, layers=LAYERS, input_feeding=feeding)
+    sizes = {"src": VocabularyInfo(19, "src"), "mt": VocabularyInfo(17, "mt")}
+    model = model_class(config, Vocabularies(sizes, VocabularyInfo(23, "pe"))).double().eval().requires_grad_(False)
+    generator = torch.Generator().manual_seed(0)
+    for parameter in model.parameters():
+        parameter.normal_(std=0.5, generator=generator)
+    streams = {}
+    for name, texts in SENTENCES.items():
+        ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(text) for text in texts], batch_first=True)
+        streams[name] = Stream(ids, torch.arange(ids.size(1)) < torch.tensor([[len(text)] for text in texts]))
+    output, _ = model.decode(torch.tensor(PREFIXES), model.encode(Batch(streams)))
+    for row, prefix in enumerate(PREFIXES):
+        log_probs, attention = Paper(model).decode({name: SENTENCES[name][row] for name in SENTENCES}, prefix)
+        np.testing.assert_allclose(output.log_probs[row].numpy(), log_probs, rtol=0, atol=1e-10)
+        assert output.attention.keys() == attention.keys()
+        for key, expected in attention.items():
+            real = torch.cat([streams[name].mask[row] for name in key.streams])
+            np.testing.assert_allclose(output.attention[key][row][:, real].numpy(), expected, rtol=0, atol=1e-10)
+
+
+def test_states_go_on_from_call_to_call() -> None:
+    config = LSTMConfig(embedding=EMBEDDING, hidden=HIDDEN, layers=LAYERS)
+    info = VocabularyInfo(23, "all")
+    model = SharedAttention(config, Vocabularies({"src": info, "mt": info}, info)).double().eval()
+    text = Stream(torch.tensor([[6, 7, EOS]]), torch.ones(1, 3, dtype=torch.bool))
+    state = model.encode(Batch({"src": text, "mt": text}))
+    tokens = torch.tensor([[BOS, 6, 7, 8, 9]])
+    whole = model.decode(tokens, state)[0].log_probs
+    parts = []
+    for start, end in pairwise([0, 2, 3, 5]):
+        output, state = model.decode(tokens[:, start:end], state)
+        parts.append(output.log_probs)
+    torch.testing.assert_close(torch.cat(parts, 1), whole, rtol=0, atol=1e-12)
