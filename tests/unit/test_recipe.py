@@ -119,3 +119,16 @@ def test_the_parameters_that_a_recipe_counts_in_its_comment_are_those_of_its_mod
     comment = " ".join(line.removeprefix("#").strip() for line in path.read_text().splitlines() if line.startswith("#"))
     for counted in re.findall(r"has ([\d,]+) parameters", comment):
         assert counted == f"{count_parameters(load_recipe(path, check_data=False)):,}"
+
+
+@pytest.mark.parametrize("name", ["gru-hard", "copycat"])
+def test_models_that_find_pieces_of_mt_in_pe_need_one_vocabulary_for_both(tmp_path: Path, name: str) -> None:
+    values = {
+        "model": {"name": name, "share_embeddings": "none"},
+        "text": {"vocabulary": {"sharing": "separate", "size": 300}},
+        "data": {"train": "train", "dev": "dev"},
+        "train": {"max_steps": 1},
+    }
+    (tmp_path / "recipe.toml").write_text(tomli_w.dumps(values))
+    with pytest.raises(RecipeError, match=r"needs one vocabulary for.*text\.vocabulary\.sharing"):
+        load_recipe(tmp_path / "recipe.toml", check_data=False)

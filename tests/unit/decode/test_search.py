@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import pytest
@@ -14,7 +14,7 @@ from postedit.core.errors import ModelFolderError
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.symbols import BOS, EOS, PAD
 from postedit.core.types import Batch, DecoderOutput, Stream
-from postedit.decode import Hypothesis, beam_search, draft_decode, greedy
+from postedit.decode import Ensemble, Hypothesis, beam_search, draft_decode, greedy
 from postedit.decode.ensemble import WrittenOut
 
 A, B, C, SIZE = 6, 7, 8, 9
@@ -138,6 +138,15 @@ def test_sentences_of_a_batch_have_their_own_limits() -> None:
 def test_options_out_of_range_are_refused(beam: int, n_best: int, penalty: float) -> None:
     with pytest.raises(ValueError, match="need 1 <= n_best <= beam"):
         beam_search(Table({}), batch(), limits(2), beam, penalty, n_best)
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_model_that_writes_steps_and_one_that_does_not_are_no_ensemble(steps: int) -> None:
+    members = [Table({}), Table({})]
+    members[steps].spec = replace(members[steps].spec, writes="steps")
+    named = f"model {steps + 1} has hard attention and writes STEPs, model {2 - steps} does not"
+    with pytest.raises(ModelFolderError, match=named):
+        Ensemble(members)
 
 
 TEXT = (A, B, B, B, A, B, C)
