@@ -1,0 +1,417 @@
+"""The arithmetic of TER over integer ids, compiled: Tercom's greedy search for shifts on a banded edit distance.
+
+What is computed is, to the last edit, what `sacrebleu.metrics.TER` computes (Snover et al. 2006, with the limits of
+Tercom); how differs in four ways that change no result:
+
+- No shift changes the bag of words, so the distance cannot fall below that of the bags. Where it is reached, the search
+  for shifts ends; a candidate that would have to get below it is not computed.
+- A candidate only matters if it beats the best one so far. That bounds its distance, which narrows the band to the
+  cells that a path of such a cost can touch, and most candidates are given up after a few rows.
+- A shift changes one stretch of the hypothesis. Rows before it are those of the unshifted one; what comes after it is
+  known from distances computed backwards, from every cell to the end. So only the rows of the stretch are computed.
+- Costs and traced operations live in arrays that all pairs of a chunk share; threads work on several chunks at once.
+
+Letters: n and m are the words of hypothesis and reference. A cell (i, j) stands for their first i and j words.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+# Tercom's limits, and those that sacrebleu adds.
+MAX_SHIFT_SIZE = 10
+MAX_SHIFT_DISTANCE = 50
+MAX_CANDIDATES = 1000
+BEAM_WIDTH = 25
+
+KEEP, SUBSTITUTE, INSERT, DELETE = 0, 1, 2, 3
+"""Operations that turn a hypothesis into its reference; an insertion is of a word of the reference."""
+
+SHIFT = 0
+"""Where shifts are counted, among the kinds of edits: nobody counts what is kept."""
+
+_INFINITY = np.int32(1 << 28)
+
+
+class _Scratch(NamedTuple):
+    """Arrays that the pairs of a chunk use one after the other; n and m are those of the longest texts among them.
+
+    Args:
+        counts: Int32[vocabulary], zero between uses.
+        cost: Int32[n+1,m+1], cost from the beginning to each cell.
+        rest: Int32[n+1,m+1], cost from each cell to the end.
+        ops: Int8[n+1,m+1], the operation that leads to each cell.
+        align: Int64[m+1], the word of the hypothesis that each one of the reference is aligned with.
+        h_errors: Int64[n+1], how many of the first words of the hypothesis are in error.
+        r_errors: Int64[m+1], likewise of the reference.
+        shifted: Int32[n+1], a shifted hypothesis; only the stretch that differs is written.
+        above: Int32[m+1], a row of a distance.
+        row: Int32[m+1], the next one.
+        script: Int8[n+m], operations, first to last.
+        shifts: Int64[n+m+1,3], start, length and target of each shift made.
+        best: Int64[3], the same of the best candidate.
+    """
+
+    counts: Any
+    cost: Any
+    rest: Any
+    ops: Any
+    align: Any
+    h_errors: Any
+    r_errors: Any
+    shifted: Any
+    above: Any
+    row: Any
+    script: Any
+    shifts: Any
+    best: Any
+
+
+@njit(cache=True, nogil=True)
+def _scratch(n, m, vocabulary):  # type: ignore[no-untyped-def]
+    return _Scratch(
+        np.zeros(vocabulary, np.int32),
+        np.empty((n + 1, m + 1), np.int32),
+        np.empty((n + 1, m + 1), np.int32),
+        np.empty((n + 1, m + 1), np.int8),
+        np.empty(m + 1, np.int64),
+        np.empty(n + 1, np.int64),
+        np.empty(m + 1, np.int64),
+        np.empty(n + 1, np.int32),
+        np.empty(m + 1, np.int32),
+        np.empty(m + 1, np.int32),
+        np.empty(n + m, np.int8),
+        np.empty((n + m + 1, 3), np.int64),
+        np.empty(3, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _band(i, n, m):  # type: ignore[no-untyped-def]
+    """Return the first cell of row i in the band, and the one after the last."""
+    if i == 0:
+        return 0, m + 1
+    ratio = m / n
+    width = BEAM_WIDTH
+    if ratio / 2 > BEAM_WIDTH:
+        width = math.ceil(ratio / 2 + BEAM_WIDTH)
+    diagonal = math.floor(i * ratio)
+    first = max(0, diagonal - width)
+    end = m + 1 if i == n else min(m + 1, diagonal + width)
+    return first, end
+
+
+@njit(cache=True, nogil=True)
+def _forwards(h, n, r, m, cost, ops, start):  # type: ignore[no-untyped-def]
+    """Fill the rows after `start` with the cost from the beginning, and the operation that leads to each cell."""
+    if start == 0:
+        for j in range(m + 1):
+            cost[0, j] = j
+            ops[0, j] = INSERT
+    for i in range(start + 1, n + 1):
+        first, end = _band(i, n, m)
+        previous_first, previous_end = _band(i - 1, n, m)
+        word = h[i - 1]
+        for j in range(first, end):
+            best, op = _INFINITY, KEEP
+            if j > 0 and previous_first <= j - 1 < previous_end:
+                if word == r[j - 1]:
+                    best, op = cost[i - 1, j - 1], KEEP
+                else:
+                    best, op = cost[i - 1, j - 1] + 1, SUBSTITUTE
+            if previous_first <= j < previous_end and cost[i - 1, j] + 1 < best:
+                best, op = cost[i - 1, j] + 1, DELETE
+            if j > first and cost[i, j - 1] + 1 < best:
+                best, op = cost[i, j - 1] + 1, INSERT
+            cost[i, j] = best
+            ops[i, j] = op
+
+
+@njit(cache=True, nogil=True)
+def _backwards(h, n, r, m, rest):  # type: ignore[no-untyped-def]
+    """Fill every row with the cost from each cell to the end."""
+    for j in range(m + 1):
+        rest[n, j] = m - j
+    for i in range(n - 1, -1, -1):
+        first, end = _band(i, n, m)
+        next_first, next_end = _band(i + 1, n, m)
+        word = h[i]
+        for j in range(end - 1, first - 1, -1):
+            best = _INFINITY
+            if j < m and next_first <= j + 1 < next_end:
+                best = rest[i + 1, j + 1] + (0 if word == r[j] else 1)
+            if next_first <= j < next_end and rest[i + 1, j] + 1 < best:
+                best = rest[i + 1, j] + 1
+            if j + 1 < end and rest[i, j + 1] + 1 < best:
+                best = rest[i, j + 1] + 1
+            rest[i, j] = best
+
+
+@njit(cache=True, nogil=True)
+def _move(h, n, start, length, target, moved):  # type: ignore[no-untyped-def]
+    """Write the stretch of h that differs when `length` words from `start` move before `target`; return its limits."""
+    if target < start:
+        low, by = target, start - target
+        for k in range(length):
+            moved[low + k] = h[start + k]
+        for k in range(by):
+            moved[low + length + k] = h[low + k]
+    else:
+        # Before a target inside of itself, a block moves on by as many words as lie between, as far as there are any.
+        by = target - start - length if target > start + length else min(target - start, n - start - length)
+        low = start
+        for k in range(by):
+            moved[low + k] = h[start + length + k]
+        for k in range(length):
+            moved[low + by + k] = h[start + k]
+    return low, low + length + by
+
+
+@njit(cache=True, nogil=True)
+def _shift(h, n, start, length, target, shifted):  # type: ignore[no-untyped-def]
+    """As `_move`, but return the limits within which words really differ."""
+    low, high = _move(h, n, start, length, target, shifted)
+    while low < high and shifted[low] == h[low]:
+        low += 1
+    while low < high and shifted[high - 1] == h[high - 1]:
+        high -= 1
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def _bounded(n, r, m, low, high, bound, scratch):  # type: ignore[no-untyped-def]
+    """Return the distance of the shifted hypothesis, which differs in low..high only, or any number above `bound`."""
+    shifted, cost, rest, above, row = scratch.shifted, scratch.cost, scratch.rest, scratch.above, scratch.row
+    difference = m - n
+    slack = bound - abs(difference)
+    if slack < 0:
+        return bound + 1
+    # A path through (i, j) costs at least |j - i| + |(m - j) - (n - i)|.
+    left, right = min(0, difference) - slack // 2, max(0, difference) + slack // 2
+    above_first, above_end = _band(low, n, m)
+    above_first, above_end = max(above_first, low + left), min(above_end, low + right + 1)
+    for j in range(above_first, above_end):
+        above[j] = cost[low, j]
+    for i in range(low + 1, high + 1):
+        first, end = _band(i, n, m)
+        first, end = max(first, i + left), min(end, i + right + 1)
+        word = shifted[i - 1]
+        least = _INFINITY
+        for j in range(first, end):
+            best = _INFINITY
+            if j > above_first and j - 1 < above_end:
+                best = above[j - 1] + (0 if word == r[j - 1] else 1)
+            if above_first <= j < above_end and above[j] + 1 < best:
+                best = above[j] + 1
+            if j > first and row[j - 1] + 1 < best:
+                best = row[j - 1] + 1
+            row[j] = best
+            least = min(least, best + abs((m - j) - (n - i)))
+        if least > bound:
+            return bound + 1
+        above, row = row, above
+        above_first, above_end = first, end
+    distance = _INFINITY
+    for j in range(above_first, above_end):
+        distance = min(distance, above[j] + rest[high, j])
+    return distance
+
+
+@njit(cache=True, nogil=True)
+def _trace(n, m, ops, script):  # type: ignore[no-untyped-def]
+    """Write the operations, first to last, into `script`; return how many there are."""
+    i, j, count = n, m, 0
+    while i > 0 or j > 0:
+        op = ops[i, j]
+        script[count] = op
+        count += 1
+        if op != INSERT:
+            i -= 1
+        if op != DELETE:
+            j -= 1
+    for k in range(count // 2):
+        script[k], script[count - 1 - k] = script[count - 1 - k], script[k]
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _align(script, count, align, h_errors, r_errors):  # type: ignore[no-untyped-def]
+    """From a script: the position of h that each word of r is aligned with, and running sums of words in error."""
+    i, j = -1, -1
+    h_errors[0] = 0
+    r_errors[0] = 0
+    for k in range(count):
+        op = script[k]
+        wrong = 0 if op == KEEP else 1
+        if op != INSERT:
+            i += 1
+            h_errors[i + 1] = h_errors[i] + wrong
+        if op != DELETE:
+            j += 1
+            align[j] = i
+            r_errors[j + 1] = r_errors[j] + wrong
+
+
+@njit(cache=True, nogil=True)
+def _best_shift(h, n, r, m, distance, least, checked, scratch):  # type: ignore[no-untyped-def]
+    """Find the shift that lowers the distance most, into scratch.best; return the gain and the candidates so far.
+
+    Of equal gains the longest block wins, then the first, then the nearest to the beginning.
+    """
+    best, align, h_errors, r_errors = scratch.best, scratch.align, scratch.h_errors, scratch.r_errors
+    gain = 0
+    known_rest = False
+    for start_h in range(n):
+        for start_r in range(max(0, start_h - MAX_SHIFT_DISTANCE), min(m, start_h + MAX_SHIFT_DISTANCE + 1)):
+            length = 0
+            while length < MAX_SHIFT_SIZE and start_h + length < n and start_r + length < m:
+                if h[start_h + length] != r[start_r + length]:
+                    break
+                length += 1
+                if h_errors[start_h + length] == h_errors[start_h] or r_errors[start_r + length] == r_errors[start_r]:
+                    continue
+                if start_h <= align[start_r] < start_h + length:
+                    continue
+                previous = -1
+                for offset in range(-1, length):
+                    place = start_r + offset
+                    target = 0 if place == -1 else align[place] + 1
+                    if target == previous:
+                        continue
+                    previous = target
+                    checked += 1
+                    wins_tie = gain > 0 and (
+                        length > best[1]
+                        or (length == best[1] and (start_h < best[0] or (start_h == best[0] and target < best[2])))
+                    )
+                    needed = max(1, gain if wins_tie else gain + 1)
+                    bound = distance - needed
+                    if bound < least:
+                        continue
+                    low, high = _shift(h, n, start_h, length, target, scratch.shifted)
+                    if low >= high:
+                        continue
+                    if not known_rest:
+                        _backwards(h, n, r, m, scratch.rest)
+                        known_rest = True
+                    found = _bounded(n, r, m, low, high, bound, scratch)
+                    if found <= bound:
+                        gain = distance - found
+                        best[0], best[1], best[2] = start_h, length, target
+                if checked >= MAX_CANDIDATES:
+                    return gain, checked
+    return gain, checked
+
+
+@njit(cache=True, nogil=True)
+def _bag_distance(h, n, r, m, counts):  # type: ignore[no-untyped-def]
+    """Return the edit distance of the bags of words, which no shift can get below."""
+    for i in range(n):
+        counts[h[i]] += 1
+    common = 0
+    for j in range(m):
+        if counts[r[j]] > 0:
+            counts[r[j]] -= 1
+            common += 1
+    for i in range(n):
+        counts[h[i]] = 0
+    return max(n, m) - common
+
+
+@njit(cache=True, nogil=True)
+def _pair(h, n, r, m, scratch, result):  # type: ignore[no-untyped-def]
+    """Count the edits of one pair into `result`: shifts, substitutions, insertions, deletions.
+
+    Afterwards h is the shifted hypothesis, scratch.shifts has the shifts and scratch.script what turns h into r.
+    Returns the number of operations in it.
+    """
+    script, shifts, best = scratch.script, scratch.shifts, scratch.best
+    result[:] = 0
+    if m == 0:
+        result[DELETE] = n
+        script[:n] = DELETE
+        return n
+    same = n == m
+    for i in range(n if same else 0):
+        if h[i] != r[i]:
+            same = False
+            break
+    if same:
+        script[:n] = KEEP
+        return n
+    _forwards(h, n, r, m, scratch.cost, scratch.ops, 0)
+    distance = scratch.cost[n, m]
+    least = _bag_distance(h, n, r, m, scratch.counts)
+    checked = 0
+    while distance > least:
+        count = _trace(n, m, scratch.ops, script)
+        _align(script, count, scratch.align, scratch.h_errors, scratch.r_errors)
+        gain, checked = _best_shift(h, n, r, m, distance, least, checked, scratch)
+        if checked >= MAX_CANDIDATES or gain <= 0:
+            break
+        low, high = _shift(h, n, best[0], best[1], best[2], scratch.shifted)
+        h[low:high] = scratch.shifted[low:high]
+        shifts[result[SHIFT]] = best
+        result[SHIFT] += 1
+        _forwards(h, n, r, m, scratch.cost, scratch.ops, low)
+        distance = scratch.cost[n, m]
+    count = _trace(n, m, scratch.ops, script)
+    for k in range(count):
+        if script[k] != KEEP:
+            result[script[k]] += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def count_kinds(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, kinds):  # type: ignore[no-untyped-def]
+    """Count the edits of the pairs from `start` to `end`. Threads may work on other pairs meanwhile.
+
+    Args:
+        h_ids: Int32, words of all hypotheses.
+        h_ends: Int64[pairs + 1], where each ends; the first is 0.
+        r_ids: Int32, likewise of the references.
+        r_ends: Int64[pairs + 1].
+        vocabulary: ids are below it.
+        start: the first pair.
+        end: the one after the last.
+        kinds: Int32[pairs,4], for shifts, substitutions, insertions and deletions of each pair.
+    """
+    n_most, m_most = 0, 0
+    for p in range(start, end):
+        n_most = max(n_most, h_ends[p + 1] - h_ends[p])
+        m_most = max(m_most, r_ends[p + 1] - r_ends[p])
+    scratch = _scratch(n_most, m_most, vocabulary)
+    h = np.empty(n_most, np.int32)
+    for p in range(start, end):
+        n, m = h_ends[p + 1] - h_ends[p], r_ends[p + 1] - r_ends[p]
+        h[:n] = h_ids[h_ends[p] : h_ends[p + 1]]
+        _pair(h, n, r_ids[r_ends[p] : r_ends[p + 1]], m, scratch, kinds[p])
+
+
+@njit(cache=True, nogil=True)
+def find_script(h_ids, r_ids, vocabulary):  # type: ignore[no-untyped-def]
+    """Return the edits of one pair with their positions.
+
+    Args:
+        h_ids: Int32[n], the hypothesis.
+        r_ids: Int32[m], the reference.
+        vocabulary: ids are below it.
+
+    Returns:
+        Int64[n], which word of the hypothesis stands at each place after all shifts; Int8, the operations, first to
+        last; Int64[shifts,3], start, length and target of each shift.
+    """
+    n, m = h_ids.size, r_ids.size
+    scratch = _scratch(n, m, vocabulary)
+    h = h_ids.copy()
+    result = np.zeros(4, np.int32)
+    count = _pair(h, n, r_ids, m, scratch, result)
+    shifts = scratch.shifts[: result[SHIFT]].copy()
+    order = np.arange(n)
+    moved = np.empty(n, np.int64)
+    for k in range(result[SHIFT]):
+        low, high = _move(order, n, shifts[k, 0], shifts[k, 1], shifts[k, 2], moved)
+        order[low:high] = moved[low:high]
+    return order, scratch.script[:count].copy(), shifts
