@@ -1,15 +1,145 @@
+"""TER against sacrebleu's, edit by edit, and scripts that really lead from the hypothesis to the reference."""
+
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sacrebleu.metrics.ter import TER
+from sacrebleu.metrics import ter as sacrebleu_ter
 
-from postedit.evaluate.ter import EditCount, count_edits, edit_rate, ter_signature
+from postedit.evaluate import ter as ter_module
+from postedit.evaluate.ter import TER, EditCount, EditScript, count_edits, edit_rate, ter_signature
 
-words = st.lists(st.sampled_from(["a", "b", "c", "d", "A"]), max_size=7).map(" ".join)
+OPTIONS = ("normalized", "no_punct", "asian_support", "case_sensitive")
+
+words = st.lists(st.sampled_from(["a", "b", "c", "d", "A"]), max_size=9).map(" ".join)
+odd_text = st.text(st.sampled_from("aAb .,-'\"&;()0189\n\u3001\u4e2d\u3042\uff0c\u00a0\x1c"), max_size=20)
+options = st.fixed_dictionaries({name: st.booleans() for name in OPTIONS})
+
+
+def pair(rng: random.Random, longest: int, vocabulary: int) -> tuple[str, str]:
+    """Return a reference, and a hypothesis that is it with blocks moved and words changed, or something else."""
+    reference = [str(rng.randrange(vocabulary)) for _ in range(rng.randrange(longest))]
+    hypothesis = list(reference)
+    if rng.random() < 0.2:
+        hypothesis = [str(rng.randrange(vocabulary)) for _ in range(rng.randrange(longest))]
+    for _ in range(rng.randrange(6)):
+        if len(hypothesis) > 2:
+            start = rng.randrange(len(hypothesis))
+            block = hypothesis[start : start + rng.randint(1, 12)]
+            del hypothesis[start : start + len(block)]
+            place = rng.randrange(len(hypothesis) + 1)
+            hypothesis[place:place] = block
+        if hypothesis and rng.random() < 0.6:
+            hypothesis[rng.randrange(len(hypothesis))] = str(rng.randrange(vocabulary))
+        if hypothesis and rng.random() < 0.3:
+            del hypothesis[rng.randrange(len(hypothesis))]
+    return " ".join(hypothesis), " ".join(reference)
+
+
+def assert_equal(hypotheses: list[str], references: list[list[str]], **chosen: bool) -> None:
+    ours, theirs = TER(**chosen), sacrebleu_ter.TER(**chosen)
+    one, other = ours.corpus_score(hypotheses, references), theirs.corpus_score(hypotheses, references)
+    assert (one.num_edits, one.ref_length, one.score) == (other.num_edits, other.ref_length, other.score)
+    assert str(ours.get_signature()) == str(theirs.get_signature())
+
+
+@pytest.mark.parametrize(("longest", "count"), [(6, 600), (25, 400), (90, 12)])
+@pytest.mark.parametrize("vocabulary", [2, 5, 40])
+def test_it_counts_the_edits_that_sacrebleu_counts(longest: int, count: int, vocabulary: int) -> None:
+    rng = random.Random(longest * vocabulary)
+    pairs = [pair(rng, longest, vocabulary) for _ in range(count)]
+    counts = TER().edits([h for h, _ in pairs], [r for _, r in pairs])
+    for (hypothesis, reference), found in zip(pairs, counts, strict=True):
+        expected, length = sacrebleu_ter.translation_edit_rate(hypothesis.split(), reference.split())
+        assert (found.edits, found.length) == (expected, length), (hypothesis, reference)
+
+
+def test_texts_of_very_unlike_lengths() -> None:
+    rng = random.Random(3)
+    for n, m in [(1, 120), (120, 1), (3, 90), (200, 30), (2, 60), (0, 5), (5, 0), (0, 0)]:
+        hypothesis = " ".join(str(rng.randrange(4)) for _ in range(n))
+        reference = " ".join(str(rng.randrange(4)) for _ in range(m))
+        assert_equal([hypothesis], [[reference]])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(odd_text, odd_text, odd_text), min_size=1, max_size=4), options)
+def test_every_option_and_several_references(texts: list[tuple[str, str, str]], chosen: dict[str, bool]) -> None:
+    hypotheses, *references = ([*side] for side in zip(*texts))
+    assert_equal(hypotheses, references, **chosen)
+
+
+def test_references_that_are_missing_for_some_sentences() -> None:
+    assert_equal(["a b", "c d"], [["b a", "c c"], ["a b", None]])  # type: ignore[list-item]
+
+
+def test_cached_references_and_confidence_intervals() -> None:
+    hypotheses, reference = ["a b c", "b c d", "d e f"], ["a c b", "b c", "d e g"]
+    ours, theirs = (kind(references=[reference]) for kind in (TER, sacrebleu_ter.TER))
+    assert ours.corpus_score(hypotheses, None).score == theirs.corpus_score(hypotheses, None).score
+    one, other = (metric.corpus_score(hypotheses, [reference], n_bootstrap=50) for metric in (ours, theirs))
+    assert (one._mean, one._ci) == (other._mean, other._ci)
+    with pytest.raises(RuntimeError, match="No references"):
+        TER().corpus_score(hypotheses, None)
+
+
+def test_a_corpus_in_many_blocks_and_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(4)
+    pairs = [pair(rng, 12, 5) for _ in range(50)]
+    hypotheses, references = [h for h, _ in pairs], [r for _, r in pairs]
+    whole = TER().edits(hypotheses, references)
+    monkeypatch.setattr(ter_module, "_BLOCK", 7)
+    monkeypatch.setattr(ter_module, "_CHUNK", 3)
+    assert TER().edits(hypotheses, references) == whole
+    assert_equal(hypotheses, [references])
+
+
+def applied(script: EditScript, reference: list[str]) -> list[str]:
+    """Return what the operations make of the shifted hypothesis."""
+    made: list[str] = []
+    h, r = iter(script.shifted), iter(reference)
+    for op in script.ops:
+        if op == "keep":
+            made.append(next(h))
+            assert made[-1] == next(r)
+        elif op == "delete":
+            next(h)
+        else:
+            if op == "substitute":
+                assert next(h) != reference[len(made)]
+            made.append(next(r))
+    assert next(h, None) is None
+    return made
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([2, 4, 9]))
+def test_a_script_leads_to_the_reference_in_as_many_edits(seed: int, vocabulary: int) -> None:
+    hypothesis, reference = pair(random.Random(seed), 14, vocabulary)
+    script = TER(case_sensitive=True).script(hypothesis, reference)
+    (count,) = count_edits([hypothesis], [reference])
+    assert applied(script, reference.split()) == reference.split()
+    assert sorted(script.shifted) == sorted(hypothesis.split())
+    assert len(script) == count.edits
+    assert (len(script.shifts), script.ops.count("substitute")) == (count.shifts, count.substitutions)
+    assert (script.ops.count("insert"), script.ops.count("delete")) == (count.insertions, count.deletions)
 
 
 def test_a_shift_is_one_edit() -> None:
-    assert count_edits(["c d a b x"], ["a b c d x"]) == [EditCount(edits=1, length=5)]
+    assert count_edits(["c d a b x"], ["a b c d x"]) == [EditCount(1, 0, 0, 0, length=5)]
+    script = TER().script("c d a b x", "a b c d x")
+    assert [(shift.start, shift.length, shift.target) for shift in script.shifts] == [(0, 2, 2)]
+    assert script.shifted == ("a", "b", "c", "d", "x")
+
+
+def test_kinds() -> None:
+    assert count_edits(["a x c", "a b c d", "a c", ""], ["a b c", "a b c", "a b c", "a b"]) == [
+        EditCount(0, 1, 0, 0, length=3),
+        EditCount(0, 0, 0, 1, length=3),
+        EditCount(0, 0, 1, 0, length=3),
+        EditCount(0, 0, 2, 0, length=2),
+    ]
 
 
 def test_case_counts_unless_told_otherwise() -> None:
@@ -26,7 +156,7 @@ def test_normalising_divides_punctuation_from_words() -> None:
 @given(st.lists(st.tuples(words, words), min_size=1, max_size=5))
 def test_the_rate_of_the_counts_is_corpus_ter(pairs: list[tuple[str, str]]) -> None:
     hyp, ref = [hyp for hyp, _ in pairs], [ref for _, ref in pairs]
-    expected = TER(case_sensitive=True).corpus_score(hyp, [ref]).score
+    expected = sacrebleu_ter.TER(case_sensitive=True).corpus_score(hyp, [ref]).score
     assert edit_rate(count_edits(hyp, ref)) == pytest.approx(expected)
 
 
@@ -37,5 +167,5 @@ def test_signature_tells_case_and_normalisation() -> None:
 
 
 def test_unequal_numbers_of_lines_are_refused() -> None:
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match="1 hypotheses and 2 references"):
         count_edits(["a"], ["a", "b"])
