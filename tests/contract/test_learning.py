@@ -25,7 +25,7 @@ LEARNERS: dict[str, dict[str, object]] = {
         for name in ("cgru", "gru-hard", "cgru-hard", "m-cgru-hard")
     },
     **{
-        name: {"embedding": 48, "hidden": 64, "dropout": 0.0}
+        name: {"embedding": 48, "hidden": 64, "layers": 1, "dropout": 0.0}
         for name in ("shared-attention", "flat-attention", "merged-attention")
     },
     "m-cgru": {"embedding": 32, "hidden": 32, "attention": 32, "dropout_rnn": 0.0, "dropout_word": 0.0},

@@ -34,8 +34,8 @@ PAGES = [
 # What the pages run on is real but small, so that a page takes seconds.
 LINES = {"train": 200, "dev": 3, "test": 5}
 SIZES = {
-    **dict.fromkeys(("layers_src", "layers_mt", "layers_pe"), 1),
-    **dict.fromkeys(("dim", "feed_forward", "embedding", "hidden", "attention"), 32),
+    **dict.fromkeys(("layers_src", "layers_mt", "layers_pe", "layers_joint", "layers_encoder"), 1),
+    **dict.fromkeys(("dim", "feed_forward", "embedding", "hidden", "attention", "maxout"), 32),
     "heads": 2,
     "batch_tokens": 1000,
     "size": 400,
