@@ -6,29 +6,21 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from postedit.core.config import Config
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
-from postedit.nn.embeddings import Sharing, embedding_tables
+from postedit.nn.embeddings import embedding_tables
 from postedit.nn.heads import SoftmaxHead
-from postedit.nn.transformer import Norm, ScaledEmbedding, TransformerStack, TransformerState
+from postedit.nn.transformer import ScaledEmbedding, StackConfig, TransformerState
 
 _BOTH = AttentionKey("src+mt", "soft")
 
 
-class ConcatEncodersConfig(Config):
+class ConcatEncodersConfig(StackConfig):
     """Sizes; the defaults are those of Transformer base."""
 
     layers_src: int = Field(6, ge=1, description="layers of the source encoder")
     layers_mt: int = Field(6, ge=1, description="layers of the encoder of mt")
     layers_pe: int = Field(6, ge=1, description="layers of the decoder")
-    dim: int = Field(512, ge=1, description="model width; a multiple of heads")
-    heads: int = Field(8, ge=1, description="attention heads")
-    feed_forward: int = Field(2048, ge=1, description="inner width of the feed-forward networks")
-    dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings, sublayers, attention weights and inner units")
-    norm: Norm = Field("pre", description="layer normalisation before each sublayer (with a last one) or after it")
-    share_embeddings: Sharing = Field("mt-pe", description="streams that share an embedding table with pe")
-    tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
 
 
 class ConcatEncoders(Seq2Seq[TransformerState]):
@@ -53,10 +45,9 @@ class ConcatEncoders(Seq2Seq[TransformerState]):
         self.embed_src, self.embed_mt, self.embed_pe = (
             ScaledEmbedding(table, config.dropout) for table in (tables["src"], tables["mt"], target)
         )
-        sizes = (config.dim, config.heads, config.feed_forward, config.dropout, config.norm)
-        self.encoder_src = TransformerStack(config.layers_src, *sizes)
-        self.encoder_mt = TransformerStack(config.layers_mt, *sizes)
-        self.decoder = TransformerStack(config.layers_pe, *sizes, reads=1)
+        self.encoder_src = config.stack(config.layers_src)
+        self.encoder_mt = config.stack(config.layers_mt)
+        self.decoder = config.stack(config.layers_pe, reads=1)
         self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
 
     def encode(self, batch: Batch) -> TransformerState:

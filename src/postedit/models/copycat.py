@@ -5,31 +5,23 @@ from typing import ClassVar
 from pydantic import Field
 from torch import Tensor, nn
 
-from postedit.core.config import Config
 from postedit.core.errors import RecipeError
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
 from postedit.nn.copying import Copied, CopyDistribution, pointer, sigmoid_gates
-from postedit.nn.embeddings import Sharing, embedding_tables
+from postedit.nn.embeddings import embedding_tables
 from postedit.nn.heads import SoftmaxHead
-from postedit.nn.transformer import Norm, ScaledEmbedding, TransformerStack, TransformerState
+from postedit.nn.transformer import ScaledEmbedding, StackConfig, TransformerState
 
 _SOFT, _COPY = AttentionKey("mt", "soft"), AttentionKey("mt", "copy")
 
 
-class CopycatConfig(Config):
+class CopycatConfig(StackConfig):
     """Sizes; the defaults are the paper's (3.1: six layers; Transformer base)."""
 
     layers_mt: int = Field(6, ge=1, description="layers of the encoder")
     layers_pe: int = Field(6, ge=1, description="layers of the decoder")
-    dim: int = Field(512, ge=1, description="model width; a multiple of heads")
-    heads: int = Field(8, ge=1, description="attention heads")
-    feed_forward: int = Field(2048, ge=1, description="inner width of the feed-forward networks")
-    dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings, sublayers, attention weights and inner units")
-    norm: Norm = Field("pre", description="layer normalisation before each sublayer (with a last one) or after it")
     scale_copy: bool = Field(False, description="divide the dot products of the copy attention by sqrt(dim)")
-    share_embeddings: Sharing = Field("mt-pe", description="streams that share an embedding table with pe")
-    tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
 
 
 class Copycat(Seq2Seq[TransformerState]):
@@ -62,9 +54,8 @@ class Copycat(Seq2Seq[TransformerState]):
         self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_SOFT, _COPY}), parallel=True)
         tables, target = embedding_tables(vocabularies, self.inputs, config.dim, config.share_embeddings)
         self.embed_mt, self.embed_pe = (ScaledEmbedding(table, config.dropout) for table in (tables["mt"], target))
-        sizes = (config.dim, config.heads, config.feed_forward, config.dropout, config.norm)
-        self.encoder = TransformerStack(config.layers_mt, *sizes)
-        self.decoder = TransformerStack(config.layers_pe, *sizes, reads=1)
+        self.encoder = config.stack(config.layers_mt)
+        self.decoder = config.stack(config.layers_pe, reads=1)
         self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
         self.gate = nn.Linear(config.dim, 1)
         self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0

@@ -5,32 +5,25 @@ from typing import ClassVar
 from pydantic import Field
 from torch import Tensor, nn
 
-from postedit.core.config import Config
 from postedit.core.errors import RecipeError
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
 from postedit.nn.copying import Copied, CopyDistribution, pointer, softmax_gates
 from postedit.nn.embeddings import Sharing, embedding_tables
 from postedit.nn.heads import SoftmaxHead
-from postedit.nn.transformer import Norm, Reading, ScaledEmbedding, TransformerStack, TransformerState
+from postedit.nn.transformer import Reading, ScaledEmbedding, StackConfig, TransformerState
 
 _KEYS = {name: (AttentionKey(name, "soft"), AttentionKey(name, "copy")) for name in ("mt", "src")}
 
 
-class CopycatSrcConfig(Config):
+class CopycatSrcConfig(StackConfig):
     """Sizes; the defaults are the paper's (3.1, 3.3 and 5.2: six layers, Transformer base, shared encoders)."""
 
     layers_encoder: int = Field(6, ge=1, description="layers of each encoder")
     layers_pe: int = Field(6, ge=1, description="layers of the decoder")
-    dim: int = Field(512, ge=1, description="model width; a multiple of heads")
-    heads: int = Field(8, ge=1, description="attention heads")
-    feed_forward: int = Field(2048, ge=1, description="inner width of the feed-forward networks")
-    dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings, sublayers, attention weights and inner units")
-    norm: Norm = Field("pre", description="layer normalisation before each sublayer (with a last one) or after it")
     scale_copy: bool = Field(False, description="divide the dot products of the copy attention by sqrt(dim)")
     share_encoders: bool = Field(True, description="one encoder, with one embedding table, reads both texts")
     share_embeddings: Sharing = Field("all", description="streams that share an embedding table with pe")
-    tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
 
 
 class CopycatSrc(Seq2Seq[TransformerState]):
@@ -75,10 +68,9 @@ class CopycatSrc(Seq2Seq[TransformerState]):
         self.embed_mt, self.embed_src, self.embed_pe = (
             ScaledEmbedding(table, config.dropout) for table in (tables["mt"], tables["src"], target)
         )
-        sizes = (config.dim, config.heads, config.feed_forward, config.dropout, config.norm)
-        self.encoder_mt = TransformerStack(config.layers_encoder, *sizes)
-        self.encoder_src = self.encoder_mt if config.share_encoders else TransformerStack(config.layers_encoder, *sizes)
-        self.decoder = TransformerStack(config.layers_pe, *sizes, reads=2)
+        self.encoder_mt = config.stack(config.layers_encoder)
+        self.encoder_src = self.encoder_mt if config.share_encoders else config.stack(config.layers_encoder)
+        self.decoder = config.stack(config.layers_pe, reads=2)
         self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
         self.gate = nn.Linear(config.dim, 1 + len(self.inputs))
         self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0

@@ -5,31 +5,23 @@ from typing import ClassVar, cast
 from pydantic import Field
 from torch import Tensor, nn
 
-from postedit.core.config import Config
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
 from postedit.nn.attention import MultiHeadAttention
 from postedit.nn.dropout import dropout
-from postedit.nn.embeddings import Sharing, embedding_tables
+from postedit.nn.embeddings import embedding_tables
 from postedit.nn.heads import SoftmaxHead
-from postedit.nn.transformer import Norm, Reading, ScaledEmbedding, TransformerStack, TransformerState
+from postedit.nn.transformer import Norm, Reading, ScaledEmbedding, StackConfig, TransformerState
 
 _SRC, _MT = AttentionKey("src", "soft"), AttentionKey("mt", "soft")
 
 
-class CrossEncoderConfig(Config):
+class CrossEncoderConfig(StackConfig):
     """Sizes; the defaults are those of Transformer base."""
 
     layers_src: int = Field(6, ge=1, description="layers of the source encoder")
     layers_mt: int = Field(6, ge=1, description="layers of the encoder of mt")
     layers_pe: int = Field(6, ge=1, description="layers of the decoder")
-    dim: int = Field(512, ge=1, description="model width; a multiple of heads")
-    heads: int = Field(8, ge=1, description="attention heads")
-    feed_forward: int = Field(2048, ge=1, description="inner width of the feed-forward networks")
-    dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings, sublayers, attention weights and inner units")
-    norm: Norm = Field("pre", description="layer normalisation before each sublayer (with a last one) or after it")
-    share_embeddings: Sharing = Field("mt-pe", description="streams that share an embedding table with pe")
-    tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
 
 
 class CrossEncoder(Seq2Seq[TransformerState]):
@@ -56,10 +48,9 @@ class CrossEncoder(Seq2Seq[TransformerState]):
         self.embed_src, self.embed_mt, self.embed_pe = (
             ScaledEmbedding(table, config.dropout) for table in (tables["src"], tables["mt"], target)
         )
-        sizes = (config.dim, config.heads, config.feed_forward, config.dropout, config.norm)
-        self.encoder_src = TransformerStack(config.layers_src, *sizes)
-        self.encoder_mt = TransformerStack(config.layers_mt, *sizes)
-        self.decoder = TransformerStack(config.layers_pe, *sizes, reads=2)
+        self.encoder_src = config.stack(config.layers_src)
+        self.encoder_mt = config.stack(config.layers_mt)
+        self.decoder = config.stack(config.layers_pe, reads=2)
         self.views = nn.ModuleList(
             _View(config.dim, config.heads, config.dropout, config.norm) for _ in range(config.layers_pe)
         )

@@ -6,29 +6,22 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from postedit.core.config import Config
 from postedit.core.errors import RecipeError
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
 from postedit.core.symbols import EOS, SEP
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
 from postedit.nn.embeddings import Sharing, embedding_tables
 from postedit.nn.heads import SoftmaxHead
-from postedit.nn.transformer import Norm, ScaledEmbedding, TransformerStack, TransformerState
+from postedit.nn.transformer import ScaledEmbedding, StackConfig, TransformerState
 
 
-class TransformerConfig(Config):
+class TransformerConfig(StackConfig):
     """Sizes; the defaults are the paper's (section 4.3: Transformer base)."""
 
     input: Literal["src", "mt", "src+mt"] = Field("src+mt", description="the text it reads; src+mt as one text")
     layers_encoder: int = Field(6, ge=1, description="layers of the encoder")
     layers_pe: int = Field(6, ge=1, description="layers of the decoder")
-    dim: int = Field(512, ge=1, description="model width; a multiple of heads")
-    heads: int = Field(8, ge=1, description="attention heads")
-    feed_forward: int = Field(2048, ge=1, description="inner width of the feed-forward networks")
-    dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings, sublayers, attention weights and inner units")
-    norm: Norm = Field("pre", description="layer normalisation before each sublayer (with a last one) or after it")
     share_embeddings: Sharing = Field("all", description="streams that share an embedding table with pe")
-    tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
 
 
 class Transformer(Seq2Seq[TransformerState]):
@@ -60,9 +53,8 @@ class Transformer(Seq2Seq[TransformerState]):
                 f'but that is "{config.share_embeddings}"'
             )
         self.embed, self.embed_pe = (ScaledEmbedding(table, config.dropout) for table in (tables[names[0]], target))
-        sizes = (config.dim, config.heads, config.feed_forward, config.dropout, config.norm)
-        self.encoder = TransformerStack(config.layers_encoder, *sizes)
-        self.decoder = TransformerStack(config.layers_pe, *sizes, reads=1)
+        self.encoder = config.stack(config.layers_encoder)
+        self.decoder = config.stack(config.layers_pe, reads=1)
         self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
 
     def encode(self, batch: Batch) -> TransformerState:

@@ -6,12 +6,14 @@ from typing import Literal, NamedTuple, Self, cast
 
 import torch
 import torch.nn.functional as F
+from pydantic import Field
 from torch import Tensor, nn
 
+from postedit.core.config import Config
 from postedit.nn.attention import KeyValue, MultiHeadAttention
 from postedit.nn.cache import Cursor, DecoderCache
 from postedit.nn.dropout import dropout
-from postedit.nn.embeddings import sinusoids
+from postedit.nn.embeddings import Sharing, sinusoids
 from postedit.nn.memory import Memory
 
 Norm = Literal["pre", "post"]
@@ -202,6 +204,22 @@ class TransformerState:
     def rollback(self, keep: Tensor) -> Self:
         """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
         return type(self)(self.memory, self.cache.rollback(keep))
+
+
+class StackConfig(Config):
+    """What all stacks of a model have in common; the defaults are Transformer base."""
+
+    dim: int = Field(512, ge=1, description="model width; a multiple of heads")
+    heads: int = Field(8, ge=1, description="attention heads")
+    feed_forward: int = Field(2048, ge=1, description="inner width of the feed-forward networks")
+    dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings, sublayers, attention weights and inner units")
+    norm: Norm = Field("pre", description="layer normalisation before each sublayer (with a last one) or after it")
+    share_embeddings: Sharing = Field("mt-pe", description="streams that share an embedding table with pe")
+    tie_output: bool = Field(True, description="the output layer's weights are the embeddings of pe")
+
+    def stack(self, layers: int, reads: int = 0) -> TransformerStack:
+        """Return `layers` layers that each attend to `reads` texts."""
+        return TransformerStack(layers, self.dim, self.heads, self.feed_forward, self.dropout, self.norm, reads)
 
 
 class ScaledEmbedding(nn.Module):
