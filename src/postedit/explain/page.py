@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from postedit.core.symbols import SYMBOLS
 from postedit.evaluate.scores import DO_NOTHING, SystemScores
 from postedit.evaluate.ter import count_edits
 from postedit.explain.differences import differences_html, word_differences
@@ -27,7 +28,6 @@ _STREAMS: Final = {"src": "source", "mt": "machine translation"}
 _KINDS: Final = {"soft": "Attention over", "copy": "Copying from", "hard": "Position in"}
 _POLICY: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; script-src "
 _UNSURE: Final = 0.5  # below this probability the model would rather not have written the word: it is marked
-_END: Final = "</s>"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -225,7 +225,7 @@ def _panels(evidence: Evidence) -> list[_Panel]:
 
 
 def _end_class(word: str) -> str:
-    return " end" if word == _END else ""
+    return " end" if word in SYMBOLS else ""  # an end, a step: nothing that is part of the text
 
 
 def _heat_map_details(panel: _Panel, evidence: Evidence) -> str:
