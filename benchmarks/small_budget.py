@@ -1,6 +1,6 @@
-"""Every architecture trained for the same few minutes on the same triplets: which of them learn?
+"""Every architecture trained for the same few updates on the same triplets: which of them learn?
 
-    python benchmarks/small_budget.py DATA RUNS [--minutes M] [--threads N] [--only NAME ...]
+    python benchmarks/small_budget.py DATA RUNS [--updates U] [--threads N] [--only NAME ...]
 
 For each `recipes/*-small.toml`, shrunk by `benchmarks/small_budget.toml`, trains in RUNS/NAME, goes on where it was
 stopped, and prints a table of dev scores (greedy search) beside doing nothing. The budget is far too small to say which
@@ -21,7 +21,7 @@ from postedit.recipe import Recipe, load_recipe
 from postedit.run import train
 
 HERE = Path(__file__).resolve().parent
-COLUMNS = ("recipe", "parameters", "updates", "labels", "dev nll", "TER", "BLEU", "chrF")
+COLUMNS = ("recipe", "parameters", "labels", "dev nll", "TER", "BLEU", "chrF")
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("data", type=Path, help="folder with train.{src,mt,pe} and dev.{src,mt,pe}")
     parser.add_argument("runs", type=Path)
-    parser.add_argument("--minutes", type=float, default=6.0)
+    parser.add_argument("--updates", type=int, default=800)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
     return parser.parse_args()
@@ -54,7 +54,7 @@ def overrides(path: Path, settings: dict[str, Any], options: argparse.Namespace)
     values = tomllib.loads(path.read_text(encoding="utf-8"))
     sizes = {f"model.{option}": size for option, size in settings["model"].items() if option in values["model"]}
     chosen = {**settings["all"], **sizes, "data.dir": str(options.data.resolve())}
-    chosen["train.max_minutes"] = options.minutes
+    chosen |= {"train.max_steps": options.updates, "train.validate_every": options.updates}
     return [f"{option}={json.dumps(value)}" for option, value in chosen.items()]
 
 
@@ -65,14 +65,12 @@ def measure(recipe: Recipe, folder: Path) -> None:
         return
     result = train(recipe, folder, resume=(folder / "recipe.toml").exists())
     training = result.training
-    best = training.average if training.exported == "average" and training.average else training.single
     weights = sum(path.stat().st_size for path in result.model.glob("*.safetensors")) // 4
     row = {
         "recipe": folder.name,
         "parameters": weights,
-        "updates": training.steps,
         "labels": training.target_tokens,
-        "scores": dict(best.metrics),
+        "scores": dict(training.single.metrics),
         "do_nothing": result.do_nothing.to_dict(),
     }
     with atomic_write(result_path) as file:
@@ -85,14 +83,14 @@ def print_table(options: argparse.Namespace) -> None:
         f"\n{platform.processor() or platform.machine()}, torch {torch.__version__}, {options.threads} thread(s), ",
         end="",
     )
-    print(f"{options.minutes:g} minutes each, dev scores, greedy search\n")
+    print(f"{options.updates:,} updates each, dev scores, greedy search\n")
     print("| " + " | ".join(COLUMNS) + " |")
     print("| --- |" + " ---: |" * (len(COLUMNS) - 1))
     nothing = rows[0]["do_nothing"]
-    print(f"| do nothing | | | | | {nothing['ter']:.2f} | {nothing['bleu']:.2f} | {nothing['chrf']:.2f} |")
+    print(f"| do nothing | | | | {nothing['ter']:.2f} | {nothing['bleu']:.2f} | {nothing['chrf']:.2f} |")
     for row in sorted(rows, key=lambda row: row["scores"]["ter"]):
         scores = row["scores"]
-        counts = f"{row['parameters']:,} | {row['updates']:,} | {row['labels']:,}"
+        counts = f"{row['parameters']:,} | {row['labels']:,}"
         values = f"{scores['nll']:.3f} | {scores['ter']:.2f} | {scores['bleu']:.2f} | {scores['chrf']:.2f}"
         print(f"| {row['recipe']} | {counts} | {values} |")
 

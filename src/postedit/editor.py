@@ -51,7 +51,7 @@ class PostEdit:
         edits: what changed, in characters of mt and of text.
         hit_limit: the output is as long as it may be, and probably cut off.
         skipped: why the model was not asked: mt or another text it reads is blank, or a side has more pieces than
-            `decode.max_input`.
+            `decode.max_input`, or all together more than the model can read.
         evidence: attention behind the output, if asked for.
         alternatives: the next best corrections, best first, if asked for.
         draft: what the first stage wrote and this corrects; None if mt was given, or there is no first stage.
@@ -227,7 +227,10 @@ class PostEditor:
         mt = texts["mt"][row] if "mt" in texts else ""
         if any(not texts[side][row].strip() for side in texts if side == "mt" or side in self._sides()):
             return PostEdit(mt, False, 0.0, (), (), skipped="empty")
-        if max(len(segments[row]) for segments in ids.values()) > self.decode.max_input:
+        longest = self.model.spec.longest
+        together = sum(len(ids[side][row]) for side in self._sides())
+        too_long = longest is not None and together > longest
+        if too_long or max(len(segments[row]) for segments in ids.values()) > self.decode.max_input:
             return PostEdit(mt, False, 0.0, (), (), skipped="too long")
         return None
 
@@ -240,7 +243,8 @@ class PostEditor:
         return collate({side: [ids[side][row] for row in rows] for side in sides}, sides).to(self.device)
 
     def _search(self, batch: Batch, mt: Sequence[str], beam: int, n_best: int) -> list[list[Hypothesis]]:
-        limits = length_limits(batch, self.decode.max_ratio, self.decode.max_extra, self.model.spec.writes)
+        spec = self.model.spec
+        limits = length_limits(batch, self.decode.max_ratio, self.decode.max_extra, spec.writes, spec.longest)
         if beam == 1 and batch.rows <= _LARGEST_DRAFTED_BATCH and all(mt):
             drafts = [ids[:-1] for ids in self.processor.encode_batch("pe", mt)]
             return [[best] for best in draft_decode(self.model, batch, drafts, limits)]
@@ -351,4 +355,8 @@ def _warn(results: Sequence[PostEdit]) -> None:
         )
     too_long = sum(result.skipped == "too long" for result in results)
     if too_long:
-        _log.warning("%d of %d segments are too long (decode.max_input) and stay as they are", too_long, len(results))
+        _log.warning(
+            "%d of %d segments are too long (for decode.max_input, or the model) and stay as they are",
+            too_long,
+            len(results),
+        )

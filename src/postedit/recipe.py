@@ -21,6 +21,7 @@ from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.registry import Architecture
 from postedit.data.triplets import DataConfig
 from postedit.models import ARCHITECTURES
+from postedit.text.checkpoint import checkpoint_vocabularies
 from postedit.text.config import GROUPS, TextConfig
 from postedit.train.config import TrainConfig
 
@@ -162,17 +163,28 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
             problems += _inheritance_problems(built, first if draft.inherit_embeddings else None)
     if architecture is not None and sections["data"] is not None:
         problems += _data_problems(architecture, sections["data"], text, drafted="draft" in values)
+    if built is not None and sections["data"] is not None:
+        problems += _length_problems(built, sections["data"])
     if problems or architecture is None or model is None:
         raise problem_report(where, problems)
     return Recipe(architecture, model, **sections, draft=draft)
 
 
 def largest_vocabularies(text: TextConfig) -> Vocabularies:
-    """Return vocabularies as large as those of a recipe may become, with names for fingerprints."""
+    """Return vocabularies as large as those of a recipe may become, with names for fingerprints.
+
+    Those of a checkpoint are known.
+
+    Raises:
+        RecipeError: if a checkpoint has none that can be used.
+    """
     groups = GROUPS[text.vocabulary.sharing]
-    known: dict[str, VocabularyInfo] = {
-        side: VocabularyInfo(text.vocabulary.size_of(name), name) for name, sides in groups.items() for side in sides
-    }
+    if text.vocabulary.checkpoint is None:
+        infos = {name: VocabularyInfo(text.vocabulary.size_of(name), name) for name in groups}
+    else:
+        found = checkpoint_vocabularies(text.vocabulary.checkpoint, groups)
+        infos = {name: vocabulary.info for name, vocabulary in found.items()}
+    known: dict[str, VocabularyInfo] = {side: infos[name] for name, sides in groups.items() for side in sides}
     pe = known.pop("pe")
     return Vocabularies(known, pe)
 
@@ -193,8 +205,13 @@ def _build(
     if architecture is None or model is None or text is None:
         return None
     try:
+        vocabularies = largest_vocabularies(text)
+    except RecipeError as error:
+        problems.append(f"text.vocabulary.checkpoint: {error}")
+        return None
+    try:
         with torch.device("meta"):
-            return architecture.build(model, largest_vocabularies(text))
+            return architecture.build(model, vocabularies)
     except ValueError as error:  # a RecipeError is one too
         option = str(error).removeprefix("model.")
         problems.append(f"{prefix}{option}" if option != str(error) else f"{prefix.removesuffix('.')}: {error}")
@@ -242,6 +259,17 @@ def _data_problems(
             'use "joint" or "mt-pe"'
         )
     return problems
+
+
+def _length_problems(model: Seq2Seq, data: DataConfig) -> list[str]:
+    """Return whether training texts may be longer than the model can read or write."""
+    longest, texts = model.spec.longest, len(model.spec.inputs)
+    if longest is None or texts * data.max_length <= longest:
+        return []
+    return [
+        f"data.max_length: texts of {data.max_length} pieces are too long for the model, which reads "
+        f"{longest} of all texts together; use {longest // texts} at most"
+    ]
 
 
 def _check_draft(section: Mapping[str, Any], problems: list[str]) -> DraftConfig | None:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,7 +45,10 @@ from postedit.train.config import FREE_ON_RESUME
 from postedit.train.loop import Trainer
 from postedit.train.result import TrainResult
 
-_RECORDED_PACKAGES: Final = ("accelerate", "numpy", "pyarrow", "sacrebleu", "sacremoses", "tokenizers", "torch")
+_RECORDED_PACKAGES: Final = (
+    "accelerate", "numpy", "peft", "pyarrow", "sacrebleu", "sacremoses", "sentencepiece", "tokenizers", "torch",
+    "transformers",
+)  # fmt: skip
 
 # While the main process prepares the data or decodes the dev set, the others wait; PyTorch would end the run after
 # 10 minutes of that.
@@ -272,7 +275,8 @@ def _learn_text(recipe: Recipe, folder: Path, given: Path | None, console: Conso
     if text.exists():
         return
     if given is None:
-        console.print("Learning subword vocabularies")
+        checkpoint = recipe.text.vocabulary.checkpoint
+        console.print("Learning subword vocabularies" if checkpoint is None else f"Vocabulary: that of {checkpoint}")
         processor = TextProcessor.fit(recipe.text, lambda: read_triplets(recipe.data.train))
     else:
         processor = TextProcessor.load(given)
@@ -315,7 +319,7 @@ def _environment(recipe: Recipe) -> dict[str, Any]:
     return {
         "postedit": postedit.__version__,
         "python": platform.python_version(),
-        "packages": {name: version(name) for name in _RECORDED_PACKAGES},
+        "packages": {name: found for name in _RECORDED_PACKAGES if (found := _version(name)) is not None},
         "platform": platform.platform(),
         "processors": os.cpu_count(),
         "threads": torch.get_num_threads(),
@@ -323,6 +327,14 @@ def _environment(recipe: Recipe) -> dict[str, Any]:
         "processes": PartialState().num_processes,
         "seed": recipe.train.seed,
     }
+
+
+def _version(package: str) -> str | None:
+    """Return which version is installed; None for a package of an extra that is not."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _provenance(recipe: Recipe, folder: Path) -> dict[str, Any]:

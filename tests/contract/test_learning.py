@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 from sacrebleu.metrics import TER
-from tiny import Sentence, batch_of, joint, vocabularies
+from tiny import Sentence, batch_of, joint, needs_joint, options_of, vocabularies
 
 from postedit.core.config import load_config
 from postedit.core.model import Seq2Seq
@@ -57,6 +57,19 @@ LEARNERS: dict[str, dict[str, object]] = {
     "transference": {
         "layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
     },
+    "pretrained": {
+        "checkpoint": "a Marian model",
+        "dropout": 0.0,
+        "network": {
+            "settings": {
+                "model_type": "marian", "d_model": 48, "encoder_layers": 1, "decoder_layers": 1,
+                "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 64,
+                "decoder_ffn_dim": 64, "max_position_embeddings": 99, "scale_embedding": True, "init_std": 0.1,
+                "pad_token_id": 2, "eos_token_id": 0, "decoder_start_token_id": 2, "dropout": 0.1,
+            },
+            "pad": 2, "eos": 0, "unk": 1, "before_pe": [2],
+        },
+    },
 }  # fmt: skip
 
 TRIPLETS, MOST_STEPS, STEPS_BETWEEN_LOOKS = 20, 600, 20
@@ -89,10 +102,11 @@ def test_every_registered_architecture_has_a_configuration_to_learn_with() -> No
 def test_law_11_twenty_triplets_can_be_learnt_by_heart(name: str, dtype: torch.dtype) -> None:
     torch.manual_seed(11)
     architecture = ARCHITECTURES[name]
-    config = load_config(architecture.config_class, LEARNERS[name], name)
     sizes = vocabularies(target=40, src=40)
-    model = architecture.build(config, joint(sizes) if LEARNERS[name].get("share_embeddings") == "all" else sizes)
-    model = model.to(dtype)
+    if needs_joint(LEARNERS[name]):
+        sizes = joint(sizes)
+    config = load_config(architecture.config_class, options_of(LEARNERS[name], sizes), name)
+    model = architecture.build(config, sizes).to(dtype)
     sentences = triplets(random.Random(11))
     if architecture.model.writes == "steps":
         sentences = [replace(sentence, pe=with_steps(sentence.inputs["mt"], sentence.pe)) for sentence in sentences]

@@ -100,7 +100,10 @@ class TestTraining:
                 continue
             assert parameter.grad is not None, parameter_name
             assert parameter.grad.isfinite().all(), parameter_name
-            assert parameter.grad.abs().max() > 1e-6, parameter_name
+            # What is added to all keys adds the same to all scores of a query, which a softmax does not see. Our own
+            # layers have no such bias; those of a library may.
+            if not parameter_name.endswith("k_proj.bias"):
+                assert parameter.grad.abs().max() > 1e-6, parameter_name
 
     @pytest.mark.parametrize("smoothing", [0.0, 0.1])
     def test_law_7_the_training_loss_is_that_of_log_probs(

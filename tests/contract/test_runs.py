@@ -12,9 +12,10 @@ import killed_run
 import pytest
 import tomli_w
 import torch
+from checkpoints import marian
 from rich.console import Console
 from safetensors.torch import load_file
-from tiny import TINY, batch_of, build, random_sentences
+from tiny import TINY, batch_of, build, options_of, random_sentences
 
 from postedit.core.config import load_config
 from postedit.data.triplets import Triplet
@@ -49,7 +50,7 @@ def test_law_8_a_model_folder_holds_all_there_is_to_a_model(
     name: str, processor: TextProcessor, tmp_path: Path
 ) -> None:
     architecture = ARCHITECTURES[name.partition("/")[0]]
-    config = load_config(architecture.config_class, TINY[name], name)
+    config = load_config(architecture.config_class, options_of(TINY[name], processor.vocabularies), name)
     model = build(name, torch.float32, sizes=processor.vocabularies).requires_grad_(False)
     ModelFolder(architecture, config, DecodeConfig(), model, processor, {}).save(tmp_path / "model")
     loaded = ModelFolder.load(tmp_path / "model")
@@ -74,10 +75,15 @@ def write_recipe(name: str, folder: Path) -> Path:
         for side in ("src", "mt", "pe"):
             lines = [getattr(triplet, side) for triplet in triplets(count, seed=count)]
             (folder / f"{part}.{side}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    model: dict[str, object] = TINY[name]
+    vocabulary: dict[str, object] = {"size": 300}
+    if "checkpoint" in model:
+        checkpoint = str(marian(folder / "checkpoint"))
+        model, vocabulary = {"checkpoint": checkpoint}, {"checkpoint": checkpoint, "sharing": "mt-pe"}
     values = {
-        "model": {"name": name.partition("/")[0], **TINY[name]},
-        "text": {"vocabulary": {"size": 300}},
-        "data": {"train": ["train"], "dev": "dev"},
+        "model": {"name": name.partition("/")[0], **model},
+        "text": {"vocabulary": vocabulary},
+        "data": {"train": ["train"], "dev": "dev", "max_length": 50},
         "train": {
             "max_steps": 14, "accumulate": 2, "batch_tokens": 60, "lr": 0.01, "warmup_steps": 4,
             "validate_every": 3, "metric": "ter", "save_every": 4, "keep_best": 2, "log_every": 1,

@@ -86,12 +86,70 @@ TINY: dict[str, dict[str, object]] = {
         "layers_src": 2, "layers_mt": 1, "layers_pe": 2, "dim": 6, "heads": 3, "feed_forward": 10,
         "norm": "post", "share_embeddings": "none", "tie_output": False,
     },
+    "pretrained": {
+        "checkpoint": "a Marian model",
+        "network": {
+            "settings": {
+                "model_type": "marian", "d_model": 8, "encoder_layers": 1, "decoder_layers": 2,
+                "encoder_attention_heads": 2, "decoder_attention_heads": 4, "encoder_ffn_dim": 12,
+                "decoder_ffn_dim": 10, "max_position_embeddings": 99, "scale_embedding": True,
+                "pad_token_id": 2, "eos_token_id": 0, "decoder_start_token_id": 2,
+            },
+            "pad": 2, "eos": 0, "unk": 1, "before_pe": [2],
+        },
+    },
+    "pretrained/mbart": {
+        "checkpoint": "an mBART model",
+        "network": {
+            "settings": {
+                "model_type": "mbart", "d_model": 8, "encoder_layers": 2, "decoder_layers": 1,
+                "encoder_attention_heads": 4, "decoder_attention_heads": 2, "encoder_ffn_dim": 12,
+                "decoder_ffn_dim": 10, "max_position_embeddings": 99, "pad_token_id": 1, "eos_token_id": 2,
+                "decoder_start_token_id": 2,
+            },
+            "pad": 1, "eos": 2, "unk": 3, "before_src": [0], "after_mt": [4], "before_pe": [2, 4],
+        },
+    },
+    "pretrained/lora": {
+        "checkpoint": "an M2M100 model",
+        "lora_rank": 2,
+        "network": {
+            "settings": {
+                "model_type": "m2m_100", "d_model": 8, "encoder_layers": 1, "decoder_layers": 1,
+                "encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 12,
+                "decoder_ffn_dim": 10, "max_position_embeddings": 99, "pad_token_id": 1, "eos_token_id": 2,
+                "decoder_start_token_id": 2,
+            },
+            "pad": 1, "eos": 2, "unk": 3, "before_src": [4], "before_pe": [2, 5],
+        },
+    },
+    "pretrained/t5": {
+        "checkpoint": "a T5 model",
+        "network": {
+            "settings": {
+                "model_type": "t5", "d_model": 8, "d_kv": 3, "d_ff": 12, "num_layers": 1, "num_decoder_layers": 2,
+                "num_heads": 2, "pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0,
+                "tie_word_embeddings": False, "feed_forward_proj": "gated-gelu",
+            },
+            "pad": 0, "eos": 1, "before_pe": [0],
+        },
+    },
 }  # fmt: skip
 
 
-def _is_joint(name: str) -> bool:
+def options_of(options: dict[str, object], sizes: Vocabularies) -> dict[str, object]:
+    """Return the options of an architecture; a checkpoint is as large as `sizes` say."""
+    network = options.get("network")
+    if not isinstance(network, dict):
+        return options
+    own = [network.get(symbol) for symbol in ("pad", "eos", "unk")]
+    rows = sizes.target.size - len(SYMBOLS) + sum(row is not None for row in own)
+    return {**options, "network": {**network, "settings": {**network["settings"], "vocab_size": rows}}}
+
+
+def needs_joint(options: dict[str, object]) -> bool:
     """Whether a model needs one vocabulary for all texts, and cannot be in an ensemble with one that has two."""
-    return TINY[name].get("share_embeddings") == "all"
+    return options.get("share_embeddings") == "all" or "checkpoint" in options
 
 
 def _ensembles() -> dict[str, tuple[list[str], list[float], Literal["log", "probability"]]]:
@@ -99,7 +157,7 @@ def _ensembles() -> dict[str, tuple[list[str], list[float], Literal["log", "prob
     ensembles: dict[str, tuple[list[str], list[float], Literal["log", "probability"]]] = {
         f"two {name}": ([name, name], [1.0, 1.0], "log") for name in ("m-cgru", "transference")
     }
-    kinds = {name: (ARCHITECTURES[name].model.writes, _is_joint(name)) for name in ARCHITECTURES}
+    kinds = {name: (ARCHITECTURES[name].model.writes, needs_joint(TINY[name])) for name in ARCHITECTURES}
     for kind in dict.fromkeys(kinds.values()):
         names = [name for name in ARCHITECTURES if kinds[name] == kind]
         for start in range(0, len(names), 4):
@@ -140,10 +198,10 @@ def build(name: str, dtype: torch.dtype, seed: int = 0, sizes: Vocabularies | No
         models = [build(member, dtype, 10 * seed + i, sizes) for i, member in enumerate(members)]
         return Ensemble(models, weights, space).eval()
     architecture = ARCHITECTURES[name.partition("/")[0]]
-    config = load_config(architecture.config_class, TINY[name], name)
     sizes = sizes or vocabularies()
-    if _is_joint(name):
+    if needs_joint(TINY[name]):
         sizes = joint(sizes)
+    config = load_config(architecture.config_class, options_of(TINY[name], sizes), name)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = architecture.build(config, sizes)

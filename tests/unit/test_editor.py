@@ -51,7 +51,7 @@ def test_segments_too_long_are_left_and_reported(editor: PostEditor, caplog: pyt
         results = editor.edit(["x", long, "x"], [long, "es geht", "es geht"])
     assert [result.skipped for result in results] == ["too long", "too long", None]
     assert [result.text for result in results[:2]] == [long, "es geht"]
-    assert "2 of 3 segments are too long (decode.max_input)" in caplog.text
+    assert "2 of 3 segments are too long (for decode.max_input, or the model)" in caplog.text
 
 
 def test_any_iterable_of_texts_will_do(editor: PostEditor) -> None:

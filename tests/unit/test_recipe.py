@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import tiny_models
 import tomli_w
+from checkpoints import nllb
 
 from postedit.cli.models import count_parameters
 from postedit.core.errors import RecipeError
@@ -108,13 +109,22 @@ def test_data_is_looked_for_beside_the_recipe_or_where_an_override_says(
 
 
 @pytest.mark.parametrize("path", sorted((REPOSITORY / "recipes").glob("*.toml")), ids=lambda path: path.stem)
-def test_recipes_of_the_repository_are_sound(path: Path) -> None:
-    recipe = load_recipe(path, ["data.train=a", "data.dev=b"], check_data=False)
+def test_recipes_of_the_repository_are_sound(path: Path, tmp_path: Path) -> None:
+    overrides = ["data.train=a", "data.dev=b"]
+    if path.stem.startswith("pretrained"):  # whose checkpoints are not at hand
+        checkpoint = nllb(tmp_path / "nllb")
+        overrides += [f"model.checkpoint={checkpoint}", f"text.vocabulary.checkpoint={checkpoint}"]
+        overrides.append("data.max_length=50")
+    recipe = load_recipe(path, overrides, check_data=False)
     system = recipe.architecture.name if recipe.draft is None else "draft-and-refine"
     assert path.stem == "demo" or path.stem.startswith(system)
 
 
-@pytest.mark.parametrize("path", sorted((REPOSITORY / "recipes").glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sorted((REPOSITORY / "recipes").glob("*.toml")) if not path.stem.startswith("pretrained")],
+    ids=lambda path: path.stem,
+)
 def test_the_parameters_that_a_recipe_counts_in_its_comment_are_those_of_its_model(path: Path) -> None:
     comment = " ".join(line.removeprefix("#").strip() for line in path.read_text().splitlines() if line.startswith("#"))
     for counted in re.findall(r"has ([\d,]+) parameters", comment):

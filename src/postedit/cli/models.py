@@ -18,6 +18,7 @@ def models(
 ) -> None:
     """List the architectures: what they read, where they are from, and how large the recipes make them."""
     from postedit.cli.tables import console, new_table
+    from postedit.core.config import read_toml
     from postedit.models import ARCHITECTURES
     from postedit.recipe import load_recipe
 
@@ -30,6 +31,10 @@ def models(
     out.print(table)
     sizes = new_table(["recipe", "architecture", "parameters"], ["parameters"])
     for path in sorted((recipes or Path("recipes")).glob("*.toml")):
+        model = read_toml(path).get("model", {})
+        if "checkpoint" in model:  # to list recipes nothing is fetched
+            sizes.add_row(str(path), str(model.get("name")), f"those of {model['checkpoint']}")
+            continue
         recipe = load_recipe(path, check_data=False)
         sizes.add_row(str(path), recipe.architecture.name, f"{count_parameters(recipe):,}")
     if sizes.row_count:

@@ -46,6 +46,7 @@ class ModelSpec:
         attention: the keys of every `DecoderOutput.attention` it returns.
         parallel: True if decoding K tokens in one call costs about as much as decoding one.
         writes: "tokens", the symbols of the output; or "steps", those and STEPs that lead along mt.
+        longest: the most symbols that its inputs may have together, and its output; None: there is no such limit.
     """
 
     inputs: tuple[str, ...]
@@ -53,6 +54,7 @@ class ModelSpec:
     attention: frozenset[AttentionKey]
     parallel: bool
     writes: "Writes" = "tokens"
+    longest: int | None = None
 
 
 Writes = Literal["tokens", "steps"]
@@ -120,6 +122,15 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
     def embeddings(self) -> "Mapping[str, nn.Embedding]":
         """Return the embedding tables by text ("src", "mt", "pe") that a later model may inherit; none by default."""
         return {}
+
+    def load_initial_weights(self) -> None:
+        """Take the weights that training starts from, where an architecture has some; fresh ones by default.
+
+        Called once before training, and never by a model that is trained.
+
+        Raises:
+            RecipeError: if they cannot be had, or do not fit.
+        """
 
     def constraints(self, batch: Batch) -> Sequence[Constraint]:
         """Return what the grammar of this model demands of its output; nothing by default."""

@@ -129,4 +129,5 @@ def _joint_spec(specs: Sequence[ModelSpec]) -> ModelSpec:
         frozenset().union(*(spec.attention for spec in specs)),
         all(spec.parallel for spec in specs),
         specs[0].writes,
+        min((spec.longest for spec in specs if spec.longest is not None), default=None),
     )

@@ -14,15 +14,19 @@ from postedit.core.types import Batch
 _NEVER_WRITTEN = [PAD, BOS]
 
 
-def length_limits(batch: Batch, ratio: float, extra: int, writes: Writes = "tokens") -> Tensor:
+def length_limits(
+    batch: Batch, ratio: float, extra: int, writes: Writes = "tokens", longest: int | None = None
+) -> Tensor:
     """Return Long[B]: how many symbols (EOS not counted) each output may have, `ratio` times its input plus `extra`.
 
-    The input is mt where there is one, else the longest stream of the sentence. STEPs come on top of that.
+    The input is mt where there is one, else the longest stream of the sentence. STEPs come on top of that. With EOS
+    an output has no more than `longest`, if there is such a limit.
     """
     streams = [batch.streams["mt"]] if "mt" in batch.streams else list(batch.streams.values())
     lengths = torch.stack([stream.lengths for stream in streams]).amax(0)
     limits = (lengths * ratio).ceil().long() + extra
-    return limits + batch.streams["mt"].lengths - 1 if writes == "steps" else limits
+    limits = limits + batch.streams["mt"].lengths - 1 if writes == "steps" else limits
+    return limits if longest is None else limits.clamp(max=longest - 1)
 
 
 def require_possible(score: float) -> None:

@@ -17,6 +17,7 @@ from postedit.models.joint_encoder import JointEncoder
 from postedit.models.m_cgru import MCGRU
 from postedit.models.m_cgru_hard import MCGRUHard
 from postedit.models.merged_attention import MergedAttention
+from postedit.models.pretrained import Pretrained
 from postedit.models.shared_attention import SharedAttention
 from postedit.models.transference import Transference
 from postedit.models.transformer import Transformer
@@ -102,6 +103,12 @@ ARCHITECTURES = Registry(
             CopycatSrc,
             f"{_IVE_2019}, 3.3",
             "dual-source Transformer that generates, or copies from mt or from src",
+        ),
+        Architecture(
+            "pretrained",
+            Pretrained,
+            "Wolf et al. 2020",
+            "Hugging Face checkpoint (Marian, mBART, NLLB, T5 kinds) that reads src and mt as one text",
         ),
     ]
 )

@@ -22,17 +22,20 @@ GROUPS: dict[Sharing, dict[str, tuple[Side, ...]]] = {
 
 
 class VocabularyConfig(Config):
-    """Which sides share a vocabulary, and how many pieces each vocabulary has.
+    """Which sides share a vocabulary, and how many pieces each vocabulary has, or whose it is.
 
     Args:
         sharing: "joint" over src, mt and pe; "mt-pe" with one of its own for src; or "separate".
         size: pieces in each vocabulary, at most.
         sizes: other sizes, by the name of the vocabulary ("src", "mt-pe", "mt", "pe").
+        checkpoint: folder or hub id of a Hugging Face checkpoint, whose vocabulary is taken and none is learnt; sizes
+            are then those that it has.
     """
 
     sharing: Sharing = "joint"
     size: int = Field(default=8000, ge=SMALLEST)
     sizes: dict[str, int] = Field(default_factory=dict)
+    checkpoint: str | None = None
 
     @model_validator(mode="after")
     def _check_sizes(self) -> Self:

@@ -13,13 +13,16 @@ from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_write
 from postedit.core.model import Vocabularies
 from postedit.core.symbols import EOS
+from postedit.text.checkpoint import CheckpointVocabulary, checkpoint_vocabularies
 from postedit.text.config import GROUPS, SIDES, Side, TextConfig
 from postedit.text.edits import Edit, splice
 from postedit.text.truecase import Truecaser, capitalise, sentence_starts
 from postedit.text.vocabulary import Vocabulary
 from postedit.text.words import PlainSplitter, splitter
 
-__all__ = ["Rendering", "TextConfig", "TextProcessor", "TripletTexts"]
+__all__ = ["Rendering", "Subwords", "TextConfig", "TextProcessor", "TripletTexts"]
+
+Subwords = Vocabulary | CheckpointVocabulary
 
 _SETTINGS: Final = "text.json"
 
@@ -68,7 +71,7 @@ class TextProcessor:
     """
 
     def __init__(
-        self, config: TextConfig, vocabularies: Mapping[str, Vocabulary], truecasers: Mapping[str, Truecaser]
+        self, config: TextConfig, vocabularies: Mapping[str, Subwords], truecasers: Mapping[str, Truecaser]
     ) -> None:
         self.config = config
         self._named = dict(vocabularies)
@@ -84,13 +87,19 @@ class TextProcessor:
         Args:
             config: what to learn.
             triplets: gives all triplets anew each time it is called.
+
+        Raises:
+            RecipeError: if the vocabulary is that of a checkpoint, which cannot be had.
         """
         truecasers: dict[str, Truecaser] = {}
         for side in _TRUECASED if config.truecase else ():
             words = _words_of(config, side, {})
             truecasers[side] = Truecaser.train(words(getattr(triplet, side)) for triplet in triplets())
+        groups = GROUPS[config.vocabulary.sharing]
+        if config.vocabulary.checkpoint is not None:
+            return cls(config, checkpoint_vocabularies(config.vocabulary.checkpoint, groups), truecasers)
         vocabularies = {}
-        for name, sides in GROUPS[config.vocabulary.sharing].items():
+        for name, sides in groups.items():
             readers = [(side, _words_of(config, side, truecasers)) for side in sides]
             texts = (" ".join(words(getattr(triplet, side))) for triplet in triplets() for side, words in readers)
             vocabularies[name] = Vocabulary.train(texts, config.vocabulary.size_of(name))
@@ -102,7 +111,7 @@ class TextProcessor:
         streams = {side: self._vocabularies[side].info for side in ("src", "mt")}
         return Vocabularies(streams, self._vocabularies["pe"].info)
 
-    def vocabulary(self, side: Side) -> Vocabulary:
+    def vocabulary(self, side: Side) -> Subwords:
         """Return the vocabulary of one side."""
         return self._vocabularies[side]
 
@@ -132,6 +141,8 @@ class TextProcessor:
         # Divided once more, because a model may write any bytes, line feeds included.
         pe = PlainSplitter().words(self._vocabularies["pe"].decode(ids))
         known = self.words("mt", mt)
+        if not self._vocabularies["pe"].lossless:
+            pe = self._as_in_mt(known, pe)
         if pe == known:
             return Rendering(mt, False, ())
         split = splitter(self.config.tokenizer, self.config.tgt_lang)
@@ -145,6 +156,35 @@ class TextProcessor:
         else:
             text, edits = splice(mt, places, mt_gaps, pe, pe_gaps)
         return Rendering(text, True, edits) if text != mt else Rendering(mt, False, ())
+
+    def _as_in_mt(self, known: Sequence[str], pe: Sequence[str]) -> list[str]:
+        """Return the words `pe` with those that stay from `known`, the words of mt, as they were before encoding.
+
+        A vocabulary that is not lossless writes some words in another form, such as ... for an ellipsis, or cannot
+        write them at all; the model then wrote what stands for them.
+        """
+        vocabulary = self._vocabularies["pe"]
+        stretches = _stretches(known, [vocabulary.decode(ids).split() for ids in vocabulary.encode_batch(known)])
+        decoded = [word for stretch in stretches for word in stretch.form]
+        if pe == decoded:
+            return list(known)
+        counterpart = {
+            old: new
+            for block in Levenshtein.opcodes(decoded, pe)
+            if block.tag == "equal"
+            for old, new in zip(range(block.src_start, block.src_end), range(block.dest_start, block.dest_end))
+        }
+        written: list[list[str]] = [[text] if (text := word.replace("\ufffd", "")) else [] for word in pe]
+        start = 0
+        for stretch in stretches:
+            places = [counterpart.get(start + offset) for offset in range(len(stretch.form))]
+            start += len(places)
+            if places and None not in places:
+                first, *others = (place for place in places if place is not None)
+                written[first] = stretch.words
+                for place in others:
+                    written[place] = []
+        return [word for words in written for word in words]
 
     def save(self, folder: Path) -> None:
         """Write everything into JSON files in an existing folder.
@@ -169,14 +209,35 @@ class TextProcessor:
             ModelFolderError: if a file is missing, damaged, or does not belong to the others.
         """
         config, fingerprints = _load_settings(folder / _SETTINGS)
-        vocabularies = {}
+        kind = Vocabulary if config.vocabulary.checkpoint is None else CheckpointVocabulary
+        vocabularies: dict[str, Subwords] = {}
         for name in GROUPS[config.vocabulary.sharing]:
             path = folder / f"vocabulary.{name}.json"
-            vocabularies[name] = Vocabulary.load(path)
+            vocabularies[name] = kind.load(path)
             if vocabularies[name].fingerprint != fingerprints.get(name):
                 raise ModelFolderError(f"{path}: is not the vocabulary of this model; copy the model folder again")
         sides = _TRUECASED if config.truecase else ()
         return cls(config, vocabularies, {side: Truecaser.load(folder / f"truecase.{side}.json") for side in sides})
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Words, and what is left of them when a vocabulary has encoded and decoded them."""
+
+    form: list[str]
+    words: list[str]
+
+
+def _stretches(words: Sequence[str], forms: Sequence[list[str]]) -> list[_Stretch]:
+    """Return `words` in stretches that each leave something; words that leave nothing go with those before them."""
+    stretches: list[_Stretch] = []
+    for word, form in zip(words, forms):
+        if stretches and not (form and stretches[-1].form):
+            last = stretches.pop()
+            stretches.append(_Stretch(last.form + form, [*last.words, word]))
+        else:
+            stretches.append(_Stretch(form, [word]))
+    return stretches
 
 
 def _words_of(config: TextConfig, side: Side, truecasers: Mapping[str, Truecaser]) -> Callable[[str], list[str]]:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -24,8 +24,8 @@ SMALLEST: Final = len(SYMBOLS) + BYTES
 # No reserved symbol can arise from text either, since each of them mixes letters and other characters.
 _CHUNK: Final = r" ?[\p{L}\p{M}]+| ?\p{N}+| ?[^ \p{L}\p{M}\p{N}]+| +"
 
-_SPACE_MARKS: Final = frozenset("ĠĉĊč")
-"""How byte-level BPE writes the bytes of space, tab, line feed and carriage return."""
+_SPACE_MARKS: Final = frozenset("ĠĉĊč▁")
+"""How byte-level BPE writes the bytes of space, tab, line feed and carriage return, and SentencePiece a space."""
 
 
 class Vocabulary:
@@ -37,6 +37,9 @@ class Vocabulary:
     Args:
         tokenizer: a byte-level BPE tokenizer whose first pieces are `SYMBOLS`.
     """
+
+    lossless: ClassVar[bool] = True
+    """Whether decoding what was encoded gives the very text."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -99,7 +102,7 @@ class Vocabulary:
         try:
             encodings = self._tokenizer.encode_batch_fast([f" {text}" for text in texts], add_special_tokens=False)
         except (TypeError, UnicodeEncodeError):
-            number = next((n for n, text in enumerate(texts) if not _is_unicode(text)), None)
+            number = first_invalid(texts)
             if number is None:
                 raise
             raise DataError(f"text {number + 1} of {len(texts)} is not valid Unicode: {texts[number]!r}") from None
@@ -119,21 +122,7 @@ class Vocabulary:
 
     def word_index(self, ids: Iterable[int]) -> list[int]:
         """Return for each id the number of the word it belongs to, counted as in `decode(ids)`; -1 for symbols."""
-        result: list[int] = []
-        word, inside = 0, False
-        for i in ids:
-            if i < len(SYMBOLS):
-                result.append(-1)
-                continue
-            index = word
-            for character in self._pieces[i]:
-                if character not in _SPACE_MARKS:
-                    index, inside = word, True
-                elif inside:
-                    word, inside = word + 1, False
-                    index = word
-            result.append(index)
-        return result
+        return word_index(ids, self._pieces)
 
     def save(self, path: Path) -> None:
         """Write the vocabulary as JSON in the format of the `tokenizers` library.
@@ -151,12 +140,7 @@ class Vocabulary:
         Raises:
             ModelFolderError: if the file is missing or damaged.
         """
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise ModelFolderError(f"{path}: the vocabulary is missing; copy the model folder again") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise ModelFolderError(f"{path}: the vocabulary cannot be read: {error}") from None
+        text = read_vocabulary(path)
         try:
             return cls(Tokenizer.from_str(text))
         except Exception as error:  # the library raises bare Exception for any fault in the file
@@ -180,6 +164,44 @@ def _pipeline(model: models.BPE) -> Tokenizer:
     )
     tokenizer.decoder = decoders.ByteLevel()
     return tokenizer
+
+
+def read_vocabulary(path: Path) -> str:
+    """Return what a vocabulary file holds.
+
+    Raises:
+        ModelFolderError: if it is missing or cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ModelFolderError(f"{path}: the vocabulary is missing; copy the model folder again") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelFolderError(f"{path}: the vocabulary cannot be read: {error}") from None
+
+
+def first_invalid(texts: Sequence[str]) -> int | None:
+    """Return which text, counted from 0, is the first that is not valid Unicode; None if all are."""
+    return next((number for number, text in enumerate(texts) if not _is_unicode(text)), None)
+
+
+def word_index(ids: Iterable[int], pieces: Sequence[str]) -> list[int]:
+    """Return for each id the number of the word that its piece belongs to; -1 for reserved symbols."""
+    result: list[int] = []
+    word, inside = 0, False
+    for i in ids:
+        if i < len(SYMBOLS):
+            result.append(-1)
+            continue
+        index = word
+        for character in pieces[i]:
+            if character not in _SPACE_MARKS:
+                index, inside = word, True
+            elif inside:
+                word, inside = word + 1, False
+                index = word
+        result.append(index)
+    return result
 
 
 def _is_unicode(text: str) -> bool:

@@ -151,8 +151,10 @@ class Trainer:
         checkpoint = self._checkpoint(resume)
         if checkpoint is not None:
             self._restore(checkpoint)
-        elif self._is_main:
-            self.best.remove_all_but(())
+        else:
+            self.model.load_initial_weights()
+            if self._is_main:
+                self.best.remove_all_but(())
         self.model.train()
         with explain_os_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)

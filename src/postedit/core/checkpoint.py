@@ -1,0 +1,234 @@
+"""Checkpoints of the Transformers library, from which a `pretrained` model starts.
+
+Text needs a checkpoint's tokenizer and its architecture the settings and weights, and both must number the symbols in
+the same way: how is said here, once. The library is an extra, so it is imported when it is needed.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from postedit.core.errors import RecipeError, nearest
+from postedit.core.symbols import EOS, PAD, SYMBOLS, UNK
+
+_NOT_OF_NETWORK: Final = frozenset(
+    {"_name_or_path", "architectures", "dtype", "id2label", "label2id", "task_specific_params", "torch_dtype",
+     "transformers_version"}
+)  # fmt: skip
+"""Settings in a config.json that say nothing of the network."""
+
+_PROBE: Final = "a"
+"""Any text with at least one piece, around which a tokenizer puts its control symbols."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """How the rows of a checkpoint's tables are numbered by the symbols of postedit.
+
+    The reserved symbols come first. PAD, EOS and UNK are the checkpoint's own; the others, and what it lacks, have new
+    rows, which stand behind all of its own. Then follow its other rows, in its order.
+
+    Args:
+        rows: of the tables of the checkpoint.
+        pad: the row of its padding, or None.
+        eos: likewise, of the end of a text.
+        unk: likewise, of an unknown piece.
+    """
+
+    rows: int
+    pad: int | None
+    eos: int | None
+    unk: int | None
+
+    def table(self) -> list[int]:
+        """Return the row of each symbol, one for each."""
+        own = {PAD: self.pad, EOS: self.eos, UNK: self.unk}
+        new = iter(range(self.rows, self.rows + len(SYMBOLS)))
+        reserved = [next(new) if own.get(symbol) is None else own[symbol] for symbol in range(len(SYMBOLS))]
+        taken = set(reserved)
+        return [row for row in reserved if row is not None] + [row for row in range(self.rows) if row not in taken]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The settings and the tokenizer of a checkpoint.
+
+    Args:
+        name: a folder or a hub id.
+    """
+
+    name: str
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What its config.json says, without what says nothing.
+
+        Raises:
+            RecipeError: if there is no such checkpoint, or it is not of a sequence-to-sequence model.
+        """
+        config = _asked(self.name, "AutoConfig")
+        if not config.is_encoder_decoder:
+            raise RecipeError(
+                f"{self.name}: is a {config.model_type}, which is no sequence-to-sequence model; choose one such as "
+                "Marian, mBART, NLLB or T5"
+            )
+        written: dict[str, Any] = json.loads(json.dumps(config.to_dict(), default=str))
+        values: dict[str, Any] = _set({name: value for name, value in written.items() if name not in _NOT_OF_NETWORK})
+        return values
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        """Its tokenizer, as the Transformers library loads it.
+
+        Raises:
+            RecipeError: if it cannot be had.
+        """
+        return _asked(self.name, "AutoTokenizer")
+
+    def numbering(self) -> Numbering:
+        """Return how its rows are numbered.
+
+        Raises:
+            RecipeError: if its tokenizer has more pieces than its tables have rows.
+        """
+        tokenizer, rows = self.tokenizer, int(self.settings["vocab_size"])
+        most = max(tokenizer.get_vocab().values())
+        if most >= rows:
+            raise RecipeError(
+                f"{self.name}: its tokenizer has a piece {most}, but its tables have {rows} rows; the tokenizer is of "
+                "another checkpoint"
+            )
+        eos, pad, unk = tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id
+        # Some checkpoints have one row for two of them; then the later one gets a row of its own.
+        pad = None if pad == eos else pad
+        return Numbering(rows, pad, eos, None if unk in (eos, pad) else unk)
+
+    def network(self, rows: int) -> Any:
+        """Return the network, its tables grown to `rows` rows; its weights are read from safetensors files alone.
+
+        Raises:
+            RecipeError: if it cannot be had.
+        """
+        with _quiet():
+            network = _asked(self.name, "AutoModelForSeq2SeqLM", use_safetensors=True, dtype="float32")
+            network.resize_token_embeddings(rows, mean_resizing=False)  # their values are for the caller to choose
+        return network
+
+    def around(self, language: str | None) -> tuple[list[int], list[int]]:
+        """Return the rows of what the tokenizer puts before and behind a text of `language`, EOS left out.
+
+        Raises:
+            RecipeError: if the checkpoint does not know the language.
+        """
+        tokenizer = self.tokenizer
+        bare = tokenizer(_PROBE, add_special_tokens=False)["input_ids"]
+        whole = tokenizer(_PROBE)["input_ids"]
+        start = next(start for start in range(len(whole)) if whole[start : start + len(bare)] == bare)
+        before, behind = whole[:start], [row for row in whole[start + len(bare) :] if row != tokenizer.eos_token_id]
+        if language is None:
+            return before, behind
+        # A control symbol with no other meaning is the code of the language that the tokenizer is set to.
+        others = {tokenizer.bos_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.eos_token_id}
+        code = self.row(language)
+        before, behind = ([row if row in others else code for row in rows] for rows in (before, behind))
+        if code not in before + behind:
+            before = [code, *before]  # as Marian's, which are part of the text
+        return before, behind
+
+    def start(self, language: str | None) -> list[int]:
+        """Return the rows that its decoder reads before the first piece of a text in `language`.
+
+        Raises:
+            RecipeError: if the checkpoint does not say, or does not know the language.
+        """
+        # Newer checkpoints have this in another file. Of the older one the library keeps no more than it knows.
+        written = _asked(self.name, "PretrainedConfig", "get_config_dict")[0]
+        generation = _asked(self.name, "GenerationConfig", or_none=True)
+        said = {**_set(written), **_set(generation.to_dict() if generation is not None else {})}
+        first, forced = said.get("decoder_start_token_id"), said.get("forced_bos_token_id")
+        if language is not None:
+            tokenizer, code = self.tokenizer, self.row(language)
+            controls = {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id}
+            first, forced = (first, code) if first in controls else (code, None)
+        rows = [row for row in (first, forced) if row is not None]
+        if not rows:
+            raise RecipeError(
+                f"{self.name}: does not say what its decoder starts with; set model.tgt_lang to the language code that "
+                "it has for the language of pe"
+            )
+        return rows
+
+    def row(self, language: str) -> int:
+        """Return the row of a language code.
+
+        Raises:
+            RecipeError: if there is none, with the nearest one.
+        """
+        pieces: Mapping[str, int] = self.tokenizer.get_vocab()
+        if language not in pieces:
+            codes = [*self.tokenizer.all_special_tokens, *self.tokenizer.get_added_vocab()]
+            raise RecipeError(f'{self.name}: has no language code "{language}"{nearest(language, codes)}')
+        return pieces[language]
+
+
+def library(name: str, purpose: str) -> Any:
+    """Return the module `name` of the extra `pretrained`.
+
+    Raises:
+        RecipeError: if it is not installed.
+    """
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise RecipeError(
+            f"{purpose} needs {error.name or name}; install it by: pip install 'postedit[pretrained]'"
+        ) from None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the library from writing a progress bar and advice to the screen."""
+    logging = library("transformers.utils.logging", "a checkpoint")
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _set(values: Any) -> Any:
+    """Return values of a configuration without those that are None, which TOML cannot say."""
+    if isinstance(values, dict):
+        return {name: _set(value) for name, value in values.items() if value is not None}
+    return [_set(value) for value in values] if isinstance(values, list) else values
+
+
+def _asked(
+    checkpoint: str, kind: str, method: str = "from_pretrained", *, or_none: bool = False, **options: Any
+) -> Any:
+    """Return what a method of the library's class `kind` makes of a checkpoint; code that comes with one is never run.
+
+    Raises:
+        RecipeError: if there is nothing it can use, unless it may be None.
+    """
+    path = Path(checkpoint).expanduser()
+    if checkpoint.startswith((".", "/", "~")) and not path.is_dir():
+        raise RecipeError(f"{checkpoint}: no such folder; name that of a checkpoint, or its hub id")
+    load = getattr(getattr(library("transformers", "a checkpoint"), kind), method)
+    try:
+        return load(str(path) if path.is_dir() else checkpoint, **options)
+    except (OSError, ValueError, KeyError, ImportError) as error:  # the library has no class of errors of its own
+        if or_none:
+            return None
+        reason = str(error).strip().partition("\n")[0]
+        raise RecipeError(f"{checkpoint}: no checkpoint that can be used: {reason}") from None

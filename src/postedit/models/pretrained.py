@@ -1,0 +1,306 @@
+"""A sequence-to-sequence checkpoint of the Transformers library as post-editor: it reads src and mt as one text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from postedit.core.checkpoint import Checkpoint, Numbering, library
+from postedit.core.config import Config
+from postedit.core.errors import RecipeError
+from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
+from postedit.core.symbols import BOS, EOS, PAD, SEP, STEP
+from postedit.core.types import AttentionKey, Batch, DecoderOutput, Distribution, LabelLoss
+from postedit.nn.attention import KeyValue
+from postedit.nn.heads import SoftmaxDistribution
+from postedit.nn.library import Past, from_library, to_library
+from postedit.nn.memory import Memory
+
+_KEY = AttentionKey("src+mt", "soft")
+
+# The logit of symbols that no text has. Finite, for label smoothing needs the logarithm of their probability.
+_NEVER_WRITTEN_BIAS = -30.0
+
+
+class NetworkConfig(Config):
+    """What a checkpoint says of itself. Lists and numbers of rows are in its own numbering."""
+
+    settings: dict[str, Any] = Field(description="its config.json")
+    pad: int | None = Field(None, ge=0, description="the row of its padding")
+    eos: int | None = Field(None, ge=0, description="the row of its end of a text")
+    unk: int | None = Field(None, ge=0, description="the row of its unknown piece")
+    before_src: list[int] = Field([], description="rows that its encoder reads first")
+    after_mt: list[int] = Field([], description="rows that its encoder reads last, after the end of the text")
+    before_pe: list[int] = Field(min_length=1, description="rows that its decoder reads before the first piece")
+
+    @property
+    def numbering(self) -> Numbering:
+        """How its rows are numbered by symbols."""
+        return Numbering(int(self.settings["vocab_size"]), self.pad, self.eos, self.unk)
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint, src_lang: str | None, tgt_lang: str | None) -> Self:
+        """Read a checkpoint.
+
+        Raises:
+            RecipeError: if there is no such checkpoint, or it does not know a language.
+        """
+        numbering = checkpoint.numbering()
+        before, after = checkpoint.around(src_lang)
+        return cls(
+            settings=checkpoint.settings,
+            pad=numbering.pad,
+            eos=numbering.eos,
+            unk=numbering.unk,
+            before_src=before,
+            after_mt=after,
+            before_pe=checkpoint.start(tgt_lang),
+        )
+
+
+class PretrainedConfig(Config):
+    """Which checkpoint, and what of it is trained; sizes are those of the checkpoint."""
+
+    checkpoint: str = Field(description="folder or hub id of a sequence-to-sequence model, read when training begins")
+    src_lang: str | None = Field(None, description="the checkpoint's code of the language of src, if it has codes")
+    tgt_lang: str | None = Field(None, description="likewise, of the language of mt and pe")
+    dropout: float | None = Field(None, ge=0, lt=1, description="instead of the checkpoint's own")
+    lora_rank: int = Field(0, ge=0, description="0: all weights are trained; r: those of adapters of rank r alone")
+    lora_alpha: float = Field(32.0, gt=0, description="adapters are scaled by lora_alpha / lora_rank")
+    lora_dropout: float = Field(0.0, ge=0, lt=1, description="on what adapters read")
+    network: NetworkConfig = Field(description="what the checkpoint says of itself; read from it, no need to give it")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_checkpoint(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or "network" in values or not isinstance(values.get("checkpoint"), str):
+            return values
+        checkpoint = Checkpoint(values["checkpoint"])
+        return {**values, "network": NetworkConfig.of(checkpoint, values.get("src_lang"), values.get("tgt_lang"))}
+
+
+class Pretrained(Seq2Seq["PretrainedState"]):
+    """A network of the Transformers library behind the interface.
+
+    Its encoder reads `before src [SEP] mt EOS after`, without padding in between; `before` and `after` are what its
+    tokenizer puts around a text, such as a language code. Its decoder starts with what it was trained to start with,
+    whose last row is BOS. The network keeps its own numbering of rows, symbols are translated on the way in and out.
+    What the checkpoint has no row for gets a new one, which starts as zero, but that of SEP as a copy of that of EOS.
+    Attention is that of the last decoder layer to the joint text, the mean over heads, shared out among src and mt.
+    """
+
+    config_class: ClassVar = PretrainedConfig
+    inputs: ClassVar = ("src", "mt")
+
+    def __init__(self, config: PretrainedConfig, vocabularies: Vocabularies) -> None:
+        """Create a network with fresh weights; `load_initial_weights` gives it those of the checkpoint.
+
+        Raises:
+            RecipeError: if the vocabularies are not those of the checkpoint, or a library is missing.
+        """
+        super().__init__()
+        self.config = config
+        found = config.network
+        table = found.numbering.table()
+        _check_vocabularies(vocabularies, len(table), config.checkpoint)
+        longest = found.settings.get("max_position_embeddings")
+        around = len(found.before_src) + len(found.after_mt) + len(found.before_pe)
+        self.spec = ModelSpec(
+            self.inputs,
+            vocabularies,
+            frozenset({_KEY}),
+            parallel=True,
+            longest=None if longest is None else int(longest) - around,
+        )
+        self.network: Any  # a module of the library, whose methods PyTorch's type does not know
+        self.network, self.head = _network(config, len(table))
+        bias = torch.zeros(max(table) + 1)
+        bias[[table[BOS], table[STEP], table[SEP]]] = _NEVER_WRITTEN_BIAS
+        self.register_buffer("bias", bias)
+        self.register_buffer("rows", torch.tensor(table), persistent=False)
+        read = [found.before_pe[-1] if symbol == BOS else row for symbol, row in enumerate(table)]
+        self.register_buffer("read_rows", torch.tensor(read), persistent=False)
+        self.bias: Tensor
+        self.rows: Tensor
+        self.read_rows: Tensor
+
+    def load_initial_weights(self) -> None:
+        """Take the weights of the checkpoint, from safetensors files alone.
+
+        Raises:
+            RecipeError: if they cannot be had, or are of a network of other sizes.
+        """
+        checkpoint = Checkpoint(self.config.checkpoint)
+        theirs = checkpoint.network(self.rows.numel())
+        weights = dict(theirs.state_dict())
+        with torch.no_grad():
+            for name, tensor in self.network.state_dict().items():
+                if "lora_" not in name:
+                    _copy(tensor, weights, name.replace(".base_layer", ""), checkpoint.name)
+            self.head.weight.copy_(theirs.get_output_embeddings().weight)
+            own = self.config.network.numbering.rows
+            final = weights.get("final_logits_bias")
+            if final is not None:
+                self.bias[:own] = final.flatten()[:own]
+            for table in {self.network.get_input_embeddings().weight, self.head.weight}:
+                table[own:] = 0.0
+                table[self.rows[SEP]] = table[self.rows[EOS]]
+
+    def encode(self, batch: Batch) -> "PretrainedState":
+        """Encode src and mt as one text."""
+        src, mt = batch.streams["src"], batch.streams["mt"]
+        found = self.config.network
+        texts = torch.cat([src.ids.masked_fill(src.ids == EOS, SEP), mt.ids], 1)
+        rows = [
+            self._constant(found.before_src, batch.rows),
+            self.rows[texts],
+            self._constant(found.after_mt, batch.rows),
+        ]
+        always = [torch.ones_like(rows[part], dtype=torch.bool) for part in (0, 2)]
+        mask = torch.cat([always[0], src.mask, mt.mask, always[1]], 1)
+        order = (~mask).byte().argsort(dim=1, stable=True)[:, : int(mask.sum(1).max())]
+        packed = mask.gather(1, order)
+        ids = torch.cat(rows, 1).gather(1, order).masked_fill(~packed, int(self.rows[PAD]))
+        encoder = self.network.get_encoder()
+        encoded_NSD = encoder(input_ids=ids, attention_mask=packed.long()).last_hidden_state
+        first = len(found.before_src)
+        real = mask[:, first : first + texts.size(1)]
+        places = (mask.cumsum(1) - 1)[:, first : first + texts.size(1)].masked_fill(~real, 0)
+        return PretrainedState(Memory.of(encoded=encoded_NSD, packed=packed, real=real, places=places), Past())
+
+    def decode(self, tokens: Tensor, state: "PretrainedState") -> tuple[DecoderOutput, "PretrainedState"]:
+        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        from transformers.modeling_outputs import BaseModelOutput
+
+        pending = state.past.pending(tokens)
+        rows = self.read_rows[pending.tokens]
+        lead = 0 if state.past.layers else len(self.config.network.before_pe) - 1
+        if lead:
+            rows = torch.cat([self._constant(self.config.network.before_pe[:lead], rows.size(0)), rows], 1)
+        memory = state.memory
+        output = self.network(
+            encoder_outputs=BaseModelOutput(last_hidden_state=memory["encoded"]),
+            attention_mask=memory["packed"].long(),
+            decoder_input_ids=rows,
+            past_key_values=to_library(pending.layers, state.cross),
+            use_cache=True,
+            output_attentions=True,
+        )
+        h_NKD = pending.select_new(output.logits[:, lead:])  # the library's output layer is the identity
+        w_NKP = pending.select_new(output.cross_attentions[-1].mean(1)[:, lead:])
+        layers, cross = from_library(output.past_key_values)
+        after = PretrainedState(memory if state.cross else _with_cross(memory, cross), pending.after(layers, lead))
+        return DecoderOutput(self._distribution(h_NKD), {_KEY: _shared_out(w_NKP, memory)}), after
+
+    def _distribution(self, h_NKD: Tensor) -> "_Renumbered":
+        bias = self.bias.to(h_NKD.dtype) if self.head.bias is None else self.head.bias + self.bias
+        return _Renumbered(SoftmaxDistribution(h_NKD, self.head.weight, bias), self.rows)
+
+    def _constant(self, rows: Sequence[int], count: int) -> Tensor:
+        """Return Long[count,len(rows)], the same in each row."""
+        return torch.tensor([*rows], dtype=torch.long, device=self.rows.device).expand(count, -1)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PretrainedState:
+    """The state of a network of the library.
+
+    Args:
+        memory: `encoded` Float[N,P,D], what the encoder makes of the joint text; `packed` Bool[N,P], which of that is
+            real; `places` Long[N,S], where in it each position of src and then of mt stands, and `real` Bool[N,S],
+            which of those are real. From the first decode on also keys and values of `encoded`, layer by layer.
+        past: the tokens decoded so far.
+    """
+
+    memory: Memory
+    past: Past
+
+    @property
+    def cross(self) -> tuple[KeyValue, ...]:
+        """Keys and values of `encoded`, empty before the first decode."""
+        layers = sum(name.startswith("keys.") for name in self.memory.tensors)
+        return tuple(KeyValue(self.memory[f"keys.{i}"], self.memory[f"values.{i}"]) for i in range(layers))
+
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows Long[M] in that order."""
+        return type(self)(self.memory.select(rows), self.past.select(rows))
+
+    def rollback(self, keep: Tensor) -> Self:
+        """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
+        return type(self)(self.memory, self.past.rollback(keep))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Renumbered:
+    """A distribution over the rows of a network, by symbols: `rows` Long[V] has the row of each symbol."""
+
+    of_rows: Distribution
+    rows: Tensor
+
+    def log_probs(self) -> Tensor:
+        """Float[N,K,V]."""
+        return self.of_rows.log_probs().index_select(-1, self.rows)
+
+    def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
+        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
+        return self.of_rows.label_loss(self.rows[labels], mask, smoothing)
+
+
+def _with_cross(memory: Memory, cross: Sequence[KeyValue]) -> Memory:
+    tensors = dict(memory.tensors)
+    for i, (keys, values) in enumerate(cross):
+        tensors |= {f"keys.{i}": keys, f"values.{i}": values}
+    return Memory(tensors, memory.sentence)
+
+
+def _shared_out(w_NKP: Tensor, memory: Memory) -> Tensor:
+    """Return Float[N,K,S], the attention to src and mt alone, each row's sum made 1."""
+    places, real = memory["places"].unsqueeze(1), memory["real"].unsqueeze(1)
+    w_NKS = w_NKP.gather(2, places.expand(-1, w_NKP.size(1), -1)).masked_fill(~real, 0.0)
+    return w_NKS / w_NKS.sum(-1, keepdim=True).clamp(min=torch.finfo(w_NKS.dtype).tiny)
+
+
+def _network(config: PretrainedConfig, rows: int) -> tuple[Any, nn.Linear]:
+    """Return a network with tables of `rows` rows and fresh weights, and apart from it its output layer."""
+    transformers = library("transformers", "the architecture pretrained")
+    settings = {**config.network.settings, "vocab_size": rows}
+    if config.dropout is not None:
+        settings |= {name: config.dropout for name in ("dropout", "dropout_rate") if name in settings}
+    kind = transformers.AutoConfig.for_model(**settings)
+    network: Any = transformers.AutoModelForSeq2SeqLM.from_config(kind, attn_implementation="eager")
+    network.float()
+    head = network.get_output_embeddings()
+    network.set_output_embeddings(nn.Identity())
+    if hasattr(network, "final_logits_bias"):
+        network.register_buffer("final_logits_bias", torch.zeros(1, 1), persistent=False)
+    if config.lora_rank:
+        peft = library("peft", "model.lora_rank")
+        adapters = peft.LoraConfig(
+            r=config.lora_rank,
+            lora_alpha=config.lora_alpha,
+            lora_dropout=config.lora_dropout,
+            target_modules="all-linear",
+        )
+        network = peft.inject_adapter_in_model(adapters, network)
+        head.requires_grad_(False)
+    return network, head
+
+
+def _copy(tensor: Tensor, weights: Mapping[str, Tensor], name: str, checkpoint: str) -> None:
+    if name not in weights or weights[name].shape != tensor.shape:
+        found = list(weights[name].shape) if name in weights else "missing"
+        raise RecipeError(f"{checkpoint}: its weights are not what its settings say: {name} is {found}")
+    tensor.copy_(weights[name])
+
+
+def _check_vocabularies(vocabularies: Vocabularies, size: int, checkpoint: str) -> None:
+    given = [*vocabularies.streams.values(), vocabularies.target]
+    if any(info != vocabularies.target or info.size != size for info in given):
+        sizes = " and ".join(f"{number:,}" for number in sorted({info.size for info in given}))
+        raise RecipeError(
+            f"model.checkpoint: {checkpoint} has one vocabulary of {size:,} symbols, but [text] has {sizes}; set "
+            "text.vocabulary.checkpoint to the same checkpoint"
+        )

@@ -1,0 +1,172 @@
+"""Recipes, training and folders of models that start from a checkpoint."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_models
+import tomli_w
+import torch
+from checkpoints import bart, marian, nllb, t5
+from rich.console import Console
+
+from postedit.core.config import load_config
+from postedit.core.errors import RecipeError
+from postedit.core.model import Vocabularies, VocabularyInfo
+from postedit.core.symbols import EOS, SEP
+from postedit.core.types import Batch, Stream
+from postedit.editor import PostEditor
+from postedit.models.pretrained import NetworkConfig, Pretrained, PretrainedConfig
+from postedit.recipe import load_recipe
+from postedit.run import train
+from postedit.text.checkpoint import checkpoint_vocabularies
+from postedit.text.config import GROUPS
+
+RECIPES = Path(__file__).resolve().parents[2] / "recipes"
+
+
+def build(folder: Path, **options: Any) -> Pretrained:
+    config = load_config(PretrainedConfig, {"checkpoint": str(folder), **options}, "recipe")
+    info = checkpoint_vocabularies(str(folder), GROUPS["mt-pe"])["mt-pe"].info
+    model = Pretrained(config, Vocabularies({"src": info, "mt": info}, info))
+    model.load_initial_weights()
+    return model
+
+
+def write_recipe(folder: Path, checkpoint: Path, **sections: Any) -> Path:
+    tiny_models.write_triplets(folder)
+    values: dict[str, Any] = {
+        "model": {"name": "pretrained", "checkpoint": str(checkpoint)},
+        "text": {"vocabulary": {"checkpoint": str(checkpoint), "sharing": "mt-pe"}},
+        "data": {"train": ["train"], "dev": "dev", "max_length": 60},
+        "train": {"max_steps": 3, "batch_tokens": 200, "validate_every": 2, "warmup_steps": 1},
+    }
+    for name, section in sections.items():
+        values[name] = {**values[name], **section}
+    path = folder / "recipe.toml"
+    path.write_text(tomli_w.dumps(values), encoding="utf-8")
+    return path
+
+
+def test_the_separator_starts_as_the_end_of_a_text(tmp_path: Path) -> None:
+    model = build(marian(tmp_path / "marian"))
+    table = model.network.get_input_embeddings().weight
+    assert torch.equal(table[model.rows[SEP]], table[model.rows[EOS]])
+
+
+def test_adapters_alone_are_trained_and_start_without_effect(tmp_path: Path) -> None:
+    folder = t5(tmp_path / "t5", tie_word_embeddings=False)
+    full, adapted = build(folder).eval(), build(folder, lora_rank=2).eval()
+    trained = {name for name, parameter in adapted.named_parameters() if parameter.requires_grad}
+    assert trained
+    assert all("lora_" in name for name in trained)
+    ids = torch.tensor([[7, 8, EOS]])
+    text = Stream(ids, torch.ones_like(ids, dtype=torch.bool))
+    batch = Batch({"src": text, "mt": text})
+    tokens = torch.tensor([[1, 9]])
+    outputs = [model.decode(tokens, model.encode(batch))[0].log_probs for model in (full, adapted)]
+    torch.testing.assert_close(*outputs)
+
+
+@pytest.mark.parametrize("options", [{}, {"lora_rank": 2}], ids=["whole", "adapters"])
+def test_a_recipe_trains_from_a_checkpoint_and_the_model_stands_alone(tmp_path: Path, options: dict[str, int]) -> None:
+    checkpoint = marian(tmp_path / "marian")
+    recipe = load_recipe(write_recipe(tmp_path, checkpoint, model=options))
+    result = train(recipe, tmp_path / "run", console=Console(quiet=True))
+    checkpoint.rename(tmp_path / "elsewhere")
+    editor = PostEditor.load(result.model, device="cpu")
+    src, mt = ["the house 😀"], ["ein  Haus … 😀"]
+    edit = editor.edit(src, mt, evidence=True)[0]
+    assert edit.evidence is not None
+    assert {key.stream for key in edit.evidence.attention} == {"src+mt"}
+
+
+def test_training_starts_from_the_weights_of_the_checkpoint(tmp_path: Path) -> None:
+    checkpoint = bart(tmp_path / "bart")
+    path = write_recipe(tmp_path, checkpoint, train={"lr": 1e-12})
+    result = train(load_recipe(path), tmp_path / "run", console=Console(quiet=True))
+    trained = PostEditor.load(result.model, device="cpu").model
+    for (name, ours), theirs in zip(trained.named_parameters(), build(checkpoint).parameters()):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6, msg=name)
+
+
+def test_texts_longer_than_the_network_can_read_stay_as_they_are(tmp_path: Path) -> None:
+    recipe = load_recipe(write_recipe(tmp_path, marian(tmp_path / "marian")))
+    editor = PostEditor.load(train(recipe, tmp_path / "run", console=Console(quiet=True)).model, device="cpu")
+    assert editor.model.spec.longest == 200 - 1
+    long = "ein Haus " * 60
+    edits = editor.edit(["the house", long, "the house"], ["ein Haus", long, "ein Haus " * 45])
+    assert [edit.skipped for edit in edits] == [None, "too long", None]
+    assert edits[1].text == long
+    assert len(edits[2].token_scores) <= 200
+
+
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        ({"data": {"max_length": 100}}, r"data\.max_length: texts of 100 pieces .* use 99 at most"),
+        (
+            {"text": {"vocabulary": {"size": 300}}},
+            r"model\.checkpoint: .* but \[text\] has 300.*text\.vocabulary\.checkpoint",
+        ),
+        ({"model": {"name": "pretrained", "checkpoint": "./none"}}, r"\./none: no such folder"),
+        ({"model": {"tgt_lang": "xx"}}, r'has no language code "xx"'),
+        ({"model": {"lora_rank": -1}}, r"model\.lora_rank: .*greater than or equal to 0"),
+        ({"text": {"vocabulary": {"checkpoint": "./none"}}}, r"\./none: no such folder"),
+    ],
+)
+def test_what_is_wrong_in_a_recipe_is_named(tmp_path: Path, sections: dict[str, Any], message: str) -> None:
+    path = write_recipe(tmp_path, marian(tmp_path / "marian"), **sections)
+    with pytest.raises(RecipeError, match=message):
+        load_recipe(path)
+
+
+def test_weights_that_do_not_fit_the_settings_are_refused(tmp_path: Path) -> None:
+    folder = t5(tmp_path / "t5")
+    config = json.loads((folder / "config.json").read_text())
+    model = build(folder)
+    other = t5(tmp_path / "other", feed_forward_proj="gated-gelu")
+    object.__setattr__(model.config, "checkpoint", str(other))
+    with pytest.raises(RecipeError, match=r"its weights are not what its settings say: .* is missing"):
+        model.load_initial_weights()
+    assert config["feed_forward_proj"] == "relu"
+
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    # As the checkpoints' own config.json say.
+    "pretrained": {
+        "model_type": "marian", "vocab_size": 58101, "d_model": 512, "encoder_layers": 6, "decoder_layers": 6,
+        "encoder_attention_heads": 8, "decoder_attention_heads": 8, "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048,
+        "max_position_embeddings": 512, "pad_token_id": 58100, "eos_token_id": 0, "decoder_start_token_id": 58100,
+    },
+    "pretrained-lora": {
+        "model_type": "m2m_100", "vocab_size": 256206, "d_model": 1024, "encoder_layers": 12, "decoder_layers": 12,
+        "encoder_attention_heads": 16, "decoder_attention_heads": 16, "encoder_ffn_dim": 4096,
+        "decoder_ffn_dim": 4096, "max_position_embeddings": 1024, "pad_token_id": 1, "eos_token_id": 2,
+        "decoder_start_token_id": 2,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_parameters_that_a_recipe_counts_are_those_of_its_checkpoint(name: str, tmp_path: Path) -> None:
+    path = RECIPES / f"{name}.toml"
+    checkpoint = nllb(tmp_path / "nllb")
+    changed = [f"model.checkpoint={checkpoint}", f"text.vocabulary.checkpoint={checkpoint}"]
+    recipe = load_recipe(path, [*changed, "data.max_length=50"], check_data=False)
+    settings = SETTINGS[name]
+    network = NetworkConfig(
+        settings=settings, pad=settings["pad_token_id"], eos=settings["eos_token_id"], unk=3, before_pe=[2]
+    )
+    assert isinstance(recipe.model, PretrainedConfig)
+    info = VocabularyInfo(settings["vocab_size"] + 3, "same")
+    config = recipe.model.model_copy(update={"network": network})
+    with torch.device("meta"):
+        model = Pretrained(config, Vocabularies({"src": info, "mt": info}, info))
+    comment = " ".join(path.read_text(encoding="utf-8").replace("#", "").split())
+    total = sum(parameter.numel() for parameter in model.parameters())
+    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    assert f"has {total:,} parameters" in comment
+    if recipe.model.lora_rank:
+        assert f"{trained:,} of them trained" in comment
