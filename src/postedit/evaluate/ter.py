@@ -4,12 +4,10 @@ Everything that needs TER asks here for counts of edits, sentence by sentence; c
 """
 
 import os
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 from sacrebleu.metrics import ter as sacrebleu_ter
 
 from postedit.evaluate import ter_kernel
+from postedit.evaluate.ter_words import number_words
 
 _NOT_EMPTY: Final = 100.0
 """TER, in per cent, of words where the reference has none: sacrebleu's convention."""
@@ -27,7 +26,6 @@ _BLOCK: Final = 2**16
 _CHUNK: Final = 2**10
 """Pairs that a thread works on at a time: some take much longer than others."""
 
-Words = Sequence[str]
 Op = Literal["keep", "substitute", "insert", "delete"]
 
 _OPS: Final[tuple[Op, ...]] = ("keep", "substitute", "insert", "delete")
@@ -102,28 +100,30 @@ class TER(sacrebleu_ter.TER):
             raise ValueError(f"{len(hypotheses)} hypotheses and {len(references)} references: must be equally many")
         counts = []
         for start in range(0, len(hypotheses), _BLOCK):
-            words = [self._words(text) for text in references[start : start + _BLOCK]]
-            kinds = _kinds([self._words(text) for text in hypotheses[start : start + _BLOCK]], words)
-            counts += [EditCount(s, b, i, d, len(pe)) for (s, b, i, d), pe in zip(kinds.tolist(), words, strict=True)]
+            kinds, lengths = _kinds(
+                self._texts(hypotheses[start : start + _BLOCK]), self._texts(references[start : start + _BLOCK])
+            )
+            rows = zip(kinds.tolist(), lengths.tolist(), strict=True)
+            counts += [EditCount(s, b, i, d, length) for (s, b, i, d), length in rows]
         return counts
 
     def script(self, hypothesis: str, reference: str) -> EditScript:
         """Return the edits of one sentence with their positions."""
-        words = self._words(hypothesis)
-        ids = _Ids()
-        h_ids, r_ids = ids.of([words]).ids, ids.of([self._words(reference)]).ids
-        order, ops, shifts = ter_kernel.find_script(h_ids, r_ids, len(ids))
+        text, other = self._texts([hypothesis, reference])
+        (h, r), count = number_words([text], [other])
+        order, ops, shifts = ter_kernel.find_script(h.ids, r.ids, count)
+        words = text.split()
         return EditScript(
             tuple(Shift(*shift) for shift in shifts.tolist()),
             tuple(words[position] for position in order.tolist()),
             tuple(_OPS[op] for op in ops.tolist()),
         )
 
-    def _words(self, text: str) -> Words:
+    def _texts(self, texts: Sequence[str]) -> list[str]:
+        """Return texts as they are compared, their words divided by spaces."""
         if self.normalized or self.no_punct:
-            words: list[str] = self._preprocess_segment(text).split()
-            return words
-        return (text if self.case_sensitive else text.lower()).split()
+            return [self._preprocess_segment(text) for text in texts]
+        return list(texts) if self.case_sensitive else [text.lower() for text in texts]
 
     def _extract_corpus_statistics(
         self, hypotheses: Sequence[str], references: Sequence[Sequence[str]] | None
@@ -132,68 +132,47 @@ class TER(sacrebleu_ter.TER):
 
         Raises:
             RuntimeError: if references are neither given nor cached.
+            ValueError: if a segment has none.
         """
         if references:
-            sets = [[self._words(text) for text in texts if text is not None] for texts in zip(*references)]
+            sets = [self._texts([text for text in texts if text is not None]) for texts in zip(*references)]
             counts = {len(texts) for texts in sets}
             self.num_refs = counts.pop() if len(counts) == 1 else -1
         elif self._ref_cache:
-            sets = [entry["ref_words"] for entry in self._ref_cache]
+            sets = [[" ".join(words) for words in entry["ref_words"]] for entry in self._ref_cache]
         else:
             raise RuntimeError("No references provided and the cache is empty.")
         statistics: list[list[float]] = []
         for start in range(0, len(hypotheses), _BLOCK):
-            statistics += _statistics(
-                [self._words(text) for text in hypotheses[start : start + _BLOCK]], sets[start : start + _BLOCK]
-            )
+            texts = self._texts(hypotheses[start : start + _BLOCK])
+            statistics += _statistics(texts, sets[start : start + _BLOCK])
         return statistics
 
     def _extract_reference_info(self, refs: Sequence[str]) -> dict[str, Any]:
         return {"ref_words": [ref.split() for ref in refs]}
 
 
-def _statistics(hypotheses: Sequence[Words], references: Sequence[Sequence[Words]]) -> list[list[float]]:
-    pairs = [(words, reference) for words, nearby in zip(hypotheses, references) for reference in nearby]
-    edits = iter(_kinds([words for words, _ in pairs], [reference for _, reference in pairs]).sum(1).tolist())
-    return [
-        [min(next(edits) for _ in nearby), sum(map(len, nearby)) / len(nearby)]
-        for _, nearby in zip(hypotheses, references)
-    ]
+def _statistics(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[list[float]]:
+    counts = [len(nearby) for nearby in references]
+    if 0 in counts:
+        raise ValueError(f"segment {counts.index(0) + 1} has no reference")
+    repeated = [text for text, count in zip(hypotheses, counts) for _ in range(count)]
+    kinds, lengths = _kinds(repeated, [text for nearby in references for text in nearby])
+    first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+    edits = np.minimum.reduceat(kinds.sum(1), first)
+    mean = np.add.reduceat(lengths, first) / counts
+    statistics: list[list[float]] = np.stack([edits, mean], 1).tolist()
+    return statistics
 
 
-class _Texts(NamedTuple):
-    """Texts one after the other: Int32, the ids of their words, and Int64[texts + 1], where each ends."""
-
-    ids: NDArray[np.int32]
-    ends: NDArray[np.int64]
-
-
-class _Ids:
-    """Numbers for words, as they come."""
-
-    def __init__(self) -> None:
-        self._numbers: defaultdict[str, int] = defaultdict()
-        self._numbers.default_factory = self._numbers.__len__
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def of(self, texts: Sequence[Words]) -> _Texts:
-        ends = np.zeros(len(texts) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=ends[1:])
-        numbers = map(self._numbers.__getitem__, chain.from_iterable(texts))
-        return _Texts(np.fromiter(numbers, np.int32, int(ends[-1])), ends)
-
-
-def _kinds(hypotheses: Sequence[Words], references: Sequence[Words]) -> NDArray[np.int32]:
-    """Return Int32[pairs,4]: shifts, substitutions, insertions and deletions."""
-    ids = _Ids()
-    h, r = ids.of(hypotheses), ids.of(references)
+def _kinds(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return Int32[pairs,4], shifts, substitutions, insertions and deletions, and Int64[pairs], words a reference."""
+    (h, r), vocabulary = number_words(hypotheses, references)
     kinds = np.zeros((len(hypotheses), 4), np.int32)
 
     def count(start: int) -> None:
         end = min(start + _CHUNK, len(hypotheses))
-        ter_kernel.count_kinds(h.ids, h.ends, r.ids, r.ends, len(ids), start, end, kinds)
+        ter_kernel.count_kinds(h.ids, h.ends, r.ids, r.ends, vocabulary, start, end, kinds)
 
     starts = range(0, len(hypotheses), _CHUNK)
     if len(starts) <= 1:
@@ -201,7 +180,7 @@ def _kinds(hypotheses: Sequence[Words], references: Sequence[Words]) -> NDArray[
     else:
         with ThreadPoolExecutor(min(len(starts), os.cpu_count() or 1)) as threads:
             list(threads.map(count, starts))
-    return kinds
+    return kinds, np.diff(r.ends)
 
 
 def count_edits(

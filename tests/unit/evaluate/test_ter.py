@@ -169,3 +169,8 @@ def test_signature_tells_case_and_normalisation() -> None:
 def test_unequal_numbers_of_lines_are_refused() -> None:
     with pytest.raises(ValueError, match="1 hypotheses and 2 references"):
         count_edits(["a"], ["a", "b"])
+
+
+def test_a_segment_without_a_reference_is_named() -> None:
+    with pytest.raises(ValueError, match="segment 2 has no reference"):
+        TER().corpus_score(["a", "b"], [["a", None]])
