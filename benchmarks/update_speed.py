@@ -1,0 +1,73 @@
+"""What a fused optimiser and an allocator that keeps freed memory gain in training, for two models of like size.
+
+    python benchmarks/update_speed.py [--data PREFIX] [--threads N] [--batch-tokens N] [--steps N] [--repeats N]
+
+Each turn is a process of its own, since the allocator can be told only once; variants take turns, medians are shown.
+All make the same updates of `training_speed.py`'s models on the same real batches, in fp32.
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import subprocess
+import sys
+from collections import defaultdict
+
+import torch
+import training_speed
+
+from postedit.train.runtime import keep_freed_memory
+
+VARIANTS = ("plain", "fused Adam", "fused Adam, memory kept")
+
+
+def main() -> None:
+    options, turn = parse()
+    if turn is not None:
+        print(json.dumps(measure(turn, options)))
+        return
+    speeds: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for _ in range(options.repeats):
+        for variant in VARIANTS:
+            command = [sys.executable, __file__, *sys.argv[1:], "--turn", variant]
+            output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            for name, speed in json.loads(output).items():
+                speeds[name, variant].append(speed)
+    print(
+        f"{platform.processor() or platform.machine()}, {options.threads} thread(s), torch {torch.__version__}, fp32\n"
+    )
+    print("| model | updates | target tokens/s | gain |")
+    print("| --- | --- | ---: | ---: |")
+    for (name, variant), found in speeds.items():
+        gain = statistics.median(x / y for x, y in zip(found, speeds[name, VARIANTS[0]]))
+        print(f"| {name} | {variant} | {statistics.median(found):,.0f} | {gain:.2f} |")
+
+
+def parse() -> tuple[argparse.Namespace, str | None]:
+    turns = argparse.ArgumentParser(add_help=False)
+    turns.add_argument("--turn", choices=VARIANTS)
+    turn, others = turns.parse_known_args()
+    sys.argv[1:] = others
+    return training_speed.parse(), turn.turn
+
+
+def measure(variant: str, options: argparse.Namespace) -> dict[str, float]:
+    """Return target tokens a second of each model."""
+    torch.set_num_threads(options.threads)
+    if variant == VARIANTS[2]:
+        keep_freed_memory()
+    batches, processor = training_speed.load_batches(options)
+    tokens = sum(int(batch.target.mask.sum()) for batch in batches if batch.target)
+    speeds = {}
+    for made in training_speed.make_variants(processor):
+        if (made.precision, made.loss_name) == ("fp32", "chunked"):
+            if variant == VARIANTS[0]:
+                made.optimizer = torch.optim.Adam(made.model.parameters(), 1e-4)
+            training_speed.run_round(made, batches[:1])
+            speeds[made.name] = tokens / training_speed.run_round(made, batches)[0]
+    return speeds
+
+
+if __name__ == "__main__":
+    main()
