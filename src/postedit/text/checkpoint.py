@@ -52,15 +52,18 @@ class CheckpointVocabulary:
     and have unknown ones. `decode` writes those as U+FFFD.
 
     Args:
-        names: the piece of each symbol, that of a reserved symbol being its name.
+        names: the piece of each symbol, that of a reserved symbol being its name; None for a row that has no piece
+            and fills the model's tables up to a round size.
         rows: the number that the checkpoint has for each symbol.
         pieces: what divides and joins.
     """
 
     lossless: ClassVar[bool] = False
 
-    def __init__(self, names: Sequence[str], rows: Sequence[int], pieces: _Pieces) -> None:
-        self._names, self._rows, self._divider = tuple(names), tuple(rows), pieces
+    def __init__(self, names: Sequence[str | None], rows: Sequence[int], pieces: _Pieces) -> None:
+        self._names = tuple(f"<row {row}>" if name is None else name for name, row in zip(names, rows, strict=True))
+        self._fillers = frozenset(symbol for symbol, name in enumerate(names) if name is None)
+        self._rows, self._divider = tuple(rows), pieces
         self._symbols = {row: symbol for symbol, row in enumerate(rows)}
 
     @property
@@ -95,8 +98,8 @@ class CheckpointVocabulary:
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`; UNK is U+FFFD, other reserved symbols have none."""
-        pieces = [_UNKNOWN if i == UNK else self._names[i] for i in ids if i == UNK or i >= len(SYMBOLS)]
-        return self._divider.join(pieces).strip()
+        written = (i for i in ids if i == UNK or (i >= len(SYMBOLS) and i not in self._fillers))
+        return self._divider.join([_UNKNOWN if i == UNK else self._names[i] for i in written]).strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Return each id in a readable form: a symbol by its name, a piece as text with `▁` for its space."""
@@ -112,7 +115,8 @@ class CheckpointVocabulary:
         Raises:
             OutputError: if it cannot be written.
         """
-        values = {"names": self._names, "rows": self._rows, **self._divider.to_json()}
+        names = [None if symbol in self._fillers else name for symbol, name in enumerate(self._names)]
+        values = {"names": names, "rows": self._rows, **self._divider.to_json()}
         with atomic_write(path) as file:
             json.dump(values, file, ensure_ascii=False)
 
@@ -147,11 +151,10 @@ class CheckpointVocabulary:
 
     def _readable(self, number: int) -> str:
         name = self._names[number]
-        if number < len(SYMBOLS):
+        if number < len(SYMBOLS) or number in self._fillers:
             return name
-        return (
-            f"{_SPACE}{self._divider.join([name]).strip()}" if name[:1] in (_SPACE, "Ġ") else self._divider.join([name])
-        )
+        text = self._divider.join([name])
+        return f"{_SPACE}{text.strip()}" if name[:1] in (_SPACE, "Ġ") else text
 
 
 def checkpoint_vocabularies(checkpoint: str, sides: Mapping[str, Sequence[Side]]) -> dict[str, CheckpointVocabulary]:
@@ -164,8 +167,7 @@ def checkpoint_vocabularies(checkpoint: str, sides: Mapping[str, Sequence[Side]]
     found = Checkpoint(checkpoint)
     tokenizer, table = found.tokenizer, found.numbering().table()
     by_row = {row: piece for piece, row in tokenizer.get_vocab().items()}
-    # Rows without a piece fill a table up to a round size; rows that are new have the names of reserved symbols.
-    names = [*SYMBOLS, *(by_row.get(row, f"<row {row}>") for row in table[len(SYMBOLS) :])]
+    names = [*SYMBOLS, *(by_row.get(row) for row in table[len(SYMBOLS) :])]
     return {name: CheckpointVocabulary(names, table, _pieces(checkpoint, tokenizer, of)) for name, of in sides.items()}
 
 

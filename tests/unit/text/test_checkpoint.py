@@ -95,6 +95,14 @@ def test_what_cannot_be_written_is_left_out_where_it_is_new(tmp_path: Path) -> N
     assert rendering.text == "ein Häuser"
 
 
+def test_rows_without_a_piece_have_no_text(tmp_path: Path) -> None:
+    config = TextConfig(vocabulary=VocabularyConfig(checkpoint=str(t5(tmp_path / "t5"))))
+    pe = TextProcessor.fit(config, lambda: iter(())).vocabulary("pe")
+    filler = pe.size - 1
+    assert pe.decode([*pe.encode("ein"), filler, *pe.encode("Haus")]) == "ein Haus"
+    assert pe.pieces([filler])[0].startswith("<row ")
+
+
 def test_words_are_numbered_as_in_the_text(processor: TextProcessor) -> None:
     vocabulary = processor.vocabulary("pe")
     ids = vocabulary.encode("ein Haus geht nicht .")
