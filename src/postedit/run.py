@@ -209,7 +209,7 @@ class _Run:
         recipe = self.recipe
         provenance = {**_provenance(recipe, self.folder), "dev": dict(dev)}
         return ModelFolder(
-            recipe.architecture, recipe.model, recipe.decode, model, self.processor, provenance, self.first
+            recipe.architecture, recipe.model.published(), recipe.decode, model, self.processor, provenance, self.first
         )
 
     def _score(self, name: str, hypotheses: list[str]) -> SystemScores:
@@ -339,7 +339,7 @@ def _version(package: str) -> str | None:
 
 def _provenance(recipe: Recipe, folder: Path) -> dict[str, Any]:
     """Return what a model folder says of its making: no paths, as it may be published."""
-    values = recipe.to_dict()
+    values = replace(recipe, model=recipe.model.published(), text=recipe.text.published()).to_dict()
     data = recipe.data
     names = dict.fromkeys(path.name for files in [*data.train, data.dev] for path in files.paths)
     values["data"] = {"files": list(names), "max_length": data.max_length}

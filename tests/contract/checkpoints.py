@@ -24,8 +24,11 @@ SIZES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def marian(folder: Path) -> Path:
-    """Write a Marian checkpoint: two SentencePiece models, which share a numbering; padding starts the decoder."""
+def marian(folder: Path, *codes: str) -> Path:
+    """Write a Marian checkpoint: two SentencePiece models, which share a numbering; padding starts the decoder.
+
+    `codes` are languages that it can write.
+    """
     folder.mkdir()
     pieces: dict[str, int] = {"</s>": 0, "<unk>": 1}
     for name, size in (("source.spm", 70), ("target.spm", 80)):
@@ -39,7 +42,8 @@ def marian(folder: Path) -> Path:
         for number in range(processor.get_piece_size()):
             if not (processor.is_control(number) or processor.is_unknown(number)):
                 pieces.setdefault(processor.id_to_piece(number), len(pieces))
-    pieces["<pad>"] = len(pieces)
+    for piece in (*codes, "<pad>"):
+        pieces[piece] = len(pieces)
     (folder / "vocab.json").write_text(json.dumps(pieces), encoding="utf-8")
     (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "MarianTokenizer"}', encoding="utf-8")
     settings = {"pad_token_id": len(pieces) - 1, "eos_token_id": 0, "decoder_start_token_id": len(pieces) - 1}
@@ -105,7 +109,28 @@ def t5(folder: Path, **settings: Any) -> Path:
     return _save(transformers.T5ForConditionalGeneration(config), wrapped, folder)
 
 
-KINDS: Mapping[str, Callable[[Path], Path]] = {"marian": marian, "bart": bart, "nllb": nllb, "t5": t5}
+def bare(folder: Path) -> Path:
+    """Write a checkpoint whose tokenizer has the end of a text alone, which is its padding and its start as well."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=300,
+        special_tokens=["</s>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(TEXTS, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing("$A </s>", None, [("</s>", 0)])
+    wrapped = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="</s>", eos_token="</s>")
+    config = transformers.T5Config(
+        vocab_size=tokenizer.get_vocab_size(), d_model=16, d_kv=5, d_ff=24, num_layers=1, num_heads=3,
+        initializer_factor=3.0, pad_token_id=0, eos_token_id=0, decoder_start_token_id=0,
+    )  # fmt: skip
+    return _save(transformers.T5ForConditionalGeneration(config), wrapped, folder)
+
+
+KINDS: Mapping[str, Callable[[Path], Path]] = {"marian": marian, "bart": bart, "nllb": nllb, "t5": t5, "bare": bare}
 
 
 def _unigram(specials: Iterable[str]) -> Tokenizer:

@@ -87,6 +87,16 @@ def test_all_inputs_matter(model: Seq2Seq) -> None:
         assert (difference.abs().amax(-1) > 1e-4).all(), f"{name} has no influence"
 
 
+def test_a_stream_that_is_missing_is_named_beside_those_that_are_there(model: Seq2Seq) -> None:
+    (sentence,) = random_sentences(random.Random(10), model, count=1)
+    streams = batch_of([sentence]).streams
+    for name in model.spec.inputs:
+        other = "src" if name == "mt" else "mt"
+        given = {key: stream for key, stream in streams.items() if key != name} or {other: streams[name]}
+        with pytest.raises(ValueError, match=f'reads "{name}", but the batch has {other} alone'):
+            model.encode(Batch(given))
+
+
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
 @pytest.mark.parametrize("name", SUBJECTS)
 class TestTraining:

@@ -20,6 +20,7 @@ from postedit.text.processor import TextProcessor
 
 SRC = ["the house goes", "two house", "not the two house goes ."]
 MT = ["ein Haus gehen", "drei Häuser nicht über zwei", "nicht"]
+CONTROLS = {"bart": ["<s>", "<mask>"], "nllb": ["<s>", "eng_Latn", "deu_Latn"]}
 LANGUAGES = {"nllb": {"src_lang": "eng_Latn", "tgt_lang": "deu_Latn"}}
 
 
@@ -42,8 +43,16 @@ class Case:
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(path)
         library = transformers.AutoModelForSeq2SeqLM.from_pretrained(path, attn_implementation="eager")
         self.old = library.config.vocab_size
-        library.resize_token_embeddings(self.old + 3, mean_resizing=False)
-        self.sep = self.old + 2
+        own = {PAD: self.tokenizer.pad_token_id, EOS: self.tokenizer.eos_token_id, UNK: self.tokenizer.unk_token_id}
+        if kind == "bare":
+            own = {EOS: 0}
+        new = [symbol for symbol in range(len(SYMBOLS)) if own.get(symbol) is None]
+        self.known = {**own, **{symbol: self.old + place for place, symbol in enumerate(new)}}
+        self.never = [self.known[symbol] for symbol in new]
+        self.never += [self.tokenizer.convert_tokens_to_ids(name) for name in CONTROLS.get(kind, [])]
+        self.never += [row for row in range(self.old) if self.tokenizer.convert_ids_to_tokens(row) is None]
+        library.resize_token_embeddings(self.old + len(new), mean_resizing=False)
+        self.sep = self.known[SEP]
         for table in (library.get_input_embeddings(), library.get_output_embeddings()):
             table.weight.data[self.sep] = table.weight.data[self.tokenizer.eos_token_id]
         self.library: Any = library.to(dtype).eval()
@@ -68,9 +77,8 @@ class Case:
 
     def row_of(self, symbols: Tensor) -> Tensor:
         """Return the rows of symbols: the reserved ones by name, then the library's own in order, without those."""
-        own = {PAD: self.tokenizer.pad_token_id, EOS: self.tokenizer.eos_token_id, UNK: self.tokenizer.unk_token_id}
-        others = [row for row in range(self.old) if row not in own.values()]
-        known = {**own, BOS: self.start[-1], STEP: self.old + 1, SEP: self.sep}
+        others = [row for row in range(self.old) if row not in self.known.values()]
+        known = {**self.known, BOS: self.start[-1]}
         known |= {len(SYMBOLS) + place: row for place, row in enumerate(others)}
         return torch.tensor([[known[int(symbol)] for symbol in row] for row in symbols])
 
@@ -98,11 +106,14 @@ def test_the_forward_pass_is_that_of_the_library(case: Case) -> None:
         output_attentions=True,
     )
     logits = theirs.logits[:, lead.size(1) :]
-    logits[..., case.old :] = -torch.inf  # what is new was never written, and is not by ours but for e^-30
-    symbols = [symbol for symbol in range(size) if symbol not in (BOS, STEP, SEP)]
-    expected = logits.log_softmax(-1)[..., case.row_of(torch.tensor([symbols]))[0]]
-    torch.testing.assert_close(output.log_probs[..., symbols], expected, rtol=0, atol=1e-8)
-    assert (output.log_probs[..., [BOS, STEP, SEP]].exp() < 1e-8).all()
+    rows = case.row_of(torch.tensor([range(size)]))[0]
+    written = [s for s in range(size) if rows[s] not in case.never and s not in (BOS, STEP, SEP)]
+    logits[..., case.never] = -torch.inf  # ours takes but e^-100 of them
+    expected = logits.log_softmax(-1)[..., rows[written]]
+    torch.testing.assert_close(output.log_probs[..., written], expected, rtol=0, atol=1e-8)
+    others = sorted(set(range(size)) - set(written))
+    assert {BOS, STEP, SEP} <= set(others)
+    assert (output.log_probs[..., others] < -40).all()
 
     ((_, weights),) = output.attention.items()
     attention = theirs.cross_attentions[-1].mean(1)[:, lead.size(1) :]
@@ -121,7 +132,7 @@ def test_greedy_search_writes_what_the_library_writes(case: Case) -> None:
     ours = greedy(case.model, case.batch, torch.full((3,), limit))
     ids, mask = case.joint()
     start = torch.tensor([case.start] * 3)
-    never = [case.tokenizer.pad_token_id, *range(case.old, case.old + 3)]
+    never = [case.known[PAD], *case.never]
     written = case.library.generate(
         input_ids=ids, attention_mask=mask.long(), decoder_input_ids=start, num_beams=1, do_sample=False,
         max_new_tokens=limit, suppress_tokens=never, forced_bos_token_id=None, forced_eos_token_id=None,

@@ -8,14 +8,14 @@ import pytest
 import tiny_models
 import tomli_w
 import torch
-from checkpoints import bart, marian, nllb, t5
+from checkpoints import KINDS, bart, marian, nllb, t5
 from rich.console import Console
 
 from postedit.core.config import load_config
 from postedit.core.errors import RecipeError
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.symbols import EOS, SEP
-from postedit.core.types import Batch, Stream
+from postedit.core.types import Batch, Stream, Target
 from postedit.editor import PostEditor
 from postedit.models.pretrained import NetworkConfig, Pretrained, PretrainedConfig
 from postedit.recipe import load_recipe
@@ -86,9 +86,32 @@ def test_training_starts_from_the_weights_of_the_checkpoint(tmp_path: Path) -> N
     checkpoint = bart(tmp_path / "bart")
     path = write_recipe(tmp_path, checkpoint, train={"lr": 1e-12})
     result = train(load_recipe(path), tmp_path / "run", console=Console(quiet=True))
-    trained = PostEditor.load(result.model, device="cpu").model
-    for (name, ours), theirs in zip(trained.named_parameters(), build(checkpoint).parameters()):
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6, msg=name)
+    trained, started = PostEditor.load(result.model, device="cpu").model.state_dict(), build(checkpoint).state_dict()
+    assert trained.keys() == started.keys()
+    assert started["bias"][6:].unique().numel() > 50, "the checkpoint has an output bias"
+    for name, tensor in started.items():
+        torch.testing.assert_close(trained[name], tensor, rtol=0, atol=1e-6, msg=name)
+
+
+def test_a_model_folder_has_no_paths(tmp_path: Path) -> None:
+    recipe = load_recipe(write_recipe(tmp_path, marian(tmp_path / "marian")))
+    model = train(recipe, tmp_path / "run", console=Console(quiet=True)).model
+    for path in model.rglob("*.json"):
+        assert str(tmp_path) not in path.read_text(encoding="utf-8"), path
+    assert json.loads((model / "config.json").read_text())["model"]["checkpoint"] == "marian"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_weight_learns_at_every_update(tmp_path: Path, kind: str) -> None:
+    codes = {"src_lang": "eng_Latn", "tgt_lang": "deu_Latn"} if kind == "nllb" else {}
+    model = build(KINDS[kind](tmp_path / kind), **codes).train()
+    ids = torch.tensor([[7, 8, 9, EOS]])
+    text, target = (made(ids, torch.ones_like(ids, dtype=torch.bool)) for made in (Stream, Target))
+    for _ in range(20):
+        model.zero_grad(set_to_none=True)
+        model(Batch({"src": text, "mt": text}, target), 0.1).loss.backward()
+        without = [name for name, weight in model.named_parameters() if weight.requires_grad and weight.grad is None]
+        assert not without, "several processes could not train these together"
 
 
 def test_texts_longer_than_the_network_can_read_stay_as_they_are(tmp_path: Path) -> None:
@@ -122,6 +145,30 @@ def test_what_is_wrong_in_a_recipe_is_named(tmp_path: Path, sections: dict[str, 
         load_recipe(path)
 
 
+def test_another_vocabulary_of_the_same_size_is_refused(tmp_path: Path) -> None:
+    one, other = bart(tmp_path / "one"), bart(tmp_path / "other")
+    tokenizer = json.loads((other / "tokenizer.json").read_text())
+    vocabulary = tokenizer["model"]["vocab"]
+    vocabulary["a"], vocabulary["b"] = vocabulary["b"], vocabulary["a"]
+    (other / "tokenizer.json").write_text(json.dumps(tokenizer))
+    path = write_recipe(tmp_path, one, text={"vocabulary": {"checkpoint": str(other)}})
+    with pytest.raises(RecipeError, match=r"has a vocabulary with other pieces than \[text\]"):
+        load_recipe(path)
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated"])
+def test_weights_that_cannot_be_read_are_found_before_any_work(tmp_path: Path, damage: str) -> None:
+    folder = bart(tmp_path / "bart")
+    weights = folder / "model.safetensors"
+    if damage == "missing":
+        weights.rename(folder / "pytorch_model.bin")
+    else:
+        weights.write_bytes(weights.read_bytes()[:-9])
+    message = r"no weights in safetensors files" if damage == "missing" else r"model\.safetensors: truncated or damaged"
+    with pytest.raises(RecipeError, match=message):
+        load_recipe(write_recipe(tmp_path, folder))
+
+
 def test_weights_that_do_not_fit_the_settings_are_refused(tmp_path: Path) -> None:
     folder = t5(tmp_path / "t5")
     config = json.loads((folder / "config.json").read_text())
@@ -152,7 +199,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_parameters_that_a_recipe_counts_are_those_of_its_checkpoint(name: str, tmp_path: Path) -> None:
     path = RECIPES / f"{name}.toml"
-    checkpoint = nllb(tmp_path / "nllb")
+    checkpoint = nllb(tmp_path / "nllb") if name.endswith("lora") else bart(tmp_path / "bart")
     changed = [f"model.checkpoint={checkpoint}", f"text.vocabulary.checkpoint={checkpoint}"]
     recipe = load_recipe(path, [*changed, "data.max_length=50"], check_data=False)
     settings = SETTINGS[name]

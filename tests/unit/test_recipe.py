@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import tiny_models
 import tomli_w
-from checkpoints import nllb
+from checkpoints import bart, nllb
 
 from postedit.cli.models import count_parameters
 from postedit.core.errors import RecipeError
@@ -112,7 +112,7 @@ def test_data_is_looked_for_beside_the_recipe_or_where_an_override_says(
 def test_recipes_of_the_repository_are_sound(path: Path, tmp_path: Path) -> None:
     overrides = ["data.train=a", "data.dev=b"]
     if path.stem.startswith("pretrained"):  # whose checkpoints are not at hand
-        checkpoint = nllb(tmp_path / "nllb")
+        checkpoint = nllb(tmp_path / "nllb") if path.stem.endswith("lora") else bart(tmp_path / "bart")
         overrides += [f"model.checkpoint={checkpoint}", f"text.vocabulary.checkpoint={checkpoint}"]
         overrides.append("data.max_length=50")
     recipe = load_recipe(path, overrides, check_data=False)

@@ -4,8 +4,9 @@ Text needs a checkpoint's tokenizer and its architecture the settings and weight
 the same way: how is said here, once. The library is an extra, so it is imported when it is needed.
 """
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,6 +55,26 @@ class Numbering:
 
 
 @dataclass(frozen=True)
+class Symbols:
+    """The pieces of a checkpoint as symbols.
+
+    Args:
+        names: of all symbols: reserved ones, pieces, and `<row 7>` for a row that only fills the tables.
+        rows: that of each.
+        controls: which of them, besides the reserved ones, are no text: rows that fill, special tokens, language codes.
+    """
+
+    names: tuple[str, ...]
+    rows: tuple[int, ...]
+    controls: frozenset[int]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256, in hexadecimal, over all names in order."""
+        return hashlib.sha256("\n".join(self.names).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """The settings and the tokenizer of a checkpoint.
 
@@ -89,13 +110,19 @@ class Checkpoint:
         """
         return _asked(self.name, "AutoTokenizer")
 
+    @cached_property
     def numbering(self) -> Numbering:
-        """Return how its rows are numbered.
+        """How its rows are numbered.
 
         Raises:
-            RecipeError: if its tokenizer has more pieces than its tables have rows.
+            RecipeError: if its tables are not of one size, or its tokenizer has more pieces than they have rows.
         """
-        tokenizer, rows = self.tokenizer, int(self.settings["vocab_size"])
+        tokenizer, rows = self.tokenizer, self.settings.get("vocab_size")
+        if not isinstance(rows, int):
+            raise RecipeError(
+                f"{self.name}: is a {self.settings.get('model_type')}, which has no single vocabulary for what it "
+                "reads and what it writes; choose a checkpoint that has one, such as of Marian, mBART, NLLB or T5"
+            )
         most = max(tokenizer.get_vocab().values())
         if most >= rows:
             raise RecipeError(
@@ -106,6 +133,25 @@ class Checkpoint:
         # Some checkpoints have one row for two of them; then the later one gets a row of its own.
         pad = None if pad == eos else pad
         return Numbering(rows, pad, eos, None if unk in (eos, pad) else unk)
+
+    @cached_property
+    def symbols(self) -> Symbols:
+        """Its pieces as symbols."""
+        table = self.numbering.table()
+        names = {row: piece for piece, row in self.tokenizer.get_vocab().items()}
+        controls = self._controls | (set(range(self.numbering.rows)) - names.keys())
+        return Symbols(
+            (*SYMBOLS, *(names.get(row, f"<row {row}>") for row in table[len(SYMBOLS) :])),
+            tuple(table),
+            frozenset(symbol for symbol, row in enumerate(table) if symbol >= len(SYMBOLS) and row in controls),
+        )
+
+    @property
+    def _controls(self) -> set[int]:
+        """Rows of what is no text: the tokenizer's special tokens and codes of languages."""
+        tokenizer = self.tokenizer
+        added = {row for row, token in tokenizer.added_tokens_decoder.items() if token.special}
+        return {*tokenizer.all_special_ids, *added, *(self.row(piece) for piece in _source_codes(tokenizer))}
 
     def network(self, rows: int) -> Any:
         """Return the network, its tables grown to `rows` rows; its weights are read from safetensors files alone.
@@ -118,29 +164,36 @@ class Checkpoint:
             network.resize_token_embeddings(rows, mean_resizing=False)  # their values are for the caller to choose
         return network
 
-    def around(self, language: str | None) -> tuple[list[int], list[int]]:
-        """Return the rows of what the tokenizer puts before and behind a text of `language`, EOS left out.
+    def around(self, src_lang: str | None, tgt_lang: str | None) -> tuple[list[int], list[int]]:
+        """Return the rows of what its encoder reads before and behind a text, EOS left out.
+
+        That is what its tokenizer puts there, a code being that of `src_lang`; or, where codes are part of the text and
+        name the language to write, as Marian's, that of `tgt_lang` before the text.
 
         Raises:
-            RecipeError: if the checkpoint does not know the language.
+            RecipeError: if the checkpoint does not know a language, or has codes and none is given.
         """
         tokenizer = self.tokenizer
         bare = tokenizer(_PROBE, add_special_tokens=False)["input_ids"]
         whole = tokenizer(_PROBE)["input_ids"]
         start = next(start for start in range(len(whole)) if whole[start : start + len(bare)] == bare)
         before, behind = whole[:start], [row for row in whole[start + len(bare) :] if row != tokenizer.eos_token_id]
-        if language is None:
-            return before, behind
         # A control symbol with no other meaning is the code of the language that the tokenizer is set to.
         others = {tokenizer.bos_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.eos_token_id}
-        code = self.row(language)
-        before, behind = ([row if row in others else code for row in rows] for rows in (before, behind))
-        if code not in before + behind:
-            before = [code, *before]  # as Marian's, which are part of the text
+        codes = [row for row in before + behind if row not in others]
+        if codes and (src_lang is None or tgt_lang is None):
+            missing = "src_lang" if src_lang is None else "tgt_lang"
+            example = tokenizer.convert_ids_to_tokens(codes[0])
+            raise RecipeError(f"{self.name}: has codes for languages; set model.{missing} to one, such as {example}")
+        if src_lang is not None:
+            code = self._code(src_lang)
+            before, behind = ([row if row in others else code for row in rows] for rows in (before, behind))
+        if tgt_lang is not None and tgt_lang in _source_codes(tokenizer):
+            before = [self.row(tgt_lang), *before]
         return before, behind
 
-    def start(self, language: str | None) -> list[int]:
-        """Return the rows that its decoder reads before the first piece of a text in `language`.
+    def start(self, tgt_lang: str | None) -> list[int]:
+        """Return the rows that its decoder reads before the first piece of a text in `tgt_lang`.
 
         Raises:
             RecipeError: if the checkpoint does not say, or does not know the language.
@@ -150,10 +203,11 @@ class Checkpoint:
         generation = _asked(self.name, "GenerationConfig", or_none=True)
         said = {**_set(written), **_set(generation.to_dict() if generation is not None else {})}
         first, forced = said.get("decoder_start_token_id"), said.get("forced_bos_token_id")
-        if language is not None:
-            tokenizer, code = self.tokenizer, self.row(language)
+        if tgt_lang is not None:
+            tokenizer, code = self.tokenizer, self._code(tgt_lang)
             controls = {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id}
-            first, forced = (first, code) if first in controls else (code, None)
+            if tgt_lang not in _source_codes(tokenizer):
+                first, forced = (first, code) if first in controls else (code, None)
         rows = [row for row in (first, forced) if row is not None]
         if not rows:
             raise RecipeError(
@@ -162,17 +216,32 @@ class Checkpoint:
             )
         return rows
 
-    def row(self, language: str) -> int:
+    def row(self, piece: str) -> int:
+        """Return the row of a piece that there is."""
+        return int(self.tokenizer.get_vocab()[piece])
+
+    def _code(self, language: str) -> int:
         """Return the row of a language code.
 
         Raises:
             RecipeError: if there is none, with the nearest one.
         """
-        pieces: Mapping[str, int] = self.tokenizer.get_vocab()
-        if language not in pieces:
-            codes = [*self.tokenizer.all_special_tokens, *self.tokenizer.get_added_vocab()]
+        pieces, controls = self.tokenizer.get_vocab(), self._controls
+        if pieces.get(language) not in controls:
+            codes = [piece for piece, row in pieces.items() if row in controls]
             raise RecipeError(f'{self.name}: has no language code "{language}"{nearest(language, codes)}')
-        return pieces[language]
+        return self.row(language)
+
+
+def _source_codes(tokenizer: Any) -> list[str]:
+    """Return the codes of languages that are written before a source text, such as `>>deu<<`."""
+    return [piece for piece in tokenizer.get_vocab() if piece.startswith(">>") and piece.endswith("<<")]
+
+
+def public_name(checkpoint: str) -> str:
+    """Return how a checkpoint is named where others see it: a folder by its last part alone."""
+    path = Path(checkpoint).expanduser()
+    return path.resolve().name if path.is_dir() or path.is_absolute() else checkpoint
 
 
 def library(name: str, purpose: str) -> Any:
@@ -227,7 +296,7 @@ def _asked(
     load = getattr(getattr(library("transformers", "a checkpoint"), kind), method)
     try:
         return load(str(path) if path.is_dir() else checkpoint, **options)
-    except (OSError, ValueError, KeyError, ImportError) as error:  # the library has no class of errors of its own
+    except Exception as error:  # the library has no class of errors of its own, and damaged files raise any
         if or_none:
             return None
         reason = str(error).strip().partition("\n")[0]

@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Any, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -15,6 +15,10 @@ class Config(BaseModel):
     """Base of every configuration section: unknown keys and loose types are errors, values do not change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    def published(self) -> Self:
+        """Return the section as it goes into a model folder, which others may see: without paths of this machine."""
+        return self
 
 
 ConfigT = TypeVar("ConfigT", bound=Config)

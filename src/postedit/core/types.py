@@ -87,6 +87,14 @@ class Target(Tokens):
         return torch.cat([start, self.ids[:, :-1]], 1)
 
 
+class _Streams(dict[str, Stream]):
+    """Streams by name, which say so if one is asked for that is not there."""
+
+    def __missing__(self, name: str) -> Stream:
+        there = " and ".join(self)
+        raise ValueError(f'the model reads "{name}", but the batch has {there} alone; give the batch a stream "{name}"')
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Batch:
     """Sentences that a model reads together, and, in training, what it shall write.
@@ -108,6 +116,7 @@ class Batch:
             rows["target"] = self.target.ids.size(0)
         if not self.streams or len(set(rows.values())) != 1:
             raise ValueError(f"a batch needs at least one stream and the same number of rows in all of them: {rows}")
+        object.__setattr__(self, "streams", _Streams(self.streams))
 
     @property
     def rows(self) -> int:

@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
 from pydantic import Field, model_validator
+from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from postedit.core.checkpoint import Checkpoint, Numbering, library
+from postedit.core.checkpoint import Checkpoint, Numbering, library, public_name
 from postedit.core.config import Config
 from postedit.core.errors import RecipeError
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
-from postedit.core.symbols import BOS, EOS, PAD, SEP, STEP
+from postedit.core.symbols import BOS, EOS, PAD, SEP, STEP, UNK
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, Distribution, LabelLoss
 from postedit.nn.attention import KeyValue
 from postedit.nn.heads import SoftmaxDistribution
@@ -21,8 +23,9 @@ from postedit.nn.memory import Memory
 
 _KEY = AttentionKey("src+mt", "soft")
 
-# The logit of symbols that no text has. Finite, for label smoothing needs the logarithm of their probability.
-_NEVER_WRITTEN_BIAS = -30.0
+# Added to the logits of symbols that no text has, so that they take no probability from the others. Finite, for label
+# smoothing needs the logarithm of it.
+_NEVER_WRITTEN_BIAS = -100.0
 
 
 class NetworkConfig(Config):
@@ -35,6 +38,8 @@ class NetworkConfig(Config):
     before_src: list[int] = Field([], description="rows that its encoder reads first")
     after_mt: list[int] = Field([], description="rows that its encoder reads last, after the end of the text")
     before_pe: list[int] = Field(min_length=1, description="rows that its decoder reads before the first piece")
+    controls: list[int] = Field([], description="rows of what is no text, besides the three above")
+    fingerprint: str | None = Field(None, description="of its vocabulary")
 
     @property
     def numbering(self) -> Numbering:
@@ -48,8 +53,9 @@ class NetworkConfig(Config):
         Raises:
             RecipeError: if there is no such checkpoint, or it does not know a language.
         """
-        numbering = checkpoint.numbering()
-        before, after = checkpoint.around(src_lang)
+        _check_weights(checkpoint.name)
+        numbering, symbols = checkpoint.numbering, checkpoint.symbols
+        before, after = checkpoint.around(src_lang, tgt_lang)
         return cls(
             settings=checkpoint.settings,
             pad=numbering.pad,
@@ -58,6 +64,8 @@ class NetworkConfig(Config):
             before_src=before,
             after_mt=after,
             before_pe=checkpoint.start(tgt_lang),
+            controls=sorted(symbols.rows[symbol] for symbol in symbols.controls),
+            fingerprint=symbols.fingerprint,
         )
 
 
@@ -80,6 +88,10 @@ class PretrainedConfig(Config):
             return values
         checkpoint = Checkpoint(values["checkpoint"])
         return {**values, "network": NetworkConfig.of(checkpoint, values.get("src_lang"), values.get("tgt_lang"))}
+
+    def published(self) -> Self:
+        """Return the section with the checkpoint's name alone, if it is a folder."""
+        return self.model_copy(update={"checkpoint": public_name(self.checkpoint)})
 
 
 class Pretrained(Seq2Seq["PretrainedState"]):
@@ -105,7 +117,7 @@ class Pretrained(Seq2Seq["PretrainedState"]):
         self.config = config
         found = config.network
         table = found.numbering.table()
-        _check_vocabularies(vocabularies, len(table), config.checkpoint)
+        _check_vocabularies(vocabularies, len(table), config)
         longest = found.settings.get("max_position_embeddings")
         around = len(found.before_src) + len(found.after_mt) + len(found.before_pe)
         self.spec = ModelSpec(
@@ -118,7 +130,10 @@ class Pretrained(Seq2Seq["PretrainedState"]):
         self.network: Any  # a module of the library, whose methods PyTorch's type does not know
         self.network, self.head = _network(config, len(table))
         bias = torch.zeros(max(table) + 1)
-        bias[[table[BOS], table[STEP], table[SEP]]] = _NEVER_WRITTEN_BIAS
+        bias[[table[BOS], table[STEP], table[SEP], *found.controls]] = _NEVER_WRITTEN_BIAS
+        for symbol, own in ((PAD, found.pad), (UNK, found.unk)):
+            if own is None:
+                bias[table[symbol]] = _NEVER_WRITTEN_BIAS
         self.register_buffer("bias", bias)
         self.register_buffer("rows", torch.tensor(table), persistent=False)
         read = [found.before_pe[-1] if symbol == BOS else row for symbol, row in enumerate(table)]
@@ -144,7 +159,7 @@ class Pretrained(Seq2Seq["PretrainedState"]):
             own = self.config.network.numbering.rows
             final = weights.get("final_logits_bias")
             if final is not None:
-                self.bias[:own] = final.flatten()[:own]
+                self.bias[:own] += final.flatten()[:own]
             for table in {self.network.get_input_embeddings().weight, self.head.weight}:
                 table[own:] = 0.0
                 table[self.rows[SEP]] = table[self.rows[EOS]]
@@ -267,6 +282,8 @@ def _network(config: PretrainedConfig, rows: int) -> tuple[Any, nn.Linear]:
     """Return a network with tables of `rows` rows and fresh weights, and apart from it its output layer."""
     transformers = library("transformers", "the architecture pretrained")
     settings = {**config.network.settings, "vocab_size": rows}
+    # A layer that is dropped leaves a gap in the caches, and weights without gradients.
+    settings |= {name: 0.0 for name in settings if name.endswith("layerdrop")}
     if config.dropout is not None:
         settings |= {name: config.dropout for name in ("dropout", "dropout_rate") if name in settings}
     kind = transformers.AutoConfig.for_model(**settings)
@@ -296,11 +313,36 @@ def _copy(tensor: Tensor, weights: Mapping[str, Tensor], name: str, checkpoint: 
     tensor.copy_(weights[name])
 
 
-def _check_vocabularies(vocabularies: Vocabularies, size: int, checkpoint: str) -> None:
+def _check_weights(name: str) -> None:
+    """Refuse a folder without weights that can be read; what the hub has is found when it is fetched.
+
+    Raises:
+        RecipeError: if there are none in safetensors files, or they are damaged.
+    """
+    folder = Path(name).expanduser()
+    files = sorted(folder.glob("*.safetensors"))
+    if folder.is_dir() and not files:
+        raise RecipeError(
+            f"{name}: has no weights in safetensors files, and files of other kinds are not read, for they can run "
+            "code; save the checkpoint again with a current Transformers library"
+        )
+    for file in files:
+        try:
+            with safe_open(file, framework="pt"):
+                pass  # opening reads the header and compares the size
+        except (SafetensorError, OSError) as error:
+            raise RecipeError(f"{file}: truncated or damaged ({error}); copy the checkpoint again") from None
+
+
+def _check_vocabularies(vocabularies: Vocabularies, size: int, config: PretrainedConfig) -> None:
     given = [*vocabularies.streams.values(), vocabularies.target]
+    problem = ""
     if any(info != vocabularies.target or info.size != size for info in given):
         sizes = " and ".join(f"{number:,}" for number in sorted({info.size for info in given}))
+        problem = f"has one vocabulary of {size:,} symbols, but [text] has {sizes}"
+    elif config.network.fingerprint not in (None, vocabularies.target.fingerprint):
+        problem = "has a vocabulary with other pieces than [text]"
+    if problem:
         raise RecipeError(
-            f"model.checkpoint: {checkpoint} has one vocabulary of {size:,} symbols, but [text] has {sizes}; set "
-            "text.vocabulary.checkpoint to the same checkpoint"
+            f"model.checkpoint: {config.checkpoint} {problem}; set text.vocabulary.checkpoint to the same checkpoint"
         )

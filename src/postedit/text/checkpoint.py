@@ -4,24 +4,22 @@ It is read from the checkpoint once, when a run begins. A model folder holds a c
 read without that library.
 """
 
-import hashlib
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
 from tokenizers import Tokenizer
 
-from postedit.core.checkpoint import Checkpoint, library
+from postedit.core.checkpoint import Checkpoint, Symbols, library
 from postedit.core.errors import DataError, ModelFolderError, RecipeError
 from postedit.core.files import atomic_write
 from postedit.core.model import VocabularyInfo
 from postedit.core.symbols import SYMBOLS, UNK
 from postedit.text.config import Side
-from postedit.text.vocabulary import first_invalid, read_vocabulary, word_index
+from postedit.text.vocabulary import BYTE_SPACES, first_invalid, read_vocabulary, word_index
 
 _UNKNOWN: Final = "\ufffd"
 """What an unknown piece is decoded as; rendering puts the word of mt there that the model left in place."""
@@ -31,6 +29,11 @@ _SPACE: Final = "▁"
 
 class _Pieces(Protocol):
     """What divides text into pieces of a checkpoint, and joins them."""
+
+    @property
+    def spaces(self) -> frozenset[str]:
+        """The characters that stand for white space in pieces."""
+        ...
 
     def divide(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the numbers that the checkpoint has for the pieces of each text."""
@@ -52,29 +55,26 @@ class CheckpointVocabulary:
     and have unknown ones. `decode` writes those as U+FFFD.
 
     Args:
-        names: the piece of each symbol, that of a reserved symbol being its name; None for a row that has no piece
-            and fills the model's tables up to a round size.
-        rows: the number that the checkpoint has for each symbol.
+        symbols: the pieces.
         pieces: what divides and joins.
     """
 
     lossless: ClassVar[bool] = False
 
-    def __init__(self, names: Sequence[str | None], rows: Sequence[int], pieces: _Pieces) -> None:
-        self._names = tuple(f"<row {row}>" if name is None else name for name, row in zip(names, rows, strict=True))
-        self._fillers = frozenset(symbol for symbol, name in enumerate(names) if name is None)
-        self._rows, self._divider = tuple(rows), pieces
-        self._symbols = {row: symbol for symbol, row in enumerate(rows)}
+    def __init__(self, symbols: Symbols, pieces: _Pieces) -> None:
+        self._symbols, self._divider = symbols, pieces
+        no_text = {*range(len(SYMBOLS)), *symbols.controls}
+        self._of_row = {row: UNK if symbol in no_text else symbol for symbol, row in enumerate(symbols.rows)}
 
     @property
     def size(self) -> int:
         """The number of symbols, which is that of the rows of the model's tables."""
-        return len(self._names)
+        return len(self._symbols.names)
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """SHA-256, in hexadecimal, over all pieces in order."""
-        return hashlib.sha256("\n".join(self._names).encode()).hexdigest()
+        return self._symbols.fingerprint
 
     @property
     def info(self) -> VocabularyInfo:
@@ -94,12 +94,12 @@ class CheckpointVocabulary:
         number = first_invalid(texts)
         if number is not None:
             raise DataError(f"text {number + 1} of {len(texts)} is not valid Unicode: {texts[number]!r}")
-        return [[self._symbol(row) for row in rows] for rows in self._divider.divide(texts)]
+        return [[self._of_row.get(row, UNK) for row in rows] for rows in self._divider.divide(texts)]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`; UNK is U+FFFD, other reserved symbols have none."""
-        written = (i for i in ids if i == UNK or (i >= len(SYMBOLS) and i not in self._fillers))
-        return self._divider.join([_UNKNOWN if i == UNK else self._names[i] for i in written]).strip()
+        """Return the text of `ids`; UNK is U+FFFD, other reserved symbols and what is no text have none."""
+        written = (i for i in ids if i == UNK or not self._is_control(i))
+        return self._divider.join([_UNKNOWN if i == UNK else self._symbols.names[i] for i in written]).strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Return each id in a readable form: a symbol by its name, a piece as text with `▁` for its space."""
@@ -107,7 +107,7 @@ class CheckpointVocabulary:
 
     def word_index(self, ids: Iterable[int]) -> list[int]:
         """Return for each id the number of the word it belongs to, counted as in `decode(ids)`; -1 for symbols."""
-        return word_index(ids, self._names)
+        return word_index(ids, self._symbols.names, self._divider.spaces)
 
     def save(self, path: Path) -> None:
         """Write the vocabulary as JSON.
@@ -115,8 +115,9 @@ class CheckpointVocabulary:
         Raises:
             OutputError: if it cannot be written.
         """
-        names = [None if symbol in self._fillers else name for symbol, name in enumerate(self._names)]
-        values = {"names": names, "rows": self._rows, **self._divider.to_json()}
+        symbols = self._symbols
+        values = {"names": symbols.names, "rows": symbols.rows, "controls": sorted(symbols.controls)}
+        values |= self._divider.to_json()
         with atomic_write(path) as file:
             json.dump(values, file, ensure_ascii=False)
 
@@ -135,26 +136,25 @@ class CheckpointVocabulary:
                 pieces: _Pieces = _Backend(Tokenizer.from_str(values["tokenizer"]))
             else:
                 pieces = _SentencePieces(b64decode(values["sentencepiece"]), values["numbers"], values["unknown"])
-            names, rows = values["names"], values["rows"]
-            if names[: len(SYMBOLS)] != list(SYMBOLS) or len(names) != len(rows):
+            symbols = Symbols(tuple(values["names"]), tuple(values["rows"]), frozenset(values["controls"]))
+            if symbols.names[: len(SYMBOLS)] != SYMBOLS or len(symbols.names) != len(symbols.rows):
                 raise ValueError("its symbols are not numbered as they must be")
-            return cls(names, rows, pieces)
+            return cls(symbols, pieces)
         except RecipeError:
             raise
         except Exception as error:  # the tokenizers library raises bare Exception for any fault
             message = f"{path}: the vocabulary is damaged ({error}); copy the model folder again"
             raise ModelFolderError(message) from None
 
-    def _symbol(self, row: int) -> int:
-        symbol = self._symbols.get(row, UNK)
-        return symbol if symbol >= len(SYMBOLS) else UNK
+    def _is_control(self, symbol: int) -> bool:
+        return symbol < len(SYMBOLS) or symbol in self._symbols.controls
 
     def _readable(self, number: int) -> str:
-        name = self._names[number]
-        if number < len(SYMBOLS) or number in self._fillers:
+        name = self._symbols.names[number]
+        if self._is_control(number):
             return name
         text = self._divider.join([name])
-        return f"{_SPACE}{text.strip()}" if name[:1] in (_SPACE, "Ġ") else text
+        return f"{_SPACE}{text.strip()}" if name[0] in self._divider.spaces else text
 
 
 def checkpoint_vocabularies(checkpoint: str, sides: Mapping[str, Sequence[Side]]) -> dict[str, CheckpointVocabulary]:
@@ -165,10 +165,11 @@ def checkpoint_vocabularies(checkpoint: str, sides: Mapping[str, Sequence[Side]]
             by two rules texts that shall have one vocabulary.
     """
     found = Checkpoint(checkpoint)
-    tokenizer, table = found.tokenizer, found.numbering().table()
-    by_row = {row: piece for piece, row in tokenizer.get_vocab().items()}
-    names = [*SYMBOLS, *(by_row.get(row) for row in table[len(SYMBOLS) :])]
-    return {name: CheckpointVocabulary(names, table, _pieces(checkpoint, tokenizer, of)) for name, of in sides.items()}
+    symbols = found.symbols
+    return {
+        name: CheckpointVocabulary(symbols, _pieces(checkpoint, found.tokenizer, served))
+        for name, served in sides.items()
+    }
 
 
 def _pieces(checkpoint: str, tokenizer: Any, sides: Sequence[Side]) -> _Pieces:
@@ -199,6 +200,10 @@ class _Backend:
 
     tokenizer: Tokenizer
 
+    @property
+    def spaces(self) -> frozenset[str]:
+        return BYTE_SPACES if "ByteLevel" in str(self.tokenizer.decoder) else frozenset(_SPACE)
+
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "_Backend":
         """Take a tokenizer without its added tokens, which it would find in the texts of users."""
@@ -220,6 +225,8 @@ class _Backend:
 
 class _SentencePieces:
     """A model of the SentencePiece library, whose pieces a checkpoint numbers in a file of its own."""
+
+    spaces = frozenset(_SPACE)
 
     def __init__(self, model: bytes, numbers: Mapping[str, int], unknown: str) -> None:
         self._model, self._numbers, self._unknown = model, dict(numbers), unknown

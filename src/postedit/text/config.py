@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from postedit.core.checkpoint import public_name
 from postedit.core.config import Config
 from postedit.text.vocabulary import SMALLEST
 from postedit.text.words import TokenizerName
@@ -47,6 +48,10 @@ class VocabularyConfig(Config):
                 raise ValueError(f"sizes: {name} must be at least {SMALLEST} (the reserved symbols and all bytes)")
         return self
 
+    def published(self) -> Self:
+        """Return the section with the checkpoint's name alone, if it is a folder."""
+        return self.model_copy(update={"checkpoint": self.checkpoint and public_name(self.checkpoint)})
+
     def size_of(self, name: str) -> int:
         """Return the size of the vocabulary called `name`."""
         return self.sizes.get(name, self.size)
@@ -74,6 +79,10 @@ class TextConfig(Config):
         if self.tokenizer == "moses" and not (self.src_lang and self.tgt_lang):
             raise ValueError('tokenizer = "moses" needs src_lang and tgt_lang, such as "en" and "de"')
         return self
+
+    def published(self) -> Self:
+        """Return the section without paths."""
+        return self.model_copy(update={"vocabulary": self.vocabulary.published()})
 
     def language(self, side: Side) -> str | None:
         """Return the language of `side`."""

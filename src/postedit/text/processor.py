@@ -199,7 +199,7 @@ class TextProcessor:
         for side, truecaser in self._truecasers.items():
             truecaser.save(folder / f"truecase.{side}.json")
         with atomic_write(folder / _SETTINGS) as file:
-            json.dump({"config": self.config.model_dump(), "fingerprints": fingerprints}, file, indent=2)
+            json.dump({"config": self.config.published().model_dump(), "fingerprints": fingerprints}, file, indent=2)
 
     @classmethod
     def load(cls, folder: Path) -> "TextProcessor":

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Final
@@ -24,8 +24,8 @@ SMALLEST: Final = len(SYMBOLS) + BYTES
 # No reserved symbol can arise from text either, since each of them mixes letters and other characters.
 _CHUNK: Final = r" ?[\p{L}\p{M}]+| ?\p{N}+| ?[^ \p{L}\p{M}\p{N}]+| +"
 
-_SPACE_MARKS: Final = frozenset("ĠĉĊč▁")
-"""How byte-level BPE writes the bytes of space, tab, line feed and carriage return, and SentencePiece a space."""
+BYTE_SPACES: Final = frozenset("ĠĉĊč")
+"""How byte-level BPE writes the bytes of space, tab, line feed and carriage return."""
 
 
 class Vocabulary:
@@ -122,7 +122,7 @@ class Vocabulary:
 
     def word_index(self, ids: Iterable[int]) -> list[int]:
         """Return for each id the number of the word it belongs to, counted as in `decode(ids)`; -1 for symbols."""
-        return word_index(ids, self._pieces)
+        return word_index(ids, self._pieces, BYTE_SPACES)
 
     def save(self, path: Path) -> None:
         """Write the vocabulary as JSON in the format of the `tokenizers` library.
@@ -185,8 +185,14 @@ def first_invalid(texts: Sequence[str]) -> int | None:
     return next((number for number, text in enumerate(texts) if not _is_unicode(text)), None)
 
 
-def word_index(ids: Iterable[int], pieces: Sequence[str]) -> list[int]:
-    """Return for each id the number of the word that its piece belongs to; -1 for reserved symbols."""
+def word_index(ids: Iterable[int], pieces: Sequence[str], spaces: Container[str]) -> list[int]:
+    """Return for each id the number of the word that its piece belongs to; -1 for reserved symbols.
+
+    Args:
+        ids: of pieces.
+        pieces: all of them.
+        spaces: the characters that stand for white space in a piece.
+    """
     result: list[int] = []
     word, inside = 0, False
     for i in ids:
@@ -195,7 +201,7 @@ def word_index(ids: Iterable[int], pieces: Sequence[str]) -> list[int]:
             continue
         index = word
         for character in pieces[i]:
-            if character not in _SPACE_MARKS:
+            if character not in spaces:
                 index, inside = word, True
             elif inside:
                 word, inside = word + 1, False

@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import transformers
 from checkpoints import bart, marian, nllb, t5
 
 from postedit.core.checkpoint import Checkpoint, Numbering, library
@@ -27,15 +28,29 @@ def test_what_a_checkpoint_lacks_is_new() -> None:
 def test_the_codes_of_languages_stand_where_the_tokenizer_puts_one(tmp_path: Path) -> None:
     checkpoint = Checkpoint(str(nllb(tmp_path / "nllb")))
     english, german = checkpoint.row("eng_Latn"), checkpoint.row("deu_Latn")
-    assert checkpoint.around(None) == ([english], [])
-    assert checkpoint.around("deu_Latn") == ([german], [])
+    assert checkpoint.around("eng_Latn", "deu_Latn") == ([english], [])
+    assert checkpoint.around("deu_Latn", "eng_Latn") == ([german], [])
     assert checkpoint.start("deu_Latn") == [2, german]
-    assert checkpoint.start(None) == [2]
+
+
+@pytest.mark.parametrize(("src", "tgt", "missing"), [(None, "deu_Latn", "src_lang"), ("eng_Latn", None, "tgt_lang")])
+def test_a_checkpoint_with_codes_needs_them(tmp_path: Path, src: str | None, tgt: str | None, missing: str) -> None:
+    with pytest.raises(RecipeError, match=rf"set model\.{missing} to one, such as eng_Latn"):
+        Checkpoint(str(nllb(tmp_path / "nllb"))).around(src, tgt)
+
+
+def test_codes_of_marian_stand_before_the_source_and_name_the_target(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(str(marian(tmp_path / "marian", ">>deu<<")))
+    german, pad = checkpoint.row(">>deu<<"), checkpoint.numbering.pad
+    assert checkpoint.tokenizer(">>deu<< the house")["input_ids"][0] == german
+    assert checkpoint.around(None, ">>deu<<") == ([german], [])
+    assert checkpoint.start(">>deu<<") == [pad]
+    assert checkpoint.symbols.rows.index(german) in checkpoint.symbols.controls
 
 
 def test_without_languages_there_is_what_the_tokenizer_puts_around(tmp_path: Path) -> None:
-    assert Checkpoint(str(marian(tmp_path / "marian"))).around(None) == ([], [])
-    assert Checkpoint(str(bart(tmp_path / "bart"))).around(None) == ([0], [])
+    assert Checkpoint(str(marian(tmp_path / "marian"))).around(None, None) == ([], [])
+    assert Checkpoint(str(bart(tmp_path / "bart"))).around(None, None) == ([0], [])
     assert Checkpoint(str(bart(tmp_path / "bart2"))).start(None) == [2, 0]
     assert Checkpoint(str(t5(tmp_path / "t5"))).start(None) == [0]
 
@@ -49,6 +64,23 @@ def test_an_unknown_language_code_is_named_with_the_nearest(tmp_path: Path) -> N
 def test_a_folder_that_is_not_there(name: str) -> None:
     with pytest.raises(RecipeError, match="no such folder"):
         _ = Checkpoint(name).settings
+
+
+def test_an_ordinary_piece_is_no_language_code(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(str(nllb(tmp_path / "nllb")))
+    assert "ei" in checkpoint.tokenizer.get_vocab()
+    with pytest.raises(RecipeError, match='no language code "ei"'):
+        checkpoint.around("ei", "deu_Latn")
+    with pytest.raises(RecipeError, match='no language code "ei"'):
+        checkpoint.start("ei")
+
+
+def test_a_network_with_two_vocabularies_is_refused(tmp_path: Path) -> None:
+    nllb(tmp_path / "nllb")
+    config = transformers.FSMTConfig(langs=["en", "de"], src_vocab_size=60, tgt_vocab_size=60, d_model=8)
+    config.save_pretrained(tmp_path / "nllb")
+    with pytest.raises(RecipeError, match="is a fsmt, which has no single vocabulary"):
+        _ = Checkpoint(str(tmp_path / "nllb")).numbering
 
 
 def test_a_folder_that_is_no_checkpoint(tmp_path: Path) -> None:
@@ -67,7 +99,7 @@ def test_a_tokenizer_of_another_checkpoint_is_refused(tmp_path: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "vocab_size": 12}))
     with pytest.raises(RecipeError, match="but its tables have 12 rows"):
-        Checkpoint(str(folder)).numbering()
+        _ = Checkpoint(str(folder)).numbering
 
 
 def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

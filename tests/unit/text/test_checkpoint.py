@@ -6,9 +6,10 @@ from checkpoints import KINDS, TEXTS, bart, marian, t5
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from postedit.core.checkpoint import Checkpoint, Symbols
 from postedit.core.errors import DataError, ModelFolderError, RecipeError
 from postedit.core.symbols import EOS, SYMBOLS, UNK
-from postedit.text.checkpoint import CheckpointVocabulary, checkpoint_vocabularies
+from postedit.text.checkpoint import CheckpointVocabulary, _pieces, checkpoint_vocabularies
 from postedit.text.config import GROUPS, TextConfig, VocabularyConfig
 from postedit.text.edits import apply_edits
 from postedit.text.processor import TextProcessor
@@ -29,7 +30,8 @@ def test_all_sides_have_the_symbols_of_one_table(processor: TextProcessor, folde
     infos = processor.vocabularies
     assert infos.streams["src"] == infos.streams["mt"] == infos.target
     rows = json.loads((folder / "config.json").read_text())["vocab_size"]
-    assert infos.target.size == rows + 3  # BOS, STEP and SEP are new
+    new = 5 if folder.name == "bare" else 3  # BOS, STEP and SEP, and what a bare tokenizer lacks
+    assert infos.target.size == rows + new
 
 
 def test_pieces_are_those_of_the_librarys_tokenizer(processor: TextProcessor, folder: Path) -> None:
@@ -48,11 +50,22 @@ def test_pieces_are_those_of_the_librarys_tokenizer(processor: TextProcessor, fo
         assert processor.vocabulary("pe").decode(processor.vocabulary("pe").encode(text)) == text
 
 
-@pytest.mark.parametrize("text", ["</s>", "a <pad> b", "<unk>", "eng_Latn", "<s>ein</s>"])
+CONTROLS = ["</s>", "<pad>", "<s>", "<mask>", "eng_Latn"]
+
+
+@pytest.mark.parametrize("text", [*CONTROLS, "ein <pad> Haus", "<s>ein</s>", "<s> ein"])
 def test_no_text_holds_a_control_symbol(processor: TextProcessor, text: str) -> None:
-    ids = processor.vocabulary("mt").encode(text)
-    assert all(i == UNK or i >= len(SYMBOLS) for i in ids)
-    assert "eng_Latn" not in processor.vocabulary("mt").pieces(ids)
+    vocabulary = processor.vocabulary("mt")
+    assert not set(vocabulary.pieces(vocabulary.encode(text))) & set(CONTROLS)
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_control_symbols_have_no_text(processor: TextProcessor, control: str) -> None:
+    vocabulary = processor.vocabulary("pe")
+    names = vocabulary.pieces(range(vocabulary.size))
+    if control in names:
+        ids = [*vocabulary.encode("ein"), names.index(control), *vocabulary.encode("Haus")]
+        assert vocabulary.decode(ids).replace(" ", "") == "einHaus"
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -110,6 +123,12 @@ def test_words_are_numbered_as_in_the_text(processor: TextProcessor) -> None:
     assert index[-1] == -1
     words = ["".join(vocabulary.pieces([i for i, n in zip(ids, index) if n == number])) for number in range(5)]
     assert [word.replace("▁", "") for word in words] == ["ein", "Haus", "geht", "nicht", "."]
+
+
+def test_letters_are_no_spaces_where_spaces_are_written_otherwise(tmp_path: Path) -> None:
+    symbols = Symbols((*SYMBOLS, "▁ko", "čka", "▁pije"), tuple(range(9)), frozenset())
+    pieces = _pieces("t5", Checkpoint(str(t5(tmp_path / "t5"))).tokenizer, ["mt"])
+    assert CheckpointVocabulary(symbols, pieces).word_index([6, 7, 8, EOS]) == [0, 0, 1, -1]
 
 
 def test_a_saved_vocabulary_needs_no_checkpoint(processor: TextProcessor, tmp_path: Path) -> None:
