@@ -244,8 +244,8 @@ def public_name(checkpoint: str) -> str:
     return path.resolve().name if path.is_dir() or path.is_absolute() else checkpoint
 
 
-def library(name: str, purpose: str) -> Any:
-    """Return the module `name` of the extra `pretrained`.
+def library(name: str, purpose: str, extra: str = "pretrained") -> Any:
+    """Return the module `name` of an extra.
 
     Raises:
         RecipeError: if it is not installed.
@@ -256,7 +256,7 @@ def library(name: str, purpose: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise RecipeError(
-            f"{purpose} needs {error.name or name}; install it by: pip install 'postedit[pretrained]'"
+            f"{purpose} needs {error.name or name}; install it by: pip install 'postedit[{extra}]'"
         ) from None
 
 

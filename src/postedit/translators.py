@@ -1,0 +1,237 @@
+"""Translators behind one small protocol, for artificial triplets: a model of any of three kinds, or any command."""
+
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol, Self
+
+import torch
+from pydantic import Field, model_validator
+
+from postedit.core.checkpoint import library
+from postedit.core.config import Config
+from postedit.core.errors import PosteditError
+from postedit.editor import PostEditor
+
+_SHOWN: Final = 500
+"""Characters of what a command said last, in the report that it failed."""
+
+
+class TranslatorError(PosteditError):
+    """A translator that cannot be had, or does not return one line for each."""
+
+
+class Translator(Protocol):
+    """Anything that translates."""
+
+    def translate(self, texts: Sequence[str]) -> list[str]:
+        """Return the translation of each text, one line each.
+
+        Raises:
+            TranslatorError: if it fails.
+        """
+        ...
+
+
+class TranslatorConfig(Config):
+    """Which translator, and how it searches. Each kind says what it needs."""
+
+    kind: Literal["postedit", "ctranslate2", "huggingface", "command"] = Field(description="what translates")
+    model: str | None = Field(None, description="its folder, or its hub id (postedit, huggingface)")
+    tokenizer: str | None = Field(
+        None, description="ctranslate2: folder or hub id of the Hugging Face tokenizer; the model's folder if not given"
+    )
+    command: list[str] = Field(
+        [],
+        description="the program and its arguments; it reads lines and writes as many, and is started for each chunk",
+    )
+    beam: int = Field(5, ge=1, description="live hypotheses")
+    batch: int = Field(32, ge=1, description="segments translated together")
+    src_lang: str | None = Field(None, description="code of the language it reads, where a tokenizer has codes")
+    tgt_lang: str | None = Field(None, description="likewise, of the language it writes")
+    device: str = Field("cpu", description="cpu or cuda")
+    max_ratio: float = Field(2.0, gt=0, description="a translation has at most max_ratio times the pieces of src ...")
+    max_extra: int = Field(10, ge=1, description="... plus max_extra (ctranslate2, huggingface)")
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        if self.kind == "command" and not self.command:
+            raise ValueError(
+                'command: missing; kind = "command" needs it, such as ["marian-decoder", "-c", "config.yml"]'
+            )
+        if self.kind != "command" and self.model is None:
+            raise ValueError(f'model: missing; kind = "{self.kind}" needs it')
+        return self
+
+    def limit(self, pieces: int) -> int:
+        """Return how many pieces the translation of so many may have."""
+        return int(pieces * self.max_ratio) + self.max_extra
+
+
+def open_translator(config: TranslatorConfig) -> Translator:
+    """Load a translator.
+
+    Raises:
+        TranslatorError: if it cannot be had.
+        RecipeError: if a library that it needs is not installed.
+        ModelFolderError: if a model of postedit is damaged.
+    """
+    kinds: Mapping[str, Callable[[TranslatorConfig], Translator]] = {
+        "postedit": _Postedit,
+        "ctranslate2": _CTranslate2,
+        "huggingface": _HuggingFace,
+        "command": _Command,
+    }
+    return _Lines(kinds[config.kind](config))
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Any translator, made to keep to lines: blank texts stay as they are, and no translation has a line feed."""
+
+    translator: Translator
+
+    def translate(self, texts: Sequence[str]) -> list[str]:
+        asked = [number for number, text in enumerate(texts) if text.strip()]
+        written = self.translator.translate([texts[number] for number in asked]) if asked else []
+        if len(written) != len(asked):
+            raise TranslatorError(
+                f"the translator returned {len(written):,} lines for {len(asked):,}; it must return one for each"
+            )
+        translations = list(texts)
+        for number, text in zip(asked, written):
+            translations[number] = " ".join(text.splitlines())
+        return translations
+
+
+class _Command:
+    """A program that reads all lines of a chunk and writes their translations."""
+
+    def __init__(self, config: TranslatorConfig) -> None:
+        self._command = list(config.command)
+
+    def translate(self, texts: Sequence[str]) -> list[str]:
+        name = self._command[0]
+        try:
+            ended = subprocess.run(
+                self._command, input="".join(f"{text}\n" for text in texts).encode(), capture_output=True, check=False
+            )
+        except OSError as error:
+            raise TranslatorError(f"{name}: cannot be started: {error.strerror}; is it installed?") from None
+        if ended.returncode:
+            how = f"status {ended.returncode}" if ended.returncode > 0 else f"signal {-ended.returncode}"
+            said = ended.stderr.decode(errors="replace").strip()[-_SHOWN:]
+            raise TranslatorError(f"{name}: ended with {how}" + (f", saying: {said}" if said else ""))
+        try:
+            lines = ended.stdout.decode().removesuffix("\n").split("\n")
+        except UnicodeDecodeError as error:
+            raise TranslatorError(f"{name}: byte {error.start} of what it wrote is not UTF-8") from None
+        if len(lines) != len(texts):
+            raise TranslatorError(
+                f"{name}: returned {len(lines):,} lines for {len(texts):,}; it must return one for each, in order"
+            )
+        return lines
+
+
+class _Postedit:
+    """A model of postedit that reads src alone, or a first stage and a second."""
+
+    def __init__(self, config: TranslatorConfig) -> None:
+        self._editor, self._beam = PostEditor.load(str(config.model), device=config.device), config.beam
+        if self._editor.needs_mt:
+            raise TranslatorError(
+                f"{config.model}: corrects translations and writes none; choose a model that reads src"
+            )
+
+    def translate(self, texts: Sequence[str]) -> list[str]:
+        return [edit.text for edit in self._editor.edit(texts, beam=self._beam)]
+
+
+class _HuggingFace:
+    """A checkpoint of the Transformers library."""
+
+    def __init__(self, config: TranslatorConfig) -> None:
+        transformers = library("transformers", "a translator of the kind huggingface")
+        self._config = config
+        self._tokenizer = _tokenizer(transformers, str(config.model), config)
+        self._model = _loaded(
+            str(config.model),
+            lambda: transformers.AutoModelForSeq2SeqLM.from_pretrained(config.model, use_safetensors=True),
+        )
+        self._model.to(config.device).eval()
+
+    @torch.inference_mode()
+    def translate(self, texts: Sequence[str]) -> list[str]:
+        forced = {}
+        if self._config.tgt_lang is not None:
+            forced["forced_bos_token_id"] = self._tokenizer.convert_tokens_to_ids(self._config.tgt_lang)
+
+        def batch(group: list[str]) -> list[str]:
+            inputs = self._tokenizer(group, return_tensors="pt", padding=True, truncation=True).to(self._config.device)
+            written = self._model.generate(
+                **inputs,
+                num_beams=self._config.beam,
+                max_new_tokens=self._config.limit(inputs["input_ids"].shape[1]),
+                **forced,
+            )
+            texts: list[str] = self._tokenizer.batch_decode(written, skip_special_tokens=True)
+            return texts
+
+        return _by_length(texts, self._config.batch, batch)
+
+
+class _CTranslate2:
+    """A model folder of CTranslate2, made from a checkpoint of the Transformers library, with its tokenizer."""
+
+    def __init__(self, config: TranslatorConfig) -> None:
+        ctranslate2 = library("ctranslate2", "a translator of the kind ctranslate2", "ctranslate2")
+        transformers = library("transformers", "the tokenizer of a translator of the kind ctranslate2")
+        self._config = config
+        self._tokenizer = _tokenizer(transformers, config.tokenizer or str(config.model), config)
+        self._translator = _loaded(
+            str(config.model), lambda: ctranslate2.Translator(str(config.model), device=config.device)
+        )
+
+    def translate(self, texts: Sequence[str]) -> list[str]:
+        tokenizer, config = self._tokenizer, self._config
+
+        def batch(group: list[str]) -> list[str]:
+            pieces = [tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"]) for text in group]
+            prefix = None if config.tgt_lang is None else [[config.tgt_lang]] * len(group)
+            results = self._translator.translate_batch(
+                pieces,
+                target_prefix=prefix,
+                beam_size=config.beam,
+                max_decoding_length=config.limit(max(map(len, pieces))),
+            )
+            ids = [tokenizer.convert_tokens_to_ids(result.hypotheses[0]) for result in results]
+            return [tokenizer.decode(written, skip_special_tokens=True) for written in ids]
+
+        return _by_length(texts, config.batch, batch)
+
+
+def _by_length(texts: Sequence[str], size: int, translate: Callable[[list[str]], list[str]]) -> list[str]:
+    """Translate texts of like length together; return the translations in the order of the texts."""
+    order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
+    translations = [""] * len(texts)
+    for start in range(0, len(order), size):
+        group = order[start : start + size]
+        for number, text in zip(group, translate([texts[number] for number in group]), strict=True):
+            translations[number] = text
+    return translations
+
+
+def _tokenizer(transformers: Any, name: str, config: TranslatorConfig) -> Any:
+    languages = {key: code for key in ("src_lang", "tgt_lang") if (code := getattr(config, key)) is not None}
+    return _loaded(name, lambda: transformers.AutoTokenizer.from_pretrained(name, **languages))
+
+
+def _loaded(name: str, load: Callable[[], Any]) -> Any:
+    if name.startswith((".", "/", "~")) and not Path(name).expanduser().exists():
+        raise TranslatorError(f"{name}: no such folder")
+    try:
+        return load()
+    except Exception as error:  # the libraries raise whatever they like
+        reason = str(error).strip().partition("\n")[0]
+        raise TranslatorError(f"{name}: cannot be loaded: {reason}") from None
