@@ -1,0 +1,66 @@
+"""Choosing triplets: the histogram that is asked for, as many as can be, the same ones however they are cut up."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from postedit.core.errors import DataError
+from postedit.evaluate.ter import EditCount
+from postedit.synthesis.fitting import CELLS, LENGTHS, RATES, cells, draws, fit
+
+counts = st.lists(st.integers(0, 50), min_size=CELLS, max_size=CELLS).map(np.array)
+
+
+def test_each_length_and_rate_has_its_cell() -> None:
+    columns = len(RATES) + 1
+    found = cells([EditCount(0, edits, 0, 0, length) for length, edits in ((1, 0), (4, 0), (5, 0), (100, 5), (10, 11))])
+    assert found.tolist() == [0, 0, columns, len(LENGTHS) * columns + 1, 2 * columns + len(RATES)]
+    assert cells([EditCount(0, 0, 0, 3, 0)]).tolist() == [len(RATES)]  # words where the reference has none
+
+
+@settings(max_examples=60, deadline=None)
+@given(counts, counts, st.floats(0.01, 0.6))
+def test_what_is_kept_is_within_the_mismatch_and_cannot_be_more(
+    real: np.ndarray, made: np.ndarray, mismatch: float
+) -> None:
+    try:
+        found = fit(real, made, mismatch)
+    except DataError:
+        missing = real[made == 0].sum() / max(1, real.sum())
+        assert not real.sum() or not made.sum() or missing > mismatch - 1e-9
+        return
+    assert found.mismatch <= mismatch
+    assert (found.shares <= 1).all()
+    kept = found.shares * made
+    assert np.abs(kept / kept.sum() - real / real.sum()).sum() / 2 == pytest.approx(found.mismatch)
+    if found.shares.max() == 1 and found.shares[(made > 0) & (real > 0)].min() < 1:
+        more = np.minimum(1, found.shares * 1.01) * made
+        assert np.abs(more / more.sum() - real / real.sum()).sum() / 2 > mismatch - 1e-6
+
+
+def test_triplets_that_are_like_real_ones_are_all_kept() -> None:
+    real = np.arange(CELLS)
+    assert fit(real, 3 * real, 0.0 + 1e-9).kept == pytest.approx(3 * real.sum())
+
+
+def test_what_cannot_be_matched_is_said() -> None:
+    real, made = np.zeros(CELLS, int), np.zeros(CELLS, int)
+    real[[3, 4]], made[4] = 30, 100
+    with pytest.raises(DataError, match="50% of the real ones are of a length and an edit rate that none of these has"):
+        fit(real, made, 0.2)
+
+
+@given(st.integers(0, 2**63), st.integers(0, 2**40), st.integers(1, 50), st.integers(0, 50))
+def test_draws_belong_to_lines(seed: int, first: int, count: int, split: int) -> None:
+    split = min(split, count)
+    whole = draws(seed, first, count)
+    parts = [draws(seed, first, split), draws(seed, first + split, count - split)]
+    assert np.array_equal(whole, np.concatenate(parts))
+    assert ((whole >= 0) & (whole < 1)).all()
+
+
+def test_draws_are_uniform_and_differ_by_seed() -> None:
+    one, other = draws(1, 0, 100_000), draws(2, 0, 100_000)
+    assert np.abs(np.sort(one) - np.linspace(0, 1, len(one))).max() < 0.01
+    assert abs(np.corrcoef(one, other)[0, 1]) < 0.02
