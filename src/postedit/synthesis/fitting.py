@@ -1,6 +1,6 @@
 """Choosing triplets that are edited as real ones are: the joint histogram of their lengths and edit rates.
 
-Junczys-Dowmunt and Grundkiewicz 2017, 5.1 keep round-trip triplets whose TER statistics resemble those of the shared task's.
+The artificial data of Junczys-Dowmunt and Grundkiewicz 2017, 5.1, was filtered to match such statistics of the real data.
 """
 
 from collections.abc import Sequence
@@ -56,8 +56,8 @@ class Acceptance:
 def fit(real: NDArray[np.int64], made: NDArray[np.int64], mismatch: float) -> Acceptance:
     """Keep as many triplets as possible while their histogram is not farther than `mismatch` from the real one.
 
-    The share kept of a cell is a factor times real over made, at most 1. The smaller the factor, the better the match and
-    the fewer triplets; what is real and was never made stays missing at any factor.
+    The share kept of a cell is a factor times real over made, at most 1. The smaller the factor, the better the match
+    and the fewer triplets; what is real and was never made stays missing at any factor.
 
     Args:
         real: Int64[CELLS], triplets to resemble, by cell.
@@ -76,10 +76,14 @@ def fit(real: NDArray[np.int64], made: NDArray[np.int64], mismatch: float) -> Ac
     if not ratio.any() or best.mismatch > mismatch:
         missing = wanted[made == 0].sum()
         raise DataError(
-            f"no choice among {made.sum():,} triplets comes within {mismatch:g} of the real histogram: {missing:.0%} of the "
-            "real ones are of a length and an edit rate that none of these has; make more, or allow a larger mismatch"
+            f"no choice among {made.sum():,} triplets comes within {mismatch:g} of the real histogram: {missing:.0%} "
+            "of the real ones have a length and an edit rate that none of these has; make more, or allow a larger "
+            "mismatch"
         )
-    high = float(1.0 / ratio[ratio > 0].min())
+    high = float(1.0 / ratio[ratio > 0].min())  # from here on all shares are 1 or 0
+    everything = _acceptance(ratio, made, wanted, high)
+    if everything.mismatch <= mismatch:
+        return everything
     for _ in range(_STEPS):
         middle = (low + high) / 2
         tried = _acceptance(ratio, made, wanted, middle)

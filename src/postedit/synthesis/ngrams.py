@@ -1,7 +1,7 @@
 """N-gram models that tell in-domain text from other text: estimated here, queried by KenLM.
 
-Interpolated modified Kneser-Ney smoothing (Chen and Goodman 1999, section 3), written as an ARPA file, which every tool for
-such models can read: one that was made elsewhere will do as well.
+Interpolated modified Kneser-Ney smoothing (Chen and Goodman 1999, section 3), written as an ARPA file, which every tool
+for such models can read: one that was made elsewhere will do as well.
 """
 
 from collections.abc import Iterable, Sequence
