@@ -1,6 +1,6 @@
 """Choosing triplets that are edited as real ones are: the joint histogram of their lengths and edit rates.
 
-The artificial data of Junczys-Dowmunt and Grundkiewicz 2017, 5.1, was filtered to match such statistics of the real data.
+The artificial data of Junczys-Dowmunt and Grundkiewicz 2017, 5.1, was filtered to match such statistics of real data.
 """
 
 from collections.abc import Sequence
