@@ -13,6 +13,7 @@ from postedit.cli.demo import demo
 from postedit.cli.edit import edit
 from postedit.cli.models import models
 from postedit.cli.score import score
+from postedit.cli.synth import synth
 from postedit.cli.train import train
 from postedit.core.errors import PosteditError
 
@@ -42,7 +43,7 @@ class _Verbs(TyperGroup):
 
 
 app = typer.Typer(cls=_Verbs, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for verb in (demo, train, edit, score, average, models):
+for verb in (demo, train, edit, score, synth, average, models):
     app.command()(verb)
 
 

@@ -70,7 +70,8 @@ class _Scratch(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _scratch(n, m, vocabulary):  # type: ignore[no-untyped-def]
+def new_scratch(n, m, vocabulary):  # type: ignore[no-untyped-def]
+    """Return scratch for hypotheses of up to n words and references of up to m, numbered below `vocabulary`."""
     return _Scratch(
         np.zeros(vocabulary, np.int32),
         np.empty((n + 1, m + 1), np.int32),
@@ -321,7 +322,7 @@ def _bag_distance(h, n, r, m, counts):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _pair(h, n, r, m, scratch, result):  # type: ignore[no-untyped-def]
+def count_pair(h, n, r, m, scratch, result):  # type: ignore[no-untyped-def]
     """Count the edits of one pair into `result`: shifts, substitutions, insertions, deletions.
 
     Afterwards h is the shifted hypothesis, scratch.shifts has the shifts and scratch.script what turns h into r.
@@ -382,12 +383,12 @@ def count_kinds(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, kinds):  #
     for p in range(start, end):
         n_most = max(n_most, h_ends[p + 1] - h_ends[p])
         m_most = max(m_most, r_ends[p + 1] - r_ends[p])
-    scratch = _scratch(n_most, m_most, vocabulary)
+    scratch = new_scratch(n_most, m_most, vocabulary)
     h = np.empty(n_most, np.int32)
     for p in range(start, end):
         n, m = h_ends[p + 1] - h_ends[p], r_ends[p + 1] - r_ends[p]
         h[:n] = h_ids[h_ends[p] : h_ends[p + 1]]
-        _pair(h, n, r_ids[r_ends[p] : r_ends[p + 1]], m, scratch, kinds[p])
+        count_pair(h, n, r_ids[r_ends[p] : r_ends[p + 1]], m, scratch, kinds[p])
 
 
 @njit(cache=True, nogil=True)
@@ -404,10 +405,10 @@ def find_script(h_ids, r_ids, vocabulary):  # type: ignore[no-untyped-def]
         last; Int64[shifts,3], start, length and target of each shift.
     """
     n, m = h_ids.size, r_ids.size
-    scratch = _scratch(n, m, vocabulary)
+    scratch = new_scratch(n, m, vocabulary)
     h = h_ids.copy()
     result = np.zeros(4, np.int32)
-    count = _pair(h, n, r_ids, m, scratch, result)
+    count = count_pair(h, n, r_ids, m, scratch, result)
     shifts = scratch.shifts[: result[SHIFT]].copy()
     order = np.arange(n)
     moved = np.empty(n, np.int64)

@@ -1,0 +1,82 @@
+"""The engine: chunks from a source, through a stage, into files; stopped at any point, it goes on from there."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from postedit.core.errors import OutputError
+from postedit.synthesis.chunk import StageSpec
+from postedit.synthesis.executor import Executor
+from postedit.synthesis.outputs import Outputs
+from postedit.synthesis.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Something to be made of an input.
+
+    Args:
+        source: the input.
+        spec: what is done to each of its chunks.
+        sides: the sides that are written.
+        identity: what determines the output besides the text of the input, by name; values for JSON.
+        manifest: makes the manifest of the counts that all chunks add up to.
+    """
+
+    source: Source
+    spec: StageSpec
+    sides: Sequence[str]
+    identity: Mapping[str, Any]
+    manifest: Callable[[Mapping[str, int]], dict[str, Any]]
+
+
+def run(
+    job: Job,
+    prefix: Path,
+    executor: Executor,
+    *,
+    resume: bool = False,
+    report: Callable[[int], None] = lambda done: None,
+    save_seconds: float | None = None,
+) -> dict[str, Any]:
+    """Do the job and return its manifest.
+
+    Args:
+        job: what to do.
+        prefix: what the names of the files start with.
+        executor: where the stage runs; the files do not depend on it.
+        resume: go on after what an unfinished run has done, if there is one.
+        report: is told how many lines of the input are done, those of earlier runs included.
+        save_seconds: see `Outputs`.
+
+    Raises:
+        OutputError: if the files cannot be written; what is done is kept.
+        DataError: if the input cannot be read.
+        KeyboardInterrupt: saying how to go on.
+    """
+    identity = {**job.identity, "input": dict(job.source.fingerprints)}
+    saving = {} if save_seconds is None else {"save_seconds": save_seconds}
+    outputs = Outputs(prefix, job.sides, identity, resume=resume, **saving)
+    total = job.source.total
+    try:
+        report(outputs.done.lines)
+        if outputs.done.lines < total:
+            with closing(executor.map(job.spec, job.source.chunks(outputs.done.chunks))) as made:
+                for chunk in made:
+                    outputs.write(chunk)
+                    report(outputs.done.lines)
+        manifest = {**identity, **job.manifest(outputs.done.counts)}
+        outputs.finish(manifest)
+    except KeyboardInterrupt:
+        outputs.save()
+        raise KeyboardInterrupt(
+            f"stopped after {outputs.done.lines:,} of {total:,} lines{outputs.kept}; the same command with --resume "
+            "goes on after them"
+        ) from None
+    except OutputError as error:
+        raise OutputError(f"{error}; --resume then goes on from there") from error
+    finally:
+        outputs.close()
+    return manifest

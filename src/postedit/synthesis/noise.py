@@ -1,0 +1,273 @@
+"""Triplets by noise: the target side of parallel text, damaged as machine translation damages it (paper 004, 5.2).
+
+The paper deletes, inserts, shifts or substitutes words at random, to match the mean rate of edits. `mode = "plain"`
+does that. `mode = "matched"` goes further: the numbers of edits of each kind are those of a real sentence of like
+length, the words those that real post-edits change, and TER itself checks that it finds what was drawn.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field, model_validator
+
+import postedit
+from postedit.core.config import Config
+from postedit.core.errors import RecipeError
+from postedit.data.lines import path_problem, read_lines
+from postedit.data.partial import encode_lines
+from postedit.data.report import DataReport
+from postedit.data.triplets import TripletFiles, check_files, read_triplets
+from postedit.synthesis.chunk import Chunk
+from postedit.synthesis.engine import Job
+from postedit.synthesis.fit import (
+    HIGHEST,
+    KINDS,
+    describe_edits,
+    distance,
+    expected_histogram,
+    profile_counts,
+    real_histogram,
+)
+from postedit.synthesis.noise_kernel import EMPTY, KEPT, THINNED, TOO_LONG, Tables, kept_lines, make_noise
+from postedit.synthesis.profile import MOST_WORDS, Profile, measure_profile
+from postedit.synthesis.source import open_aligned
+from postedit.synthesis.tables import TextSample, matched_tables, plain_tables
+
+_SAMPLE_LINES: Final = 100_000
+"""Lines of the text from which its words and lengths are taken: memory does not grow with the text."""
+
+_TRIAL_LINES: Final = 5_000
+"""Lines on which TER is tried out before work starts."""
+
+_TRIALS: Final = 6
+"""Times the number of edits is set right, where a TER is asked for."""
+
+_NEAR: Final = 0.01
+"""Relative difference of TER that is near enough; a trial of that many lines cannot tell much less."""
+
+_STEP: Final = 4.0
+"""Times that the number of edits is multiplied by from one trial to the next, at most."""
+
+_FAR: Final = 0.05
+"""Relative difference of TER from which on it has not been reached."""
+
+_FATES: Final[dict[str, int]] = {
+    "kept": KEPT,
+    "without words": EMPTY,
+    "too long": TOO_LONG,
+    "length too frequent": THINNED,
+}
+
+
+_TER: Final = "ter "
+_LENGTH: Final = "length "
+"""What the names of counts begin with that belong to a histogram."""
+
+
+def _as_list(value: Any) -> Any:
+    return value if value is None or isinstance(value, list | tuple) else [value]
+
+
+class NoiseConfig(Config):
+    """The `[synth]` section with `kind = "noise"`: triplets from parallel text by edits on its target side."""
+
+    kind: Literal["noise"] = Field("noise", description="which way to make triplets")
+    dir: str = Field(".", description="folder that the paths of inputs start from, itself relative to the recipe's")
+    src: str = Field(description="file of source sentences")
+    pe: str = Field(description="file of their translations, line by line; they become the post-edits")
+    out: str = Field(description="OUT.src, OUT.mt, OUT.pe and OUT.json are written; relative to the current folder")
+    mode: Literal["matched", "plain"] = Field(
+        "matched",
+        description='"matched": edits like those of real triplets; "plain": of any word, all kinds alike often',
+    )
+    real: Annotated[list[TripletFiles] | None, BeforeValidator(_as_list)] = Field(
+        None, description="matched: the real triplets, named as in `[data]`; their profile is kept as OUT.profile.json"
+    )
+    profile: str | None = Field(None, description="matched: a profile that was kept, in place of the triplets")
+    ter: float | None = Field(
+        None,
+        gt=0,
+        description="TER of all triplets together, in per cent; matched: that of the real ones, if not given",
+    )
+    lengths: Literal["all", "real"] = Field(
+        "all",
+        description='"real": leave out lines, so that lengths are distributed as those of the real triplets; "all": '
+        "leave out no line for its length",
+    )
+    max_words: int = Field(100, ge=1, le=MOST_WORDS, description="a line with more words is left out (paper 001, 4.1)")
+    seed: int = Field(1, ge=0, lt=2**63, description="another seed gives other edits")
+    chunk_lines: int = Field(4096, ge=1, description="lines that are worked on together; changes no output")
+
+    @model_validator(mode="after")
+    def _check_mode(self) -> Self:
+        if self.mode == "plain":
+            if self.real or self.profile:
+                raise ValueError(
+                    'mode = "plain" looks at no real triplets; leave real and profile out, or use "matched"'
+                )
+            if self.ter is None:
+                raise ValueError('mode = "plain" needs ter, in per cent')
+            if self.lengths == "real":
+                raise ValueError('lengths = "real" needs real triplets, which mode = "plain" does not look at')
+        elif (self.real is None) == (self.profile is None):
+            raise ValueError('mode = "matched" needs one of real and profile')
+        return self
+
+    @property
+    def prefix(self) -> Path:
+        """What the names of the outputs start with."""
+        return Path(self.out).expanduser()
+
+    def resolve(self, base: Path) -> tuple["NoiseConfig", list[str]]:
+        """Return this section with the paths of inputs made absolute, and what is wrong with the files."""
+        folder = (base / Path(self.dir).expanduser()).resolve()
+        real = None if self.real is None else [files.under(folder) for files in self.real]
+        paths = {name: str(folder / value) for name in ("src", "pe", "profile") if (value := getattr(self, name))}
+        resolved = self.model_copy(update={"dir": str(folder), "real": real, **paths})
+        inputs = [(f"synth.{name}", Path(path)) for name, path in paths.items()]
+        inputs += [("synth.real", path) for files in real or [] for path in files.paths]
+        problems = [f"{option}: {problem}" for option, path in inputs if (problem := path_problem(path))]
+        problems += [f"synth.real: {files.name} has no mt" for files in real or [] if files.mt is None]
+        return resolved, problems
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseSpec:
+    """Makes the stage that turns chunks with sides src and pe into chunks of triplets."""
+
+    tables: Tables
+    seed: int
+    max_words: int
+
+    def build(self) -> "NoiseSpec":
+        """Return the stage: the tables serve as they are."""
+        return self
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        """Return the triplets of a chunk."""
+        pe = np.frombuffer(chunk.sides["pe"], np.uint8)
+        made = make_noise(pe, chunk.read, chunk.first_line, np.uint64(self.seed), self.max_words, self.tables)
+        mt, fates, lengths, found, requested = made
+        sides = {"src": chunk.sides["src"], "mt": mt.tobytes(), "pe": chunk.sides["pe"]}
+        kept = fates == KEPT
+        if not kept.all():
+            sides |= {side: kept_lines(np.frombuffer(sides[side], np.uint8), fates).tobytes() for side in ("src", "pe")}
+        counts: Counter[str] = Counter({name: int((fates == fate).sum()) for name, fate in _FATES.items()})
+        counts["words"] = int(lengths[kept].sum())
+        counts.update(dict(zip(KINDS, found[kept].sum(0).tolist())))
+        counts["as drawn"] = int((found == requested)[kept].all(1).sum())
+        counts.update(_histograms(found[kept].sum(1), lengths[kept]))
+        return replace(chunk, sides=sides, counts=dict(counts))
+
+
+def _histograms(edits: NDArray[np.int32], words: NDArray[np.int32]) -> dict[str, int]:
+    """Return how many lines have each per cent of TER, and each length."""
+    histograms = {_TER: np.minimum(HIGHEST, 100 * edits // words), _LENGTH: words}
+    found = {prefix: np.unique(values, return_counts=True) for prefix, values in histograms.items()}
+    return {f"{prefix}{value}": int(n) for prefix, columns in found.items() for value, n in zip(*columns)}
+
+
+def _histogram(counts: Mapping[str, int], prefix: str) -> dict[int, int]:
+    return {int(name.removeprefix(prefix)): n for name, n in counts.items() if name.startswith(prefix)}
+
+
+def prepare(config: NoiseConfig) -> Job:
+    """Look at the inputs and return what is to be done; the profile, if it was measured, is kept as a file.
+
+    Raises:
+        DataError: if inputs cannot be read, their lines are unequally many, or real triplets show no edits.
+        RecipeError: if the TER asked for cannot be reached.
+        OutputError: if the profile cannot be kept.
+    """
+    source = open_aligned({"src": Path(config.src), "pe": Path(config.pe)}, config.chunk_lines)
+    lines = _sample(Path(config.pe), source.total)
+    sample = TextSample.of(lines)
+    profile = _profile(config)
+    spec = NoiseSpec(_tables(config, profile, sample), config.seed, config.max_words)
+    if config.ter is not None:
+        spec = _with_ter(config.ter, spec, lines[:: max(1, len(lines) // _TRIAL_LINES)])
+    identity = {
+        "recipe": config.model_dump(mode="json", exclude_none=True),
+        "versions": {"postedit": postedit.__version__, "numpy": np.__version__, "numba": version("numba")},
+        "profile": _fingerprint(profile),
+    }
+    return Job(source, spec, ("src", "mt", "pe"), identity, lambda counts: _manifest(counts, profile))
+
+
+def _sample(path: Path, total: int) -> list[str]:
+    """Return lines from all over the text."""
+    return list(islice(read_lines(path), 0, None, -(-total // _SAMPLE_LINES)))
+
+
+def _profile(config: NoiseConfig) -> Profile | None:
+    """Return the profile to match: one that was kept, or one measured now and kept."""
+    if config.profile is not None:
+        return Profile.load(Path(config.profile))
+    if config.real is None:
+        return None
+    for files in config.real:
+        check_files(files)
+    triplets = read_triplets(config.real, DataReport())
+    profile = measure_profile((triplet.mt, triplet.pe) for triplet in triplets)
+    profile.save(config.prefix.with_name(f"{config.prefix.name}.profile.json"))
+    return profile
+
+
+def _tables(config: NoiseConfig, profile: Profile | None, sample: TextSample) -> Tables:
+    if profile is None:
+        return plain_tables(sample)
+    return matched_tables(profile, sample, thin=config.lengths == "real")
+
+
+def _with_ter(ter: float, spec: NoiseSpec, lines: Sequence[str]) -> NoiseSpec:
+    """Return the same noise, with as many edits as make TER what is asked for: some cancel each other, so it is tried.
+
+    Raises:
+        RecipeError: if it cannot be reached.
+    """
+    tables = spec.tables
+    found = 0.0
+    many = islice(cycle(lines), max(_TRIAL_LINES, len(lines)))
+    text = encode_lines(list(many))
+    trial = Chunk(0, 0, text.count(b"\n"), {"src": text, "pe": text})
+    for _ in range(_TRIALS):
+        spec = replace(spec, tables=tables)
+        found = describe_edits(spec(trial).counts)["ter"]
+        if abs(found / ter - 1) <= _NEAR:
+            return spec
+        tables = tables._replace(scale=tables.scale * min(ter / max(found, 1e-3), _STEP))
+    if abs(found / ter - 1) <= _FAR:
+        return spec
+    raise RecipeError(
+        f"synth.ter = {ter:g} cannot be reached: on {trial.read:,} lines of the text, TER was {found:.1f} in the end, "
+        f"since edits cancel each other and a line has only so many words; ask for less"
+    )
+
+
+def _fingerprint(profile: Profile | None) -> str | None:
+    """Return SHA-256, in hexadecimal, over what a profile says."""
+    return None if profile is None else hashlib.sha256(profile.to_json().encode()).hexdigest()
+
+
+def _manifest(counts: Mapping[str, int], profile: Profile | None) -> dict[str, Any]:
+    """Return what came out, beside what real triplets are like."""
+    histogram = _histogram(counts, _TER)
+    left_out = {name: counts.get(name, 0) for name in _FATES if name != "kept"}
+    made = {"triplets": counts.get("kept", 0), **describe_edits(counts), "histogram": histogram}
+    manifest: dict[str, Any] = {"left_out": left_out, "made": made}
+    if profile is None or not histogram:
+        return manifest
+    real = real_histogram(profile)
+    expected = expected_histogram(profile, _histogram(counts, _LENGTH))
+    manifest["real"] = {"triplets": profile.triplets, **describe_edits(profile_counts(profile)), "histogram": real}
+    manifest["ks_ter"] = round(distance(histogram, real), 4)
+    manifest["ks_ter_at_these_lengths"] = round(distance(histogram, expected), 4)
+    return manifest

@@ -1,0 +1,71 @@
+"""Recipes that say how triplets are made: a TOML file with one section, `[synth]`, whose `kind` decides its options."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from postedit.core.config import check_config, override, problem_report, read_toml
+from postedit.core.errors import nearest
+from postedit.synthesis.engine import Job
+from postedit.synthesis.noise import NoiseConfig, prepare
+
+SECTION: Final = "synth"
+
+KINDS: Final[Mapping[str, type[NoiseConfig]]] = {"noise": NoiseConfig}
+"""The ways of making triplets, by the name that recipes use."""
+
+
+@dataclass(frozen=True, slots=True)
+class SynthRecipe:
+    """A checked recipe.
+
+    Args:
+        config: the section, with absolute paths of inputs.
+        prepare: looks at the inputs and returns what is to be done.
+    """
+
+    config: NoiseConfig
+    prepare: Callable[[], Job]
+
+
+def load_synth_recipe(path: Path, overrides: Sequence[str] = ()) -> SynthRecipe:
+    """Return the recipe at `path` with `overrides` (`synth.seed=2`) applied.
+
+    `synth.dir` is relative to the recipe's folder, or to the current one if an override gives it.
+
+    Raises:
+        RecipeError: naming all problems.
+    """
+    values = override(read_toml(path), overrides)
+    given_here = any(assignment.partition("=")[0].strip() == f"{SECTION}.dir" for assignment in overrides)
+    base = Path.cwd() if given_here else path.resolve().parent
+    problems = [
+        f"{name}: no such section{nearest(name, [SECTION])} (known here: {SECTION})"
+        for name in values
+        if name != SECTION
+    ]
+    section = values.get(SECTION, {})
+    kind, found = _kind(section)
+    problems += found
+    config = None
+    if kind is not None:
+        config, found = check_config(kind, section, f"{SECTION}.")
+        problems += found
+    if config is not None:
+        config, found = config.resolve(base)
+        problems += found
+    if problems or config is None:
+        raise problem_report(str(path), problems)
+    checked = config
+    return SynthRecipe(checked, lambda: prepare(checked))
+
+
+def _kind(section: Any) -> tuple[type[NoiseConfig] | None, list[str]]:
+    if not isinstance(section, Mapping):
+        return None, [f"{SECTION}: must be a section of options, [{SECTION}] (found {section!r})"]
+    name = section.get("kind")
+    if isinstance(name, str) and name in KINDS:
+        return KINDS[name], []
+    fault = "missing" if name is None else f"no such kind: {name!r}{nearest(str(name), KINDS)}"
+    return None, [f"{SECTION}.kind: {fault} (known here: {', '.join(KINDS)})"]
