@@ -1,0 +1,285 @@
+"""Triplets from text of the target language alone: translated there and back, it is mt beside its own post-edit.
+
+As the artificial data of Junczys-Dowmunt and Grundkiewicz 2017, 5.1 and Jauregi Unanue et al. 2018, 4.2 was made:
+sentences like those of the domain are chosen by the difference of two cross-entropies, translated into the source language and
+back, and triplets are kept so that their TER statistics are those of real ones. Each of the three is a phase with files
+of its own, so that an interruption costs no phase that is done.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, Field
+
+from postedit.core.config import Config
+from postedit.data.lines import path_problem, read_lines
+from postedit.data.report import DataReport
+from postedit.data.triplets import TripletFiles, check_files, read_triplets
+from postedit.evaluate.ter import TER
+from postedit.synthesis.chunk import Chunk, Stage
+from postedit.synthesis.engine import Job
+from postedit.synthesis.fit import HIGHEST, distance
+from postedit.synthesis.fitting import CELLS, Acceptance, cells, draws, fit
+from postedit.synthesis.forward import BLANK, SIDES, identity, with_triplets
+from postedit.synthesis.ngrams import CrossEntropyDifference, estimate
+from postedit.synthesis.source import open_aligned
+from postedit.synthesis.tally import describe, tally
+from postedit.synthesis.translators import Translator, TranslatorConfig, open_translator
+
+_BLOCK: Final = 1 << 14
+_NOT_CHOSEN: Final = "less like the domain"
+_NOT_FITTING: Final = "more of this length and edit rate than among real ones"
+
+
+def _as_list(value: Any) -> Any:
+    return value if value is None or isinstance(value, list | tuple) else [value]
+
+
+class RoundtripConfig(Config):
+    """The `[synth]` section with `kind = "roundtrip"`: triplets from text of the target language alone."""
+
+    kind: Literal["roundtrip"] = Field("roundtrip", description="which way to make triplets")
+    dir: str = Field(".", description="folder that the paths of inputs start from, itself relative to the recipe's")
+    text: str = Field(description="file of sentences of the target language; they become the post-edits")
+    real: Annotated[list[TripletFiles], BeforeValidator(_as_list), Field(min_length=1)] = Field(
+        description="real triplets, named as in `[data]`: the domain of the sentences, and what triplets shall be like"
+    )
+    out: str = Field(
+        description="OUT.src, OUT.mt, OUT.pe and OUT.json are written, and OUT.chosen and OUT.translated on the way"
+    )
+    back: TranslatorConfig = Field(description="translates into the source language")
+    forward: TranslatorConfig = Field(description="translates into the target language")
+    choose: float = Field(
+        1.0, gt=0, le=1, description="part of the sentences to translate, those most like the domain; 1: all"
+    )
+    order: int = Field(3, ge=2, le=6, description="words of the longest n-grams of the models that choose")
+    mismatch: float = Field(
+        0.1, gt=0, le=1,
+        description="how far the joint histogram of length and edit rate may be from the real one (total variation "
+        "distance); 1 keeps all triplets",
+    )  # fmt: skip
+    seed: int = Field(1, ge=0, lt=2**63, description="another seed keeps other triplets")
+    chunk_lines: int = Field(1000, ge=1, description="lines that are translated together")
+
+    @property
+    def prefix(self) -> Path:
+        """What the names of the outputs start with."""
+        return Path(self.out).expanduser()
+
+    def resolve(self, base: Path) -> tuple["RoundtripConfig", list[str]]:
+        """Return this section with the paths of inputs made absolute, and what is wrong with the files."""
+        folder = (base / Path(self.dir).expanduser()).resolve()
+        text, real = folder / self.text, [files.under(folder) for files in self.real]
+        inputs = [("synth.text", text), *(("synth.real", path) for files in real for path in files.paths)]
+        problems = [f"{option}: {found}" for option, path in inputs if (found := path_problem(path))]
+        problems += [f"synth.real: {files.name} has no mt" for files in real if files.mt is None]
+        return self.model_copy(update={"dir": str(folder), "text": str(text), "real": real}), problems
+
+
+def chosen_prefix(config: RoundtripConfig) -> Path:
+    """Return what the names of the chosen sentences' files start with."""
+    return config.prefix.with_name(f"{config.prefix.name}.chosen")
+
+
+def translated_prefix(config: RoundtripConfig) -> Path:
+    """Return what the names of all triplets' files start with, before some are chosen of them."""
+    return config.prefix.with_name(f"{config.prefix.name}.translated")
+
+
+def _side(prefix: Path, side: str) -> Path:
+    return prefix.with_name(f"{prefix.name}.{side}")
+
+
+# The first phase: sentences of the domain.
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseSpec:
+    """Makes the stage that keeps sentences whose cross-entropy difference is at most a threshold."""
+
+    inside: Path
+    outside: Path
+    threshold: float
+
+    def build(self) -> Stage:
+        """Return the stage, its models loaded."""
+        return _Choose(CrossEntropyDifference(self.inside, self.outside), self.threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choose:
+    difference: CrossEntropyDifference
+    threshold: float
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        lines = chunk.lines("pe")
+        kept = [line for line in lines if line.strip() and self.difference(line) <= self.threshold]
+        counts = {"kept": len(kept), _NOT_CHOSEN: len(lines) - len(kept)}
+        return replace(chunk, counts=counts).with_lines("pe", kept)
+
+
+@dataclass(frozen=True, slots=True)
+class _KeepAll:
+    def build(self) -> Stage:
+        return lambda chunk: replace(chunk, counts={"kept": chunk.read})
+
+
+def prepare_choice(config: RoundtripConfig) -> Job:
+    """Estimate the two models and find the threshold.
+
+    The other text is a sample of all sentences, as large as the text of the domain (Moore and Lewis 2010).
+
+    Raises:
+        DataError: if the files cannot be read.
+        RecipeError: if KenLM is not installed.
+    """
+    source = open_aligned({"pe": Path(config.text)}, config.chunk_lines)
+    said = {**identity(config), "phase": "choose"}
+
+    def manifest(counts: Mapping[str, int]) -> dict[str, Any]:
+        return {"chosen": counts.get("kept", 0), "left_out": {_NOT_CHOSEN: counts.get(_NOT_CHOSEN, 0)}}
+
+    if config.choose == 1:
+        return Job(source, _KeepAll(), ("pe",), said, manifest)
+    domain = [triplet.pe for triplet in _real(config)]
+    step = max(1, source.total // len(domain))
+    inside, outside = (_side(chosen_prefix(config), f"{name}.arpa") for name in ("inside", "outside"))
+    estimate(domain, config.order, inside)
+    estimate(islice(read_lines(Path(config.text)), 0, None, step), config.order, outside)
+    difference = CrossEntropyDifference(inside, outside)
+    differences = np.fromiter((difference(line) for line in read_lines(Path(config.text)) if line.strip()), np.float32)
+    threshold = float(np.quantile(differences, config.choose)) if len(differences) else 0.0
+    return Job(
+        source, ChooseSpec(inside, outside, threshold), ("pe",), {**said, "threshold": round(threshold, 6)}, manifest
+    )
+
+
+# The second: there and back.
+
+
+@dataclass(frozen=True, slots=True)
+class RoundtripSpec:
+    """Makes the stage that translates pe into src and that into mt."""
+
+    back: TranslatorConfig
+    forward: TranslatorConfig
+
+    def build(self) -> Stage:
+        """Return the stage, its translators loaded."""
+        return _Roundtrip(open_translator(self.back), open_translator(self.forward))
+
+
+@dataclass(frozen=True, slots=True)
+class _Roundtrip:
+    back: Translator
+    forward: Translator
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        pe = chunk.lines("pe")
+        src = self.back.translate(pe)
+        return with_triplets(chunk, {"src": src, "mt": self.forward.translate(src), "pe": pe})
+
+
+def prepare_translation(config: RoundtripConfig) -> Job:
+    """Return what is to be done with the chosen sentences.
+
+    Raises:
+        DataError: if none was chosen.
+    """
+    source = open_aligned({"pe": _side(chosen_prefix(config), "pe")}, config.chunk_lines)
+    said = {**identity(config), "phase": "translate"}
+    return Job(
+        source, RoundtripSpec(config.back, config.forward), SIDES, said, lambda counts: describe(counts, [BLANK])
+    )
+
+
+# The third: triplets like real ones.
+
+
+@dataclass(frozen=True, slots=True)
+class FitSpec:
+    """Makes the stage that keeps of each cell its share."""
+
+    acceptance: Acceptance
+    seed: int
+
+    def build(self) -> Stage:
+        """Return the stage."""
+        return self
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        """Return the triplets that are kept."""
+        texts = {side: chunk.lines(side) for side in SIDES}
+        found = cells(TER(case_sensitive=True).edits(texts["mt"], texts["pe"]))
+        kept = self.acceptance.choose(found, draws(self.seed, chunk.first_line, chunk.read))
+        made = {side: [text for text, keep in zip(lines, kept) if keep] for side, lines in texts.items()}
+        counts = tally(made["mt"], made["pe"])
+        counts[_NOT_FITTING] = int((~kept).sum())
+        chunk = replace(chunk, counts=dict(counts))
+        for side, lines in made.items():
+            chunk = chunk.with_lines(side, lines)
+        return chunk
+
+
+def prepare_fit(config: RoundtripConfig) -> Job:
+    """Measure the real triplets and those that were made, and return which of these to keep.
+
+    Raises:
+        DataError: if no choice comes as near to the real ones as is asked for.
+    """
+    prefix = translated_prefix(config)
+    source = open_aligned({side: _side(prefix, side) for side in SIDES}, config.chunk_lines)
+    files = TripletFiles.of(prefix)
+    real, made = (_histogram(triplets) for triplets in (_real(config), read_triplets(files, DataReport())))
+    acceptance = fit(real.cells, made.cells, config.mismatch)
+    said = {**identity(config), "phase": "fit", "mismatch": round(acceptance.mismatch, 4)}
+
+    def manifest(counts: Mapping[str, int]) -> dict[str, Any]:
+        found = describe(counts, [_NOT_FITTING])
+        return {
+            **found,
+            "real": {"triplets": real.triplets, "histogram": real.rates},
+            "ks_ter": round(distance(found["made"]["histogram"], real.rates), 4),
+        }
+
+    return Job(source, FitSpec(acceptance, config.seed), SIDES, said, manifest)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Measured:
+    """Triplets by cell, and by per cent of TER."""
+
+    cells: np.ndarray
+    rates: dict[int, int]
+    triplets: int
+
+
+def _histogram(triplets: Iterable[Any]) -> _Measured:
+    found, rates, total = np.zeros(CELLS, np.int64), np.zeros(HIGHEST + 1, np.int64), 0
+    reader, metric = iter(triplets), TER(case_sensitive=True)
+    while block := list(islice(reader, _BLOCK)):
+        edits = metric.edits([triplet.mt for triplet in block], [triplet.pe for triplet in block])
+        found += np.bincount(cells(edits), minlength=CELLS)
+        bins = [min(HIGHEST, 100 * each.edits // max(1, each.length)) for each in edits]
+        rates += np.bincount(bins, minlength=HIGHEST + 1)
+        total += len(block)
+    return _Measured(found, {rate: int(count) for rate, count in enumerate(rates) if count}, total)
+
+
+def _real(config: RoundtripConfig) -> Iterator[Any]:
+    for files in config.real:
+        check_files(files)
+    return read_triplets(config.real, DataReport())
+
+
+def phases(config: RoundtripConfig) -> Sequence[tuple[Path, Any]]:
+    """Return the phases in order: what the names of each one's files start with, and what prepares it."""
+    return (
+        (chosen_prefix(config), prepare_choice),
+        (translated_prefix(config), prepare_translation),
+        (config.prefix, prepare_fit),
+    )
