@@ -2,22 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from postedit.synthesis.noise_stage import HIGHEST, KINDS
 from postedit.synthesis.pools import by_length
 from postedit.synthesis.profile import Profile
-
-HIGHEST: Final = 200
-"""Per cent of TER; what is above counts as this."""
-
-KINDS: Final = ("shifts", "substitutions", "insertions", "deletions")
-
-
-def ter_bin(edits: int, words: int) -> int:
-    """Return the whole per cent of TER that a sentence of so many words falls in."""
-    return min(HIGHEST, 100 * edits // words)
 
 
 def distance(one: Mapping[int, float], other: Mapping[int, float]) -> float:
@@ -33,7 +24,7 @@ def real_histogram(profile: Profile) -> dict[int, float]:
     """Return how many real sentences have each per cent of TER."""
     histogram: Counter[int] = Counter()
     for sentence, count in profile.sentences.items():
-        histogram[ter_bin(sentence.edits, sentence.length)] += count
+        histogram[min(HIGHEST, 100 * sentence.edits // sentence.length)] += count
     return dict(histogram)
 
 

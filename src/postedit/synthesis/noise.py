@@ -6,16 +6,14 @@ length, the words those that real post-edits change, and TER itself checks that 
 """
 
 import hashlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 
 import postedit
@@ -27,16 +25,9 @@ from postedit.data.report import DataReport
 from postedit.data.triplets import TripletFiles, check_files, read_triplets
 from postedit.synthesis.chunk import Chunk
 from postedit.synthesis.engine import Job
-from postedit.synthesis.fit import (
-    HIGHEST,
-    KINDS,
-    describe_edits,
-    distance,
-    expected_histogram,
-    profile_counts,
-    real_histogram,
-)
-from postedit.synthesis.noise_kernel import EMPTY, KEPT, THINNED, TOO_LONG, Tables, kept_lines, make_noise
+from postedit.synthesis.fit import describe_edits, distance, expected_histogram, profile_counts, real_histogram
+from postedit.synthesis.noise_kernel import Tables
+from postedit.synthesis.noise_stage import FATES, LENGTH, TER, NoiseSpec, histogram_of
 from postedit.synthesis.profile import MOST_WORDS, Profile, measure_profile
 from postedit.synthesis.source import open_aligned
 from postedit.synthesis.tables import TextSample, matched_tables, plain_tables
@@ -58,18 +49,6 @@ _STEP: Final = 4.0
 
 _FAR: Final = 0.05
 """Relative difference of TER from which on it has not been reached."""
-
-_FATES: Final[dict[str, int]] = {
-    "kept": KEPT,
-    "without words": EMPTY,
-    "too long": TOO_LONG,
-    "length too frequent": THINNED,
-}
-
-
-_TER: Final = "ter "
-_LENGTH: Final = "length "
-"""What the names of counts begin with that belong to a histogram."""
 
 
 def _as_list(value: Any) -> Any:
@@ -137,46 +116,6 @@ class NoiseConfig(Config):
         problems = [f"{option}: {problem}" for option, path in inputs if (problem := path_problem(path))]
         problems += [f"synth.real: {files.name} has no mt" for files in real or [] if files.mt is None]
         return resolved, problems
-
-
-@dataclass(frozen=True, slots=True)
-class NoiseSpec:
-    """Makes the stage that turns chunks with sides src and pe into chunks of triplets."""
-
-    tables: Tables
-    seed: int
-    max_words: int
-
-    def build(self) -> "NoiseSpec":
-        """Return the stage: the tables serve as they are."""
-        return self
-
-    def __call__(self, chunk: Chunk) -> Chunk:
-        """Return the triplets of a chunk."""
-        pe = np.frombuffer(chunk.sides["pe"], np.uint8)
-        made = make_noise(pe, chunk.read, chunk.first_line, np.uint64(self.seed), self.max_words, self.tables)
-        mt, fates, lengths, found, requested = made
-        sides = {"src": chunk.sides["src"], "mt": mt.tobytes(), "pe": chunk.sides["pe"]}
-        kept = fates == KEPT
-        if not kept.all():
-            sides |= {side: kept_lines(np.frombuffer(sides[side], np.uint8), fates).tobytes() for side in ("src", "pe")}
-        counts: Counter[str] = Counter({name: int((fates == fate).sum()) for name, fate in _FATES.items()})
-        counts["words"] = int(lengths[kept].sum())
-        counts.update(dict(zip(KINDS, found[kept].sum(0).tolist())))
-        counts["as drawn"] = int((found == requested)[kept].all(1).sum())
-        counts.update(_histograms(found[kept].sum(1), lengths[kept]))
-        return replace(chunk, sides=sides, counts=dict(counts))
-
-
-def _histograms(edits: NDArray[np.int32], words: NDArray[np.int32]) -> dict[str, int]:
-    """Return how many lines have each per cent of TER, and each length."""
-    histograms = {_TER: np.minimum(HIGHEST, 100 * edits // words), _LENGTH: words}
-    found = {prefix: np.unique(values, return_counts=True) for prefix, values in histograms.items()}
-    return {f"{prefix}{value}": int(n) for prefix, columns in found.items() for value, n in zip(*columns)}
-
-
-def _histogram(counts: Mapping[str, int], prefix: str) -> dict[int, int]:
-    return {int(name.removeprefix(prefix)): n for name, n in counts.items() if name.startswith(prefix)}
 
 
 def prepare(config: NoiseConfig) -> Job:
@@ -259,14 +198,14 @@ def _fingerprint(profile: Profile | None) -> str | None:
 
 def _manifest(counts: Mapping[str, int], profile: Profile | None) -> dict[str, Any]:
     """Return what came out, beside what real triplets are like."""
-    histogram = _histogram(counts, _TER)
-    left_out = {name: counts.get(name, 0) for name in _FATES if name != "kept"}
+    histogram = histogram_of(counts, TER)
+    left_out = {name: counts.get(name, 0) for name in FATES if name != "kept"}
     made = {"triplets": counts.get("kept", 0), **describe_edits(counts), "histogram": histogram}
     manifest: dict[str, Any] = {"left_out": left_out, "made": made}
     if profile is None or not histogram:
         return manifest
     real = real_histogram(profile)
-    expected = expected_histogram(profile, _histogram(counts, _LENGTH))
+    expected = expected_histogram(profile, histogram_of(counts, LENGTH))
     manifest["real"] = {"triplets": profile.triplets, **describe_edits(profile_counts(profile)), "histogram": real}
     manifest["ks_ter"] = round(distance(histogram, real), 4)
     manifest["ks_ter_at_these_lengths"] = round(distance(histogram, expected), 4)
