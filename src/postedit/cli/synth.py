@@ -2,9 +2,12 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from postedit.synthesis.phase import Phase
 
 
 def synth(
@@ -23,31 +26,40 @@ def synth(
     from postedit.progress import LineProgress
     from postedit.synthesis.engine import run
     from postedit.synthesis.executor import executor
-    from postedit.synthesis.outputs import check_outputs
-    from postedit.synthesis.recipe import load_synth_recipe
+    from postedit.synthesis.phase import check_phases
+    from postedit.synthesis.recipe import load_phases
 
-    checked = load_synth_recipe(recipe, overrides or ())
-    prefix = checked.config.prefix
-    check_outputs(prefix, ("src", "mt", "pe"), resume=resume)
-    job = checked.prepare()
-    with LineProgress(console(stderr=True), job.source.total) as progress:
-        manifest = run(
-            job, prefix, executor(workers or len(os.sched_getaffinity(0))), resume=resume, report=progress.update
-        )
-    typer.echo(describe(manifest, prefix))
+    phases = load_phases(recipe, overrides or ())
+    check_phases(phases, resume=resume)
+    screen = console(stderr=True)
+    for number, phase in enumerate(phases, start=1):
+        job = phase.prepare()
+        if resume and phase is not phases[-1] and phase.finished(job):
+            screen.print(f"{phase.name}: done before, {phase.manifest}", highlight=False)
+            continue
+        if len(phases) > 1:
+            screen.print(f"{number} of {len(phases)}: {phase.name}", highlight=False)
+        count = workers or (len(os.sched_getaffinity(0)) if phase.spread else 1)
+        with LineProgress(screen, job.source.total) as progress:
+            manifest = run(job, phase.prefix, executor(count), resume=resume, report=progress.update)
+        typer.echo(describe(manifest, phase))
 
 
-def describe(manifest: dict[str, Any], prefix: Path) -> str:
+def describe(manifest: dict[str, Any], phase: "Phase") -> str:
     """Return what came out, beside what real triplets are like, in a few lines."""
     made, real = manifest["made"], manifest.get("real")
-    lines = [f"{name:9}{_edits(values)}" for name, values in (("real:", real), ("made:", made)) if values]
+    lines = [
+        f"{name:9}{_edits(values)}" for name, values in (("real:", real), ("made:", made)) if values and "ter" in values
+    ]
     if real:
-        lines.append(
-            f"Kolmogorov-Smirnov distance of TER: {manifest['ks_ter']:.3f} to the real triplets, "
-            f"{manifest['ks_ter_at_these_lengths']:.3f} to real ones of these lengths"
-        )
+        near = f"Kolmogorov-Smirnov distance of TER: {manifest['ks_ter']:.3f} to the real triplets"
+        if "ks_ter_at_these_lengths" in manifest:
+            near += f", {manifest['ks_ter_at_these_lengths']:.3f} to real ones of these lengths"
+        lines.append(near)
     lines += [f"left out: {count:,} {reason}" for reason, count in manifest["left_out"].items() if count]
-    return "\n".join([*lines, f"{made['triplets']:,} triplets: {prefix}.src, {prefix}.mt, {prefix}.pe ({prefix}.json)"])
+    files = ", ".join(f"{phase.prefix}.{side}" for side in phase.sides)
+    what = "triplets" if "mt" in phase.sides else "sentences"
+    return "\n".join([*lines, f"{made['triplets']:,} {what}: {files} ({phase.manifest})"])
 
 
 def _edits(values: dict[str, Any]) -> str:

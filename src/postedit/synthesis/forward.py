@@ -15,6 +15,7 @@ from postedit.core.config import Config
 from postedit.data.lines import path_problem
 from postedit.synthesis.chunk import Chunk, Stage
 from postedit.synthesis.engine import Job
+from postedit.synthesis.phase import Phase
 from postedit.synthesis.source import open_aligned
 from postedit.synthesis.tally import blank, describe, tally
 from postedit.synthesis.translators import Translator, TranslatorConfig, open_translator
@@ -101,3 +102,8 @@ def identity(config: Config) -> dict[str, Any]:
         "recipe": config.model_dump(mode="json", exclude_none=True),
         "versions": {"postedit": postedit.__version__},
     }
+
+
+def phases(config: ForwardConfig) -> list[Phase]:
+    """Return all that is to be done."""
+    return [Phase("translation", config.prefix, SIDES, lambda: prepare(config), spread=False)]

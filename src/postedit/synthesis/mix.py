@@ -21,6 +21,7 @@ from postedit.synthesis.chunk import Chunk, Stage
 from postedit.synthesis.engine import Job
 from postedit.synthesis.fitting import draws
 from postedit.synthesis.forward import SIDES, identity
+from postedit.synthesis.phase import Phase
 from postedit.synthesis.tally import describe, tally
 
 _BLOCK: Final = 1 << 16
@@ -228,3 +229,8 @@ def _describe(part: _Part, total: int) -> dict[str, Any]:
         "taken": part.taken,
         "share": round(part.taken / total, 4),
     }
+
+
+def phases(config: MixConfig) -> list[Phase]:
+    """Return all that is to be done."""
+    return [Phase("mixture", config.prefix, SIDES, lambda: prepare(config))]

@@ -28,6 +28,7 @@ from postedit.synthesis.engine import Job
 from postedit.synthesis.fit import describe_edits, distance, expected_histogram, profile_counts, real_histogram
 from postedit.synthesis.noise_kernel import Tables
 from postedit.synthesis.noise_stage import FATES, LENGTH, TER, NoiseSpec, histogram_of
+from postedit.synthesis.phase import Phase
 from postedit.synthesis.profile import MOST_WORDS, Profile, measure_profile
 from postedit.synthesis.source import open_aligned
 from postedit.synthesis.tables import TextSample, matched_tables, plain_tables
@@ -210,3 +211,8 @@ def _manifest(counts: Mapping[str, int], profile: Profile | None) -> dict[str, A
     manifest["ks_ter"] = round(distance(histogram, real), 4)
     manifest["ks_ter_at_these_lengths"] = round(distance(histogram, expected), 4)
     return manifest
+
+
+def phases(config: NoiseConfig) -> list[Phase]:
+    """Return all that is to be done."""
+    return [Phase("noise", config.prefix, ("src", "mt", "pe"), lambda: prepare(config))]

@@ -3,34 +3,48 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from postedit.core.config import check_config, override, problem_report, read_toml
+from postedit.core.config import Config, check_config, override, problem_report, read_toml
 from postedit.core.errors import nearest
-from postedit.synthesis.engine import Job
-from postedit.synthesis.noise import NoiseConfig, prepare
+from postedit.synthesis import forward, mix, noise, roundtrip
+from postedit.synthesis.phase import Phase
 
 SECTION: Final = "synth"
 
-KINDS: Final[Mapping[str, type[NoiseConfig]]] = {"noise": NoiseConfig}
-"""The ways of making triplets, by the name that recipes use."""
+
+class SynthConfig(Protocol):
+    """The section of any kind."""
+
+    def resolve(self, base: Path) -> tuple[Any, list[str]]:
+        """Return the section with the paths of inputs made absolute, and what is wrong with the files."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class SynthRecipe:
-    """A checked recipe.
+class Kind:
+    """A way of making triplets.
 
     Args:
-        config: the section, with absolute paths of inputs.
-        prepare: looks at the inputs and returns what is to be done.
+        config: the class of its section.
+        phases: what is to be done, in order, given a resolved section.
     """
 
-    config: NoiseConfig
-    prepare: Callable[[], Job]
+    config: type[Config]
+    phases: Callable[[Any], Sequence[Phase]]
 
 
-def load_synth_recipe(path: Path, overrides: Sequence[str] = ()) -> SynthRecipe:
-    """Return the recipe at `path` with `overrides` (`synth.seed=2`) applied.
+KINDS: Final[Mapping[str, Kind]] = {
+    "noise": Kind(noise.NoiseConfig, noise.phases),
+    "forward": Kind(forward.ForwardConfig, forward.phases),
+    "roundtrip": Kind(roundtrip.RoundtripConfig, roundtrip.phases),
+    "mix": Kind(mix.MixConfig, mix.phases),
+}
+"""The ways of making triplets, by the name that recipes use."""
+
+
+def load_phases(path: Path, overrides: Sequence[str] = ()) -> Sequence[Phase]:
+    """Return what the recipe at `path`, with `overrides` (`synth.seed=2`) applied, says is to be done.
 
     `synth.dir` is relative to the recipe's folder, or to the current one if an override gives it.
 
@@ -48,20 +62,19 @@ def load_synth_recipe(path: Path, overrides: Sequence[str] = ()) -> SynthRecipe:
     section = values.get(SECTION, {})
     kind, found = _kind(section)
     problems += found
-    config = None
+    config: Any = None
     if kind is not None:
-        config, found = check_config(kind, section, f"{SECTION}.")
+        config, found = check_config(kind.config, section, f"{SECTION}.")
         problems += found
     if config is not None:
         config, found = config.resolve(base)
         problems += found
-    if problems or config is None:
+    if problems or config is None or kind is None:
         raise problem_report(str(path), problems)
-    checked = config
-    return SynthRecipe(checked, lambda: prepare(checked))
+    return kind.phases(config)
 
 
-def _kind(section: Any) -> tuple[type[NoiseConfig] | None, list[str]]:
+def _kind(section: Any) -> tuple[Kind | None, list[str]]:
     if not isinstance(section, Mapping):
         return None, [f"{SECTION}: must be a section of options, [{SECTION}] (found {section!r})"]
     name = section.get("kind")

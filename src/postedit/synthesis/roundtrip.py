@@ -1,12 +1,13 @@
 """Triplets from text of the target language alone: translated there and back, it is mt beside its own post-edit.
 
 As the artificial data of Junczys-Dowmunt and Grundkiewicz 2017, 5.1 and Jauregi Unanue et al. 2018, 4.2 was made:
-sentences like those of the domain are chosen by the difference of two cross-entropies, translated into the source language and
-back, and triplets are kept so that their TER statistics are those of real ones. Each of the three is a phase with files
+sentences like those of the domain are chosen by the difference of two cross-entropies, translated into the source
+language and back, and triplets are kept so that their TER statistics are those of real ones. Each of the three is a phase with files
 of its own, so that an interruption costs no phase that is done.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -22,12 +23,13 @@ from postedit.data.triplets import TripletFiles, check_files, read_triplets
 from postedit.evaluate.ter import TER
 from postedit.synthesis.chunk import Chunk, Stage
 from postedit.synthesis.engine import Job
-from postedit.synthesis.fit import HIGHEST, distance
+from postedit.synthesis.fit import describe_edits, distance
 from postedit.synthesis.fitting import CELLS, Acceptance, cells, draws, fit
 from postedit.synthesis.forward import BLANK, SIDES, identity, with_triplets
 from postedit.synthesis.ngrams import CrossEntropyDifference, estimate
+from postedit.synthesis.phase import Phase
 from postedit.synthesis.source import open_aligned
-from postedit.synthesis.tally import describe, tally
+from postedit.synthesis.tally import count_edits, describe, tally, ter_histogram
 from postedit.synthesis.translators import Translator, TranslatorConfig, open_translator
 
 _BLOCK: Final = 1 << 14
@@ -141,7 +143,8 @@ def prepare_choice(config: RoundtripConfig) -> Job:
     said = {**identity(config), "phase": "choose"}
 
     def manifest(counts: Mapping[str, int]) -> dict[str, Any]:
-        return {"chosen": counts.get("kept", 0), "left_out": {_NOT_CHOSEN: counts.get(_NOT_CHOSEN, 0)}}
+        left_out = {_NOT_CHOSEN: counts.get(_NOT_CHOSEN, 0)}
+        return {"made": {"triplets": counts.get("kept", 0)}, "left_out": left_out}
 
     if config.choose == 1:
         return Job(source, _KeepAll(), ("pe",), said, manifest)
@@ -242,7 +245,7 @@ def prepare_fit(config: RoundtripConfig) -> Job:
         found = describe(counts, [_NOT_FITTING])
         return {
             **found,
-            "real": {"triplets": real.triplets, "histogram": real.rates},
+            "real": {"triplets": real.triplets, "histogram": real.rates, **describe_edits(real.counts)},
             "ks_ter": round(distance(found["made"]["histogram"], real.rates), 4),
         }
 
@@ -256,18 +259,17 @@ class _Measured:
     cells: np.ndarray
     rates: dict[int, int]
     triplets: int
+    counts: Mapping[str, int]
 
 
 def _histogram(triplets: Iterable[Any]) -> _Measured:
-    found, rates, total = np.zeros(CELLS, np.int64), np.zeros(HIGHEST + 1, np.int64), 0
+    found, counts = np.zeros(CELLS, np.int64), Counter[str]()
     reader, metric = iter(triplets), TER(case_sensitive=True)
     while block := list(islice(reader, _BLOCK)):
         edits = metric.edits([triplet.mt for triplet in block], [triplet.pe for triplet in block])
         found += np.bincount(cells(edits), minlength=CELLS)
-        bins = [min(HIGHEST, 100 * each.edits // max(1, each.length)) for each in edits]
-        rates += np.bincount(bins, minlength=HIGHEST + 1)
-        total += len(block)
-    return _Measured(found, {rate: int(count) for rate, count in enumerate(rates) if count}, total)
+        counts += count_edits(edits)
+    return _Measured(found, ter_histogram(counts), counts["kept"], counts)
 
 
 def _real(config: RoundtripConfig) -> Iterator[Any]:
@@ -276,10 +278,10 @@ def _real(config: RoundtripConfig) -> Iterator[Any]:
     return read_triplets(config.real, DataReport())
 
 
-def phases(config: RoundtripConfig) -> Sequence[tuple[Path, Any]]:
-    """Return the phases in order: what the names of each one's files start with, and what prepares it."""
-    return (
-        (chosen_prefix(config), prepare_choice),
-        (translated_prefix(config), prepare_translation),
-        (config.prefix, prepare_fit),
-    )
+def phases(config: RoundtripConfig) -> list[Phase]:
+    """Return all that is to be done, in order."""
+    return [
+        Phase("choice of sentences", chosen_prefix(config), ("pe",), lambda: prepare_choice(config)),
+        Phase("translation", translated_prefix(config), SIDES, lambda: prepare_translation(config), spread=False),
+        Phase("choice of triplets", config.prefix, SIDES, lambda: prepare_fit(config)),
+    ]

@@ -6,16 +6,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from postedit.evaluate.ter import TER
-from postedit.synthesis.fit import HIGHEST, KINDS, describe_edits
+from postedit.evaluate.ter import TER, EditCount
+from postedit.synthesis.fit import describe_edits
+from postedit.synthesis.noise_stage import HIGHEST, KINDS
 
 _TER_BIN: Final = "ter="
 
 
 def tally(mt: Sequence[str], pe: Sequence[str]) -> Counter[str]:
     """Return how many triplets there are, their words and edits by kind, and how many have each per cent of TER."""
-    counts: Counter[str] = Counter(kept=len(pe))
-    for edits in TER(case_sensitive=True).edits(mt, pe):
+    return count_edits(TER(case_sensitive=True).edits(mt, pe))
+
+
+def count_edits(found: Sequence[EditCount]) -> Counter[str]:
+    """Return the same of triplets whose edits are known."""
+    counts: Counter[str] = Counter(kept=len(found))
+    for edits in found:
         counts["words"] += edits.length
         for kind in KINDS:
             counts[kind] += getattr(edits, kind)
@@ -25,9 +31,14 @@ def tally(mt: Sequence[str], pe: Sequence[str]) -> Counter[str]:
 
 def describe(counts: Mapping[str, int], left_out: Sequence[str]) -> dict[str, Any]:
     """Return what a manifest says of all that was counted; `left_out` are the reasons for which lines are."""
-    histogram = {int(name.removeprefix(_TER_BIN)): count for name, count in counts.items() if name.startswith(_TER_BIN)}
-    made = {"triplets": counts.get("kept", 0), **describe_edits(counts), "histogram": dict(sorted(histogram.items()))}
+    made = {"triplets": counts.get("kept", 0), **describe_edits(counts), "histogram": ter_histogram(counts)}
     return {"left_out": {reason: counts.get(reason, 0) for reason in left_out}, "made": made}
+
+
+def ter_histogram(counts: Mapping[str, int]) -> dict[int, int]:
+    """Return how many triplets have each per cent of TER."""
+    found = {int(name.removeprefix(_TER_BIN)): count for name, count in counts.items() if name.startswith(_TER_BIN)}
+    return dict(sorted(found.items()))
 
 
 def blank(*sides: Sequence[str]) -> np.ndarray:

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, Self
 
-import torch
 from pydantic import Field, model_validator
 
 from postedit.core.checkpoint import library
 from postedit.core.config import Config
 from postedit.core.errors import PosteditError
-from postedit.editor import PostEditor
 
 _SHOWN: Final = 500
 """Characters of what a command said last, in the report that it failed."""
@@ -138,6 +136,8 @@ class _Postedit:
     """A model of postedit that reads src alone, or a first stage and a second."""
 
     def __init__(self, config: TranslatorConfig) -> None:
+        from postedit.editor import PostEditor
+
         self._editor, self._beam = PostEditor.load(str(config.model), device=config.device), config.beam
         if self._editor.needs_mt:
             raise TranslatorError(
@@ -161,7 +161,6 @@ class _HuggingFace:
         )
         self._model.to(config.device).eval()
 
-    @torch.inference_mode()
     def translate(self, texts: Sequence[str]) -> list[str]:
         forced = {}
         if self._config.tgt_lang is not None:
