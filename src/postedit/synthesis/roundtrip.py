@@ -2,8 +2,8 @@
 
 As the artificial data of Junczys-Dowmunt and Grundkiewicz 2017, 5.1 and Jauregi Unanue et al. 2018, 4.2 was made:
 sentences like those of the domain are chosen by the difference of two cross-entropies, translated into the source
-language and back, and triplets are kept so that their TER statistics are those of real ones. Each of the three is a phase with files
-of its own, so that an interruption costs no phase that is done.
+language and back, and triplets are kept so that their TER statistics are those of real ones. Each of the three is a phase
+with files of its own, so that an interruption costs no phase that is done.
 """
 
 from collections import Counter

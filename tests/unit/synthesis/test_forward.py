@@ -1,0 +1,97 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synth_tools import program, read, sentences, write
+
+Synth = Callable[..., Any]
+UPPER = program("print(line.upper())")
+
+
+def options(folder: Path, **others: Any) -> dict[str, Any]:
+    pe = sentences(50)
+    write(folder / "text.pe", pe)
+    write(folder / "text.src", [f"{line} x" for line in pe])
+    return {"kind": "forward", "src": "text.src", "pe": "text.pe", "translator": UPPER, "chunk_lines": 7, **others}
+
+
+def test_parallel_text_and_a_translator_make_triplets(synth: Synth, tmp_path: Path) -> None:
+    result = synth(options(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert read(tmp_path / "out.pe") == sentences(50)
+    assert read(tmp_path / "out.src") == [f"{line} x" for line in sentences(50)]
+    assert read(tmp_path / "out.mt") == [f"{line} x".upper() for line in sentences(50)]
+    manifest = json.loads((tmp_path / "out.json").read_text())
+    assert manifest["made"]["triplets"] == 50
+    assert manifest["recipe"]["translator"]["kind"] == "command"
+    assert "50 triplets" in result.stdout
+
+
+def test_lines_that_are_blank_on_a_side_are_left_out_and_counted(synth: Synth, tmp_path: Path) -> None:
+    recipe = options(tmp_path)
+    write(tmp_path / "text.src", ["a", "", "c", "d"])
+    write(tmp_path / "text.pe", ["A", "B", " ", "D"])
+    result = synth({**recipe, "translator": program("print('' if line == 'd' else line)")})
+    assert read(tmp_path / "out.mt") == ["a"]
+    assert "left out: 3 blank on a side" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("sys.exit(5)", "ended with status 5"),
+        ("continue", "returned 6 lines for 7"),
+    ],
+)
+def test_what_is_done_survives_a_translator_that_fails(synth: Synth, tmp_path: Path, fault: str, message: str) -> None:
+    mended = tmp_path / "mended"
+    body = (
+        "from pathlib import Path",
+        f"if '{sentences(50)[30]} x' == line and not Path({str(mended)!r}).exists(): {fault}",
+    )
+    recipe = options(tmp_path, translator=program(*body, "print(line.upper())"))
+    failed = synth(recipe)
+    assert failed.exit_code == 1
+    assert message in failed.stderr
+    assert not (tmp_path / "out.mt").exists()
+    assert len(read(tmp_path / "out.mt.partial")) == 28
+    mended.touch()
+    assert synth(recipe).exit_code == 1, "only --resume goes on"
+    resumed = synth(recipe, "--resume")
+    assert resumed.exit_code == 0, resumed.output
+    assert read(tmp_path / "out.mt") == [f"{line} x".upper() for line in sentences(50)]
+
+
+def test_the_output_does_not_depend_on_workers(synth: Synth, tmp_path: Path) -> None:
+    synth(options(tmp_path, out=str(tmp_path / "one")))
+    synth(options(tmp_path, out=str(tmp_path / "two")), "--workers", "2")
+    assert (tmp_path / "one.mt").read_bytes() == (tmp_path / "two.mt").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"src": "none"}, r"synth.src: "),
+        ({"translator": {"kind": "command"}}, "synth.translator: command: missing"),
+        ({"translators": 1}, 'did you mean "translator"'),
+        ({"kind": "forwards"}, 'did you mean "forward"'),
+    ],
+)
+def test_what_is_wrong_is_named_before_any_work(
+    synth: Synth, tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    result = synth(options(tmp_path, **change))
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_files_of_unequal_length_are_named_with_their_lines(synth: Synth, tmp_path: Path) -> None:
+    recipe = options(tmp_path)
+    write(tmp_path / "text.src", ["one"])
+    result = synth(recipe)
+    assert result.exit_code == 1
+    assert "text.src has 1" in result.stderr
+    assert "text.pe has 50" in result.stderr
