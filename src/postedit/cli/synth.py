@@ -2,9 +2,12 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
+
+_FAR: Final = 0.05
+"""Kolmogorov-Smirnov distance of TER from which on triplets are said to be unlike the real ones."""
 
 
 def synth(
@@ -46,6 +49,10 @@ def describe(manifest: dict[str, Any], prefix: Path) -> str:
             f"Kolmogorov-Smirnov distance of TER: {manifest['ks_ter']:.3f} to the real triplets, "
             f"{manifest['ks_ter_at_these_lengths']:.3f} to real ones of these lengths"
         )
+        if manifest["recipe"]["lengths"] == "all" and manifest["ks_ter"] > _FAR:
+            lines.append(
+                '  (short lines cannot have the TER of long ones; synth.lengths="real" leaves out what is unlike)'
+            )
     lines += [f"left out: {count:,} {reason}" for reason, count in manifest["left_out"].items() if count]
     return "\n".join([*lines, f"{made['triplets']:,} triplets: {prefix}.src, {prefix}.mt, {prefix}.pe ({prefix}.json)"])
 

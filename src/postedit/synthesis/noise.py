@@ -52,7 +52,7 @@ _FAR: Final = 0.05
 
 
 def _as_list(value: Any) -> Any:
-    return value if value is None or isinstance(value, list | tuple) else [value]
+    return value or None if value is None or isinstance(value, list | tuple) else [value]
 
 
 class NoiseConfig(Config):
@@ -122,7 +122,8 @@ def prepare(config: NoiseConfig) -> Job:
     """Look at the inputs and return what is to be done; the profile, if it was measured, is kept as a file.
 
     Raises:
-        DataError: if inputs cannot be read, their lines are unequally many, or real triplets show no edits.
+        DataError: if inputs cannot be read, their lines are unequally many, real triplets show no edits, or the text
+            has no lines of their lengths, where that is asked for.
         RecipeError: if the TER asked for cannot be reached.
         OutputError: if the profile cannot be kept.
     """
