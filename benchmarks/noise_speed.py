@@ -2,9 +2,9 @@
 
     python benchmarks/noise_speed.py PREFIX [--lines N...] [--workers N...]
 
-PREFIX.src, PREFIX.mt and PREFIX.pe are real triplets: their profile is matched, and their src and pe, over and over, are
-the text. Seconds are those of the work on lines; measuring the profile and looking at the text are shown beside them.
-Processor time is that of all processes together.
+PREFIX.src, PREFIX.mt and PREFIX.pe are real triplets: their profile is matched, and their src and pe, over and over,
+are the text. Seconds of work are those on lines; measuring the profile and looking at the text come before (start).
+Processor time is that of all processes together, the start of the workers included.
 """
 
 import argparse
@@ -16,11 +16,6 @@ import tempfile
 import time
 from itertools import cycle, islice
 from pathlib import Path
-
-from postedit.core.config import load_config
-from postedit.synthesis.engine import run
-from postedit.synthesis.executor import executor
-from postedit.synthesis.noise import NoiseConfig, prepare
 
 
 def main() -> None:
@@ -54,6 +49,12 @@ def repeated(source: Path, target: Path, lines: int) -> None:
 
 
 def one(prefix: str, text: Path, workers: int) -> None:
+    # Workers import this file too, and shall not need what only the first process does.
+    from postedit.core.config import load_config
+    from postedit.synthesis.engine import run
+    from postedit.synthesis.executor import executor
+    from postedit.synthesis.noise import NoiseConfig, prepare
+
     values = {"src": f"{text}.src", "pe": f"{text}.pe", "real": prefix, "out": f"{text}.made"}
     config, _ = load_config(NoiseConfig, values, "options").resolve(Path.cwd())
     started = time.monotonic()

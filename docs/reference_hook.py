@@ -28,6 +28,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 def _recipe() -> str:
     from postedit.models import ARCHITECTURES
     from postedit.recipe import Recipe
+    from postedit.synthesis.recipe import KINDS
 
     models = [
         f'## `[model]` with `name = "{name}"`\n\n*{architecture.summary}* ({architecture.paper}).\n\n'
@@ -39,7 +40,11 @@ def _recipe() -> str:
         for name, hint in get_type_hints(Recipe).items()
         if name != "model" and (kind := _config_of(hint))
     ]
-    return "\n\n".join(models + sections)
+    synthesis = [
+        f'## `[synth]` with `kind = "{name}"`\n\n{_first_paragraph(kind)}\n\n{_table(kind)}'
+        for name, kind in KINDS.items()
+    ]
+    return "\n\n".join(models + sections + synthesis)
 
 
 def _table(kind: type[BaseModel]) -> str:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import doc_blocks
 import pytest
 
 from postedit.models import ARCHITECTURES
+from postedit.synthesis.recipe import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 # In the order a reader meets them: later pages use what the tutorial made.
@@ -20,6 +22,7 @@ PAGES = [
     "docs/tutorial.md",
     "docs/how-to/own-data.md",
     "docs/how-to/recipes.md",
+    "docs/how-to/artificial-triplets.md",
     "docs/how-to/resume.md",
     "docs/how-to/gpu.md",
     "docs/reference/cli.md",
@@ -54,6 +57,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for option, value in SIZES.items():
             small = re.sub(rf"(?m)^{option} = .*$", f"{option} = {value}", small)
         (recipes / path.name).write_text(small, encoding="utf-8")
+    shutil.copytree(ROOT / "recipes/synth", recipes / "synth")
     for path in (ROOT / "examples/mlqe-pe.en-de").glob("*.[smp][rte]*"):
         lines = path.read_text(encoding="utf-8").split("\n")[: LINES[path.stem]]
         (sample / path.name).write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -102,6 +106,7 @@ def test_reference_lists_every_recipe_option() -> None:
     page = hook.on_page_markdown("<!-- reference: recipe -->")
     assert all(f"## `[{name}]`" in page for name in ("text", "data", "train", "decode", "draft"))
     assert all(f'name = "{name}"' in page for name in ARCHITECTURES)
+    assert all(f'kind = "{name}"' in page for name in KINDS)
     empty = re.findall(r"^\| `([\w.]+)` .*\|\s*\|$", page, re.MULTILINE)
     assert not empty, f"these options say nothing of themselves: {empty}"
 

@@ -2,12 +2,15 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 if TYPE_CHECKING:
     from postedit.synthesis.phase import Phase
+
+_FAR: Final = 0.05
+"""Kolmogorov-Smirnov distance of TER from which on triplets are said to be unlike the real ones."""
 
 
 def synth(
@@ -56,6 +59,10 @@ def describe(manifest: dict[str, Any], phase: "Phase") -> str:
         if "ks_ter_at_these_lengths" in manifest:
             near += f", {manifest['ks_ter_at_these_lengths']:.3f} to real ones of these lengths"
         lines.append(near)
+        if manifest["recipe"].get("lengths") == "all" and manifest["ks_ter"] > _FAR:
+            lines.append(
+                '  (short lines cannot have the TER of long ones; synth.lengths="real" leaves out what is unlike)'
+            )
     lines += [f"left out: {count:,} {reason}" for reason, count in manifest["left_out"].items() if count]
     files = ", ".join(f"{phase.prefix}.{side}" for side in phase.sides)
     what = "triplets" if "mt" in phase.sides else "sentences"

@@ -36,7 +36,7 @@ from postedit.synthesis.tables import TextSample, matched_tables, plain_tables
 _SAMPLE_LINES: Final = 100_000
 """Lines of the text from which its words and lengths are taken: memory does not grow with the text."""
 
-_TRIAL_LINES: Final = 5_000
+_TRIAL_LINES: Final = 20_000
 """Lines on which TER is tried out before work starts."""
 
 _TRIALS: Final = 6
@@ -53,7 +53,7 @@ _FAR: Final = 0.05
 
 
 def _as_list(value: Any) -> Any:
-    return value if value is None or isinstance(value, list | tuple) else [value]
+    return value or None if value is None or isinstance(value, list | tuple) else [value]
 
 
 class NoiseConfig(Config):
@@ -123,7 +123,8 @@ def prepare(config: NoiseConfig) -> Job:
     """Look at the inputs and return what is to be done; the profile, if it was measured, is kept as a file.
 
     Raises:
-        DataError: if inputs cannot be read, their lines are unequally many, or real triplets show no edits.
+        DataError: if inputs cannot be read, their lines are unequally many, real triplets show no edits, or the text
+            has no lines of their lengths, where that is asked for.
         RecipeError: if the TER asked for cannot be reached.
         OutputError: if the profile cannot be kept.
     """
@@ -173,17 +174,18 @@ def _with_ter(ter: float, spec: NoiseSpec, lines: Sequence[str]) -> NoiseSpec:
     Raises:
         RecipeError: if it cannot be reached.
     """
-    tables = spec.tables
-    found = 0.0
-    many = islice(cycle(lines), max(_TRIAL_LINES, len(lines)))
-    text = encode_lines(list(many))
-    trial = Chunk(0, 0, text.count(b"\n"), {"src": text, "pe": text})
+    many = list(islice(cycle(lines), max(_TRIAL_LINES, len(lines))))
+    text = encode_lines(many)
+    trial = Chunk(0, 0, len(many), {"src": text, "pe": text})
+    before = found = 0.0
     for _ in range(_TRIALS):
-        spec = replace(spec, tables=tables)
         found = describe_edits(spec(trial).counts)["ter"]
         if abs(found / ter - 1) <= _NEAR:
             return spec
-        tables = tables._replace(scale=tables.scale * min(ter / max(found, 1e-3), _STEP))
+        if before < ter and found < before * (1 + _NEAR):
+            break  # more is asked for, and no more comes out
+        scale = spec.tables.scale * min(ter / max(found, 1e-3), _STEP)
+        before, spec = found, replace(spec, tables=spec.tables._replace(scale=scale))
     if abs(found / ter - 1) <= _FAR:
         return spec
     raise RecipeError(

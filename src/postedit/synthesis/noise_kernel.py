@@ -23,6 +23,9 @@ ATTEMPTS = 4
 PLACES = 8
 """Places tried for an edit that does not fit everywhere."""
 
+NEIGHBOURS = 32
+"""Words looked at for one that is another form of a word: of those that begin like it, most are."""
+
 KEPT, EMPTY, TOO_LONG, THINNED = 0, 1, 2, 3
 """What becomes of a line: it is used; or left out, having no words, too many, or a length that is too frequent."""
 
@@ -278,8 +281,9 @@ def _inflected(line, i, lexicon, state):  # type: ignore[no-untyped-def]
     last = find_prefix(lexicon, data, start, end, True)
     if last == first:
         return -1
-    for _ in range(PLACES):
-        other = first + _below(last - first, state)
+    chosen = _below(last - first, state)
+    for step in range(min(last - first, NEIGHBOURS)):
+        other = first + (chosen + step) % (last - first)
         other_start, other_stop = lexicon.ends[other], lexicon.ends[other + 1]
         shared = end - start
         while (

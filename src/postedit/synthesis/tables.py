@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from postedit.core.errors import DataError
 from postedit.synthesis.lexicon import make_lexicon
 from postedit.synthesis.noise_kernel import Tables
 from postedit.synthesis.pools import by_length
@@ -54,6 +55,9 @@ def matched_tables(profile: Profile, sample: TextSample, *, thin: bool) -> Table
         profile: of real triplets.
         sample: of the text that noise is made in.
         thin: leave out lines, so that lengths are distributed as in the profile.
+
+    Raises:
+        DataError: if `thin` would leave nothing.
     """
     substitutes: Counter[str] = Counter()
     for others in profile.substituted.values():
@@ -149,6 +153,9 @@ def _shares(profile: Profile, sample: TextSample) -> NDArray[np.float64]:
     """Return which share of the lines of each length to use, so that their lengths are distributed as in the profile.
 
     As many as possible, but for the rarest hundredth of the real lengths, which would decide alone.
+
+    Raises:
+        DataError: if the text has hardly a line of the real lengths.
     """
     longest = max(s.length for s in profile.sentences)
     real, text = np.zeros(longest + 2), np.zeros(longest + 2)
@@ -160,5 +167,10 @@ def _shares(profile: Profile, sample: TextSample) -> NDArray[np.float64]:
     order = np.argsort(ratio)[::-1]
     rare = np.cumsum(real[order]) / real.sum() <= _RARE
     limit = ratio[order[~rare][0]]
+    if limit == 0:
+        raise DataError(
+            f'synth.lengths = "real": the text has hardly a line as long as real post-edits ({longest} words at most); '
+            'use "all", or a text of sentences'
+        )
     shares: NDArray[np.float64] = np.minimum(1.0, ratio / limit)
     return shares

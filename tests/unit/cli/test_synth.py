@@ -1,0 +1,149 @@
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SAMPLE = Path(__file__).parents[3] / "examples/mlqe-pe.en-de"
+COMMAND = [sys.executable, "-c", "from postedit.cli.main import main; main()", "synth"]
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    path = tmp_path / "noise.toml"
+    path.write_text(
+        f'[synth]\nkind = "noise"\nsrc = "{SAMPLE}/dev.src"\npe = "{SAMPLE}/dev.pe"\nreal = "{SAMPLE}/test"\n'
+        f'out = "{tmp_path}/out"\nchunk_lines = 50\n'
+    )
+    return path
+
+
+def test_makes_triplets_and_says_what_they_are_like(run: Any, recipe: Path, tmp_path: Path) -> None:
+    result = run("synth", recipe, "--workers", 1)
+    assert result.exit_code == 0, result.output
+    lines = {side: (tmp_path / f"out.{side}").read_text(encoding="utf-8").split("\n") for side in ("src", "mt", "pe")}
+    assert lines["pe"] == (SAMPLE / "dev.pe").read_text(encoding="utf-8").split("\n")
+    assert lines["src"] == (SAMPLE / "dev.src").read_text(encoding="utf-8").split("\n")
+    assert 200 < sum(mt != pe for mt, pe in zip(lines["mt"], lines["pe"])) < 500
+    manifest = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert manifest["recipe"]["seed"] == 1
+    assert manifest["made"]["triplets"] == 500
+    assert sum(manifest["made"]["histogram"].values()) == 500
+    assert {"versions", "input", "profile", "real", "ks_ter"} <= set(manifest)
+    assert "500 triplets: " in result.stdout
+    assert f"TER {manifest['made']['ter']:.2f}" in result.stdout
+    assert {path.name for path in tmp_path.glob("out*")} == {
+        "out.src", "out.mt", "out.pe", "out.json", "out.profile.json"
+    }  # fmt: skip
+
+
+def test_all_problems_are_reported_together(run: Any, tmp_path: Path) -> None:
+    recipe = tmp_path / "r.toml"
+    recipe.write_text('[synth]\nkind = "noise"\nsrc = "a"\nout = "o"\nmods = 1\nseed = "x"\n[train]\n')
+    result = run("synth", recipe)
+    assert result.exit_code == 1
+    for problem in ("train: no such section", "synth.pe: missing", 'did you mean "mode"?', "synth.seed: "):
+        assert problem in result.stderr, problem
+    recipe.write_text('[synth]\nkind = "noise"\nsrc = "a"\npe = "b"\nout = "o"\nreal = "c"\n')
+    result = run("synth", recipe)
+    for problem in ("synth.src: ", "synth.pe: ", "c.mt: no such file"):
+        assert problem in result.stderr, problem
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("synth.kind=nois", 'did you mean "noise"?'),
+        ("synth.mode=plain", "looks at no real triplets"),
+        ("synth.profile=p.json", "needs one of real and profile"),
+        ("synth.ter=0", "greater than 0"),
+        ("synth.ter=5000", "cannot be reached"),
+        ("synth.out=nowhere/x", "does not exist"),
+        (f"synth.src={SAMPLE}/train.src", "train.src has 7,000, "),
+        (f"synth.pe={SAMPLE}/LICENSE", "dev.src has 500, "),
+    ],
+)
+def test_what_cannot_be_is_an_error_in_words(run: Any, recipe: Path, tmp_path: Path, change: str, message: str) -> None:
+    result = run("synth", recipe, "--set", change)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not list(tmp_path.glob("out.[smp]*[cte]"))
+
+
+def test_existing_results_are_replaced_and_unfinished_ones_are_not(run: Any, recipe: Path, tmp_path: Path) -> None:
+    for name in ("out.mt", "out.json"):
+        (tmp_path / name).write_text("old")
+    assert run("synth", recipe, "--workers", 1).exit_code == 0
+    assert (tmp_path / "out.mt").read_text(encoding="utf-8") != "old"
+    (tmp_path / "out.partial.json").write_text("{}")
+    result = run("synth", recipe)
+    assert result.exit_code == 1
+    assert "unfinished run; add --resume" in result.stderr
+
+
+def start(recipe: Path, *options: str, **more: Any) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [*COMMAND, str(recipe), *options], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **more
+    )
+
+
+def long_text(recipe: Path, tmp_path: Path) -> Path:
+    """Make the text so long that a run can be stopped in the middle."""
+    for side in ("src", "pe"):
+        (tmp_path / f"long.{side}").write_text((SAMPLE / f"train.{side}").read_text(encoding="utf-8") * 30)
+    text = recipe.read_text().replace(f"{SAMPLE}/dev.", f"{tmp_path}/long.").replace("= 50", "= 500")
+    recipe.write_text(text)
+    return recipe
+
+
+def wait_for_work(tmp_path: Path) -> None:
+    for _ in range(1200):
+        path = tmp_path / "out.mt.partial"
+        if path.exists() and path.stat().st_size > 1_000_000:
+            return
+        time.sleep(0.02)
+    raise AssertionError("it never began")
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_stopped_in_the_middle_it_ends_as_if_unbroken(run: Any, recipe: Path, tmp_path: Path, how: int) -> None:
+    process = start(long_text(recipe, tmp_path), "--workers", "2", start_new_session=True)
+    wait_for_work(tmp_path)
+    os.killpg(process.pid, how)
+    stderr = process.communicate()[1]
+    assert process.returncode == (-signal.SIGKILL if how == signal.SIGKILL else 130)
+    assert "Traceback" not in stderr
+    if how == signal.SIGINT:
+        assert "of 210,000 lines, kept in" in stderr
+        assert "--resume goes on after them" in stderr
+    assert not (tmp_path / "out.mt").exists()
+    assert run("synth", recipe, "--resume", "--workers", 1).exit_code == 0
+    assert run("synth", recipe, "--workers", 1, "--set", f"synth.out={tmp_path}/whole").exit_code == 0
+    for side in ("src", "mt", "pe"):
+        assert (tmp_path / f"out.{side}").read_bytes() == (tmp_path / f"whole.{side}").read_bytes()
+
+
+def test_a_file_that_may_not_grow_is_an_error_and_work_goes_on(run: Any, recipe: Path, tmp_path: Path) -> None:
+    limit = 30_000  # bytes; the profile is larger, so it is given
+    assert run("synth", recipe, "--workers", 1).exit_code == 0
+    recipe.write_text(recipe.read_text().replace(f'real = "{SAMPLE}/test"', f'profile = "{tmp_path}/out.profile.json"'))
+    whole = (tmp_path / "out.mt").read_bytes()
+    (tmp_path / "out.mt").unlink()
+
+    def no_larger() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    process = start(recipe, "--workers", "1", preexec_fn=no_larger)
+    stderr = process.communicate()[1]
+    assert process.returncode == 1
+    assert "larger than this system allows" in stderr
+    assert "--resume" in stderr
+    assert run("synth", recipe, "--resume", "--workers", 1).exit_code == 0
+    assert (tmp_path / "out.mt").read_bytes() == whole

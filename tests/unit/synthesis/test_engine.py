@@ -1,0 +1,258 @@
+"""The engine, with a stage that is nothing but arithmetic on lines."""
+
+import errno
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from postedit.core.errors import DataError, OutputError, PosteditError
+from postedit.synthesis import outputs as outputs_module
+from postedit.synthesis.chunk import Chunk, Stage, StageSpec
+from postedit.synthesis.engine import Job, run
+from postedit.synthesis.executor import InProcess, Processes
+from postedit.synthesis.outputs import Outputs
+from postedit.synthesis.source import open_aligned
+
+SIDES = ("src", "mt", "pe")
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """mt is pe with the number of its line in the input; lines that are empty are left out."""
+
+    kill_at: int | None = None
+
+    def build(self) -> Stage:
+        return self
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        if chunk.number == self.kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        pairs = list(enumerate(zip(chunk.lines("src"), chunk.lines("pe")), chunk.first_line))
+        kept = [(number, src, pe) for number, (src, pe) in pairs if pe]
+        made = replace(chunk, counts={"kept": len(kept), "lost": len(pairs) - len(kept)})
+        made = made.with_lines("src", [src for _, src, _ in kept]).with_lines("pe", [pe for *_, pe in kept])
+        return made.with_lines("mt", [f"{pe} {number}" for number, _, pe in kept])
+
+
+@dataclass(frozen=True)
+class StopsAt:
+    """Runs the stage until so many chunks are done, and then fails as it is told."""
+
+    chunks: int
+    error: type[BaseException]
+
+    def map(self, spec: StageSpec, chunks: Iterable[Chunk]) -> Generator[Chunk, None, None]:
+        yield from InProcess().map(spec, islice(chunks, self.chunks))
+        raise self.error
+
+
+class Stopped(BaseException):
+    """As sudden as the end of a process."""
+
+
+def job(folder: Path, lines: list[str], chunk_lines: int, spec: StageSpec | None = None) -> Job:
+    for side in ("src", "pe"):
+        (folder / f"in.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    source = open_aligned({side: folder / f"in.{side}" for side in ("src", "pe")}, chunk_lines)
+    return Job(source, spec or Numbering(), SIDES, {"chunk": chunk_lines}, dict)
+
+
+def files(prefix: Path) -> dict[str, bytes]:
+    return {path.name.removeprefix(prefix.name): path.read_bytes() for path in prefix.parent.glob(f"{prefix.name}.*")}
+
+
+LINES = st.lists(st.text("ab ä\u2028\r", max_size=4), min_size=1, max_size=20)
+
+
+@given(LINES, st.integers(1, 7), st.data())
+@settings(deadline=None, max_examples=50)
+def test_stopped_at_any_chunk_it_ends_as_if_unbroken(lines: list[str], size: int, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        todo = job(folder, lines, size)
+        run(todo, folder / "whole", InProcess())
+        whole = files(folder / "whole")
+        assert set(whole) == {".src", ".mt", ".pe", ".json"}
+        for resume in (False, True):
+            stop = data.draw(st.integers(0, len(lines) // size))
+            error = data.draw(st.sampled_from([Stopped, KeyboardInterrupt]))
+            saving = data.draw(st.sampled_from([0.0, 1e9]))
+            with pytest.raises(error):
+                run(todo, folder / "broken", StopsAt(stop, error), resume=resume, save_seconds=saving)
+            torn = data.draw(st.binary(max_size=5))
+            for path in folder.glob("broken.*.partial"):
+                with path.open("ab") as file:
+                    file.write(torn)
+        run(todo, folder / "broken", InProcess(), resume=True)
+        assert files(folder / "broken") == whole
+
+
+def test_lines_are_those_of_the_input_in_order(tmp_path: Path) -> None:
+    manifest = run(job(tmp_path, ["a", "", "ä\u2028b", "c"], 3), tmp_path / "out", InProcess())
+    assert (tmp_path / "out.mt").read_text(encoding="utf-8") == "a 0\nä\u2028b 2\nc 3\n"
+    assert (tmp_path / "out.src").read_bytes() == (tmp_path / "out.pe").read_bytes()
+    assert {"kept": manifest["kept"], "lost": manifest["lost"]} == {"kept": 3, "lost": 1}
+    assert json.loads((tmp_path / "out.json").read_text()) == manifest
+    assert set(manifest["input"]) == {"src", "pe"}
+
+
+def test_worker_processes_change_nothing(tmp_path: Path) -> None:
+    todo = job(tmp_path, [f"line {number}" for number in range(50)], 3)
+    run(todo, tmp_path / "one", InProcess())
+    run(todo, tmp_path / "many", Processes(2))
+    assert files(tmp_path / "one") == files(tmp_path / "many")
+
+
+def test_a_worker_that_is_killed_is_an_error_and_nothing_is_lost(tmp_path: Path) -> None:
+    lines = [f"line {number}" for number in range(30)]
+    with pytest.raises(PosteditError, match=r"a worker process was ended .* --resume"):
+        run(job(tmp_path, lines, 3, Numbering(kill_at=6)), tmp_path / "out", Processes(2))
+    todo = job(tmp_path, lines, 3)
+    run(todo, tmp_path / "out", Processes(2), resume=True)
+    run(todo, tmp_path / "whole", InProcess())
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+    assert not multiprocessing.active_children()
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {folder!r})
+from test_engine import InProcess, Numbering, job, run
+run(job(Path({work!r}), [str(n) for n in range(40)], 3, Numbering({kill_at})), Path({work!r}, "out"), InProcess(),
+    resume={resume}, save_seconds=0)
+"""
+
+
+def test_killed_runs_go_on(tmp_path: Path) -> None:
+    def process(kill_at: int | None, resume: bool) -> int:
+        code = KILLED.format(folder=str(Path(__file__).parent), work=str(tmp_path), kill_at=kill_at, resume=resume)
+        return subprocess.run([sys.executable, "-c", code], check=False).returncode
+
+    assert process(4, False) == -signal.SIGKILL
+    assert json.loads((tmp_path / "out.partial.json").read_text())["chunks"] == 4
+    assert process(9, True) == -signal.SIGKILL
+    assert process(None, True) == 0
+    run(job(tmp_path, [str(n) for n in range(40)], 3), tmp_path / "whole", InProcess())
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+def test_interruption_says_how_to_go_on(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt, match=r"stopped after 6 of 9 lines, kept in .*out.*--resume goes on"):
+        run(job(tmp_path, list("abcdefghi"), 3), tmp_path / "out", StopsAt(2, KeyboardInterrupt))
+    assert not (tmp_path / "out.src").exists()
+
+
+def test_unfinished_work_is_not_overwritten_nor_mixed(tmp_path: Path) -> None:
+    prefix = tmp_path / "out"
+    with pytest.raises(Stopped):
+        run(job(tmp_path, list("abc"), 1), prefix, StopsAt(2, Stopped), save_seconds=0)
+    before = files(prefix)
+    with pytest.raises(OutputError, match="add --resume to go on with it"):
+        run(job(tmp_path, list("abc"), 1), prefix, InProcess())
+    with pytest.raises(OutputError, match="another chunk, another input"):
+        run(job(tmp_path, list("abd"), 2), prefix, InProcess(), resume=True)
+    assert files(prefix) == before
+    (tmp_path / "out.mt.partial").write_bytes(b"")
+    with pytest.raises(OutputError, match="shorter than"):
+        run(job(tmp_path, list("abc"), 1), prefix, InProcess(), resume=True)
+    (tmp_path / "out.partial.json").write_text("{")
+    with pytest.raises(OutputError, match="damaged"):
+        run(job(tmp_path, list("abc"), 1), prefix, InProcess(), resume=True)
+
+
+def test_names_are_given_even_if_that_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    todo = job(tmp_path, list("abc"), 1)
+    replace_file, calls = Path.replace, []
+
+    def once(self: Path, target: Path) -> Path:
+        if self.suffix == ".partial":
+            calls.append(self)
+            if len(calls) == 2:
+                raise Stopped
+        return replace_file(self, target)
+
+    monkeypatch.setattr(Path, "replace", once)
+    with pytest.raises(Stopped):
+        run(todo, tmp_path / "out", InProcess())
+    assert (tmp_path / "out.src").exists()
+    assert not (tmp_path / "out.json").exists()
+    run(todo, tmp_path / "out", InProcess(), resume=True)
+    run(todo, tmp_path / "whole", InProcess())
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+def test_a_full_disk_is_an_error_and_work_goes_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    todo, real = job(tmp_path, list("abcdef"), 1), Outputs._open
+
+    class Full:
+        def __init__(self, file: Any) -> None:
+            self.file, self.left = file, 3
+
+        def write(self, data: Any) -> int:
+            self.left -= 1
+            if not self.left:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return int(self.file.write(data[:2]))
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.file, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(outputs_module.Outputs, "_open", lambda self, side: Full(real(self, side)))
+        with pytest.raises(OutputError, match=r"out\.mt\.partial: .*disk is full.*--resume"):
+            run(todo, tmp_path / "out", InProcess())
+    run(todo, tmp_path / "out", InProcess(), resume=True)
+    run(todo, tmp_path / "whole", InProcess())
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+def test_unequal_files_are_an_error_with_both_counts(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1\n2\n3")
+    (tmp_path / "b").write_text("1\n2\n")
+    with pytest.raises(DataError, match=r"a has 3, .*b has 2; line n of each"):
+        open_aligned({"src": tmp_path / "a", "pe": tmp_path / "b"}, 2)
+
+
+def test_lines_that_are_not_utf8_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"good\n" * 20_000 + b"b\xffd\nmore\n")
+    with pytest.raises(DataError, match=r"a, line 20,001: byte 2 \(0xFF\)"):
+        open_aligned({"src": path}, 2)
+
+
+def test_a_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
+    todo = job(tmp_path, list("abc"), 2)
+    (tmp_path / "in.pe").write_text("a\n")
+    with pytest.raises(DataError, match="has become shorter"):
+        run(todo, tmp_path / "out", InProcess())
+
+
+@given(LINES, st.integers(1, 5), st.integers(0, 4), st.booleans(), st.booleans())
+@settings(deadline=None)
+def test_chunks_are_the_lines(lines: list[str], size: int, first: int, feed: bool, mark: bool) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name, "in")
+        text = "\n".join(lines) + ("\n" if feed or not lines[-1] else "")
+        path.write_bytes((b"\xef\xbb\xbf" if mark else b"") + text.encode())
+        source = open_aligned({"pe": path}, size)
+        assert source.total == len(lines)
+        chunks = list(source.chunks(first))
+    assert [line for chunk in chunks for line in chunk.lines("pe")] == lines[first * size :]
+    assert [(chunk.number, chunk.first_line) for chunk in chunks] == [
+        (number, number * size) for number in range(first, -(-len(lines) // size))
+    ]

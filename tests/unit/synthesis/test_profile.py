@@ -1,0 +1,107 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postedit.core.errors import DataError
+from postedit.evaluate.ter import EditCount
+from postedit.synthesis.fit import distance, expected_histogram, profile_counts, real_histogram
+from postedit.synthesis.noise_stage import HIGHEST
+from postedit.synthesis.profile import Move, Profile, alike, measure_profile
+
+WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", "ä"]), min_size=1, max_size=8).map(" ".join)
+
+
+def test_directions_are_those_from_mt_to_pe() -> None:
+    profile = measure_profile([("a b x", "a b c x"), ("a b y c", "a b c"), ("a b q", "a b r")])
+    assert profile.inserted == {"c": 1}
+    assert profile.deleted == {"y": 1}
+    assert profile.substituted == {"r": {"q": 1}}
+    assert profile.seen == {"a": 3, "b": 3, "c": 2, "x": 1, "r": 1}
+    assert profile.sentences == {EditCount(0, 0, 1, 0, 4): 1, EditCount(0, 0, 0, 1, 3): 1, EditCount(0, 1, 0, 0, 3): 1}
+
+
+@pytest.mark.parametrize(
+    ("mt", "pe", "move"),
+    [
+        ("x a b c d e", "a b c d x e", Move(1, 4)),
+        ("a b c d x e", "x a b c d e", Move(1, -4)),
+        ("a x y b c d e", "a b c d x y e", Move(2, 3)),
+    ],
+)
+def test_moves_say_how_far_a_block_stands_to_the_left(mt: str, pe: str, move: Move) -> None:
+    assert measure_profile([(mt, pe)]).moves == {move: 1}
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=8))
+def test_every_edit_is_counted_once_and_survives_saving(pairs: list[tuple[str, str]]) -> None:
+    if all(mt == pe for mt, pe in pairs):
+        with pytest.raises(DataError, match="in all of these mt equals pe"):
+            measure_profile(pairs)
+        return
+    profile = measure_profile(pairs)
+    totals = profile_counts(profile)
+    assert totals["insertions"] == sum(profile.inserted.values())
+    assert totals["deletions"] == sum(profile.deleted.values())
+    assert totals["substitutions"] == sum(sum(others.values()) for others in profile.substituted.values())
+    assert totals["shifts"] == sum(profile.moves.values())
+    assert profile.triplets == len(pairs)
+
+
+def test_a_profile_is_read_as_it_was_saved(tmp_path: Path) -> None:
+    profile = measure_profile([("a ä b", "ä a c d"), ("e f", "f"), ("", "x"), ("x", "")])
+    assert profile.triplets == 2
+    profile.save(tmp_path / "p.json")
+    assert Profile.load(tmp_path / "p.json") == profile
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": 7}', '{"format": 1, "sentences": 3}'])
+def test_what_is_no_profile_is_an_error(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(content)
+    with pytest.raises(DataError, match=r"p\.json: is not a profile"):
+        Profile.load(path)
+    with pytest.raises(DataError, match="No such file"):
+        Profile.load(tmp_path / "q.json")
+
+
+def test_no_triplets_are_an_error() -> None:
+    with pytest.raises(DataError, match="needs real triplets"):
+        measure_profile([("", "a"), ("a", " ")])
+
+
+@pytest.mark.parametrize(
+    ("word", "other", "expected"),
+    [
+        ("verborgene", "verborgener", True),
+        ("Bedingung", "Bedingungen", True),
+        ("gehen", "gehen", False),
+        ("der", "die", False),
+        ("über", "übte", False),
+        ("ausblenden", "auszublenden", False),
+    ],
+)
+def test_forms_of_a_word_begin_alike(word: str, other: str, expected: bool) -> None:
+    assert alike(word, other) is expected
+
+
+HISTOGRAMS = st.dictionaries(st.integers(0, HIGHEST), st.integers(1, 9), min_size=1)
+
+
+@given(HISTOGRAMS, HISTOGRAMS)
+def test_distance_is_that_of_the_definition(one: dict[int, float], other: dict[int, float]) -> None:
+    def share(histogram: dict[int, float], place: int) -> float:
+        return sum(count for key, count in histogram.items() if key <= place) / sum(histogram.values())
+
+    expected = max(abs(share(one, place) - share(other, place)) for place in range(HIGHEST + 1))
+    assert distance(one, other) == pytest.approx(expected)
+    assert distance(one, {key: 3 * count for key, count in one.items()}) == pytest.approx(0)
+
+
+def test_histogram_expected_at_the_real_lengths_is_the_real_one() -> None:
+    pairs = [("a b", "a c")] * 150 + [("a b c d", "a b c d")] * 200 + [("a b c d", "a b x d")] * 100
+    profile = measure_profile(pairs)
+    assert real_histogram(profile) == {0: 200, 25: 100, 50: 150}
+    assert expected_histogram(profile, {2: 150, 4: 300}) == pytest.approx({0: 200, 25: 100, 50: 150})
+    assert expected_histogram(profile, {4: 3, 90: 3}) == pytest.approx({0: 4, 25: 2})
