@@ -15,6 +15,7 @@ import typer
 
 from postedit.cli.sinks import Stdout
 from postedit.core.errors import DataError
+from postedit.data.compression import find_file
 from postedit.data.partial import PartialFile, check_partial
 
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ def _job(
 def _file_fingerprint(path: Path | None) -> dict[str, Any] | None:
     if path is None:
         return None
+    path = find_file(path)
     with path.open("rb") as file:
         return {"bytes": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
