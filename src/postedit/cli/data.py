@@ -64,6 +64,45 @@ def stats(
         draw(result, picture, ", ".join(triplets))
 
 
+@data.command()
+def clean(
+    triplets: Annotated[list[str], typer.Argument(metavar="TRIPLETS...", help=_TRIPLETS)],
+    out: Annotated[Path, typer.Option(help="Prefix of the cleaned files: OUT.src, OUT.mt, OUT.pe and others.")],
+    recipe: Annotated[Path | None, typer.Option(help="A TOML file with other options; see recipes/clean/.")] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="OPTION=VALUE", help="Another value for an option, such as length.max=80."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the work of an unfinished run.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")] = None,
+) -> None:
+    """Clean triplets or parallel text. Nothing is removed without its reason in OUT.removed.jsonl."""
+    from postedit.cli.cleaning import print_report
+    from postedit.cli.tables import console
+    from postedit.core.config import load_config, override, read_toml
+    from postedit.data.blocks import workers_for
+    from postedit.data.cleaning.config import CleanConfig
+    from postedit.data.cleaning.run import check_output
+    from postedit.data.cleaning.run import clean as run
+    from postedit.data.triplets import check_files
+    from postedit.progress import LineProgress
+
+    values = override({} if recipe is None else read_toml(recipe), overrides or ())
+    config = load_config(CleanConfig, values, "data clean" if recipe is None else str(recipe))
+    files = [files_of(name) for name in triplets]
+    check_sides(files)
+    check_output(files, out, resume=resume)
+    total = sum(check_files(one) for one in files)
+    try:
+        with LineProgress(console(stderr=True), total) as progress:
+            processes = workers_for(total, workers)
+            report = run(files, out, config, resume=resume, workers=processes, progress=progress.update)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped; the same command with --resume goes on from here") from None
+    print_report(report, console())
+    typer.echo(f"Cleaned: {report.files.name}")
+
+
 def files_of(name: str) -> "TripletFiles":
     """Return the triplets that an argument names.
 

@@ -1,7 +1,7 @@
 """What comes again among millions of texts: keys, and sorting that does not need them all in memory."""
 
 import hashlib
-import re
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 
 from postedit.core.files import explain_os_errors
 
-_WORDS: Final = re.compile(r"[^\W\d_]+")
+_ASCII_NO_LETTERS: Final = bytes(code for code in range(128) if not chr(code).isalpha())
+
+
+class _NoLetters(dict[int, int | None]):
+    """What becomes of characters in a key: numbers, punctuation, symbols, spaces and control characters go."""
+
+    def __missing__(self, code: int) -> int | None:
+        self[code] = None if unicodedata.category(chr(code))[0] in "NPSZC" else code
+        return self[code]
+
+
+_NO_LETTERS: Final = _NoLetters()
 
 _RUN_ROWS: Final = 2**20
 """Rows sorted at a time; with two columns 16 MiB."""
@@ -21,11 +32,14 @@ _BLOCK_ROWS: Final = 2**18
 
 
 def near_key(text: str) -> str:
-    """Return what near-duplicates have in common: the letters in lower case, without numbers and punctuation.
+    """Return what near-duplicates have in common: their letters, in lower case.
 
-    A text without letters is only like itself.
+    Numbers, punctuation, symbols and spaces do not count. A text that has nothing else is only like itself.
     """
-    return " ".join(_WORDS.findall(text.lower())) or text
+    letters = text.lower().encode("utf-8", "surrogatepass").translate(None, _ASCII_NO_LETTERS).decode("utf-8", "replace")
+    if not letters.isalpha():
+        letters = letters.translate(_NO_LETTERS)
+    return letters or text
 
 
 def fingerprint(text: str) -> int:

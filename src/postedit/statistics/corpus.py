@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -296,8 +295,8 @@ def _edits(triplets: Sequence[Triplet]) -> EditStatistics:
     result.unchanged = sum(triplet.mt == triplet.pe for triplet in triplets)
     counts = metric.edits([triplet.mt for triplet in triplets], [triplet.pe for triplet in triplets])
     result.count(counts)
-    changed = (triplet for triplet, count in zip(triplets, counts) if count.edits)
-    places = list(chain.from_iterable(edits_in_context(metric, triplet.mt, triplet.pe) for triplet in changed))
+    changed = [triplet for triplet, count in zip(triplets, counts) if count.edits]
+    places = list(edits_in_context(metric, [triplet.mt for triplet in changed], [triplet.pe for triplet in changed]))
     result.words.add(WordEdit(place.old, place.new) for place in places)
     result.in_context.add(places)
     return result

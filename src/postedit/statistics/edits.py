@@ -1,6 +1,6 @@
 """Word edits in context, as TER finds them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from postedit.evaluate.ter import TER, EditScript
@@ -25,9 +25,10 @@ class EditInContext(NamedTuple):
     right: str
 
 
-def edits_in_context(metric: TER, mt: str, pe: str) -> Iterator[EditInContext]:
-    """Yield the substitutions, insertions and deletions that turn `mt`, its blocks shifted, into `pe`."""
-    yield from _walk(metric.script(mt, pe), [*pe.split(), NO_WORD])
+def edits_in_context(metric: TER, mt: Sequence[str], pe: Sequence[str]) -> Iterator[EditInContext]:
+    """Yield the substitutions, insertions and deletions that turn each `mt`, its blocks shifted, into its `pe`."""
+    for script, text in zip(metric.scripts(mt, pe), pe):
+        yield from _walk(script, [*text.split(), NO_WORD])
 
 
 def _walk(script: EditScript, words: list[str]) -> Iterator[EditInContext]:
