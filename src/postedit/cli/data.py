@@ -46,7 +46,9 @@ def stats(
     files = [files_of(name) for name in triplets]
     check_sides(files)
     others = {
-        f"{label}: {name}": [files_of(name)] for label, names in (("dev", dev), ("test", test)) for name in names or ()
+        label if len(names) == 1 else f"{label} {name}": [files_of(name)]
+        for label, names in (("dev", dev or ()), ("test", test or ()))
+        for name in names
     }
     total = sum(check_files(one) for one in files)
     for other in others.values():

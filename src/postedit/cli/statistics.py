@@ -65,7 +65,7 @@ def _print_kinds(edits: EditStatistics, out: Console) -> None:
 def _print_shared(statistics: CorpusStatistics, out: Console) -> None:
     columns = ["repeat an earlier one"]
     for name in statistics.overlaps:
-        columns += [f"stand in {name}", f"of {name}, stand here"]
+        columns += [f"stand in {name}", f"of {name} stand here"]
     table = new_table(["same", *columns], columns)
     for kind in SHARED:
         cells = [_of(statistics.repeated[kind], statistics.triplets)]

@@ -32,15 +32,15 @@ class _Format(NamedTuple):
 
 _FORMATS: Final = (  # none of these beginnings is UTF-8, so no text is taken for a compressed file
     _Format("gzip", b"\x1f\x8b", lambda file: gzip.GzipFile(fileobj=file)),
-    _Format("xz", b"\xfd7zXZ\x00", lambda file: lzma.LZMAFile(file)),
-    _Format("zstd", b"\x28\xb5\x2f\xfd", lambda file: zstd.ZstdFile(file)),
+    _Format("xz", b"\xfd7zXZ\x00", lzma.LZMAFile),
+    _Format("zstd", b"\x28\xb5\x2f\xfd", zstd.ZstdFile),
 )
 
 _LONGEST_MAGIC: Final = max(len(form.magic) for form in _FORMATS)
 
 
 def find_file(path: Path) -> Path:
-    """Return `path`, or where there is nothing the compressed file of that name (`x.src.gz` for `x.src`) if there is."""
+    """Return `path`, or if there is none the compressed file of that name, such as `x.src.gz` for `x.src`."""
     if path.exists():
         return path
     return next((other for suffix in SUFFIXES if (other := path.with_name(path.name + suffix)).exists()), path)
@@ -65,22 +65,20 @@ def raw_lines(path: Path) -> Iterator[bytes]:
             yield from file
             return
         with io.BufferedReader(cast(io.RawIOBase, form.open(cast(BinaryIO, file)))) as opened:
-            yield from _decompressed(opened, path, form.name)
+            yield from _decompressed(cast(BinaryIO, opened), path, form.name)
 
 
-def _decompressed(file: io.BufferedReader, path: Path, form: str) -> Iterator[bytes]:
+def _decompressed(file: BinaryIO, path: Path, form: str) -> Iterator[bytes]:
     count = 0
     while True:
         try:
             line = file.readline()
         except EOFError:
-            raise DataError(
-                f"{path}, line {count + 1}: the {form} file is cut off here; copy it again, or compress it anew"
-            ) from None
+            where = f"{path}, line {count + 1}: the {form} file is cut off here"
+            raise DataError(f"{where}; copy it again, or compress it anew") from None
         except (zlib.error, lzma.LZMAError, zstd.ZstdError, gzip.BadGzipFile) as error:
-            raise DataError(
-                f"{path}, line {count + 1}: the {form} file is damaged here ({error}); copy it again, or compress it anew"
-            ) from None
+            where = f"{path}, line {count + 1}: the {form} file is damaged here ({error})"
+            raise DataError(f"{where}; copy it again, or compress it anew") from None
         if not line:
             return
         count += 1

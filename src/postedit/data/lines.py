@@ -55,7 +55,7 @@ def scan_lines(lines: Iterable[bytes], name: str) -> Iterator[str | BadLine]:
 
 
 def path_problem(path: Path) -> str | None:
-    """Return what keeps `path`, or the compressed file of that name, from being read as a file with content, or None."""
+    """Return what keeps `path`, or the compressed file of that name, from being read, or None."""
     path = find_file(path)
     if path.is_dir():
         return f"{path}: is a folder, not a file"

@@ -36,7 +36,9 @@ def near_key(text: str) -> str:
 
     Numbers, punctuation, symbols and spaces do not count. A text that has nothing else is only like itself.
     """
-    letters = text.lower().encode("utf-8", "surrogatepass").translate(None, _ASCII_NO_LETTERS).decode("utf-8", "replace")
+    letters = (
+        text.lower().encode("utf-8", "surrogatepass").translate(None, _ASCII_NO_LETTERS).decode("utf-8", "replace")
+    )
     if not letters.isalpha():
         letters = letters.translate(_NO_LETTERS)
     return letters or text

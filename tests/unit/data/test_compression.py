@@ -21,7 +21,6 @@ else:
     from backports import zstd
 
 
-
 def compress_zstd(content: bytes) -> bytes:
     """As the program `zstd` does, which adds a checksum."""
     return zstd.compress(content, options={zstd.CompressionParameter.checksum_flag: 1})
@@ -56,15 +55,11 @@ def test_a_file_that_is_cut_off_is_named_with_the_line(suffix: str, tmp_path: Pa
     path = tmp_path / f"x{suffix}"
     content = COMPRESS[suffix](b"".join(os.urandom(20).hex().encode() + b"\n" for _ in range(20_000)))
     path.write_bytes(content[: len(content) // 2])
-    lines = []
+    lines: list[str] = []
     with pytest.raises(DataError, match=rf"x\{suffix}, line \d+: the .* file is cut off here; copy it again") as error:
-        lines += read_lines(path)
-    read = 0
-    with pytest.raises(DataError):
-        for _ in read_lines(path):
-            read += 1
-    assert f"line {read + 1}:" in str(error.value)
-    assert 0 < read < 20_000
+        lines.extend(read_lines(path))  # which takes what there is before the error
+    assert f"line {len(lines) + 1}:" in str(error.value)
+    assert 0 < len(lines) < 20_000
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

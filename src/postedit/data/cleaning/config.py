@@ -1,6 +1,6 @@
 """What a recipe for cleaning says."""
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -74,7 +74,7 @@ class NumberConfig(Switch):
 
 
 class LanguageConfig(Switch):
-    """Takes triplets with a side that is clearly in another language.
+    """Takes triplets with a side that is clearly in another, widespread language.
 
     Args:
         on: whether it is used.
@@ -83,7 +83,7 @@ class LanguageConfig(Switch):
     """
 
     sides: list[Side] = Field(default=["src", "pe"], min_length=1)
-    margin: float = Field(8.0, ge=0)
+    margin: float = Field(10.0, ge=0)
 
 
 class DuplicateConfig(Switch):
@@ -94,7 +94,7 @@ class DuplicateConfig(Switch):
         sides: what must be the same: for instance ["src"] leaves one triplet for each source.
     """
 
-    sides: Annotated[list[Side], Field(min_length=1)] = ["src", "mt", "pe"]
+    sides: list[Side] = Field(default=["src", "mt", "pe"], min_length=1)
 
 
 class CleanConfig(Config):

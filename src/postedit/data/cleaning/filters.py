@@ -24,7 +24,7 @@ Filter = Callable[[Triplet], str | None]
 _SHOWN: Final = 3
 """Numbers, placeholders or addresses named in a reason."""
 
-_NUMBER: Final = re.compile(r"\d+(?:[.,'’\u00a0\u202f]\d+)*")
+_NUMBER: Final = re.compile(r"(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3}(?!\d))+|\d+(?:[.,:'’]\d+)*")
 
 _PLACEHOLDER: Final = re.compile(
     r"""
@@ -37,7 +37,18 @@ _PLACEHOLDER: Final = re.compile(
     re.VERBOSE,
 )
 
-_ADDRESS: Final = re.compile(r"(?:https?|ftp)://([^\s/<>\"')\]]+)|\bwww\.([^\s/<>\"')\]]+)|[\w.+-]+@([\w-]+(?:\.[\w-]+)+)")
+_ADDRESS: Final = re.compile(
+    r"(?:https?|ftp)://([^\s/<>\"')\]]+)|\bwww\.([^\s/<>\"')\]]+)|[\w.+-]+@([\w-]+(?:\.[\w-]+)+)"
+)
+
+_RIVALS: Final = frozenset(
+    (
+        *("ar", "bg", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "he", "hi", "hr", "hu", "id", "it"),
+        *("ja", "ko", "lt", "lv", "nl", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sv", "th", "tr", "uk", "vi", "zh"),
+    )
+)
+"""Languages that a text may be in instead: those of most text there is. Short lines are easily mistaken for one of a
+hundred small languages."""
 
 _TAG_NAME: Final = re.compile(r"</?[\w:.-]+")
 
@@ -68,12 +79,16 @@ def filters_of(config: CleanConfig, sides: Sequence[Side]) -> dict[FilterName, F
 
 def placeholders(text: str) -> set[str]:
     """Return markup and variables; of tags the names alone, for their attributes may be translated."""
+    if not any(character in text for character in "<{%"):
+        return set()
     found = _PLACEHOLDER.findall(text)
     return {tag[0] + ">" if (tag := _TAG_NAME.match(one)) else "".join(one.split()) for one in found}
 
 
 def hosts(text: str) -> set[str]:
     """Return the hosts of web and e-mail addresses, whose paths may differ between languages."""
+    if not any(part in text for part in ("://", "www.", "@")):
+        return set()
     found = ("".join(groups).lower().rstrip(".,:;!?") for groups in _ADDRESS.findall(text))
     return {host.removeprefix("www.") for host in found}
 
@@ -153,6 +168,8 @@ def _language(config: LanguageConfig, languages: Mapping[Side, str]) -> Filter:
             raise RecipeError(
                 f'language: "{language}" is not known; use one of {known}, or switch the filter off (language.on=false)'
             )
+
+    identifier.set_languages(sorted(_RIVALS.intersection(identifier.labels).union(languages.values())))
 
     def check(triplet: Triplet) -> str | None:
         for side in config.sides:

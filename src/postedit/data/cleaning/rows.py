@@ -1,4 +1,4 @@
-"""What became of single triplets, as lines of files: of the work in progress, and of the side file of what was removed."""
+"""What became of single triplets, as lines of the work in progress and of the side file."""
 
 import json
 from collections.abc import Sequence

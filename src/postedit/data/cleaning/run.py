@@ -34,7 +34,7 @@ from postedit.data.cleaning.steps import Step, StepName, steps_of
 from postedit.data.lines import read_lines
 from postedit.data.partial import check_job, file_fingerprint
 from postedit.data.repeats import SortedRows, find_repeats, fingerprint, near_key
-from postedit.data.triplets import Triplet, TripletFiles, all_triplets, check_files
+from postedit.data.triplets import Triplet, TripletFiles, all_triplets
 from postedit.text.config import Side
 from postedit.text.truecase import Truecaser
 
@@ -65,7 +65,7 @@ class CleanReport:
         read: triplets read.
         kept: triplets kept.
         filters: what each filter that is on took, in order.
-        steps: triplets that each step changed.
+        changed: triplets kept whose texts the steps of normalisation changed.
     """
 
     files: TripletFiles
@@ -128,7 +128,12 @@ def clean(
     for count in map_blocks(job.clean_block, _blocks(files), workers):
         done += count
         progress(done)
-    report = _finish(job, files, out, CleanReport(cleaned, filters={name: Taken() for name in _names(config)}))
+    report = CleanReport(cleaned, filters={name: Taken() for name in _names(config)})
+    try:
+        _finish(job, files, out, report)
+    except DataError:  # nothing is left; there is nothing to go on with either
+        shutil.rmtree(work)
+        raise
     shutil.rmtree(work)
     return report
 
@@ -246,8 +251,8 @@ def _names(config: CleanConfig) -> list[FilterName]:
     return [name for name in names if name == "unusable" or getattr(config, name).on]
 
 
-def _finish(job: _Job, files: Sequence[TripletFiles], out: Path, report: CleanReport) -> CleanReport:
-    """Search for duplicates, learn casing, and write the cleaned files."""
+def _finish(job: _Job, files: Sequence[TripletFiles], out: Path, report: CleanReport) -> None:
+    """Search for duplicates, learn casing, write the cleaned files, and count in `report`."""
     with tempfile.TemporaryDirectory(dir=job.work) as folder:
         repeats = [
             (name, _repeats(job.work, Path(folder), name, column))
@@ -266,7 +271,6 @@ def _finish(job: _Job, files: Sequence[TripletFiles], out: Path, report: CleanRe
         values = {"recipe": job.config.model_dump(mode="json"), "sources": [one.name for one in files]}
         json.dump({**values, **report.to_dict()}, file, indent=2, ensure_ascii=False)
         file.write("\n")
-    return report
 
 
 def _duplicate_filters(config: CleanConfig) -> list[tuple[FilterName, DuplicateConfig]]:
@@ -346,12 +350,3 @@ def _write(
 
 def _truecased(text: str, truecaser: Truecaser | None) -> str:
     return text if truecaser is None else " ".join(truecaser.truecase(text.split(" ")))
-
-
-def count_triplets(files: Sequence[TripletFiles]) -> int:
-    """Read all files once, to find what is wrong with them before any work, and return the number of triplets.
-
-    Raises:
-        DataError: if a file cannot be used.
-    """
-    return sum(check_files(one) for one in files)
