@@ -1,6 +1,6 @@
 """MkDocs hook: writes the reference pages from the code, so that they cannot fall behind it.
 
-A page asks with a comment: `<!-- reference: recipe -->`, `<!-- reference: cli -->`, or
+A page asks with a comment: `<!-- reference: recipe -->`, `<!-- reference: clean -->`, `<!-- reference: cli -->`, or
 `<!-- reference: python postedit.PostEditor -->` (any public name, by its full path).
 """
 
@@ -21,7 +21,7 @@ _MARKER = re.compile(r"<!-- reference: (\w+) ?(\S*) -->")
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Fill in the reference a page asks for; called by MkDocs for each page."""
-    writers = {"recipe": _recipe, "cli": _command_line, "python": _python}
+    writers = {"recipe": _recipe, "clean": _cleaning, "cli": _command_line, "python": _python}
     return _MARKER.sub(lambda match: writers[match[1]](*filter(None, [match[2]])), markdown)
 
 
@@ -45,6 +45,12 @@ def _recipe() -> str:
         for name, kind in KINDS.items()
     ]
     return "\n\n".join(models + sections + synthesis)
+
+
+def _cleaning() -> str:
+    from postedit.data.cleaning.config import CleanConfig
+
+    return _table(CleanConfig)
 
 
 def _table(kind: type[BaseModel]) -> str:
@@ -135,9 +141,8 @@ def _command_line() -> str:
 
     from postedit.cli.main import app
 
-    root = typer.main.get_command(app)
     parts = []
-    for name, command in sorted(getattr(root, "commands", {}).items()):
+    for name, command in _commands(typer.main.get_command(app)):
         context = command.make_context(name, [], parent=None, resilient_parsing=True)
         usage = " ".join(["postedit", name, *map(_plain_usage, command.collect_usage_pieces(context))])
         rows = [f"| <code>{_cell(option)}</code> | {_cell(text)} |" for option, text in _parameters(command, context)]
@@ -145,6 +150,15 @@ def _command_line() -> str:
         table = "\n".join(["| argument or option | meaning |", "|---|---|", *rows])
         parts.append(f"## postedit {name}\n\n```text\n{usage}\n```\n\n{text}\n\n{table}")
     return "\n\n".join(parts)
+
+
+def _commands(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the commands of a group with their names, those of groups inside of it (`data stats`) too."""
+    for name, command in sorted(group.commands.items()):
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{prefix}{name} ")
+        else:
+            yield f"{prefix}{name}", command
 
 
 def _plain_usage(piece: str) -> str:

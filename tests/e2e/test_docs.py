@@ -21,6 +21,7 @@ PAGES = [
     "docs/index.md",
     "docs/tutorial.md",
     "docs/how-to/own-data.md",
+    "docs/how-to/clean.md",
     "docs/how-to/recipes.md",
     "docs/how-to/artificial-triplets.md",
     "docs/how-to/resume.md",
@@ -52,6 +53,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipes, sample = folder / "recipes", folder / "examples/mlqe-pe.en-de"
     recipes.mkdir()
     sample.mkdir(parents=True)
+    shutil.copytree(ROOT / "recipes/clean", recipes / "clean")
     for path in (ROOT / "recipes").glob("*.toml"):
         small = path.read_text(encoding="utf-8")
         for option, value in SIZES.items():
@@ -97,18 +99,32 @@ def test_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     assert [hit for page in pages for hit in loads.findall(page.read_text(encoding="utf-8"))] == []
 
 
-def test_reference_lists_every_recipe_option() -> None:
+def load_hook() -> Any:
     spec = importlib.util.spec_from_file_location("reference_hook", ROOT / "docs/reference_hook.py")
     assert spec is not None
     assert spec.loader is not None
     hook = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(hook)
+    return hook
+
+
+def test_reference_lists_every_recipe_option() -> None:
+    hook = load_hook()
     page = hook.on_page_markdown("<!-- reference: recipe -->")
     assert all(f"## `[{name}]`" in page for name in ("text", "data", "train", "decode", "draft"))
     assert all(f'name = "{name}"' in page for name in ARCHITECTURES)
     assert all(f'kind = "{name}"' in page for name in KINDS)
     empty = re.findall(r"^\| `([\w.]+)` .*\|\s*\|$", page, re.MULTILINE)
     assert not empty, f"these options say nothing of themselves: {empty}"
+
+
+def test_reference_lists_every_command_and_cleaning_option() -> None:
+    hook = load_hook()
+    page = hook.on_page_markdown("<!-- reference: cli -->")
+    assert all(f"## postedit {name}\n" in page for name in ("train", "data stats", "data clean"))
+    options = hook.on_page_markdown("<!-- reference: clean -->")
+    assert all(f"`{name}`" in options for name in ("length.max", "language.margin", "near_duplicates.on", "truecase"))
+    assert not re.findall(r"^\| `([\w.]+)` .*\|\s*\|$", options, re.MULTILINE)
 
 
 class TestHarness:

@@ -15,7 +15,7 @@ import typer
 
 from postedit.cli.sinks import Stdout
 from postedit.core.errors import DataError
-from postedit.data.partial import PartialFile, check_partial
+from postedit.data.partial import PartialFile, check_partial, file_fingerprint
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -161,20 +161,13 @@ def _job(
 ) -> dict[str, Any]:
     """Return what determines the output, by the name under which a difference is reported."""
     return {
-        "source file": _file_fingerprint(src),
-        "mt file": _file_fingerprint(mt),
+        "source file": None if src is None else file_fingerprint(src),
+        "mt file": None if mt is None else file_fingerprint(mt),
         "model": model_fingerprint(editor),
         "format": form.value,
         "beam": beam or editor.decode.beam,
         "n-best": n_best,
     }
-
-
-def _file_fingerprint(path: Path | None) -> dict[str, Any] | None:
-    if path is None:
-        return None
-    with path.open("rb") as file:
-        return {"bytes": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
 def _record(result: "PostEdit") -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 import postedit
 from postedit.cli.average import average
+from postedit.cli.data import data
 from postedit.cli.demo import demo
 from postedit.cli.edit import edit
 from postedit.cli.models import models
@@ -45,6 +46,7 @@ class _Verbs(TyperGroup):
 app = typer.Typer(cls=_Verbs, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 for verb in (demo, train, edit, score, synth, average, models):
     app.command()(verb)
+app.add_typer(data, name="data")
 
 
 def _show_version(wanted: bool) -> None:

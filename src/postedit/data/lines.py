@@ -1,4 +1,7 @@
-r"""Lines of text files: UTF-8, divided by "\n" alone (U+2028, U+0085, form feeds and the like are text)."""
+r"""Lines of text files: UTF-8, divided by "\n" alone (U+2028, U+0085, form feeds and the like are text).
+
+Files may be compressed, and are found under their plain names then, too: `train.src` is read from `train.src.gz`.
+"""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -6,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from postedit.core.errors import DataError, nearest
+from postedit.data.compression import find_file, raw_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +23,13 @@ def read_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a file without their line feeds.
 
     Raises:
-        DataError: if the file is missing, cannot be read, or is not UTF-8 (with the line and byte).
+        DataError: if the file is missing, cannot be read, is not UTF-8 (with the line and byte), or is compressed and
+            cut off.
     """
     problem = path_problem(path)
     if problem:
         raise DataError(problem)
-    with path.open("rb") as file:
-        yield from decode_lines(file, str(path))
+    yield from decode_lines(raw_lines(path), str(path))
 
 
 def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
@@ -51,7 +55,8 @@ def scan_lines(lines: Iterable[bytes], name: str) -> Iterator[str | BadLine]:
 
 
 def path_problem(path: Path) -> str | None:
-    """Return what keeps `path` from being read as a file with something in it, or None."""
+    """Return what keeps `path`, or the compressed file of that name, from being read, or None."""
+    path = find_file(path)
     if path.is_dir():
         return f"{path}: is a folder, not a file"
     if not path.exists():

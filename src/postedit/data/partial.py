@@ -1,5 +1,6 @@
 """A text file that survives an interruption of the work that writes it."""
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -8,6 +9,7 @@ from typing import Any, Final
 
 from postedit.core.errors import OutputError
 from postedit.core.files import atomic_write, check_writable, explain_os_errors
+from postedit.data.compression import find_file
 
 _BLOCK: Final = 1 << 20  # bytes read at a time
 
@@ -32,7 +34,7 @@ class PartialFile:
         check_partial(path, resume=resume)
         self._path, self._partial, self._note = path, _beside(path, ".partial"), _beside(path, ".partial.json")
         if self._partial.exists():
-            self._check_job(job)
+            check_job(self._note, job, self._partial)
         with atomic_write(self._note) as file:
             json.dump(job, file, indent=2, ensure_ascii=False)
         with explain_os_errors(self._partial):
@@ -69,22 +71,35 @@ class PartialFile:
             self._partial.replace(self._path)
             self._note.unlink(missing_ok=True)
 
-    def _check_job(self, job: Mapping[str, Any]) -> None:
-        try:
-            before = json.loads(self._note.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            before = None
-        if not isinstance(before, dict):
-            raise OutputError(
-                f"{self._partial}: cannot be gone on with, because {self._note.name}, which says what these lines "
-                "are made from, is missing or damaged; delete them to start anew"
-            )
-        differing = [name for name in {**before, **job} if before.get(name) != job.get(name)]
-        if differing:
-            raise OutputError(
-                f"{self._partial}: these lines were made with another {', another '.join(differing)}; repeat the "
-                "command that made them, or delete them to start anew"
-            )
+
+def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:
+    """See to it that unfinished work may be gone on with: that `note`, written when it began, names the same `job`.
+
+    Raises:
+        OutputError: if it names another one, or cannot be read.
+    """
+    try:
+        before = json.loads(note.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        before = None
+    if not isinstance(before, dict):
+        raise OutputError(
+            f"{partial}: cannot be gone on with, because {note.name}, which says what these lines "
+            "are made from, is missing or damaged; delete them to start anew"
+        )
+    differing = [name for name in {**before, **job} if before.get(name) != job.get(name)]
+    if differing:
+        raise OutputError(
+            f"{partial}: these lines were made with another {', another '.join(differing)}; repeat the "
+            "command that made them, or delete them to start anew"
+        )
+
+
+def file_fingerprint(path: Path) -> dict[str, Any]:
+    """Return what tells the content of a file from any other, for a job."""
+    path = find_file(path)
+    with path.open("rb") as file:
+        return {"bytes": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
 def check_partial(path: Path, *, resume: bool) -> None:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, Self
@@ -11,6 +10,7 @@ from pydantic import BeforeValidator, Field, model_serializer, model_validator
 
 from postedit.core.config import Config
 from postedit.core.errors import DataError
+from postedit.data.compression import plain_name, raw_lines
 from postedit.data.lines import BadLine, path_problem, scan_lines
 from postedit.data.report import SHOWN, DataReport
 from postedit.text.config import SIDES, Side
@@ -40,7 +40,7 @@ class TripletFiles(Config):
 
     In a recipe: a prefix (`"train"` stands for train.src, train.mt and train.pe), a table (`"x.tsv"` with three
     columns and perhaps a first line that names them, or `"x.jsonl"`), or `{src = ..., mt = ..., pe = ...}`. The last
-    may be without mt, where no model reads it.
+    may be without mt, where no model reads it. Each file may be compressed; `.gz`, `.xz` or `.zst` need not be written.
 
     Args:
         src: path of the sources; a table has the same path on all sides.
@@ -55,7 +55,7 @@ class TripletFiles(Config):
     @model_validator(mode="before")
     @classmethod
     def _from_name(cls, value: Any) -> Any:
-        if isinstance(value, str) and value.endswith((".tsv", ".jsonl")):
+        if isinstance(value, str) and _is_table(value):
             return dict.fromkeys(SIDES, value)
         if isinstance(value, str):
             return {side: f"{value}.{side}" for side in SIDES}
@@ -65,7 +65,7 @@ class TripletFiles(Config):
 
     @model_validator(mode="after")
     def _check_table(self) -> Self:
-        if self.is_table and not (self.src.endswith((".tsv", ".jsonl")) and self.mt in (None, self.src)):
+        if self.is_table and not (_is_table(self.src) and self.mt in (None, self.src)):
             raise ValueError(f"src and pe are both {self.src}; only one .tsv or .jsonl file can hold all sides")
         return self
 
@@ -107,6 +107,10 @@ class TripletFiles(Config):
     def under(self, folder: Path) -> "TripletFiles":
         """Return the same files with relative paths taken from `folder`."""
         return TripletFiles(**{side: str(folder / getattr(self, side)) for side in self.sides})
+
+
+def _is_table(name: str) -> bool:
+    return plain_name(name).endswith((".tsv", ".jsonl"))
 
 
 def to_json(triplet: Triplet) -> str:
@@ -170,7 +174,7 @@ def check_files(files: TripletFiles) -> int:
     if bad > SHOWN:
         problems.append(f"... and {bad - SHOWN:,} more: {bad:,} problems in all")
     if not count:
-        problems.append(f"{files.name}: there is no triplet, only a line of column names")
+        problems.append(f"{files.name}: there is no triplet in it")
     if problems:
         raise DataError("\n".join(problems))
     return count
@@ -186,21 +190,32 @@ def read_triplets(files: TripletFiles | Sequence[TripletFiles], report: DataRepo
     """
     report = DataReport() if report is None else report
     for source in [files] if isinstance(files, TripletFiles) else files:
-        for path in source.paths:
-            if problem := path_problem(path):
-                raise DataError(problem)
-        for record in _scan(source):
-            if isinstance(record, BadLine):
-                raise DataError(record.problem)
-            report.read(record.source)
-            reason = _unusable(record, source.sides)
+        for triplet in all_triplets(source):
+            report.read(triplet.source)
+            reason = unusable(triplet, source.sides)
             if reason:
-                report.skip(record.source, record.line, reason)
+                report.skip(triplet.source, triplet.line, reason)
             else:
-                yield record
+                yield triplet
 
 
-def _unusable(triplet: Triplet, sides: Sequence[Side]) -> str | None:
+def all_triplets(files: TripletFiles) -> Iterator[Triplet]:
+    """Yield the triplets of `files` in order, those that nothing can be learnt from too.
+
+    Raises:
+        DataError: at the first line that cannot be used, or when the numbers of lines differ.
+    """
+    for path in files.paths:
+        if problem := path_problem(path):
+            raise DataError(problem)
+    for record in _scan(files):
+        if isinstance(record, BadLine):
+            raise DataError(record.problem)
+        yield record
+
+
+def unusable(triplet: Triplet, sides: Sequence[Side]) -> str | None:
+    """Return why nothing can be learnt from a triplet of which there are these sides, or None if something can."""
     for side in sides:
         text: str = getattr(triplet, side)
         if not text.strip():
@@ -213,13 +228,12 @@ def _unusable(triplet: Triplet, sides: Sequence[Side]) -> str | None:
 def _scan(files: TripletFiles) -> Iterator[Triplet | BadLine]:
     """Yield the triplets, or what is wrong in place of one."""
     name = files.name
-    with ExitStack() as stack:
-        opened = [stack.enter_context(path.open("rb")) for path in files.paths]
-        columns = [_without_bom(scan_lines(file, str(path))) for file, path in zip(opened, files.paths)]
-        if len(columns) == 1:
-            yield from (_scan_tsv if files.src.endswith(".tsv") else _scan_jsonl)(columns[0], name, files.sides)
-        else:
-            yield from _scan_aligned(columns, files)
+    columns = [_without_bom(scan_lines(raw_lines(path), str(path))) for path in files.paths]
+    if len(columns) > 1:
+        yield from _scan_aligned(columns, files)
+    else:
+        scan = _scan_tsv if plain_name(files.src).endswith(".tsv") else _scan_jsonl
+        yield from scan(columns[0], name, files.sides)
 
 
 def _without_bom(lines: Iterator[str | BadLine]) -> Iterator[str | BadLine]:

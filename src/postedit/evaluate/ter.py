@@ -4,7 +4,7 @@ Everything that needs TER asks here for counts of edits, sentence by sentence; c
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -109,15 +109,26 @@ class TER(sacrebleu_ter.TER):
 
     def script(self, hypothesis: str, reference: str) -> EditScript:
         """Return the edits of one sentence with their positions."""
-        text, other = self._texts([hypothesis, reference])
-        (h, r), count = number_words([text], [other])
-        order, ops, shifts = ter_kernel.find_script(h.ids, r.ids, count)
-        words = text.split()
-        return EditScript(
-            tuple(Shift(*shift) for shift in shifts.tolist()),
-            tuple(words[position] for position in order.tolist()),
-            tuple(_OPS[op] for op in ops.tolist()),
-        )
+        return next(self.scripts([hypothesis], [reference]))
+
+    def scripts(self, hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[EditScript]:
+        """Yield the edits of each sentence with their positions; all the texts are in memory at once.
+
+        Raises:
+            ValueError: if there are not as many references as hypotheses.
+        """
+        texts, others = self._texts(hypotheses), self._texts(references)
+        (h, r), count = number_words(texts, others)
+        for place, (text, _) in enumerate(zip(texts, others, strict=True)):
+            order, ops, shifts = ter_kernel.find_script(
+                h.ids[h.ends[place] : h.ends[place + 1]], r.ids[r.ends[place] : r.ends[place + 1]], count
+            )
+            words = text.split()
+            yield EditScript(
+                tuple(Shift(*shift) for shift in shifts.tolist()),
+                tuple(words[position] for position in order.tolist()),
+                tuple(_OPS[op] for op in ops.tolist()),
+            )
 
     def _texts(self, texts: Sequence[str]) -> list[str]:
         """Return texts as they are compared, their words divided by spaces."""

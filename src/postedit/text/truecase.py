@@ -1,6 +1,7 @@
 """Truecasing: the first word of a sentence in the case it has elsewhere, and its capital back afterwards."""
 
 import json
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -29,9 +30,14 @@ class Truecaser:
 
     @classmethod
     def train(cls, sentences: Iterable[Sequence[str]]) -> "Truecaser":
-        """Learn from sentences, given as words, by the counts of the Moses truecaser."""
-        model = MosesTruecaser().train(sentences)
-        return cls(word for word in model["best"].values() if word[:1].islower())
+        """Learn from sentences, given as words, by the counts of the Moses truecaser; one is in memory at a time."""
+        moses = MosesTruecaser()
+        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for words in sentences:
+            for lowered, word, weight in moses.learn_truecase_weights(words):
+                counts[lowered][word] += weight
+        best = (forms.most_common(1)[0][0] for forms in counts.values())
+        return cls(word for word in best if word[:1].islower())
 
     def truecase(self, words: Sequence[str]) -> list[str]:
         """Return `words` with the starts of sentences lowered where that is their usual case."""

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sacremoses import MosesTruecaser
 
 from postedit.core.errors import ModelFolderError
 from postedit.text.truecase import Truecaser, capitalise, sentence_starts
@@ -30,6 +31,13 @@ def test_only_starts_of_sentences_are_lowered(truecaser: Truecaser) -> None:
     assert truecaser.truecase(["Adobe", "mag"]) == ["Adobe", "mag"]
     assert truecaser.truecase(["Unbekannt"]) == ["Unbekannt"]
     assert truecaser.truecase([]) == []
+
+
+@given(st.lists(st.lists(st.sampled_from(["das", "Das", "DAS", "Ist", "ist", ".", ":", "(", "<b>", "7"]))))
+def test_it_learns_what_moses_learns(sentences: list[list[str]]) -> None:
+    best = MosesTruecaser().train(sentences)["best"]
+    ours = Truecaser.train(iter(sentences))
+    assert ours._lower == {word for word in best.values() if word[:1].islower()}
 
 
 @given(words=st.lists(st.sampled_from(["das", "Das", "DAS", "ist", "Ist", ".", "!", "(", "İst", "ß", "IPhone", "x"])))

@@ -1,0 +1,186 @@
+"""Filters that look at one triplet at a time. Each returns why it takes the triplet, or None to leave it."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from rapidfuzz.distance import LCSseq
+
+from postedit.core.errors import RecipeError
+from postedit.data.cleaning.config import (
+    CleanConfig,
+    CopyConfig,
+    FilterName,
+    LanguageConfig,
+    LengthConfig,
+    NumberConfig,
+    RatioConfig,
+)
+from postedit.data.triplets import Triplet, unusable
+from postedit.text.config import Side
+
+Filter = Callable[[Triplet], str | None]
+
+_SHOWN: Final = 3
+"""Numbers, placeholders or addresses named in a reason."""
+
+_NUMBER: Final = re.compile(r"(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3}(?!\d))+|\d+(?:[.,:'’]\d+)*")
+
+_PLACEHOLDER: Final = re.compile(
+    r"""
+    </?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>       # markup: <b>, </b>, <br/>, <a href="...">
+    | \$?\{\{?\s?[\w.:-]*\s?\}?\}            # {0}, {name}, {{name}}, ${name}
+    | %\([\w.]+\)[-+#0]*\d*(?:\.\d+)?[a-zA-Z] # %(name)s
+    | (?<![\w%])%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:l{1,2}|h|z)?[sdiufxXcg@](?![\w])  # %s, %1$d, %.2f
+    | (?<![\w%])%\d{1,2}(?![\w%])            # %1
+    """,
+    re.VERBOSE,
+)
+
+_ADDRESS: Final = re.compile(
+    r"(?:https?|ftp)://([^\s/<>\"')\]]+)|\bwww\.([^\s/<>\"')\]]+)|[\w.+-]+@([\w-]+(?:\.[\w-]+)+)"
+)
+
+_RIVALS: Final = frozenset(
+    (
+        *("ar", "bg", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "he", "hi", "hr", "hu", "id", "it"),
+        *("ja", "ko", "lt", "lv", "nl", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sv", "th", "tr", "uk", "vi", "zh"),
+    )
+)
+"""Languages that a text may be in instead: those of most text there is. Short lines are easily mistaken for one of a
+hundred small languages."""
+
+_TAG_NAME: Final = re.compile(r"</?[\w:.-]+")
+
+
+def filters_of(config: CleanConfig, sides: Sequence[Side]) -> dict[FilterName, Filter]:
+    """Return the filters that look at one triplet at a time and are on, in order, for texts of `sides`.
+
+    Raises:
+        RecipeError: if a language is not known to the filter of languages.
+    """
+    filters: dict[FilterName, Filter] = {"unusable": lambda triplet: unusable(triplet, sides)}
+    if config.length.on:
+        filters["length"] = _length(config.length, sides)
+    if config.ratio.on:
+        filters["ratio"] = _ratio(config.ratio, sides)
+    if config.copy_of_source.on:
+        filters["copy_of_source"] = _copy(config.copy_of_source)
+    if config.placeholders.on:
+        filters["placeholders"] = _mismatch(placeholders)
+    if config.urls.on:
+        filters["urls"] = _mismatch(hosts)
+    if config.numbers.on:
+        filters["numbers"] = _numbers(config.numbers)
+    if config.language.on:
+        filters["language"] = _language(config.language, {side: config.lang(side) for side in sides})
+    return filters
+
+
+def placeholders(text: str) -> set[str]:
+    """Return markup and variables; of tags the names alone, for their attributes may be translated."""
+    if not any(character in text for character in "<{%"):
+        return set()
+    found = _PLACEHOLDER.findall(text)
+    return {tag[0] + ">" if (tag := _TAG_NAME.match(one)) else "".join(one.split()) for one in found}
+
+
+def hosts(text: str) -> set[str]:
+    """Return the hosts of web and e-mail addresses, whose paths may differ between languages."""
+    if not any(part in text for part in ("://", "www.", "@")):
+        return set()
+    found = ("".join(groups).lower().rstrip(".,:;!?") for groups in _ADDRESS.findall(text))
+    return {host.removeprefix("www.") for host in found}
+
+
+def numbers(text: str, min_digits: int) -> set[str]:
+    """Return numbers without their separators, which differ between languages."""
+    found = ("".join(character for character in one if character.isdigit()) for one in _NUMBER.findall(text))
+    return {_ascii_digits(one) for one in found if len(one) >= min_digits}
+
+
+def _ascii_digits(digits: str) -> str:
+    return digits if digits.isascii() else "".join(str(int(digit)) if digit.isdecimal() else digit for digit in digits)
+
+
+def _length(config: LengthConfig, sides: Sequence[Side]) -> Filter:
+    def check(triplet: Triplet) -> str | None:
+        for side in sides:
+            words = len(getattr(triplet, side).split())
+            if not config.min <= words <= config.max:
+                return f"{side} has {words:,} words"
+        return None
+
+    return check
+
+
+def _ratio(config: RatioConfig, sides: Sequence[Side]) -> Filter:
+    def check(triplet: Triplet) -> str | None:
+        counts = {side: len(getattr(triplet, side).split()) for side in sides}
+        longest, shortest = max(counts, key=lambda side: counts[side]), min(counts, key=lambda side: counts[side])
+        if counts[longest] > config.max * counts[shortest]:
+            return f"{longest} has {counts[longest]} words and {shortest} has {counts[shortest]}"
+        return None
+
+    return check
+
+
+def _copy(config: CopyConfig) -> Filter:
+    def check(triplet: Triplet) -> str | None:
+        src, pe = triplet.src.lower().split(), triplet.pe.lower().split()
+        if max(len(src), len(pe)) < config.min_words:
+            return None
+        similarity = LCSseq.normalized_similarity(src, pe, score_cutoff=config.similarity)
+        return f"{similarity:.0%} of the words are those of src" if similarity else None
+
+    return check
+
+
+def _mismatch(parts: Callable[[str], set[str]]) -> Filter:
+    def check(triplet: Triplet) -> str | None:
+        return _differing(parts(triplet.src), parts(triplet.pe))
+
+    return check
+
+
+def _numbers(config: NumberConfig) -> Filter:
+    return _mismatch(lambda text: numbers(text, config.min_digits))
+
+
+def _differing(src: set[str], pe: set[str]) -> str | None:
+    reasons = [f"only {side} has {_listed(only)}" for side, only in (("src", src - pe), ("pe", pe - src)) if only]
+    return "; ".join(reasons) or None
+
+
+def _listed(parts: Iterable[str]) -> str:
+    first, rest = sorted(parts)[:_SHOWN], sorted(parts)[_SHOWN:]
+    return ", ".join(first) + (f" and {len(rest)} more" if rest else "")
+
+
+def _language(config: LanguageConfig, languages: Mapping[Side, str]) -> Filter:
+    """Return the filter by py3langid; its models of languages are in the package (docs/adr/0011)."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+    for language in languages.values():
+        if language not in identifier.labels:
+            known = ", ".join(sorted(identifier.labels))
+            raise RecipeError(
+                f'language: "{language}" is not known; use one of {known}, or switch the filter off (language.on=false)'
+            )
+
+    identifier.set_languages(sorted(_RIVALS.intersection(identifier.labels).union(languages.values())))
+
+    def check(triplet: Triplet) -> str | None:
+        for side in config.sides:
+            language = languages.get(side)
+            text = getattr(triplet, side)
+            if language is None or identifier.classify(text)[0] == language:
+                continue
+            ranks = identifier.rank(text)
+            (best, score), expected = ranks[0], dict(ranks)[language]
+            if score - expected > config.margin:
+                return f"{side} is {best}, not {language} (margin {score - expected:.0f})"
+        return None
+
+    return check

@@ -1,0 +1,127 @@
+"""What comes again among millions of texts: keys, and sorting that does not need them all in memory."""
+
+import hashlib
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postedit.core.files import explain_os_errors
+
+_ASCII_NO_LETTERS: Final = bytes(code for code in range(128) if not chr(code).isalpha())
+
+
+class _NoLetters(dict[int, int | None]):
+    """What becomes of characters in a key: numbers, punctuation, symbols, spaces and control characters go."""
+
+    def __missing__(self, code: int) -> int | None:
+        self[code] = None if unicodedata.category(chr(code))[0] in "NPSZC" else code
+        return self[code]
+
+
+_NO_LETTERS: Final = _NoLetters()
+
+_RUN_ROWS: Final = 2**20
+"""Rows sorted at a time; with two columns 16 MiB."""
+
+_BLOCK_ROWS: Final = 2**18
+"""Rows in a block that is given out, about."""
+
+
+def near_key(text: str) -> str:
+    """Return what near-duplicates have in common: their letters, in lower case.
+
+    Numbers, punctuation, symbols and spaces do not count. A text that has nothing else is only like itself.
+    """
+    letters = (
+        text.lower().encode("utf-8", "surrogatepass").translate(None, _ASCII_NO_LETTERS).decode("utf-8", "replace")
+    )
+    if not letters.isalpha():
+        letters = letters.translate(_NO_LETTERS)
+    return letters or text
+
+
+def fingerprint(text: str) -> int:
+    """Return 64 bits that are the same for the same text, on every machine, and for no other.
+
+    Among ten million texts the chance that any two share theirs is three in a million.
+    """
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+class SortedRows:
+    """Rows of whole numbers, sorted by the first, then the second, and so on; beyond a million they are kept on disk.
+
+    Args:
+        folder: an existing one, for files of its own.
+        name: how those files start.
+        columns: numbers in a row.
+    """
+
+    def __init__(self, folder: Path, name: str, columns: int) -> None:
+        self._folder, self._name, self._columns = folder, name, columns
+        self._files: list[Path] = []
+        self._new: list[NDArray[np.uint64]] = []
+        self._new_rows = 0
+
+    def add(self, rows: NDArray[np.uint64]) -> None:
+        """Take UInt64[rows, columns].
+
+        Raises:
+            OutputError: if the disk is full.
+        """
+        self._new.append(rows)
+        self._new_rows += len(rows)
+        if self._new_rows >= _RUN_ROWS:
+            path = self._folder / f"{self._name}-{len(self._files):04d}.npy"
+            with explain_os_errors(path):
+                np.save(path, self._newest())
+            self._files.append(path)
+            self._new, self._new_rows = [], 0
+
+    def blocks(self) -> Iterator[NDArray[np.uint64]]:
+        """Yield all rows, as UInt64[rows, columns], in order; rows with the same first number are in the same block."""
+        runs = [np.load(path, mmap_mode="r") for path in self._files]
+        if self._new:
+            runs.append(self._newest())
+        starts = [0] * len(runs)
+        for bound in _bounds(runs):
+            ends = [run.shape[1] if bound is None else int(np.searchsorted(run[0], bound)) for run in runs]
+            block = np.concatenate([run[:, start:end] for run, start, end in zip(runs, starts, ends)], axis=1)
+            starts = ends
+            if block.shape[1]:
+                yield _sorted(block).T
+
+    def _newest(self) -> NDArray[np.uint64]:
+        """Return the rows that are not on disk, sorted, as UInt64[columns, rows]."""
+        return _sorted(np.concatenate(self._new).T)
+
+
+def _sorted(columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return np.ascontiguousarray(columns[:, np.lexsort(columns[::-1])])
+
+
+def _bounds(runs: list[NDArray[np.uint64]]) -> list[np.uint64 | None]:
+    """Return first numbers that divide sorted runs into blocks; the last is None, for no bound."""
+    if not runs:
+        return []
+    step = max(1, _BLOCK_ROWS // (2 * len(runs)))
+    sample = np.sort(np.concatenate([run[0, step::step] for run in runs]))
+    return [*np.unique(sample[1::2]), None]
+
+
+def count_distinct(keys: SortedRows) -> int:
+    """Return how many different first numbers there are."""
+    return sum(int(np.count_nonzero(np.diff(rows[:, 0]))) + 1 for rows in keys.blocks())
+
+
+def find_repeats(places: SortedRows, repeats: SortedRows) -> None:
+    """Add to `repeats` a row (place, first place) for each row (key, place) of `places` whose key came before."""
+    for rows in places.blocks():
+        keys = rows[:, 0]
+        again = np.concatenate([[False], keys[1:] == keys[:-1]])
+        first = np.maximum.accumulate(np.where(again, 0, np.arange(len(keys))))
+        repeats.add(np.stack([rows[again, 1], rows[first[again], 1]], 1))

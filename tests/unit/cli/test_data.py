@@ -1,0 +1,116 @@
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SAMPLE = Path(__file__).parents[3] / "examples/mlqe-pe.en-de"
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Path:
+    for part in ("dev", "test"):
+        for side in ("src", "mt", "pe"):
+            shutil.copy(SAMPLE / f"{part}.{side}", tmp_path)
+    return tmp_path
+
+
+class TestStats:
+    def test_tables(self, run: Any, sample: Path) -> None:
+        result = run("data", "stats", sample / "test", "--dev", sample / "dev")
+        assert result.exit_code == 0
+        for words in ("sentence TER", "substitutions", "repeat an earlier one", "stand in dev", "most often in"):
+            assert words in result.stdout
+        assert "nrefs:1|case:mixed" in result.stdout
+
+    def test_json_and_picture(self, run: Any, sample: Path) -> None:
+        out, picture = sample / "out.json", sample / "out.svg"
+        assert run("data", "stats", sample / "test", "--json", out, "--picture", picture).exit_code == 0
+        values = json.loads(out.read_text())
+        lines = len((SAMPLE / "test.src").read_text(encoding="utf-8").splitlines())
+        assert values["triplets"] == lines
+        assert sum(values["edits"]["histogram"].values()) == lines
+        assert values["edits"]["most frequent"][0]["contexts"]
+        assert "<svg" in picture.read_text()
+
+    def test_no_picture_no_matplotlib(self, run: Any, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        assert run("data", "stats", sample / "test").exit_code == 0
+
+    def test_parallel_text(self, run: Any, sample: Path) -> None:
+        result = run("data", "stats", f"{sample}/test.src,{sample}/test.pe")
+        assert result.exit_code == 0
+        assert "sentence TER" not in result.stdout
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["tset"], 'no such file; did you mean "test.src"?'),
+            (["test", "--picture", "x.bmp"], "a picture must be called *.png, *.svg, *.pdf"),
+            (["test", "--json", "none/x.json"], "does not exist; create it first"),
+            (["test,"], "give SRC,MT,PE or SRC,PE with commas"),
+            (["test", "test.src,test.pe"], "one has machine translations and one has not"),
+        ],
+    )
+    def test_what_cannot_be_done_is_explained(
+        self, run: Any, sample: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+    ) -> None:
+        monkeypatch.chdir(sample)
+        result = run("data", "stats", *arguments)
+        assert result.exit_code == 1
+        assert message in result.stderr
+        assert "Traceback" not in result.stderr
+
+    def test_empty_sides_alone(self, run: Any, tmp_path: Path) -> None:
+        (tmp_path / "x.tsv").write_text(" \ta\tb\n")
+        result = run("data", "stats", tmp_path / "x.tsv")
+        assert result.exit_code == 1
+        assert "nothing to count" in result.stderr
+
+
+class TestClean:
+    LANGUAGES = ("--set", "src_lang=en", "--set", "tgt_lang=de")
+
+    def test_report_and_files(self, run: Any, sample: Path) -> None:
+        result = run("data", "clean", sample / "test", "--out", sample / "clean", *self.LANGUAGES)
+        assert result.exit_code == 0
+        assert "copy_of_source" in result.stdout
+        assert "% of the words are those of src" in result.stdout
+        kept = (sample / "clean.pe").read_text(encoding="utf-8").count("\n")
+        gone = (sample / "clean.removed.jsonl").read_text(encoding="utf-8").count("\n")
+        assert kept + gone == (sample / "test.pe").read_text(encoding="utf-8").count("\n")
+        assert f"{kept:,} of {kept + gone:,} kept" in result.stdout
+
+    @pytest.mark.parametrize("recipe", sorted((ROOT / "recipes/clean").glob("*.toml")), ids=lambda path: path.stem)
+    def test_recipes(self, run: Any, sample: Path, recipe: Path) -> None:
+        result = run("data", "clean", sample / "dev", "--out", sample / "x", "--recipe", recipe, *self.LANGUAGES)
+        assert result.exit_code == 0, result.stderr
+
+    def test_problems_of_a_recipe_are_reported_together(self, run: Any, sample: Path) -> None:
+        (sample / "bad.toml").write_text("[lenght]\nmax = 3\n[ratio]\nmax = 0.5\n[language]\non = false\n")
+        result = run("data", "clean", sample / "dev", "--out", sample / "x", "--recipe", sample / "bad.toml")
+        assert result.exit_code == 1
+        assert 'lenght: no such option; did you mean "length"?' in result.stderr
+        assert "ratio.max" in result.stderr
+        assert "2 problems" in result.stderr
+
+    def test_languages_are_asked_for(self, run: Any, sample: Path) -> None:
+        result = run("data", "clean", sample / "dev", "--out", sample / "x")
+        assert result.exit_code == 1
+        assert "--set src_lang=en --set tgt_lang=de, or --set language.on=false" in result.stderr
+
+    def test_ctrl_c_says_how_to_go_on(self, run: Any, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def stop(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("postedit.progress.LineProgress.update", stop)
+        arguments = ("data", "clean", sample / "dev", "--out", sample / "x", *self.LANGUAGES)
+        result = run(*arguments)
+        assert result.exit_code == 130
+        assert "--resume" in result.stderr
+        monkeypatch.undo()
+        assert "add --resume" in run(*arguments).stderr
+        assert run(*arguments, "--resume").exit_code == 0

@@ -1,0 +1,178 @@
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postedit.data.triplets import TripletFiles, read_triplets
+from postedit.evaluate.scores import score_systems
+from postedit.evaluate.ter import TER, EditCount
+from postedit.statistics import corpus
+from postedit.statistics.corpus import TER_COLUMNS, Lengths, column_names, gather_statistics, ter_column
+from postedit.statistics.edits import EditInContext, WordEdit, edits_in_context
+from postedit.statistics.frequent import Frequent
+from postedit.statistics.picture import draw
+
+SAMPLE = TripletFiles.of(Path(__file__).parents[3] / "examples/mlqe-pe.en-de/test")
+
+
+def tsv(path: Path, *triplets: tuple[str, str, str]) -> TripletFiles:
+    path.write_text("".join("\t".join(one) + "\n" for one in triplets), encoding="utf-8")
+    return TripletFiles.of(path)
+
+
+class TestFrequent:
+    @given(things=st.lists(st.sampled_from("aaaabbbccdefghij"), max_size=200), capacity=st.integers(2, 12))
+    def test_counts_are_never_too_high_and_too_low_by_what_it_says(self, things: list[str], capacity: int) -> None:
+        frequent: Frequent[str] = Frequent(capacity)
+        for start in range(0, len(things), 5):
+            frequent.add(things[start : start + 5])
+        for thing, count in Counter(things).items():
+            assert count - frequent.missing <= frequent.counts[thing] <= count
+        assert len(frequent.counts) <= capacity
+        assert frequent.missing <= len(things)
+
+    def test_counts_are_exact_while_there_is_room(self) -> None:
+        frequent: Frequent[str] = Frequent(3)
+        frequent.add("abcabca")
+        frequent.add({"a": 2})
+        assert (frequent.counts["a"], frequent.missing) == (5, 0)
+
+
+class TestEdits:
+    def edits(self, mt: str, pe: str) -> list[EditInContext]:
+        return list(edits_in_context(TER(case_sensitive=True), [mt], [pe]))
+
+    def test_kinds_and_contexts(self) -> None:
+        assert self.edits("in die Datei", "in der Datei") == [EditInContext("in", "die", "der", "Datei")]
+        assert self.edits("in Datei", "in der Datei") == [EditInContext("in", "", "der", "Datei")]
+        assert self.edits("in der Datei", "in Datei") == [EditInContext("in", "der", "", "Datei")]
+
+    def test_at_the_ends_there_is_no_word(self) -> None:
+        assert self.edits("a", "b") == [EditInContext("", "a", "b", "")]
+        assert self.edits("a b", "a") == [EditInContext("a", "b", "", "")]
+
+    def test_what_was_only_moved_is_no_word_edit(self) -> None:
+        assert self.edits("c d a b", "a b c d") == []
+
+    @given(mt=st.lists(st.sampled_from("abcd"), max_size=8), pe=st.lists(st.sampled_from("abcd"), max_size=8))
+    def test_there_are_as_many_as_ter_counts(self, mt: list[str], pe: list[str]) -> None:
+        metric = TER(case_sensitive=True)
+        texts = [" ".join(mt)], [" ".join(pe)]
+        (count,) = metric.edits(*texts)
+        found = list(edits_in_context(metric, *texts))
+        assert sum(one.old == "" for one in found) == count.insertions
+        assert sum(one.new == "" for one in found) == count.deletions
+        assert len(found) == count.edits - count.shifts
+
+
+class TestLengths:
+    @given(st.lists(st.integers(0, 30), min_size=1))
+    def test_quantiles(self, values: list[int]) -> None:
+        lengths = Lengths(Counter(values))
+        for percent in (1, 5, 50, 95, 100):
+            value = lengths.quantile(percent)
+            assert sum(one <= value for one in values) * 100 >= percent * len(values)
+            assert sum(one < value for one in values) * 100 < percent * len(values)
+
+    def test_of_nothing(self) -> None:
+        assert Lengths().to_dict()["mean"] == 0
+
+
+@pytest.mark.parametrize(
+    ("edits", "length", "name"),
+    [
+        (0, 10, "0"),
+        (1, 100, "0-5"),
+        (1, 20, "0-5"),
+        (51, 1000, "5-10"),
+        (1, 10, "5-10"),
+        (10, 10, "95-100"),
+        (11, 10, "> 100"),
+        (1, 0, "> 100"),
+        (0, 0, "0"),
+    ],
+)
+def test_columns_of_the_histogram(edits: int, length: int, name: str) -> None:
+    assert column_names()[ter_column(EditCount(edits, 0, 0, 0, length))] == name
+    assert len(column_names()) == TER_COLUMNS
+
+
+def test_a_sample_has_the_scores_that_it_has_elsewhere() -> None:
+    statistics = gather_statistics([SAMPLE], {})
+    triplets = list(read_triplets(SAMPLE))
+    (row,) = score_systems({"mt": [one.mt for one in triplets]}, [one.pe for one in triplets], None)
+    edits = statistics.edits
+    assert edits is not None
+    assert edits.ter == pytest.approx(row.ter)
+    assert edits.unchanged == sum(one.mt == one.pe for one in triplets)
+    assert sum(edits.columns) == statistics.triplets == len(triplets)
+    assert statistics.lengths["src"].words == sum(len(one.src.split()) for one in triplets)
+    assert edits.words.counts.total() == edits.kinds.total() - edits.kinds["shifts"]
+
+
+def test_the_result_does_not_depend_on_processes_or_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = gather_statistics([SAMPLE], {"dev": [SAMPLE]}).to_dict(50)
+    monkeypatch.setattr(corpus, "BLOCK", 17)
+    assert gather_statistics([SAMPLE], {"dev": [SAMPLE]}).to_dict(50) == first
+    assert gather_statistics([SAMPLE], {"dev": [SAMPLE]}, workers=2).to_dict(50) == first
+    assert json.loads(json.dumps(first)) == first
+
+
+def test_repetitions_and_overlaps(tmp_path: Path) -> None:
+    train = tsv(
+        tmp_path / "train.tsv",
+        ("one 1", "eins", "eins"),
+        ("one 1", "eins", "eins"),
+        ("One 2", "eins", "eins!"),
+        ("two", "zwei", "zwei"),
+    )
+    dev = tsv(tmp_path / "dev.tsv", ("one 1", "x", "ein"), ("ONE", "x", "eins"), ("three", "drei", "drei"))
+    found = gather_statistics([train], {"dev": [dev]})
+    assert found.repeated == {
+        "triplet": 1,
+        "triplet, nearly": 2,
+        "src": 1,
+        "src, nearly": 2,
+        "pe": 1,
+        "pe, nearly": 2,
+    }
+    overlap = found.overlaps["dev"]
+    assert overlap.triplets == 3
+    assert (overlap.here["src"], overlap.there["src"]) == (2, 1)
+    assert (overlap.here["src, nearly"], overlap.there["src, nearly"]) == (3, 2)
+    assert (overlap.here["pe"], overlap.there["pe"]) == (2, 1)
+    assert overlap.here["triplet"] == 0
+
+
+def test_the_most_frequent_edits_with_contexts(tmp_path: Path) -> None:
+    made = [("x", "in die Datei", "in der Datei")] * 3 + [("x", "auf die Datei", "auf der Datei"), ("x", "a", "b")]
+    edits = gather_statistics([tsv(tmp_path / "x.tsv", *made)], {}).edits
+    assert edits is not None
+    first, second = edits.most_frequent(5)
+    assert (first.edit, first.count) == (WordEdit("die", "der"), 4)
+    assert [place.left for place in first.contexts] == ["in", "auf"]
+    assert second.edit == WordEdit("a", "b")
+
+
+def test_parallel_text_has_no_edits(tmp_path: Path) -> None:
+    (tmp_path / "x.en").write_text("a b\n")
+    (tmp_path / "x.de").write_text("c\n")
+    found = gather_statistics([TripletFiles(src=str(tmp_path / "x.en"), pe=str(tmp_path / "x.de"))], {})
+    assert found.edits is None
+    assert list(found.lengths) == ["src", "pe"]
+    draw(found, tmp_path / "x.png", "parallel")
+    assert (tmp_path / "x.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+def test_pictures_are_the_same_each_time(suffix: str, tmp_path: Path) -> None:
+    found = gather_statistics([SAMPLE], {})
+    first, second = tmp_path / f"1{suffix}", tmp_path / f"2{suffix}"
+    draw(found, first, "$a$ sample")
+    draw(found, second, "$a$ sample")
+    if suffix != ".pdf":  # which has its date
+        assert first.read_bytes() == second.read_bytes()
+    assert first.stat().st_size > 5000
