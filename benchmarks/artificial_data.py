@@ -1,0 +1,162 @@
+"""Does artificial data help? The same models trained on real triplets alone, and with noise of two kinds.
+
+    python benchmarks/artificial_data.py DATA WORK [--updates U] [--threads N] [--only NAME ...]
+
+DATA holds `wmt18-nmt.en-de` and `wmt18-smt.en-de` (real triplets) and `it.en-de` (parallel text). The text is cleaned and
+tokenised, its target side damaged as the real triplets are (`matched`) or at random at the same TER (`plain`), and mixed
+with three copies of the real ones. All models make the same number of updates on batches of the same size. What is done
+in WORK is not done again. Models have the sizes of `small_budget.toml`.
+"""
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from postedit.core.files import atomic_write
+from postedit.editor import PostEditor
+from postedit.evaluate.scores import score_system
+from postedit.recipe import load_recipe
+from postedit.run import train
+
+HERE = Path(__file__).resolve().parent
+REAL = ("wmt18-nmt.en-de", "wmt18-smt.en-de")
+MODELS = ("copycat-trg-small", "transference-small")
+CORPORA = ("real", "matched", "plain")
+SIDES = ("src", "mt", "pe")
+COPIES = 3  # of the real triplets, in a mixture
+
+
+def main() -> None:
+    options = parse()
+    torch.set_num_threads(options.threads)
+    make_corpora(options.data, options.work)
+    for model in MODELS:
+        for corpus in CORPORA:
+            if f"{model}/{corpus}" in options.only or not options.only:
+                measure(model, corpus, options)
+    print_table(options)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--updates", type=int, default=1500)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--only", nargs="+", default=[], metavar="MODEL/CORPUS")
+    return parser.parse_args()
+
+
+def make_corpora(data: Path, work: Path) -> None:
+    """Write WORK/{real,matched,plain,dev}.{src,mt,pe}, as far as they are not there."""
+    work.mkdir(parents=True, exist_ok=True)
+    data = data.resolve()
+    for name, part in (("real", "train"), ("dev", "dev")):
+        for side in SIDES:
+            if not (path := work / f"{name}.{side}").exists():
+                texts = [(data / folder / f"{part}.{side}").read_text(encoding="utf-8") for folder in REAL]
+                path.write_text("".join(texts), encoding="utf-8")
+    if not (work / "text.pe").exists():
+        text = data / "it.en-de"
+        languages = ["language.src=en", "language.tgt=de", "tokenise.enabled=true"]
+        command("data", "clean", f"{text}/train.en,{text}/train.de", "--out", work / "text", *sets(languages))
+    for mode in ("matched", "plain"):
+        if (work / f"{mode}.json").exists():
+            continue
+        noise = [f"synth.dir={work.resolve()}", f"synth.out={work / f'{mode}-noise'}", f"synth.mode={mode}"]
+        if mode == "plain":
+            made = json.loads((work / "matched-noise.json").read_text(encoding="utf-8"))
+            recipe = write(
+                work / "plain.toml",
+                {
+                    "kind": "noise",
+                    "src": "text.src",
+                    "pe": "text.pe",
+                    "out": "x",
+                    "ter": made["made"]["ter"],
+                    "mode": "plain",
+                },
+            )
+            command("synth", recipe, *sets(noise))
+        else:
+            recipe = write(
+                work / "matched.toml",
+                {"kind": "noise", "src": "text.src", "pe": "text.pe", "out": "x", "real": ["real"]},
+            )
+            command("synth", recipe, *sets(noise))
+        corpora = [{"files": f"{mode}-noise"}, {"files": "real", "copies": float(COPIES)}]
+        recipe = write(
+            work / f"{mode}-mix.toml", {"kind": "mix", "dir": ".", "corpus": corpora, "out": str(work / mode)}
+        )
+        command("synth", recipe)
+
+
+def write(path: Path, section: dict[str, Any]) -> Path:
+    import tomli_w
+
+    path.write_text(tomli_w.dumps({"synth": section}), encoding="utf-8")
+    return path
+
+
+def sets(assignments: Sequence[str]) -> list[str]:
+    return [part for assignment in assignments for part in ("--set", assignment)]
+
+
+def command(*arguments: str | Path) -> None:
+    subprocess.run([sys.executable, "-m", "postedit", *map(str, arguments)], check=True)
+
+
+def measure(model: str, corpus: str, options: argparse.Namespace) -> None:
+    """Train, or go on with training, and score both dev sets."""
+    folder = options.work / "runs" / f"{model}.{corpus}"
+    if (folder / "result.json").exists():
+        return
+    settings = tomllib.loads((HERE / "small_budget.toml").read_text(encoding="utf-8"))
+    path = HERE.parent / "recipes" / f"{model}.toml"
+    known = tomllib.loads(path.read_text(encoding="utf-8"))["model"]
+    chosen = {**settings["all"], **{f"model.{name}": size for name, size in settings["model"].items() if name in known}}
+    chosen |= {"data.dir": str(options.work.resolve()), "data.train": [corpus], "data.dev": "dev"}
+    chosen |= {"train.max_steps": options.updates, "train.validate_every": options.updates}
+    recipe = load_recipe(path, [f"{name}={json.dumps(value)}" for name, value in chosen.items()])
+    result = train(recipe, folder, resume=(folder / "recipe.toml").exists())
+    editor = PostEditor.load(result.model, device="cpu")
+    scores = {}
+    for name in REAL:
+        src, mt, pe = (
+            (options.data / name / f"dev.{side}").read_text(encoding="utf-8").split("\n")[:-1] for side in SIDES
+        )
+        written = [edit.text for edit in editor.edit(src, mt, beam=1)]
+        scores[name] = score_system(model, written, pe, mt, "none").to_dict()
+        scores[f"{name}, do nothing"] = score_system("do nothing", mt, pe, mt, "none").to_dict()
+    with atomic_write(folder / "result.json") as file:
+        json.dump({"model": model, "corpus": corpus, "labels": result.training.target_tokens, "scores": scores}, file)
+
+
+def print_table(options: argparse.Namespace) -> None:
+    paths = sorted(options.work.glob("runs/*/result.json"))
+    rows = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    print(
+        f"\n{platform.machine()}, torch {torch.__version__}, {options.threads} thread(s), {options.updates:,} updates\n"
+    )
+    print("| model | trained on | " + " | ".join(f"{name}: TER | BLEU" for name in REAL) + " |")
+    print("| --- | --- |" + " ---: | ---: |" * len(REAL))
+    if rows:
+        print("| do nothing | | " + " | ".join(cells(rows[0]["scores"], f"{name}, do nothing") for name in REAL) + " |")
+    for row in rows:
+        print(f"| {row['model']} | {row['corpus']} | " + " | ".join(cells(row["scores"], name) for name in REAL) + " |")
+
+
+def cells(scores: dict[str, Any], name: str) -> str:
+    return f"{scores[name]['ter']:.2f} | {scores[name]['bleu']:.2f}"
+
+
+if __name__ == "__main__":
+    main()
