@@ -1,10 +1,47 @@
 """What became of triplets that were cleaned, as a table and examples."""
 
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
 from rich.console import Console
 from rich.text import Text
 
 from postedit.cli.tables import new_table
-from postedit.data.cleaning.run import CleanReport
+from postedit.data.cleaning.run import CleanReport, Stage
+from postedit.progress import LineProgress
+
+
+class Stages:
+    """Shows how far each stage of the work is, one after the other.
+
+    Args:
+        console: where to show it.
+        total: triplets that pass through each stage.
+    """
+
+    def __init__(self, console: Console, total: int) -> None:
+        self._console, self._total = console, total
+        self._stage: Stage | None = None
+        self._progress: LineProgress | None = None
+        self._shown = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._shown.close()
+
+    def update(self, stage: Stage, done: int) -> None:
+        """Say that `done` triplets have passed a stage."""
+        if self._progress is None or stage != self._stage:
+            self._shown.close()
+            self._stage, self._progress = stage, LineProgress(self._console, self._total)
+            self._shown.enter_context(self._progress)
+            self._console.print(f"{stage} ...", style="dim")
+        self._progress.update(done)
 
 
 def print_report(report: CleanReport, out: Console) -> None:

@@ -79,7 +79,7 @@ def clean(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")] = None,
 ) -> None:
     """Clean triplets or parallel text. Nothing is removed without its reason in OUT.removed.jsonl."""
-    from postedit.cli.cleaning import print_report
+    from postedit.cli.cleaning import Stages, print_report
     from postedit.cli.tables import console
     from postedit.core.config import load_config, override, read_toml
     from postedit.data.blocks import workers_for
@@ -87,7 +87,6 @@ def clean(
     from postedit.data.cleaning.run import check_output
     from postedit.data.cleaning.run import clean as run
     from postedit.data.triplets import check_files
-    from postedit.progress import LineProgress
 
     values = override({} if recipe is None else read_toml(recipe), overrides or ())
     config = load_config(CleanConfig, values, "data clean" if recipe is None else str(recipe))
@@ -96,9 +95,9 @@ def clean(
     check_output(files, out, resume=resume)
     total = sum(check_files(one) for one in files)
     try:
-        with LineProgress(console(stderr=True), total) as progress:
+        with Stages(console(stderr=True), total) as stages:
             processes = workers_for(total, workers)
-            report = run(files, out, config, resume=resume, workers=processes, progress=progress.update)
+            report = run(files, out, config, resume=resume, workers=processes, progress=stages.update)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; the same command with --resume goes on from here") from None
     print_report(report, console())

@@ -1,6 +1,9 @@
 import json
 import shutil
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +117,34 @@ class TestClean:
         monkeypatch.undo()
         assert "add --resume" in run(*arguments).stderr
         assert run(*arguments, "--resume").exit_code == 0
+
+    def test_killed_work_goes_on_to_the_same_result(self, run: Any, tmp_path: Path) -> None:
+        lines = [
+            (f"{number % 30_000} words", f"{number} Worte", f"{number % 30_000} Worte") for number in range(60_000)
+        ]
+        for side, texts in zip(("src", "mt", "pe"), zip(*lines)):
+            (tmp_path / f"x.{side}").write_text("".join(f"{text}\n" for text in texts))
+        options = (
+            "--set",
+            "language.on=false",
+            "--set",
+            'duplicates.sides=["src", "pe"]',
+            "--set",
+            "near_duplicates.on=false",
+            "--workers",
+            "1",
+        )
+        command = ("data", "clean", str(tmp_path / "x"), "--out", str(tmp_path / "out"), *options)
+        process = subprocess.Popen([sys.executable, "-m", "postedit", *command], stderr=subprocess.DEVNULL)
+        while process.poll() is None and not (tmp_path / "out.work/000000.jsonl").exists():
+            time.sleep(0.01)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        assert not (tmp_path / "out.src").exists()
+        assert "add --resume" in run(*command).stderr
+        assert run(*command, "--resume").exit_code == 0
+        whole = [part.replace(str(tmp_path / "out"), str(tmp_path / "whole")) for part in command]
+        assert run(*whole).exit_code == 0
+        for end in ("src", "mt", "pe", "removed.jsonl", "report.json"):
+            assert (tmp_path / f"out.{end}").read_bytes() == (tmp_path / f"whole.{end}").read_bytes()
+        assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".") or path.suffix == ".work"] == []

@@ -1,3 +1,4 @@
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -217,3 +218,11 @@ def test_without_mt_a_model_that_needs_it_is_named(run: Any, editor: Any, files:
     assert (result.exit_code, result.stdout) == (1, "")
     assert "MODEL corrects translations and has no first stage to write them; give --mt" in result.stderr
     assert not list(files[2].parent.glob("x.out*"))
+
+
+def test_compressed_files(run: Any, editor: Any, tmp_path: Path) -> None:
+    for side in ("src", "mt"):
+        (tmp_path / f"x.{side}.gz").write_bytes(gzip.compress(b"a\nb\n"))
+    out = tmp_path / "out"
+    assert run("edit", "m", "--src", tmp_path / "x.src", "--mt", tmp_path / "x.mt.gz", "--out", out).exit_code == 0
+    assert out.read_text() == "a!\nb!\n"

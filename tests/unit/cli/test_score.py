@@ -1,3 +1,4 @@
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -83,3 +84,16 @@ def test_text_that_is_not_utf8_is_named(run: Any, files: Path) -> None:
     result = run("score", files / "latin", "--pe", files / "pe")
     assert result.exit_code == 1
     assert "latin, line 2" in result.stderr
+
+
+def test_compressed_files(run: Any, files: Path) -> None:
+    plain = run("score", files / "bad", "--pe", files / "pe").stdout
+    for name in ("bad", "pe"):
+        (files / f"{name}.gz").write_bytes(gzip.compress((files / name).read_bytes()))
+        (files / name).unlink()
+    assert run("score", files / "bad", "--pe", files / "pe.gz").stdout == plain
+    (files / "pe.gz").write_bytes((files / "pe.gz").read_bytes()[:-9])
+    result = run("score", files / "bad", "--pe", files / "pe")
+    assert result.exit_code == 1
+    assert "pe.gz, line" in result.stderr
+    assert "cut off" in result.stderr

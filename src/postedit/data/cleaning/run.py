@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, Final, get_args
+from typing import IO, Any, Final, Literal, get_args
 
 import numpy as np
 
@@ -43,6 +43,10 @@ BLOCK: Final = 10_000
 
 SHOWN: Final = 3
 """Examples kept for each filter."""
+
+Stage = Literal["filtering", "writing"]
+
+Progress = Callable[[Stage, int], None]
 
 _CASED: Final[tuple[Side, ...]] = ("src", "pe")
 """The sides whose casing is learnt; that of pe serves mt too."""
@@ -101,7 +105,7 @@ def clean(
     *,
     resume: bool = False,
     workers: int = 1,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Progress = lambda stage, done: None,
 ) -> CleanReport:
     """Clean triplets, all with translations or all without, into files that start with `out`.
 
@@ -111,7 +115,7 @@ def clean(
         config: what to do.
         resume: go on with unfinished work.
         workers: processes to use; the result does not depend on it.
-        progress: called with the number of triplets that have passed the filters.
+        progress: called with the stage, and the number of triplets that have passed it; all pass both stages.
 
     Raises:
         DataError: if a file cannot be used.
@@ -127,10 +131,10 @@ def clean(
     done = 0
     for count in map_blocks(job.clean_block, _blocks(files), workers):
         done += count
-        progress(done)
+        progress("filtering", done)
     report = CleanReport(cleaned, filters={name: Taken() for name in _names(config)})
     try:
-        _finish(job, files, out, report)
+        _finish(job, files, out, report, progress)
     except DataError:  # nothing is left; there is nothing to go on with either
         shutil.rmtree(work)
         raise
@@ -251,7 +255,7 @@ def _names(config: CleanConfig) -> list[FilterName]:
     return [name for name in names if name == "unusable" or getattr(config, name).on]
 
 
-def _finish(job: _Job, files: Sequence[TripletFiles], out: Path, report: CleanReport) -> None:
+def _finish(job: _Job, files: Sequence[TripletFiles], out: Path, report: CleanReport, progress: Progress) -> None:
     """Search for duplicates, learn casing, write the cleaned files, and count in `report`."""
     with tempfile.TemporaryDirectory(dir=job.work) as folder:
         repeats = [
@@ -264,7 +268,7 @@ def _finish(job: _Job, files: Sequence[TripletFiles], out: Path, report: CleanRe
             yield from _without_repeats(_rows(job.work), [(name, rows.blocks()) for name, rows in repeats], files)
 
         cased = _learn_casing(rows, job.sides) if job.config.truecase else {}
-        _write(rows(), cased, job.sides, files, out, report)
+        _write(_counted(rows(), progress), cased, job.sides, files, out, report)
     for side, truecaser in cased.items():
         truecaser.save(out.with_name(f"{out.name}.truecase.{side}.json"))
     with atomic_write(out.with_name(f"{out.name}.report.json")) as file:
@@ -306,6 +310,14 @@ def _without_repeats(
             if not row.filter:
                 first = f"{files[source_of_place(head[1])].name}, line {line_of_place(head[1])}"
                 row = Row(row.source, row.line, row.original, (), name, f"as {first}")
+        yield row
+
+
+def _counted(rows: Iterable[Row], progress: Progress) -> Iterator[Row]:
+    """Yield rows, and tell now and then how many they were."""
+    for number, row in enumerate(rows):
+        if number % BLOCK == 0:
+            progress("writing", number)
         yield row
 
 

@@ -131,7 +131,7 @@ def test_the_result_does_not_depend_on_processes_or_blocks(tmp_path: Path, monke
 
 class TestInterrupted:
     def interrupt(self, folder: Path, source: TripletFiles) -> None:
-        def stop(done: int) -> None:
+        def stop(stage: str, done: int) -> None:
             if done >= 6:
                 raise KeyboardInterrupt
 
