@@ -29,10 +29,10 @@ def synth(
     from postedit.synthesis.outputs import check_outputs
     from postedit.synthesis.recipe import load_synth_recipe
 
-    checked = load_synth_recipe(recipe, overrides or ())
-    prefix = checked.config.prefix
+    config = load_synth_recipe(recipe, overrides or ())
+    prefix = config.prefix
     check_outputs(prefix, ("src", "mt", "pe"), resume=resume)
-    job = checked.prepare()
+    job = config.prepare()
     with LineProgress(console(stderr=True), job.source.total) as progress:
         manifest = run(
             job, prefix, executor(workers or len(os.sched_getaffinity(0))), resume=resume, report=progress.update

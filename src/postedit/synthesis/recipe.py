@@ -1,36 +1,22 @@
 """Recipes that say how triplets are made: a TOML file with one section, `[synth]`, whose `kind` decides its options."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from postedit.core.config import check_config, override, problem_report, read_toml
 from postedit.core.errors import nearest
-from postedit.synthesis.engine import Job
-from postedit.synthesis.noise import NoiseConfig, prepare
+from postedit.synthesis.config import SynthConfig
+from postedit.synthesis.noise import NoiseConfig
 
 SECTION: Final = "synth"
 
-KINDS: Final[Mapping[str, type[NoiseConfig]]] = {"noise": NoiseConfig}
+KINDS: Final[Mapping[str, type[SynthConfig]]] = {"noise": NoiseConfig}
 """The ways of making triplets, by the name that recipes use."""
 
 
-@dataclass(frozen=True, slots=True)
-class SynthRecipe:
-    """A checked recipe.
-
-    Args:
-        config: the section, with absolute paths of inputs.
-        prepare: looks at the inputs and returns what is to be done.
-    """
-
-    config: NoiseConfig
-    prepare: Callable[[], Job]
-
-
-def load_synth_recipe(path: Path, overrides: Sequence[str] = ()) -> SynthRecipe:
-    """Return the recipe at `path` with `overrides` (`synth.seed=2`) applied.
+def load_synth_recipe(path: Path, overrides: Sequence[str] = ()) -> SynthConfig:
+    """Return the checked section of the recipe at `path`, with `overrides` (`synth.seed=2`) applied.
 
     `synth.dir` is relative to the recipe's folder, or to the current one if an override gives it.
 
@@ -57,11 +43,10 @@ def load_synth_recipe(path: Path, overrides: Sequence[str] = ()) -> SynthRecipe:
         problems += found
     if problems or config is None:
         raise problem_report(str(path), problems)
-    checked = config
-    return SynthRecipe(checked, lambda: prepare(checked))
+    return config
 
 
-def _kind(section: Any) -> tuple[type[NoiseConfig] | None, list[str]]:
+def _kind(section: Any) -> tuple[type[SynthConfig] | None, list[str]]:
     if not isinstance(section, Mapping):
         return None, [f"{SECTION}: must be a section of options, [{SECTION}] (found {section!r})"]
     name = section.get("kind")
