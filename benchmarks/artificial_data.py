@@ -2,10 +2,10 @@
 
     python benchmarks/artificial_data.py DATA WORK [--updates U] [--threads N] [--only NAME ...]
 
-DATA holds `wmt18-nmt.en-de` and `wmt18-smt.en-de` (real triplets) and `it.en-de` (parallel text). The text is cleaned and
-tokenised, its target side damaged as the real triplets are (`matched`) or at random at the same TER (`plain`), and mixed
-with three copies of the real ones. All models make the same number of updates on batches of the same size. What is done
-in WORK is not done again. Models have the sizes of `small_budget.toml`.
+DATA holds `wmt18-nmt.en-de` and `wmt18-smt.en-de` (real triplets) and `it.en-de` (parallel text). The text is cleaned
+and tokenised, its target side damaged as the real triplets are (`matched`) or at random at the same TER (`plain`), and
+mixed with three copies of the real ones. All models make the same number of updates on batches of the same size. What is
+done in WORK is not done again. Models have the sizes of `small_budget.toml`.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def make_corpora(data: Path, work: Path) -> None:
                 path.write_text("".join(texts), encoding="utf-8")
     if not (work / "text.pe").exists():
         text = data / "it.en-de"
-        languages = ["language.src=en", "language.tgt=de", "tokenise.enabled=true"]
+        languages = ["src_lang=en", "tgt_lang=de", "tokenizer=moses"]
         command("data", "clean", f"{text}/train.en,{text}/train.de", "--out", work / "text", *sets(languages))
     for mode in ("matched", "plain"):
         if (work / f"{mode}.json").exists():

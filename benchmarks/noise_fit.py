@@ -21,7 +21,7 @@ from postedit.data.lines import read_lines
 from postedit.evaluate.ter import count_edits
 from postedit.synthesis.engine import run
 from postedit.synthesis.executor import executor
-from postedit.synthesis.noise import NoiseConfig, prepare
+from postedit.synthesis.noise import NoiseConfig
 from postedit.synthesis.pools import by_length
 from postedit.synthesis.profile import Profile
 from postedit.text.words import splitter
@@ -58,7 +58,7 @@ def tokenized(path: Path, language: str, folder: Path) -> Path:
 def report(real: str, lengths: str, texts: Sequence[Path], out: Path, workers: int) -> None:
     values = {"src": str(texts[0]), "pe": str(texts[1]), "real": real, "out": str(out), "lengths": lengths}
     config, _ = load_config(NoiseConfig, values, "options").resolve(Path.cwd())
-    run(prepare(config), out, executor(workers))
+    run(config.prepare(), out, executor(workers))
     profile = Profile.load(Path(f"{out}.profile.json"))
     theirs = by_length(profile)
     rates, counts = table(theirs.sentences)

@@ -53,12 +53,12 @@ def one(prefix: str, text: Path, workers: int) -> None:
     from postedit.core.config import load_config
     from postedit.synthesis.engine import run
     from postedit.synthesis.executor import executor
-    from postedit.synthesis.noise import NoiseConfig, prepare
+    from postedit.synthesis.noise import NoiseConfig
 
     values = {"src": f"{text}.src", "pe": f"{text}.pe", "real": prefix, "out": f"{text}.made"}
     config, _ = load_config(NoiseConfig, values, "options").resolve(Path.cwd())
     started = time.monotonic()
-    job = prepare(config)
+    job = config.prepare()
     begun, busy_before = time.monotonic(), processor()
     run(job, config.prefix, executor(workers))
     seconds, busy_seconds = time.monotonic() - begun, processor() - busy_before

@@ -30,9 +30,9 @@ def synth(
     from postedit.synthesis.engine import run
     from postedit.synthesis.executor import executor
     from postedit.synthesis.phase import check_phases
-    from postedit.synthesis.recipe import load_phases
+    from postedit.synthesis.recipe import load_synth_recipe
 
-    phases = load_phases(recipe, overrides or ())
+    phases = load_synth_recipe(recipe, overrides or ()).phases()
     check_phases(phases, resume=resume)
     screen = console(stderr=True)
     for number, phase in enumerate(phases, start=1):

@@ -6,7 +6,7 @@ So eSCAPE was made (Negri et al. 2018), on which Pal et al. 2020, 4.1 train.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ import postedit
 from postedit.core.config import Config
 from postedit.data.lines import path_problem
 from postedit.synthesis.chunk import Chunk, Stage
+from postedit.synthesis.config import SynthConfig
 from postedit.synthesis.engine import Job
 from postedit.synthesis.phase import Phase
 from postedit.synthesis.source import open_aligned
@@ -24,32 +25,40 @@ SIDES: Final = ("src", "mt", "pe")
 BLANK: Final = "blank on a side"
 
 
-class ForwardConfig(Config):
+class ForwardConfig(SynthConfig):
     """The `[synth]` section with `kind = "forward"`: triplets from parallel text and a translator."""
 
     kind: Literal["forward"] = Field("forward", description="which way to make triplets")
-    dir: str = Field(".", description="folder that the paths of inputs start from, itself relative to the recipe's")
     src: str = Field(description="file of source sentences")
     pe: str = Field(description="file of their translations by people, line by line; they become the post-edits")
-    out: str = Field(description="OUT.src, OUT.mt, OUT.pe and OUT.json are written; relative to the current folder")
     translator: TranslatorConfig = Field(description="what translates src into mt")
     chunk_lines: int = Field(
         1000, ge=1, description="lines that are translated together; what an interruption costs at most"
     )
 
-    @property
-    def prefix(self) -> Path:
-        """What the names of the outputs start with."""
-        return Path(self.out).expanduser()
-
-    def resolve(self, base: Path) -> tuple["ForwardConfig", list[str]]:
+    def resolve(self, base: Path) -> tuple[Self, list[str]]:
         """Return this section with the paths of inputs made absolute, and what is wrong with the files."""
-        folder = (base / Path(self.dir).expanduser()).resolve()
+        folder = self.folder(base)
         paths = {side: folder / getattr(self, side) for side in ("src", "pe")}
-        problems = [f"synth.{side}: {found}" for side, path in paths.items() if (found := path_problem(path))]
-        return self.model_copy(
-            update={"dir": str(folder), **{side: str(path) for side, path in paths.items()}}
-        ), problems
+        inputs = {f"synth.{side}": path for side, path in paths.items()}
+        problems = [f"{option}: {found}" for option, path in inputs.items() if (found := path_problem(path))]
+        resolved = self.model_copy(update={"dir": str(folder), **{side: str(path) for side, path in paths.items()}})
+        return resolved, problems + self.overwritten(inputs)
+
+    def phases(self) -> list[Phase]:
+        """Return the one thing to be done."""
+        return [Phase("translation", self.prefix, SIDES, self.prepare, spread=False)]
+
+    def prepare(self) -> Job:
+        """Look at the inputs and return what is to be done.
+
+        Raises:
+            DataError: if inputs cannot be read, or their lines are unequally many.
+        """
+        source = open_aligned({"src": Path(self.src), "pe": Path(self.pe)}, self.chunk_lines)
+        return Job(
+            source, ForwardSpec(self.translator), SIDES, identity(self), lambda counts: describe(counts, [BLANK])
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,26 +93,9 @@ def with_triplets(chunk: Chunk, texts: Mapping[str, list[str]]) -> Chunk:
     return made
 
 
-def prepare(config: ForwardConfig) -> Job:
-    """Look at the inputs and return what is to be done.
-
-    Raises:
-        DataError: if inputs cannot be read, or their lines are unequally many.
-    """
-    source = open_aligned({"src": Path(config.src), "pe": Path(config.pe)}, config.chunk_lines)
-    return Job(
-        source, ForwardSpec(config.translator), SIDES, identity(config), lambda counts: describe(counts, [BLANK])
-    )
-
-
 def identity(config: Config) -> dict[str, Any]:
     """Return what determines triplets besides the texts they are made from."""
     return {
         "recipe": config.model_dump(mode="json", exclude_none=True),
         "versions": {"postedit": postedit.__version__},
     }
-
-
-def phases(config: ForwardConfig) -> list[Phase]:
-    """Return all that is to be done."""
-    return [Phase("translation", config.prefix, SIDES, lambda: prepare(config), spread=False)]

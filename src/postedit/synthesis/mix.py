@@ -18,6 +18,7 @@ from postedit.data.partial import encode_lines
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet, TripletFiles, check_files, read_triplets
 from postedit.synthesis.chunk import Chunk, Stage
+from postedit.synthesis.config import SynthConfig
 from postedit.synthesis.engine import Job
 from postedit.synthesis.fitting import draws
 from postedit.synthesis.forward import SIDES, identity
@@ -44,15 +45,12 @@ class CorpusConfig(Config):
         return self
 
 
-class MixConfig(Config):
+class MixConfig(SynthConfig):
     """The `[synth]` section with `kind = "mix"`: one corpus of several."""
 
     kind: Literal["mix"] = Field("mix", description="which way to make triplets")
-    dir: str = Field(".", description="folder that the paths of inputs start from, itself relative to the recipe's")
     corpus: Annotated[list[CorpusConfig], Field(min_length=1)] = Field(description="[[synth.corpus]], one a corpus")
-    out: str = Field(description="OUT.src, OUT.mt, OUT.pe and OUT.json are written; relative to the current folder")
     seed: int = Field(1, ge=0, lt=2**63, description="another seed chooses others where copies is not a whole number")
-    chunk_lines: int = Field(4096, ge=1, description="lines that are worked on together; changes no output")
 
     @model_validator(mode="after")
     def _leaves_room(self) -> Self:
@@ -61,27 +59,38 @@ class MixConfig(Config):
             raise ValueError("corpus: the shares must leave room for at least one corpus without a share")
         return self
 
-    @property
-    def prefix(self) -> Path:
-        """What the names of the outputs start with."""
-        return Path(self.out).expanduser()
-
-    def resolve(self, base: Path) -> tuple["MixConfig", list[str]]:
+    def resolve(self, base: Path) -> tuple[Self, list[str]]:
         """Return this section with the paths of inputs made absolute, and what is wrong with the files."""
-        folder = (base / Path(self.dir).expanduser()).resolve()
+        folder = self.folder(base)
         corpora = [corpus.model_copy(update={"files": corpus.files.under(folder)}) for corpus in self.corpus]
-        problems = [
-            f"synth.corpus.{number}: {found}"
+        inputs = {
+            f"synth.corpus.{number} ({path.name})": path
             for number, corpus in enumerate(corpora)
             for path in corpus.files.paths
-            if (found := path_problem(path))
-        ]
+        }
+        problems = [f"{option}: {found}" for option, path in inputs.items() if (found := path_problem(path))]
         problems += [
             f"synth.corpus.{number}: {corpus.files.name} has no mt"
             for number, corpus in enumerate(corpora)
             if corpus.files.mt is None
         ]
-        return self.model_copy(update={"dir": str(folder), "corpus": corpora}), problems
+        resolved = self.model_copy(update={"dir": str(folder), "corpus": corpora})
+        return resolved, problems + self.overwritten(inputs)
+
+    def phases(self) -> list[Phase]:
+        """Return the one thing to be done."""
+        return [Phase("mixture", self.prefix, SIDES, self.prepare)]
+
+    def prepare(self) -> Job:
+        """Look at the corpora and return what is to be done.
+
+        Raises:
+            DataError: if they cannot be read.
+            RecipeError: if nothing would be taken of one.
+        """
+        mixture = Mixture(_parts(self), self.chunk_lines)
+        said = {**identity(self), "corpora": [_describe(part, mixture.total) for part in mixture.parts]}
+        return Job(mixture, MixSpec(), SIDES, said, lambda counts: describe(counts, []))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,19 +182,6 @@ def _counted(chunk: Chunk) -> Chunk:
     )
 
 
-def prepare(config: MixConfig) -> Job:
-    """Look at the corpora and return what is to be done.
-
-    Raises:
-        DataError: if they cannot be read.
-        RecipeError: if nothing would be taken of one.
-    """
-    parts = _parts(config)
-    mixture = Mixture(parts, config.chunk_lines)
-    said = {**identity(config), "corpora": [_describe(part, mixture.total) for part in parts]}
-    return Job(mixture, MixSpec(), SIDES, said, lambda counts: describe(counts, []))
-
-
 def _parts(config: MixConfig) -> list[_Part]:
     looked_at = [_looked_through(corpus.files) for corpus in config.corpus]
     fixed = sum(
@@ -229,8 +225,3 @@ def _describe(part: _Part, total: int) -> dict[str, Any]:
         "taken": part.taken,
         "share": round(part.taken / total, 4),
     }
-
-
-def phases(config: MixConfig) -> list[Phase]:
-    """Return all that is to be done."""
-    return [Phase("mixture", config.prefix, SIDES, lambda: prepare(config))]

@@ -17,13 +17,13 @@ import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 import postedit
-from postedit.core.config import Config
 from postedit.core.errors import RecipeError
 from postedit.data.lines import path_problem, read_lines
 from postedit.data.partial import encode_lines
 from postedit.data.report import DataReport
 from postedit.data.triplets import TripletFiles, check_files, read_triplets
 from postedit.synthesis.chunk import Chunk
+from postedit.synthesis.config import SynthConfig
 from postedit.synthesis.engine import Job
 from postedit.synthesis.fit import describe_edits, distance, expected_histogram, profile_counts, real_histogram
 from postedit.synthesis.noise_kernel import Tables
@@ -56,14 +56,12 @@ def _as_list(value: Any) -> Any:
     return value or None if value is None or isinstance(value, list | tuple) else [value]
 
 
-class NoiseConfig(Config):
+class NoiseConfig(SynthConfig):
     """The `[synth]` section with `kind = "noise"`: triplets from parallel text by edits on its target side."""
 
     kind: Literal["noise"] = Field("noise", description="which way to make triplets")
-    dir: str = Field(".", description="folder that the paths of inputs start from, itself relative to the recipe's")
     src: str = Field(description="file of source sentences")
     pe: str = Field(description="file of their translations, line by line; they become the post-edits")
-    out: str = Field(description="OUT.src, OUT.mt, OUT.pe and OUT.json are written; relative to the current folder")
     mode: Literal["matched", "plain"] = Field(
         "matched",
         description='"matched": edits like those of real triplets; "plain": of any word, all kinds alike often',
@@ -75,7 +73,7 @@ class NoiseConfig(Config):
     ter: float | None = Field(
         None,
         gt=0,
-        description="TER of all triplets together, in per cent; matched: that of the real ones, if not given",
+        description="TER of all triplets together, in per cent; matched: as many edits as real, if not given",
     )
     lengths: Literal["all", "real"] = Field(
         "all",
@@ -83,8 +81,6 @@ class NoiseConfig(Config):
         "leave out no line for its length",
     )
     max_words: int = Field(100, ge=1, le=MOST_WORDS, description="a line with more words is left out (paper 001, 4.1)")
-    seed: int = Field(1, ge=0, lt=2**63, description="another seed gives other edits")
-    chunk_lines: int = Field(4096, ge=1, description="lines that are worked on together; changes no output")
 
     @model_validator(mode="after")
     def _check_mode(self) -> Self:
@@ -101,33 +97,35 @@ class NoiseConfig(Config):
             raise ValueError('mode = "matched" needs one of real and profile')
         return self
 
-    @property
-    def prefix(self) -> Path:
-        """What the names of the outputs start with."""
-        return Path(self.out).expanduser()
-
-    def resolve(self, base: Path) -> tuple["NoiseConfig", list[str]]:
+    def resolve(self, base: Path) -> tuple[Self, list[str]]:
         """Return this section with the paths of inputs made absolute, and what is wrong with the files."""
-        folder = (base / Path(self.dir).expanduser()).resolve()
+        folder = self.folder(base)
         real = None if self.real is None else [files.under(folder) for files in self.real]
         paths = {name: str(folder / value) for name in ("src", "pe", "profile") if (value := getattr(self, name))}
-        resolved = self.model_copy(update={"dir": str(folder), "real": real, **paths})
-        inputs = [(f"synth.{name}", Path(path)) for name, path in paths.items()]
-        inputs += [("synth.real", path) for files in real or [] for path in files.paths]
-        problems = [f"{option}: {problem}" for option, path in inputs if (problem := path_problem(path))]
+        inputs = {f"synth.{name}": Path(path) for name, path in paths.items()}
+        inputs |= {f"synth.real ({path.name})": path for files in real or [] for path in files.paths}
+        problems = [f"{option}: {problem}" for option, path in inputs.items() if (problem := path_problem(path))]
         problems += [f"synth.real: {files.name} has no mt" for files in real or [] if files.mt is None]
-        return resolved, problems
+        resolved = self.model_copy(update={"dir": str(folder), "real": real, **paths})
+        return resolved, problems + self.overwritten(inputs)
+
+    def phases(self) -> list[Phase]:
+        """Return the one thing to be done."""
+        return [Phase("noise", self.prefix, ("src", "mt", "pe"), self.prepare)]
+
+    def prepare(self) -> Job:
+        """Look at the inputs and return what is to be done; the profile, if it was measured, is kept as a file.
+
+        Raises:
+            DataError: if inputs cannot be read, their lines are unequally many, real triplets show no edits, or the
+                text has no lines of their lengths, where that is asked for.
+            RecipeError: if the TER asked for cannot be reached.
+            OutputError: if the profile cannot be kept.
+        """
+        return _prepare(self)
 
 
-def prepare(config: NoiseConfig) -> Job:
-    """Look at the inputs and return what is to be done; the profile, if it was measured, is kept as a file.
-
-    Raises:
-        DataError: if inputs cannot be read, their lines are unequally many, real triplets show no edits, or the text
-            has no lines of their lengths, where that is asked for.
-        RecipeError: if the TER asked for cannot be reached.
-        OutputError: if the profile cannot be kept.
-    """
+def _prepare(config: NoiseConfig) -> Job:
     source = open_aligned({"src": Path(config.src), "pe": Path(config.pe)}, config.chunk_lines)
     lines = _sample(Path(config.pe), source.total)
     sample = TextSample.of(lines)
@@ -213,8 +211,3 @@ def _manifest(counts: Mapping[str, int], profile: Profile | None) -> dict[str, A
     manifest["ks_ter"] = round(distance(histogram, real), 4)
     manifest["ks_ter_at_these_lengths"] = round(distance(histogram, expected), 4)
     return manifest
-
-
-def phases(config: NoiseConfig) -> list[Phase]:
-    """Return all that is to be done."""
-    return [Phase("noise", config.prefix, ("src", "mt", "pe"), lambda: prepare(config))]

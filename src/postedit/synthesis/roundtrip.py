@@ -2,8 +2,8 @@
 
 As the artificial data of Junczys-Dowmunt and Grundkiewicz 2017, 5.1 and Jauregi Unanue et al. 2018, 4.2 was made:
 sentences like those of the domain are chosen by the difference of two cross-entropies, translated into the source
-language and back, and triplets are kept so that their TER statistics are those of real ones. Each of the three is a phase
-with files of its own, so that an interruption costs no phase that is done.
+language and back, and triplets are kept so that their TER statistics are those of real ones. Each of the three is a
+phase with files of its own, so that an interruption costs no phase that is done.
 """
 
 from collections import Counter
@@ -11,17 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from postedit.core.config import Config
 from postedit.data.lines import path_problem, read_lines
 from postedit.data.report import DataReport
 from postedit.data.triplets import TripletFiles, check_files, read_triplets
 from postedit.evaluate.ter import TER
 from postedit.synthesis.chunk import Chunk, Stage
+from postedit.synthesis.config import SynthConfig
 from postedit.synthesis.engine import Job
 from postedit.synthesis.fit import describe_edits, distance
 from postedit.synthesis.fitting import CELLS, Acceptance, cells, draws, fit
@@ -41,11 +41,10 @@ def _as_list(value: Any) -> Any:
     return value if value is None or isinstance(value, list | tuple) else [value]
 
 
-class RoundtripConfig(Config):
+class RoundtripConfig(SynthConfig):
     """The `[synth]` section with `kind = "roundtrip"`: triplets from text of the target language alone."""
 
     kind: Literal["roundtrip"] = Field("roundtrip", description="which way to make triplets")
-    dir: str = Field(".", description="folder that the paths of inputs start from, itself relative to the recipe's")
     text: str = Field(description="file of sentences of the target language; they become the post-edits")
     real: Annotated[list[TripletFiles], BeforeValidator(_as_list), Field(min_length=1)] = Field(
         description="real triplets, named as in `[data]`: the domain of the sentences, and what triplets shall be like"
@@ -67,19 +66,24 @@ class RoundtripConfig(Config):
     seed: int = Field(1, ge=0, lt=2**63, description="another seed keeps other triplets")
     chunk_lines: int = Field(1000, ge=1, description="lines that are translated together")
 
-    @property
-    def prefix(self) -> Path:
-        """What the names of the outputs start with."""
-        return Path(self.out).expanduser()
-
-    def resolve(self, base: Path) -> tuple["RoundtripConfig", list[str]]:
+    def resolve(self, base: Path) -> tuple[Self, list[str]]:
         """Return this section with the paths of inputs made absolute, and what is wrong with the files."""
-        folder = (base / Path(self.dir).expanduser()).resolve()
+        folder = self.folder(base)
         text, real = folder / self.text, [files.under(folder) for files in self.real]
-        inputs = [("synth.text", text), *(("synth.real", path) for files in real for path in files.paths)]
-        problems = [f"{option}: {found}" for option, path in inputs if (found := path_problem(path))]
+        inputs = {"synth.text": text}
+        inputs |= {f"synth.real ({path.name})": path for files in real for path in files.paths}
+        problems = [f"{option}: {found}" for option, path in inputs.items() if (found := path_problem(path))]
         problems += [f"synth.real: {files.name} has no mt" for files in real if files.mt is None]
-        return self.model_copy(update={"dir": str(folder), "text": str(text), "real": real}), problems
+        resolved = self.model_copy(update={"dir": str(folder), "text": str(text), "real": real})
+        return resolved, problems + self.overwritten(inputs)
+
+    def phases(self) -> list[Phase]:
+        """Return all that is to be done, in order."""
+        return [
+            Phase("choice of sentences", chosen_prefix(self), ("pe",), lambda: prepare_choice(self)),
+            Phase("translation", translated_prefix(self), SIDES, lambda: prepare_translation(self), spread=False),
+            Phase("choice of triplets", self.prefix, SIDES, lambda: prepare_fit(self)),
+        ]
 
 
 def chosen_prefix(config: RoundtripConfig) -> Path:
@@ -276,12 +280,3 @@ def _real(config: RoundtripConfig) -> Iterator[Any]:
     for files in config.real:
         check_files(files)
     return read_triplets(config.real, DataReport())
-
-
-def phases(config: RoundtripConfig) -> list[Phase]:
-    """Return all that is to be done, in order."""
-    return [
-        Phase("choice of sentences", chosen_prefix(config), ("pe",), lambda: prepare_choice(config)),
-        Phase("translation", translated_prefix(config), SIDES, lambda: prepare_translation(config), spread=False),
-        Phase("choice of triplets", config.prefix, SIDES, lambda: prepare_fit(config)),
-    ]

@@ -76,6 +76,16 @@ def test_what_cannot_be_is_an_error_in_words(run: Any, recipe: Path, tmp_path: P
     assert not list(tmp_path.glob("out.[smp]*[cte]"))
 
 
+def test_inputs_are_not_overwritten(run: Any, recipe: Path, tmp_path: Path) -> None:
+    for side in ("src", "pe"):
+        (tmp_path / f"text.{side}").write_text("a b\n")
+    values = [f"synth.{side}={tmp_path}/text.{side}" for side in ("src", "pe")] + [f"synth.out={tmp_path}/text"]
+    result = run("synth", recipe, *(word for value in values for word in ("--set", value)))
+    assert result.exit_code == 1
+    assert "would overwrite" in result.stderr
+    assert (tmp_path / "text.pe").read_text() == "a b\n"
+
+
 def test_existing_results_are_replaced_and_unfinished_ones_are_not(run: Any, recipe: Path, tmp_path: Path) -> None:
     for name in ("out.mt", "out.json"):
         (tmp_path / name).write_text("old")

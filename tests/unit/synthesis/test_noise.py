@@ -18,7 +18,7 @@ from postedit.synthesis.chunk import Chunk
 from postedit.synthesis.engine import run
 from postedit.synthesis.executor import InProcess, Processes
 from postedit.synthesis.fit import distance
-from postedit.synthesis.noise import NoiseConfig, prepare
+from postedit.synthesis.noise import NoiseConfig
 from postedit.synthesis.noise_kernel import Tables
 from postedit.synthesis.noise_stage import KINDS, TER, NoiseSpec, histogram_of
 from postedit.synthesis.profile import MOST_WORDS, Profile, alike, measure_profile
@@ -93,7 +93,7 @@ def test_noise_in_other_text_fits_larger_data(real: str, tmp_path: Path) -> None
         "lengths": "real",
         "out": str(tmp_path / "made"),
     }
-    run(prepare(load_config(NoiseConfig, values, "options")), tmp_path / "made", InProcess())
+    run(load_config(NoiseConfig, values, "options").prepare(), tmp_path / "made", InProcess())
     theirs = count_edits(read(SHARED / real / "train.mt"), read(SHARED / real / "train.pe"))
     ours = count_edits(read(tmp_path / "made.mt"), read(tmp_path / "made.pe"))
     assert len(ours) > 10_000
@@ -207,7 +207,7 @@ def files(folder: Path, text: Sequence[str], **values: Any) -> NoiseConfig:
 def test_a_ter_asked_for_is_reached(ter: float, mode: str, tmp_path: Path) -> None:
     real = {"real": str(SAMPLE / "train")} if mode == "matched" else {}
     config = files(tmp_path, read(SAMPLE / "train.pe")[:3000], mode=mode, ter=ter, **real)
-    run(prepare(config), config.prefix, InProcess())
+    run(config.prepare(), config.prefix, InProcess())
     edits = count_edits(read(tmp_path / "out.mt"), read(tmp_path / "out.pe"))
     assert edit_rate(edits) == pytest.approx(ter, rel=0.06)
 
@@ -217,14 +217,14 @@ def test_a_ter_that_edits_cannot_reach_is_an_error(mode: str, tmp_path: Path) ->
     real = {"real": str(SAMPLE / "dev")} if mode == "matched" else {}
     config = files(tmp_path, read(SAMPLE / "dev.pe"), mode=mode, ter=900.0, **real)
     with pytest.raises(RecipeError, match=r"synth\.ter = 900 cannot be reached: .* ask for less"):
-        prepare(config)
+        config.prepare()
 
 
 def test_real_triplets_without_edits_are_an_error(tmp_path: Path) -> None:
     for side in ("src", "mt", "pe"):
         (tmp_path / f"real.{side}").write_text("a b\n")
     with pytest.raises(DataError, match="in all of these mt equals pe"):
-        prepare(files(tmp_path, ["a b"], real=str(tmp_path / "real")))
+        files(tmp_path, ["a b"], real=str(tmp_path / "real")).prepare()
 
 
 def test_output_is_the_same_for_any_workers_and_chunks(tmp_path: Path) -> None:
@@ -232,14 +232,14 @@ def test_output_is_the_same_for_any_workers_and_chunks(tmp_path: Path) -> None:
     for name, executor, size in (("a", InProcess(), 4096), ("b", InProcess(), 7), ("c", Processes(2), 300)):
         (tmp_path / name).mkdir()
         config = files(tmp_path / name, read(SAMPLE / "dev.pe"), real=str(SAMPLE / "dev"), chunk_lines=size, seed=7)
-        manifest = run(prepare(config), config.prefix, executor)
+        manifest = run(config.prepare(), config.prefix, executor)
         made.append([(tmp_path / name / f"out.{side}").read_bytes() for side in ("src", "mt", "pe", "profile.json")])
         assert manifest["made"]["triplets"] == 500
     assert made[0] == made[1] == made[2]
     config = files(tmp_path / "a", read(SAMPLE / "dev.pe"), profile=str(tmp_path / "a/out.profile.json"), seed=7)
     again = config.model_copy(update={"out": str(tmp_path / "d")})
-    run(prepare(again), again.prefix, InProcess())
+    run(again.prepare(), again.prefix, InProcess())
     assert (tmp_path / "d.mt").read_bytes() == made[0][1]
     other = config.model_copy(update={"out": str(tmp_path / "e"), "seed": 8})
-    run(prepare(other), other.prefix, InProcess())
+    run(other.prepare(), other.prefix, InProcess())
     assert (tmp_path / "e.mt").read_bytes() != made[0][1]

@@ -1,0 +1,46 @@
+"""What the `[synth]` sections of all kinds have in common."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field
+
+from postedit.core.config import Config
+from postedit.synthesis.phase import Phase
+
+
+class SynthConfig(Config):
+    """A `[synth]` section; each kind of it is a class of its own."""
+
+    dir: str = Field(".", description="folder that the paths of inputs start from, itself relative to the recipe's")
+    out: str = Field(description="OUT.src, OUT.mt, OUT.pe and OUT.json are written; relative to the current folder")
+    seed: int = Field(1, ge=0, lt=2**63, description="another seed gives other triplets")
+    chunk_lines: int = Field(4096, ge=1, description="lines that are worked on together; changes no output")
+
+    @property
+    def prefix(self) -> Path:
+        """What the names of the outputs start with."""
+        return Path(self.out).expanduser()
+
+    def folder(self, base: Path) -> Path:
+        """Return where the paths of inputs start from, if `dir` is relative to `base`."""
+        return (base / Path(self.dir).expanduser()).resolve()
+
+    def overwritten(self, inputs: Mapping[str, Path]) -> list[str]:
+        """Return a problem for each of the inputs, named by their options, that an output would replace."""
+        outputs = {Path(f"{self.prefix.absolute()}.{name}").resolve() for name in ("src", "mt", "pe", "json")}
+        return [
+            f"synth.out: {self.out} would overwrite {path}, which is {option}; choose another name"
+            for option, path in inputs.items()
+            if path.resolve() in outputs
+        ]
+
+    @abstractmethod
+    def resolve(self, base: Path) -> tuple[Self, list[str]]:
+        """Return this section with the paths of inputs made absolute against `base`, and what is wrong with them."""
+
+    @abstractmethod
+    def phases(self) -> list[Phase]:
+        """Return what is to be done, in order; the last phase writes the triplets."""
