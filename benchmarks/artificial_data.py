@@ -4,8 +4,8 @@
 
 DATA holds `wmt18-nmt.en-de` and `wmt18-smt.en-de` (real triplets) and `it.en-de` (parallel text). The text is cleaned
 and tokenised, its target side damaged as the real triplets are (`matched`) or at random at the same TER (`plain`), and
-mixed with three copies of the real ones. All models make the same number of updates on batches of the same size. What is
-done in WORK is not done again. Models have the sizes of `small_budget.toml`.
+mixed with three copies of the real ones. All models make the same number of updates on batches of the same size. What
+is done in WORK is not done again. Models have the sizes of `small_budget.toml`.
 """
 
 import argparse

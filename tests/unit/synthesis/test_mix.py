@@ -77,7 +77,7 @@ def test_chunks_and_workers_change_nothing(synth: Synth, tmp_path: Path) -> None
     [
         ([{"files": "real", "share": 0.5}], "must leave room for at least one corpus without a share"),
         ([{"files": "real", "share": 0.5, "copies": 2.0}, {"files": "made"}], "leave one of them out"),
-        ([{"files": "none"}], "synth.corpus.0: "),
+        ([{"files": "none"}], "synth.corpus.0 (none.src): "),
         ([{"files": "real", "copies": 1e-9}], "of 10 triplets none is taken"),
         ([], "corpus: "),
     ],
