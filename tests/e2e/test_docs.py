@@ -24,6 +24,7 @@ PAGES = [
     "docs/how-to/clean.md",
     "docs/how-to/recipes.md",
     "docs/how-to/artificial-triplets.md",
+    "docs/how-to/translated-triplets.md",
     "docs/how-to/resume.md",
     "docs/how-to/gpu.md",
     "docs/reference/cli.md",
