@@ -1,13 +1,15 @@
 """Where stages run: here, or in worker processes. What comes out is the same, and in the same order."""
 
+import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Final, Protocol
 
 from postedit.core.errors import PosteditError
@@ -74,8 +76,17 @@ _stage: Stage
 def _start(spec: StageSpec) -> None:
     """Make a worker ready. Ctrl-C reaches all processes of a terminal; the first one ends the others."""
     global _stage
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _stage = spec.build()
+
+
+def _end_with_parent() -> None:
+    """Wait for the end of the first process, which may be killed; a worker would wait for its next chunk for ever."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _work(chunk: Chunk) -> Chunk:

@@ -201,7 +201,8 @@ def _manifest(counts: Mapping[str, int], profile: Profile | None) -> dict[str, A
     """Return what came out, beside what real triplets are like."""
     histogram = histogram_of(counts, TER)
     left_out = {name: counts.get(name, 0) for name in FATES if name != "kept"}
-    made = {"triplets": counts.get("kept", 0), **describe_edits(counts), "histogram": histogram}
+    totals = {"triplets": counts.get("kept", 0), "edited as drawn": counts.get("as drawn", 0)}
+    made = {**totals, **describe_edits(counts), "histogram": histogram}
     manifest: dict[str, Any] = {"left_out": left_out, "made": made}
     if profile is None or not histogram:
         return manifest

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Generator, Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -160,6 +161,34 @@ def test_killed_runs_go_on(tmp_path: Path) -> None:
     assert process(None, True) == 0
     run(job(tmp_path, [str(n) for n in range(40)], 3), tmp_path / "whole", InProcess())
     assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+ORPHANS = """
+import os, signal, sys
+from contextlib import closing
+sys.path.insert(0, {folder!r})
+from test_engine import Chunk, Numbering, Processes
+if __name__ == "__main__":
+    chunks = (Chunk(n, n, 1, {{"src": b"a\\n", "pe": b"a\\n"}}) for n in range(99))
+    with closing(Processes(2).map(Numbering(), chunks)) as made:
+        next(made)
+        import multiprocessing
+        print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_workers_end_with_a_first_process_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "orphans.py"
+    script.write_text(ORPHANS.format(folder=str(Path(__file__).parent)))
+    with (tmp_path / "pids").open("w") as pids:  # a pipe would not end before the workers do
+        assert subprocess.run([sys.executable, script], stdout=pids, check=False).returncode == -signal.SIGKILL
+    workers = [Path("/proc", pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert len(workers) == 2
+    deadline = time.monotonic() + 20
+    while any(worker.exists() for worker in workers):
+        assert time.monotonic() < deadline, "workers are left behind"
+        time.sleep(0.05)
 
 
 def test_interruption_says_how_to_go_on(tmp_path: Path) -> None:
