@@ -5,7 +5,7 @@ import io
 import lzma
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, Protocol, cast
 
@@ -51,7 +51,7 @@ def plain_name(name: str) -> str:
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
 
 
-def raw_lines(path: Path) -> Iterator[bytes]:
+def raw_lines(path: Path) -> Generator[bytes, None, None]:
     """Yield the lines of the file at `path`, or of the compressed file of that name, with their line feeds.
 
     Raises:

@@ -2,13 +2,14 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
 from typing import Final, Protocol
 
 from postedit.core.errors import DataError
+from postedit.data.compression import raw_lines
 from postedit.data.lines import BadLine, path_problem, scan_lines
 from postedit.synthesis.chunk import Chunk
 
@@ -59,7 +60,7 @@ class AlignedFiles:
         with ExitStack() as stack:
             blocks = {}
             for side, path in self.paths.items():
-                lines = _skip_bom(stack.enter_context(path.open("rb")))
+                lines = _skip_bom(stack.enter_context(closing(raw_lines(path))))
                 next(islice(lines, first * self.chunk_lines, first * self.chunk_lines), None)
                 blocks[side] = lines
             for number in count(first):
@@ -94,13 +95,12 @@ def open_aligned(paths: Mapping[str, Path], chunk_lines: int) -> AlignedFiles:
 def _look_through(path: Path) -> tuple[int, str]:
     """Return the number of lines and their SHA-256."""
     total, digest = 0, hashlib.sha256()
-    with path.open("rb") as file:
-        lines = _skip_bom(file)
-        while block := list(islice(lines, _BLOCK)):
-            text = _joined(block)
-            _check_utf8(text, path, total)
-            digest.update(text)
-            total += len(block)
+    lines = _skip_bom(raw_lines(path))
+    while block := list(islice(lines, _BLOCK)):
+        text = _joined(block)
+        _check_utf8(text, path, total)
+        digest.update(text)
+        total += len(block)
     return total, digest.hexdigest()
 
 

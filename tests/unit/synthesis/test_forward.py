@@ -1,3 +1,4 @@
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -95,3 +96,21 @@ def test_files_of_unequal_length_are_named_with_their_lines(synth: Synth, tmp_pa
     assert result.exit_code == 1
     assert "text.src has 1" in result.stderr
     assert "text.pe has 50" in result.stderr
+
+
+@pytest.mark.parametrize("cut", [0, 20], ids=["whole", "cut off"])
+def test_compressed_text_is_read_and_a_file_that_is_cut_off_is_named(synth: Synth, tmp_path: Path, cut: int) -> None:
+    recipe = options(tmp_path)
+    for side in ("src", "pe"):
+        path = tmp_path / f"text.{side}"
+        packed = gzip.compress(path.read_bytes())
+        (tmp_path / f"text.{side}.gz").write_bytes(packed[: len(packed) - cut])
+        path.unlink()
+    result = synth(recipe)
+    if cut:
+        assert result.exit_code == 1
+        assert "text.src.gz, line" in result.stderr
+        assert "the gzip file is cut off here" in result.stderr
+    else:
+        assert result.exit_code == 0, result.output
+        assert read(tmp_path / "out.mt") == [f"{line} x".upper() for line in sentences(50)]
