@@ -3,7 +3,8 @@
     python benchmarks/ter_equality.py FOLDER... [--hard N] [--workers N]
 
 FOLDER holds `*.mt` and `*.pe`, perhaps deeper down. Hard pairs are long, of few different words, with blocks moved, or
-have an empty side. Each pair is compared in edits and length, case-sensitive and not. A difference ends it with status 1.
+have an empty side. Each pair is compared in edits and length, case-sensitive
+and not. A difference ends it with status 1.
 """
 
 import argparse
