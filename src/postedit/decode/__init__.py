@@ -4,7 +4,18 @@ from postedit.decode.beam import beam_search
 from postedit.decode.draft import draft_decode
 from postedit.decode.ensemble import Ensemble
 from postedit.decode.greedy import greedy
+from postedit.decode.guidance import Guidance
 from postedit.decode.hypothesis import Hypothesis
 from postedit.decode.limits import length_limits
+from postedit.decode.settings import SearchSettings
 
-__all__ = ["Ensemble", "Hypothesis", "beam_search", "draft_decode", "greedy", "length_limits"]
+__all__ = [
+    "Ensemble",
+    "Guidance",
+    "Hypothesis",
+    "SearchSettings",
+    "beam_search",
+    "draft_decode",
+    "greedy",
+    "length_limits",
+]
