@@ -1,8 +1,9 @@
-"""Search, over the model interface only: greedy, beam, drafting from mt, and ensembles of models."""
+"""Search, over the model interface only: greedy, beam, drafting from mt, ensembles of models, and forced outputs."""
 
 from postedit.decode.beam import beam_search
 from postedit.decode.draft import draft_decode
 from postedit.decode.ensemble import Ensemble
+from postedit.decode.forced import force, force_lists
 from postedit.decode.greedy import greedy
 from postedit.decode.guidance import Guidance
 from postedit.decode.hypothesis import Hypothesis
@@ -16,6 +17,8 @@ __all__ = [
     "SearchSettings",
     "beam_search",
     "draft_decode",
+    "force",
+    "force_lists",
     "greedy",
     "length_limits",
 ]
