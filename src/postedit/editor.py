@@ -19,13 +19,14 @@ from postedit.core.model import Seq2Seq
 from postedit.core.symbols import BOS, EOS, PAD
 from postedit.core.types import Batch, Stream
 from postedit.data.batching import collate, length_batches
-from postedit.decode import Ensemble, Hypothesis, beam_search, draft_decode, force, greedy, length_limits
+from postedit.decode import Ensemble, Hypothesis, SearchSettings, force
 from postedit.decode.ensemble import Space, check_weights
 from postedit.decode.rescoring import Candidate, LogLinear, rank
 from postedit.explain.evidence import Evidence
 from postedit.features import featured
 from postedit.folder import FILES, ModelFolder
 from postedit.recipe import DecodeConfig
+from postedit.searching import Searcher, Segment
 from postedit.text.config import Side
 from postedit.text.edits import Edit
 from postedit.text.processor import TextProcessor
@@ -36,10 +37,6 @@ _log = logging.getLogger(__name__)
 _INPUTS: Final[tuple[Side, ...]] = ("src", "mt")
 
 Device = torch.device | str
-
-# Taking mt for a draft saves calls but widens them. In larger batches rows wait for each other and the width costs
-# what the calls save; the output is that of greedy search either way.
-_LARGEST_DRAFTED_BATCH: Final = 8
 
 # What reading a model from the hub or writing one to it may end with; failing connections are OSErrors.
 _HUB_ERRORS: Final = (HfHubHTTPError, HFValidationError, OSError)
@@ -57,10 +54,12 @@ class PostEdit:
         token_scores: that of each piece, and of the end.
         edits: what changed, in characters of mt and of text.
         hit_limit: the output is as long as it may be, and probably cut off.
-        skipped: why the model was not asked: mt or another text it reads is blank, or a side has more pieces than
-            `decode.max_input`, or all together more than the model can read.
+        skipped: why the segment stays as it is: mt or another text the model reads is blank; or a side has more pieces
+            than `decode.max_input`, or all together more than the model can read; or no output could be found that
+            has, and has not, all that it must.
         evidence: attention behind the output, if asked for.
-        alternatives: the next best corrections, best first, if asked for.
+        alternatives: the next best corrections, best first, if asked for; no two with the same text. Then mt itself is
+            always on the list, as the best one or here, with `changed` False and the score that the model gives it.
         draft: what the first stage wrote and this corrects; None if mt was given, or there is no first stage.
         features: what a combination of models weighs, by name: the score of each member, words, and words that the
             inputs do not have; None if they were not needed.
@@ -72,11 +71,19 @@ class PostEdit:
     token_scores: tuple[float, ...]
     edits: tuple[Edit, ...]
     hit_limit: bool = False
-    skipped: Literal["empty", "too long"] | None = None
+    skipped: Literal["empty", "too long", "impossible"] | None = None
     evidence: Evidence | None = None
     alternatives: tuple["PostEdit", ...] = ()
     draft: str | None = None
     features: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What is demanded of one output: how it begins, and what it must have."""
+
+    prefix: str = ""
+    required: tuple[str, ...] = ()
 
 
 class PostEditor:
@@ -206,7 +213,10 @@ class PostEditor:
         mt: Iterable[str] | None = None,
         *,
         beam: int | None = None,
-        n_best: int = 1,
+        n_best: int | None = None,
+        search: SearchSettings | None = None,
+        prefix: Sequence[str] | None = None,
+        required: Sequence[Sequence[str]] | None = None,
         batch_tokens: int | None = None,
         evidence: bool = False,
     ) -> list[PostEdit]:
@@ -216,8 +226,11 @@ class PostEditor:
             src: source segments.
             mt: their translations, one each. A model that does not read them can do without, and so can one with a
                 first stage, which then writes a draft to correct.
-            beam: hypotheses kept a segment; the model's own setting if not given. 1 is greedy search.
+            beam: hypotheses kept a segment; that of `search` if not given. 1 is greedy search.
             n_best: how many corrections a segment, the further ones as `alternatives`; at most `beam`.
+            search: how to search; the model's own settings, `decode.search()`, if not given.
+            prefix: what each correction begins with, in characters: it may end within a word. Empty: anything.
+            required: words and phrases that each correction must have; needs a beam of at least 2.
             batch_tokens: size of a batch in pieces; the model's own setting if not given.
             evidence: whether to return the attention behind each output.
 
@@ -229,37 +242,53 @@ class PostEditor:
                 option is out of range.
             ModelFolderError: if the model's weights are damaged so that it gives no output a probability.
         """
-        beam = self.decode.beam if beam is None else beam
+        settings = self.decode.search() if search is None else search
+        beam = settings.beam if beam is None else beam
+        settings = replace(settings, beam=beam, n_best=settings.n_best if n_best is None else n_best)
         budget = self.decode.batch_tokens if batch_tokens is None else batch_tokens
-        texts = _check_request(src, mt, beam, n_best, budget)
+        texts = _check_request(src, mt, budget)
+        wishes = _wishes(len(texts["src"]), prefix, required)
         if mt is None and self.needs_mt:
             raise DataError("this model corrects translations and has no first stage to write them: give it mt")
         if mt is not None or self.draft is None:
-            return self._edit(texts, beam, n_best, budget, evidence)
+            return self._edit(texts, wishes, settings, budget, evidence)
         drafts = self.draft.edit(texts["src"], batch_tokens=batch_tokens)
-        refined = self._edit({**texts, "mt": [draft.text for draft in drafts]}, beam, n_best, budget, evidence)
+        texts["mt"] = [draft.text for draft in drafts]
+        refined = self._edit(texts, wishes, settings, budget, evidence)
         return [
             replace(edit, draft=draft.text, skipped=draft.skipped or edit.skipped)
             for edit, draft in zip(refined, drafts, strict=True)
         ]
 
     def _edit(
-        self, texts: Mapping[Side, Sequence[str]], beam: int, n_best: int, budget: int, evidence: bool
+        self,
+        texts: Mapping[Side, Sequence[str]],
+        wishes: Sequence[_Wish],
+        settings: SearchSettings,
+        budget: int,
+        evidence: bool,
     ) -> list[PostEdit]:
         """Edit texts of src and mt, or of src alone, as if all mt were empty."""
+        if settings.needs_mt and "mt" not in texts:
+            raise DataError("keep, edit_cost and max_edits compare outputs with mt: give it, or leave them out")
         mt = texts.get("mt") or [""] * len(texts["src"])
+        n_best = settings.n_best
+        listed_for = settings if self.log_linear is None else replace(settings, n_best=settings.beam)
+        searcher = Searcher(self.model, self.processor, listed_for)
         ids = {side: self.processor.encode_batch(side, segments) for side, segments in texts.items()}
         results = [self._skip(texts, ids, row) for row in range(len(mt))]
         asked = [row for row, result in enumerate(results) if result is None]
         lengths = np.array([max(len(segments[row]) for segments in ids.values()) for row in asked], dtype=np.int64)
-        for group in length_batches(lengths, max(1, budget // beam)):
+        for group in length_batches(lengths, max(1, budget // settings.beam)):
             rows = [asked[number] for number in group]
             written = [mt[row] for row in rows]
             batch = self._batch(ids, rows)
+            segments = [Segment(texts["src"][row], mt[row], wishes[row].prefix, wishes[row].required) for row in rows]
+            lists = searcher.search(batch, segments)
             if self.log_linear is None:
-                found = [list(map(Candidate, one)) for one in self._search(batch, written, beam, n_best)]
+                found = [list(map(Candidate, one)) for one in lists]
             else:
-                listed = self._featured(batch, texts, rows, self._search(batch, written, beam, beam))
+                listed = self._featured(batch, texts, rows, lists)
                 found = [rank(candidates, self.log_linear.weights)[:n_best] for candidates in listed]
             evidences: Iterable[Evidence | None] = [None] * len(rows)
             if evidence:
@@ -296,7 +325,7 @@ class PostEditor:
                 of range.
         """
         budget = self.decode.batch_tokens if batch_tokens is None else batch_tokens
-        texts = _check_request(src, mt, 1, 1, budget)
+        texts = _check_request(src, mt, budget)
         given = _check_outputs(outputs, len(texts["src"]))
         if mt is None and "mt" in self.model.spec.inputs:
             raise DataError("this model corrects translations: give it the mt that the outputs are corrections of")
@@ -367,16 +396,6 @@ class PostEditor:
         sides = self._sides()
         return collate({side: [ids[side][row] for row in rows] for side in sides}, sides).to(self.device)
 
-    def _search(self, batch: Batch, mt: Sequence[str], beam: int, n_best: int) -> list[list[Hypothesis]]:
-        spec = self.model.spec
-        limits = length_limits(batch, self.decode.max_ratio, self.decode.max_extra, spec.writes, spec.longest)
-        if beam == 1 and batch.rows <= _LARGEST_DRAFTED_BATCH and all(mt):
-            drafts = [ids[:-1] for ids in self.processor.encode_batch("pe", mt)]
-            return [[best] for best in draft_decode(self.model, batch, drafts, limits)]
-        if beam == 1:
-            return [[best] for best in greedy(self.model, batch, limits)]
-        return beam_search(self.model, batch, limits, beam, self.decode.length_penalty, n_best)
-
     @torch.inference_mode()
     def _evidence(self, batch: Batch, hypotheses: Sequence[Hypothesis]) -> Iterator[Evidence]:
         """Read the outputs once more, all tokens in one call, for what the model looked at."""
@@ -407,6 +426,8 @@ class PostEditor:
 
     def _render_one(self, mt: str, candidate: Candidate) -> PostEdit:
         hypothesis = candidate.hypothesis
+        if hypothesis.stuck:
+            return PostEdit(mt, False, 0.0, (), (), skipped="impossible")
         rendered = self.processor.render(mt, hypothesis.tokens)
         return PostEdit(
             rendered.text,
@@ -465,9 +486,7 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
-def _check_request(
-    src: Iterable[str], mt: Iterable[str] | None, beam: int, n_best: int, batch_tokens: int
-) -> dict[Side, list[str]]:
+def _check_request(src: Iterable[str], mt: Iterable[str] | None, batch_tokens: int) -> dict[Side, list[str]]:
     """Return the texts of the sides that are given, once all of the request is found to be sound."""
     if isinstance(src, str) or isinstance(mt, str):
         raise DataError("src and mt are lists of segments, not single strings; write edit(src=[...], mt=[...])")
@@ -482,13 +501,22 @@ def _check_request(
         raise DataError(
             f"src has {len(texts['src'])} segments and mt has {len(texts['mt'])}; they must match one to one"
         )
-    if beam < 1:
-        raise DataError(f"beam must be at least 1, not {beam}")
-    if not 1 <= n_best <= beam:
-        raise DataError(f"n_best must be between 1 and beam ({beam}), not {n_best}")
     if batch_tokens < 1:
         raise DataError(f"batch_tokens must be at least 1, not {batch_tokens}")
     return texts
+
+
+def _wishes(count: int, prefix: Sequence[str] | None, required: Sequence[Sequence[str]] | None) -> list[_Wish]:
+    """Return what is demanded of each of `count` outputs, once that is found to be sound."""
+    beginnings = [""] * count if prefix is None else prefix
+    phrases: Sequence[Sequence[str]] = [()] * count if required is None else required
+    for name, given in (("prefix", beginnings), ("required", phrases)):
+        if isinstance(given, str) or len(given) != count:
+            raise DataError(f"{name} must be a list with one entry for each of the {count} segments, not {given!r:.80}")
+    for number, one in enumerate(phrases, start=1):
+        if isinstance(one, str) or not all(isinstance(phrase, str) and phrase.strip() for phrase in one):
+            raise DataError(f"segment {number}: required must be a list of words or phrases, not {one!r:.80}")
+    return [_Wish(text, tuple(one)) for text, one in zip(beginnings, phrases, strict=True)]
 
 
 def _check_outputs(outputs: Iterable[str], count: int) -> list[str]:
@@ -527,4 +555,13 @@ def _warn(results: Sequence[PostEdit]) -> None:
             "%d of %d segments are too long (for decode.max_input, or the model) and stay as they are",
             too_long,
             len(results),
+        )
+    impossible = [number for number, result in enumerate(results, start=1) if result.skipped == "impossible"]
+    if impossible:
+        _log.warning(
+            "%d of %d segments stay as they are, because nothing can be written that is required and nowhere banned; "
+            "the first one is segment %d",
+            len(impossible),
+            len(results),
+            impossible[0],
         )

@@ -17,12 +17,17 @@ class Spelling:
     """
 
     def __init__(self, texts: Sequence[str], joins: Callable[[str], bool | None]) -> None:
-        self.texts, self.joins = tuple(texts), joins
+        self.texts, self._joins = tuple(texts), joins
 
     @property
     def size(self) -> int:
         """The number of symbols."""
         return len(self.texts)
+
+    def in_word(self, character: str, before: bool) -> bool:
+        """Return whether a character is of the inside of a word, given whether the one before it is."""
+        joins = character != " " and self._joins(character)
+        return before if joins is None else joins
 
     def spell(self, symbols: Sequence[int]) -> str:
         """Return the text of symbols."""

@@ -267,9 +267,9 @@ class _Finished:
     def hypotheses(self, trace: _Trace, *, biased: bool) -> list[list[Hypothesis]]:
         """Return the n best of each sentence, best first."""
         best = _Ended(*(part[:, : self.settings.n_best] for part in self.best))
-        symbols, gained = trace.read(best.places, best.lengths)
         possible, lengths, at_limit = (part.tolist() for part in (best.ranks > -math.inf, best.lengths, best.at_limit))
-        symbols, gained, last, totals = (part.tolist() for part in (symbols, gained, best.gained, best.totals))
+        symbols, gained = (part.tolist() for part in trace.read(best.places, best.lengths))
+        last, totals = best.gained.tolist(), best.totals.tolist()
         result: list[list[Hypothesis]] = []
         for row in range(len(lengths)):
             result.append([])

@@ -100,9 +100,9 @@ class Tracked(Generic[StateT]):
 
     def allowed(self) -> Tensor:
         """Bool[N,V]: what the machine permits, and STEP."""
-        states, rows = self.states.unique(return_inverse=True)
+        states, rows = _different(self.states)
         allowed = torch.empty(len(states), self.size, dtype=torch.bool)
-        for row, number in enumerate(states.tolist()):
+        for row, number in enumerate(states):
             permit = self.machine._permit(number)
             allowed[row] = permit.forbidden
             allowed[row, list(permit.symbols)] = not permit.forbidden
@@ -111,30 +111,36 @@ class Tracked(Generic[StateT]):
 
     def to_end(self) -> Tensor:
         """Long[N]: how many symbols must come before EOS may."""
-        states, rows = self.states.unique(return_inverse=True)
-        lengths = [len(self.machine._way(number)) for number in states.tolist()]
+        states, rows = _different(self.states)
+        lengths = [len(self.machine._way(number)) for number in states]
         return torch.tensor(lengths, device=self.states.device)[rows]
 
     def closing(self) -> Tensor:
         """Long[N]: the next symbol of the way to the end."""
-        states, rows = self.states.unique(return_inverse=True)
-        symbols = [next(iter(self.machine._way(number)), EOS) for number in states.tolist()]
+        states, rows = _different(self.states)
+        symbols = [next(iter(self.machine._way(number)), EOS) for number in states]
         return torch.tensor(symbols, device=self.states.device)[rows]
 
     def proposals(self) -> Tensor:
         """Long[N,P]: symbols that bring the end nearer, padded with EOS."""
-        states, rows = self.states.unique(return_inverse=True)
-        found = [list(self.machine._proposals(number)) for number in states.tolist()]
+        states, rows = _different(self.states)
+        found = [list(self.machine._proposals(number)) for number in states]
         width = max(map(len, found))
         padded = [symbols + [EOS] * (width - len(symbols)) for symbols in found]
         return torch.tensor(padded, dtype=torch.long, device=self.states.device).view(len(found), width)[rows]
 
     def advance(self, tokens: Tensor) -> Self:
         """Return the guard after `tokens` Long[N]."""
-        pairs, rows = (self.states * self.size + tokens).unique(return_inverse=True)
-        numbers = [self.machine._step(*divmod(pair, self.size)) for pair in pairs.tolist()]
+        pairs, rows = _different(self.states * self.size + tokens)
+        numbers = [self.machine._step(*divmod(pair, self.size)) for pair in pairs]
         return type(self)(self.machine, torch.tensor(numbers, device=self.states.device)[rows], self.size)
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
         return type(self)(self.machine, self.states[rows], self.size)
+
+
+def _different(numbers: Tensor) -> tuple[list[int], Tensor]:
+    """Return the different numbers, and for each of `numbers` Long[N] the place Long[N] of its own among them."""
+    found, places = numbers.unique(return_inverse=True)  # type: ignore[no-untyped-call]  # PyTorch does not type it
+    return found.tolist(), places

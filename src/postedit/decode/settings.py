@@ -1,15 +1,22 @@
 """All that may be said about a search, in one record."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, overload
 
 from torch import Tensor
 
 from postedit.core.errors import DataError
+from postedit.decode.hypothesis import Hypothesis
 
 Normalisation = Literal["power", "wu"]
 
-Length = TypeVar("Length", int, Tensor)
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word or phrase that an output must have: every output, or those whose source has `source` as whole words."""
+
+    target: str
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,7 @@ class SearchSettings:
         no_repeat: n-grams of so many symbols do not come more often than in mt or src, or once; 0 is off.
         no_unk: the symbol for what is unknown is never written.
         banned: words and phrases that are never written.
+        required: words and phrases that outputs must have; needs a beam of at least 2.
 
     Raises:
         DataError: naming an option that is out of range.
@@ -49,6 +57,7 @@ class SearchSettings:
     no_repeat: int = 0
     no_unk: bool = False
     banned: tuple[str, ...] = ()
+    required: tuple[Term, ...] = ()
 
     def __post_init__(self) -> None:
         if self.beam < 1:
@@ -61,12 +70,26 @@ class SearchSettings:
         for name, value in (least | {"max_edits": self.max_edits or 0}).items():
             if not value >= 0:
                 raise DataError(f"{name} must be at least 0, not {value}")
+        if not all(phrase.strip() for phrase in (*self.banned, *(term.target for term in self.required))):
+            raise DataError("a word or phrase to ban or require is blank")
+        if self.required and self.beam == 1:
+            raise DataError("required words need a beam, in which outputs that have them can compete; set beam to 4")
 
-    def normaliser(self, length: Length) -> Length:
+    def rank(self, hypothesis: Hypothesis) -> float:
+        """Return what outputs are ranked by: the log-probability with biases, normalised."""
+        return (hypothesis.score + hypothesis.bias) / self.normaliser(len(hypothesis.token_scores))
+
+    @overload
+    def normaliser(self, length: int) -> float: ...
+    @overload
+    def normaliser(self, length: Tensor) -> Tensor: ...
+    def normaliser(self, length: int | Tensor) -> float | Tensor:
         """Return what the score of an output of `length` symbols, its EOS included, is divided by."""
-        base = length if self.normalisation == "power" else (5 + length) / 6
-        return base**self.length_penalty  # type: ignore[return-value]
+        base: float | Tensor = length if self.normalisation == "power" else (5 + length) / 6
+        result: float | Tensor = base**self.length_penalty
+        return result
 
-    def follows_mt(self) -> bool:
-        """Whether outputs are held near to mt."""
+    @property
+    def needs_mt(self) -> bool:
+        """Whether outputs are compared with mt."""
         return self.keep > 0.0 or self.edit_cost > 0.0 or self.max_edits is not None

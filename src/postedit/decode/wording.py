@@ -50,8 +50,7 @@ class Phrases:
         inside, spaced, begun = reading.inside, reading.spaced, reading.begun
         found: set[str] = set()
         for character in text:
-            joins = self.spelling.joins(character)
-            word = inside if joins is None else joins
+            word = self.spelling.in_word(character, inside)
             if character == " " and spaced:
                 continue
             found |= {phrase for phrase in begun & self.phrases if not (word and phrase in self._open)}
@@ -69,8 +68,7 @@ class Phrases:
     def _ends_in_word(self, phrase: str) -> bool:
         inside = False
         for character in phrase:
-            joins = self.spelling.joins(character)
-            inside = inside if joins is None else joins
+            inside = self.spelling.in_word(character, inside)
         return inside
 
 
@@ -155,7 +153,7 @@ class Required(Machine[Missing]):
 
 
 class Beginning(Machine[str]):
-    """An output begins with a given text, to the character: it may end within a symbol. A state is what is left of it."""
+    """An output begins with a given text, which may end within a symbol. A state is what is left of it."""
 
     def __init__(self, spelling: Spelling) -> None:
         super().__init__()

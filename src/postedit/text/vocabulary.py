@@ -225,8 +225,8 @@ def spell(pieces: Sequence[str], spaces: Container[str], joins: Callable[[str], 
 def byte_joins(character: str) -> bool | None:
     """Return whether a character of byte-level BPE is of the inside of words; None for the later bytes of a character.
 
-    Of characters of several bytes the first byte decides: punctuation of Latin-1, general punctuation and symbols do not
-    join words, nor do the scripts that write no spaces (U+3000 to U+9FFF, of Chinese and Japanese); all else does.
+    Of characters of several bytes the first byte decides: punctuation of Latin-1, general punctuation and symbols do
+    not join words, nor do scripts without spaces (U+3000 to U+9FFF, of Chinese and Japanese); all else does.
     """
     byte = _BYTE_OF[character]
     if byte < 0x80:
