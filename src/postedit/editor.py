@@ -230,7 +230,8 @@ class PostEditor:
             n_best: how many corrections a segment, the further ones as `alternatives`; at most `beam`.
             search: how to search; the model's own settings, `decode.search()`, if not given.
             prefix: what each correction begins with, in characters: it may end within a word. Empty: anything.
-            required: words and phrases that each correction must have; needs a beam of at least 2.
+            required: words and phrases that each correction must have. Such segments are searched with a beam that is
+                wider than those have pieces, whatever `beam` is.
             batch_tokens: size of a batch in pieces; the model's own setting if not given.
             evidence: whether to return the attention behind each output.
 

@@ -39,6 +39,10 @@ _WIDEST: Final = 4
 """How many times as wide as asked for a beam becomes to fill an n-best list with outputs that differ as text."""
 
 
+_BESIDE_REQUIRED: Final = 2
+"""By how much a beam is wider than the pieces of required words: a place for each number of them, and some choice."""
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """What is known of one output before it is written.
@@ -109,9 +113,28 @@ class Searcher:
         return self._with_mt(batch, segments, lists)
 
     def _found(self, batch: Batch, segments: Sequence[Segment], settings: SearchSettings) -> list[list[Hypothesis]]:
+        """Search; apart from the others for segments that require words, which need a beam wide enough for them."""
+        required = [frozenset(map(self._spelt, self._required(segment))) for segment in segments]
+        demanding = [row for row, phrases in enumerate(required) if phrases]
+        if not demanding:
+            return self._found_together(batch, segments, settings, required)
+        pieces = max(Required.count(self._spelling, phrases) for phrases in required)
+        wide = replace(settings, beam=max(settings.beam, pieces + _BESIDE_REQUIRED))
+        others = [row for row, phrases in enumerate(required) if not phrases]
+        result: list[list[Hypothesis]] = [[] for _ in segments]
+        for rows, widened in ((demanding, wide), (others, settings)):
+            if rows:
+                part, phrases = [segments[row] for row in rows], [required[row] for row in rows]
+                for row, found in zip(rows, self._found_together(_rows(batch, rows), part, widened, phrases)):
+                    result[row] = found
+        return result
+
+    def _found_together(
+        self, batch: Batch, segments: Sequence[Segment], settings: SearchSettings, required: Sequence[frozenset[str]]
+    ) -> list[list[Hypothesis]]:
         spec = self._model.spec
         limits = length_limits(batch, settings.max_ratio, settings.max_extra, spec.writes, spec.longest)
-        guidance = self._guidance(segments, batch.device)
+        guidance = self._guidance(segments, required, batch.device)
         if settings.beam > 1:
             return beam_search(self._model, batch, limits, settings, guidance)
         if guidance or batch.rows > _LARGEST_DRAFTED_BATCH or not all(segment.mt for segment in segments):
@@ -119,7 +142,9 @@ class Searcher:
         drafts = self._pieces([segment.mt for segment in segments])
         return [[best] for best in draft_decode(self._model, batch, drafts, limits)]
 
-    def _guidance(self, segments: Sequence[Segment], device: torch.device) -> Guidance:
+    def _guidance(
+        self, segments: Sequence[Segment], required: Sequence[frozenset[str]], device: torch.device
+    ) -> Guidance:
         """Return what settings and segments demand. An end is sought as they stand: the beginning comes first."""
         guards: list[Constraint] = []
         goals: list[Goal] = []
@@ -132,12 +157,7 @@ class Searcher:
             guards.append(self._banned.start([Reading()] * count, size, device))
         if self._unknown is not None:
             guards.append(self._unknown.start([None] * count, size, device))
-        required = [frozenset(map(self._spelt, self._required(segment))) for segment in segments]
         if any(required):
-            if settings.beam == 1:
-                raise DataError(
-                    "required words need a beam, in which outputs that have them can compete; set beam to 4"
-                )
             machine = Required(self._spelling, frozenset().union(*required))
             goals.append(machine.start(map(Missing, required), size, device))
         if settings.no_repeat or settings.needs_mt:

@@ -38,7 +38,7 @@ class SearchSettings:
         no_repeat: n-grams of so many symbols do not come more often than in mt or src, or once; 0 is off.
         no_unk: the symbol for what is unknown is never written.
         banned: words and phrases that are never written.
-        required: words and phrases that outputs must have; needs a beam of at least 2.
+        required: words and phrases that outputs must have.
 
     Raises:
         DataError: naming an option that is out of range.
@@ -72,8 +72,6 @@ class SearchSettings:
                 raise DataError(f"{name} must be at least 0, not {value}")
         if not all(phrase.strip() for phrase in (*self.banned, *(term.target for term in self.required))):
             raise DataError("a word or phrase to ban or require is blank")
-        if self.required and self.beam == 1:
-            raise DataError("required words need a beam, in which outputs that have them can compete; set beam to 4")
 
     def rank(self, hypothesis: Hypothesis) -> float:
         """Return what outputs are ranked by: the log-probability with biases, normalised."""

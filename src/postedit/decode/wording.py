@@ -119,6 +119,11 @@ class Required(Machine[Missing]):
         super().__init__()
         self._phrases = Phrases(spelling, phrases)
 
+    @staticmethod
+    def count(spelling: Spelling, phrases: Iterable[str]) -> int:
+        """Return how many symbols the phrases have, at least."""
+        return sum(len(spelling.shortest(f" {phrase}") or ()) for phrase in phrases)
+
     def step(self, state: Missing, symbol: int) -> Missing:
         """Read the symbol."""
         reading, found = self._phrases.read(state.reading, self._phrases.spelling.texts[symbol])
