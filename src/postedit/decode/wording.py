@@ -154,11 +154,12 @@ class Required(Machine[Missing]):
     def _rest(self, state: Missing, phrase: str) -> list[int]:
         """Return the fewest symbols that complete the phrase, begun or not, and take nothing off that is complete."""
         begun = max((len(start) for start in state.reading.begun if phrase.startswith(start)), default=0)
-        rest, ways = phrase[begun:], [self._shortest(f" {phrase}")]
+        rest, way = phrase[begun:], self._shortest(f" {phrase}")
         complete = self._phrases.whole(state.reading) & state.phrases
         if not self._phrases.joined(state.reading, rest) or (begun and not complete):
-            ways.append(self._shortest(rest))
-        return min(ways, key=len)
+            at_once = self._phrases.spelling.shortest(rest)
+            return way if at_once is None else min(way, at_once, key=len)
+        return way
 
     def _shortest(self, text: str) -> list[int]:
         found = self._phrases.spelling.shortest(text)

@@ -56,13 +56,15 @@ def test_the_price_of_an_output_is_that_of_its_edits_wherever_steps_stand(
 @tried
 @given(known=texts, output=texts)
 def test_the_penalty_counts_what_is_new(known: list[int], output: list[int]) -> None:
-    bias = Keep.of(torch.tensor([known + [PAD]]), 0.5, SIZE)
+    bias = Keep.of(torch.tensor([[*known, PAD]]), 0.5, SIZE)
     assert total(bias, [*output, STEP]) == pytest.approx(-0.5 * sum(token not in known for token in output))
 
 
 @tried
 @given(mts=st.lists(texts, min_size=1, max_size=3), tokens=texts, data=st.data())
-def test_rows_are_on_their_own_and_wait_at_padding(mts: list[list[int]], tokens: list[int], data: st.DataObject) -> None:
+def test_rows_are_on_their_own_and_wait_at_padding(
+    mts: list[list[int]], tokens: list[int], data: st.DataObject
+) -> None:
     width = max(map(len, mts)) + 1
     together = Distances.of(
         torch.tensor([mt + [PAD] * (width - len(mt)) for mt in mts]), torch.tensor([len(mt) for mt in mts])

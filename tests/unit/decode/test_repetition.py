@@ -22,7 +22,7 @@ def n_grams(n: int, text: tuple[int, ...] | list[int]) -> Counter[tuple[int, ...
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(n=st.integers(1, 3), mt=texts, src=texts)
 def test_n_grams_come_as_often_as_in_an_input_or_once(n: int, mt: list[int], src: list[int]) -> None:
-    known = tuple(torch.tensor([text + [PAD]]) for text in (mt, src))
+    known = tuple(torch.tensor([[*text, PAD]]) for text in (mt, src))
     guard = NoRepeat.of(n, known, SIZE)
     often = [n_grams(n, text) for text in (mt, src)]
     for output in outputs(LETTERS, 6):
