@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from postedit.cli.combining import Averaging, check_forced, parse_weights
+from postedit.cli.searching import Normalisation, SearchOptions, banned_words, required_terms
 from postedit.cli.sinks import Stdout
 from postedit.core.errors import DataError
 from postedit.data.partial import PartialFile, check_partial, file_fingerprint
@@ -21,6 +22,7 @@ from postedit.data.partial import PartialFile, check_partial, file_fingerprint
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from postedit.decode import SearchSettings
     from postedit.editor import PostEdit, PostEditor
 
 CHUNK: Final = 1000
@@ -66,12 +68,58 @@ def edit(
         Path | None,
         typer.Option(metavar="FILE", help="Score these outputs, line by line, in place of writing any: always jsonl."),
     ] = None,
+    keep: Annotated[
+        float | None, typer.Option(min=0.0, help="Nats that each piece costs which mt does not have; 0: as it likes.")
+    ] = None,
+    keep_src: Annotated[
+        bool | None, typer.Option("--keep-src", help="With --keep: pieces of the source cost nothing either.")
+    ] = None,
+    edit_cost: Annotated[
+        float | None, typer.Option(min=0.0, help="Nats that each piece inserted, deleted or substituted costs.")
+    ] = None,
+    max_edits: Annotated[
+        int | None, typer.Option(min=0, help="Pieces of mt inserted, deleted or substituted in a line, at most.")
+    ] = None,
+    ban: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Words and phrases that are never written, one a line.")
+    ] = None,
+    require: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Words that outputs must have, one a line; after a source word and a tab: outputs of such sources.",
+        ),
+    ] = None,
+    no_repeat: Annotated[
+        int | None, typer.Option(min=0, help="N-grams of N pieces come no more often than in mt or src, or once.")
+    ] = None,
+    no_unk: Annotated[
+        bool | None, typer.Option("--no-unk", help="The piece for what is unknown is never written.")
+    ] = None,
+    length_penalty: Annotated[
+        float | None, typer.Option(min=0.0, help="Outputs are ranked by score / length ** this.")
+    ] = None,
+    normalisation: Annotated[
+        Normalisation | None, typer.Option(help="power: as above; wu: by score / ((5 + length) / 6) ** that.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on after the lines of an unfinished run.")] = False,
 ) -> None:
     """Correct machine translations, line in, line out."""
     form = Format.jsonl if force else form
     _check_options(src, mt, out, form, n_best, resume)
     shares = parse_weights(weights, len(models))
+    options = SearchOptions(
+        length_penalty,
+        normalisation,
+        keep,
+        keep_src,
+        edit_cost,
+        max_edits,
+        no_repeat,
+        no_unk,
+        banned_words(ban),
+        required_terms(require),
+    )
     if out:
         check_partial(out, resume=resume)
     from postedit.cli.lines import chunked, count_lines, file_pairs, stdin_pairs
@@ -89,7 +137,10 @@ def edit(
     editor = PostEditor.load(*models, weights=shares, space=space.value)
     if src and not mt and editor.needs_mt:
         raise DataError(f"{', '.join(models)} corrects translations and has no first stage to write them; give --mt")
-    sink = PartialFile(out, _job(src, mt, force, editor, form, beam, n_best), resume=resume) if out else Stdout()
+    search = options.over(editor.decode.search())
+    sink = (
+        PartialFile(out, _job(src, mt, force, editor, form, beam, n_best, search), resume=resume) if out else Stdout()
+    )
     pairs = file_pairs(src, mt) if src else stdin_pairs()
     given = islice(read_lines(force), sink.done, None) if force else None
     try:
@@ -102,7 +153,9 @@ def edit(
                     outputs = list(islice(given, len(chunk)))
                     results = editor.score(sources, translations, outputs, batch_tokens=batch_tokens)
                 else:
-                    results = editor.edit(sources, translations, beam=beam, n_best=n_best, batch_tokens=batch_tokens)
+                    results = editor.edit(
+                        sources, translations, beam=beam, n_best=n_best, search=search, batch_tokens=batch_tokens
+                    )
                 sink.write([to_line(result, form) for result in results])
                 tally.add(results)
                 progress.update(sink.done)
@@ -144,6 +197,7 @@ class _Tally:
     changed: int = 0
     hit_limit: int = 0
     too_long: int = 0
+    impossible: list[int] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
 
     def add(self, results: Iterable["PostEdit"]) -> None:
@@ -152,6 +206,8 @@ class _Tally:
             self.changed += result.changed
             self.hit_limit += result.hit_limit
             self.too_long += result.skipped == "too long"
+            if result.skipped == "impossible":
+                self.impossible.append(self.lines)
 
     def report(self, err: "Console") -> None:
         rate = self.lines / max(time.monotonic() - self.started, 1e-9)
@@ -166,6 +222,12 @@ class _Tally:
             err.print(
                 f"[yellow]warning:[/] {self.too_long:,} lines are too long and were left as they are "
                 "(decode.max_input in the model's config.json)",
+                soft_wrap=True,
+            )
+        if self.impossible:
+            err.print(
+                f"[yellow]warning:[/] {len(self.impossible):,} lines were left as they are, because nothing can be "
+                f"written that is required and nowhere banned; the first one is line {self.impossible[0]:,} of this run",
                 soft_wrap=True,
             )
 
@@ -189,6 +251,7 @@ def _job(
     form: Format,
     beam: int | None,
     n_best: int,
+    search: "SearchSettings",
 ) -> dict[str, Any]:
     """Return what determines the output, by the name under which a difference is reported."""
     return {
@@ -199,6 +262,7 @@ def _job(
         "format": form.value,
         "beam": beam or editor.decode.beam,
         "n-best": n_best,
+        "search settings": repr(search),
     }
 
 

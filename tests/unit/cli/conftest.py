@@ -10,6 +10,7 @@ import pytest
 from torch import nn
 from typer.testing import CliRunner
 
+from postedit.decode import SearchSettings
 from postedit.text.edits import Edit
 
 
@@ -38,7 +39,7 @@ class FakeEditor:
     loaded: list[tuple[str, ...]] = field(default_factory=list)
     shares: tuple[Sequence[float] | None, str] | None = None
     model: nn.Module = field(default_factory=lambda: nn.Linear(2, 2))
-    decode: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(beam=4))
+    decode: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(beam=4, search=SearchSettings))
     draft: None = None
     log_linear: None = None
     needs_mt: bool = True
@@ -72,6 +73,8 @@ class FakeEditor:
     def _one(self, text: str) -> FakeEdit:
         if text.startswith("same"):
             return FakeEdit(text, changed=False)
+        if text == "impossible":
+            return FakeEdit(text, changed=False, skipped="impossible")
         end = len(text)
         return FakeEdit(
             f"{text}!",
