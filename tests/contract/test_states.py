@@ -72,6 +72,27 @@ def test_law_5_what_is_rolled_back_was_never_decoded(model: Seq2Seq, seed: int, 
         assert_close(output.log_probs[row], alone(model, sentence, [*history, *rest[row].tolist()])[len(history) :])
 
 
+@tried
+@given(seed=seeds, read=st.tuples(st.integers(0, 3), st.integers(0, 3)))
+def test_law_5_rows_that_join_are_as_they_were(model: Seq2Seq, seed: int, read: tuple[int, int]) -> None:
+    rng = random.Random(seed)
+    joined, expected, tokens = None, [], torch.tensor([random_prefix(rng, model, 2) for _ in range(4)])
+    for part, count in enumerate(read):
+        state = model.encode(batch_of(random_sentences(rng, model, count=2)))
+        if count:
+            _, state = model.decode(torch.tensor([random_prefix(rng, model, count) for _ in range(2)]), state)
+        expected.append(model.decode(tokens[2 * part : 2 * part + 2], state)[0])
+        joined = state if joined is None else joined.join(state)
+    assert joined is not None
+    output, _ = model.decode(tokens, joined)
+    assert_close(output.log_probs, torch.cat([part.log_probs for part in expected]))
+    for key, weights in output.attention.items():
+        for part, rows in zip(expected, weights.split(2)):
+            width = part.attention[key].size(2)
+            assert_close(rows[..., :width], part.attention[key])
+            assert not rows[..., width:].any()
+
+
 @dataclass
 class Rows:
     """A state, and, kept apart from it, what each of its rows must remember."""
@@ -98,6 +119,18 @@ class Rows:
         self.sentences = [self.sentences[row] for row in rows]
         self.histories = [self.histories[row] for row in rows]
 
+    def join(self, rng: random.Random) -> None:
+        """Add rows of another batch, which have read something or nothing."""
+        sentences = random_sentences(rng, self.model, count=2)
+        others = Rows(self.model, self.model.encode(batch_of(sentences)), sentences, [[] for _ in sentences])
+        if count := rng.randint(0, 3):
+            others.decode(rng, count)
+            others.rollback(rng)
+        self.state = self.state.join(others.state)
+        self.sentences = self.sentences + others.sentences
+        self.histories = self.histories + others.histories
+        self.last = 0
+
     def rollback(self, rng: random.Random) -> None:
         """Take back some of the tokens of the last decode, other numbers in other rows."""
         keep = [rng.randint(0, self.last) for _ in self.sentences]
@@ -107,7 +140,7 @@ class Rows:
 
 
 @settings(tried, max_examples=20)
-@given(seed=seeds, operations=st.lists(st.sampled_from(["step", "chunk", "select", "rollback"]), max_size=9))
+@given(seed=seeds, operations=st.lists(st.sampled_from(["step", "chunk", "select", "rollback", "join"]), max_size=9))
 def test_laws_3_to_5_together_in_any_order(model: Seq2Seq, seed: int, operations: list[str]) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=3)
@@ -122,6 +155,8 @@ def test_laws_3_to_5_together_in_any_order(model: Seq2Seq, seed: int, operations
                 rows.select(rng)
             case "rollback":
                 rows.rollback(rng)
+            case "join":
+                rows.join(rng)
     rows.decode(rng, 2)
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from postedit.nn.attention import KeyValue
+from postedit.nn.rows import join_rows
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -90,6 +91,27 @@ class DecoderCache:
         layers = tuple(KeyValue(layer.k_NHSE[rows], layer.v_NHSE[rows]) for layer in self.layers)
         lengths = None if self.lengths is None else self.lengths[rows]
         return type(self)(layers, self.length, lengths, self.last)
+
+    def join(self, other: Self, counts: tuple[int, int]) -> Self:
+        """Return the rows of both, `counts` of them, those of `other` last."""
+        if not self.layers and not other.layers:
+            return self
+        like = self.layers or other.layers
+        pairs = zip(self._held(like, counts[0]), other._held(like, counts[1]), strict=True)
+        layers = tuple(KeyValue(*map(join_rows, *pair)) for pair in pairs)
+        if self.length is not None and self.length == other.length:
+            return type(self)(layers, self.length, None, 0)
+        device = layers[0].k_NHSE.device
+        lengths = [part._lengths(count, device) for part, count in zip((self, other), counts, strict=True)]
+        return type(self)(layers, None, torch.cat(lengths), 0)
+
+    def _held(self, like: tuple[KeyValue, ...], count: int) -> tuple[KeyValue, ...]:
+        """Return the caches of all layers, without a slot before the first call."""
+        empty = (KeyValue(*(part.new_empty(count, part.size(1), 0, part.size(3)) for part in layer)) for layer in like)
+        return self.layers or tuple(empty)
+
+    def _lengths(self, count: int, device: torch.device) -> Tensor:
+        return torch.full((count,), self.length, device=device) if self.lengths is None else self.lengths  # type: ignore[arg-type]
 
     def rollback(self, keep: Tensor) -> Self:
         """Return the cache after only the first `keep` Long[N] tokens of the last call, row by row."""

@@ -205,6 +205,11 @@ class TransformerState:
         """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
         return type(self)(self.memory, self.cache.rollback(keep))
 
+    def join(self, other: Self) -> Self:
+        """Return the rows of both, those of `other` last."""
+        counts = len(self.memory.sentence), len(other.memory.sentence)
+        return type(self)(self.memory.join(other.memory), self.cache.join(other.cache, counts))
+
 
 class StackConfig(Config):
     """What all stacks of a model have in common; the defaults are Transformer base."""
