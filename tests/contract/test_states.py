@@ -11,6 +11,7 @@ from tiny import Sentence, alone, assert_close, batch_of, random_prefix, random_
 from torch import Tensor
 
 from postedit.core.model import Seq2Seq, State
+from postedit.core.symbols import PAD
 
 tried = settings(max_examples=12, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32)
@@ -112,6 +113,22 @@ class Rows:
         for log_probs, sentence, history in zip(output.log_probs, self.sentences, self.histories):
             assert_close(log_probs, alone(self.model, sentence, history)[-count:])
 
+    @torch.no_grad()
+    def decode_uneven(self, rng: random.Random) -> None:
+        """Decode other numbers of tokens in other rows, none in some, PAD filling them up, and take PAD back."""
+        counts = [rng.randint(0, 4) for _ in self.sentences]
+        added = [random_prefix(rng, self.model, count) if count else [] for count in counts]
+        width = max(1, *counts)
+        tokens = torch.tensor([row + [PAD] * (width - len(row)) for row in added])
+        output, state = self.model.decode(tokens, self.state)
+        self.state = state.rollback(torch.tensor(counts))
+        self.histories = [history + row for history, row in zip(self.histories, added)]
+        self.last = 0
+        said = output.distribution.at(tokens != PAD).log_probs().squeeze(1).split(counts)
+        for log_probs, count, sentence, history in zip(said, counts, self.sentences, self.histories):
+            if count:
+                assert_close(log_probs, alone(self.model, sentence, history)[-count:])
+
     def select(self, rng: random.Random) -> None:
         """Expand, reorder and drop rows at random."""
         rows = [rng.randrange(len(self.sentences)) for _ in range(rng.randint(1, 5))]
@@ -140,7 +157,10 @@ class Rows:
 
 
 @settings(tried, max_examples=20)
-@given(seed=seeds, operations=st.lists(st.sampled_from(["step", "chunk", "select", "rollback", "join"]), max_size=9))
+@given(
+    seed=seeds,
+    operations=st.lists(st.sampled_from(["step", "chunk", "uneven", "select", "rollback", "join"]), max_size=9),
+)
 def test_laws_3_to_5_together_in_any_order(model: Seq2Seq, seed: int, operations: list[str]) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=3)
@@ -151,6 +171,8 @@ def test_laws_3_to_5_together_in_any_order(model: Seq2Seq, seed: int, operations
                 rows.decode(rng, 1)
             case "chunk":
                 rows.decode(rng, rng.randint(2, 4))
+            case "uneven":
+                rows.decode_uneven(rng)
             case "select":
                 rows.select(rng)
             case "rollback":

@@ -125,7 +125,10 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
 
     @abstractmethod
     def decode(self, tokens: Tensor, state: StateT) -> tuple[DecoderOutput, StateT]:
-        """Read K more target tokens Long[N,K] (the first ever is BOS); predict the one after each of them."""
+        """Read K more target tokens Long[N,K] (the first ever is BOS); predict the one after each of them.
+
+        Rows that have fewer than K end in PAD. What is said there is of no account, and a rollback must take it back.
+        """
 
     def embeddings(self) -> "Mapping[str, nn.Embedding]":
         """Return the embedding tables by text ("src", "mt", "pe") that a later model may inherit; none by default."""

@@ -11,8 +11,9 @@ from typing import Self
 import torch
 from torch import Tensor
 
+from postedit.core.symbols import PAD
 from postedit.nn.attention import KeyValue
-from postedit.nn.rows import join_rows
+from postedit.nn.rows import Packing, join_rows
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -23,11 +24,13 @@ class Cursor:
         positions: Long[N or 1,K], the position of each token in its row.
         mask: Bool[N or 1,K,L], which slots each token sees; None if it sees all of them.
         ragged: True if rows are of different lengths.
+        packing: of the tokens that are not PAD, if it pays to leave out those that are.
     """
 
     positions: Tensor
     mask: Tensor | None
     ragged: bool
+    packing: Packing | None = None
 
     def extend(self, cached: KeyValue | None, new: KeyValue) -> KeyValue:
         """Return the cache with the keys and values of this call written at their positions."""
@@ -74,7 +77,7 @@ class DecoderCache:
         ragged = self.lengths is not None
         slots = torch.arange(width, device=device)
         mask = slots <= positions.unsqueeze(-1) if ragged or count > 1 else None
-        return Cursor(positions, mask, ragged)
+        return Cursor(positions, mask, ragged, _packing(tokens_NK))
 
     def layer(self, index: int) -> KeyValue | None:
         """Return the cache of a layer, None before the first call."""
@@ -122,3 +125,11 @@ class DecoderCache:
         if bool((lengths == longest).all()):
             return type(self)(layers, longest, None, 0)
         return type(self)(layers, None, lengths, 0)
+
+
+def _packing(tokens_NK: Tensor) -> Packing | None:
+    """Return a packing for search on a CPU, where each token costs; a GPU would have to wait for their number."""
+    if tokens_NK.device.type != "cpu" or tokens_NK.size(1) == 1 or torch.is_grad_enabled():
+        return None
+    real_NK = tokens_NK != PAD
+    return None if bool(real_NK.all()) else Packing.of(real_NK)
