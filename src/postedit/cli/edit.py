@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from postedit.cli.combining import Averaging, check_forced, parse_weights
 from postedit.cli.sinks import Stdout
 from postedit.core.errors import DataError
 from postedit.data.partial import PartialFile, check_partial, file_fingerprint
@@ -35,7 +36,12 @@ class Format(StrEnum):
 
 def edit(
     models: Annotated[
-        list[str], typer.Argument(metavar="MODEL...", help="A model folder or hub id; several make an ensemble.")
+        list[str],
+        typer.Argument(
+            metavar="MODEL...",
+            help="A model folder, hub id, file of weights (RUN/best/*.safetensors), or a combination from `postedit "
+            "tune`; several models make an ensemble.",
+        ),
     ],
     src: Annotated[Path | None, typer.Option(help="Source lines. Without --src and --mt: src<TAB>mt on stdin.")] = None,
     mt: Annotated[
@@ -52,33 +58,51 @@ def edit(
         int | None, typer.Option(min=1, help="Size of a batch in pieces; the model's own if not given.")
     ] = None,
     chunk_lines: Annotated[int, typer.Option(min=1, help="Lines read, edited and written together.")] = CHUNK,
+    weights: Annotated[
+        str | None, typer.Option(metavar="W,W...", help="Weights of an ensemble's members; equal if not given.")
+    ] = None,
+    space: Annotated[Averaging, typer.Option(help="What an ensemble averages.")] = Averaging.log,
+    force: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Score these outputs, line by line, in place of writing any: always jsonl."),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on after the lines of an unfinished run.")] = False,
 ) -> None:
     """Correct machine translations, line in, line out."""
+    form = Format.jsonl if force else form
     _check_options(src, mt, out, form, n_best, resume)
+    shares = parse_weights(weights, len(models))
     if out:
         check_partial(out, resume=resume)
     from postedit.cli.lines import chunked, count_lines, file_pairs, stdin_pairs
     from postedit.cli.tables import console
+    from postedit.data.lines import read_lines
     from postedit.progress import LineProgress
 
     total = count_lines(src, mt) if src else None
+    if force:
+        check_forced(force, src, total)
     from postedit.editor import PostEditor
 
     logging.getLogger("postedit.editor").setLevel(logging.ERROR)  # its warnings are added up over all chunks here
     err, tally = console(stderr=True), _Tally()
-    editor = PostEditor.load(*models)
+    editor = PostEditor.load(*models, weights=shares, space=space.value)
     if src and not mt and editor.needs_mt:
         raise DataError(f"{', '.join(models)} corrects translations and has no first stage to write them; give --mt")
-    sink = PartialFile(out, _job(src, mt, editor, form, beam, n_best), resume=resume) if out else Stdout()
+    sink = PartialFile(out, _job(src, mt, force, editor, form, beam, n_best), resume=resume) if out else Stdout()
     pairs = file_pairs(src, mt) if src else stdin_pairs()
+    given = islice(read_lines(force), sink.done, None) if force else None
     try:
         with LineProgress(err, total, sink.done) as progress:
             for chunk in chunked(islice(pairs, sink.done, None), chunk_lines):
                 sources, translations = [pair.src for pair in chunk], None
                 if mt or not src:
                     translations = [pair.mt for pair in chunk]
-                results = editor.edit(sources, translations, beam=beam, n_best=n_best, batch_tokens=batch_tokens)
+                if given:
+                    outputs = list(islice(given, len(chunk)))
+                    results = editor.score(sources, translations, outputs, batch_tokens=batch_tokens)
+                else:
+                    results = editor.edit(sources, translations, beam=beam, n_best=n_best, batch_tokens=batch_tokens)
                 sink.write([to_line(result, form) for result in results])
                 tally.add(results)
                 progress.update(sink.done)
@@ -101,7 +125,8 @@ def model_fingerprint(editor: "PostEditor") -> str:
     """Return SHA-256, in hexadecimal, over all of a loaded model that has a part in its outputs."""
     import torch
 
-    settings = editor.decode, editor.processor.config, editor.processor.vocabularies
+    text, combined = editor.processor, (editor.model.extra_repr(), editor.log_linear)
+    settings = editor.decode, text.config, text.vocabularies, combined
     digest = hashlib.sha256(repr(settings).encode())
     if editor.draft is not None:
         digest.update(model_fingerprint(editor.draft).encode())
@@ -157,12 +182,19 @@ def _check_options(
 
 
 def _job(
-    src: Path | None, mt: Path | None, editor: "PostEditor", form: Format, beam: int | None, n_best: int
+    src: Path | None,
+    mt: Path | None,
+    force: Path | None,
+    editor: "PostEditor",
+    form: Format,
+    beam: int | None,
+    n_best: int,
 ) -> dict[str, Any]:
     """Return what determines the output, by the name under which a difference is reported."""
     return {
         "source file": None if src is None else file_fingerprint(src),
         "mt file": None if mt is None else file_fingerprint(mt),
+        "file of outputs": None if force is None else file_fingerprint(force),
         "model": model_fingerprint(editor),
         "format": form.value,
         "beam": beam or editor.decode.beam,
@@ -180,6 +212,8 @@ def _record(result: "PostEdit") -> dict[str, Any]:
         "hit_limit": result.hit_limit,
         "skipped": result.skipped,
     }
+    if result.features is not None:
+        record["features"] = dict(result.features)
     if result.draft is not None:
         record["draft"] = result.draft
     if result.alternatives:

@@ -25,6 +25,7 @@ class FakeEdit:
     evidence: object = None
     alternatives: tuple["FakeEdit", ...] = ()
     draft: str | None = None
+    features: dict[str, float] | None = None
 
 
 @dataclass
@@ -35,15 +36,27 @@ class FakeEditor:
     calls: list[tuple[str, ...]] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
     loaded: list[tuple[str, ...]] = field(default_factory=list)
+    shares: tuple[Sequence[float] | None, str] | None = None
     model: nn.Module = field(default_factory=lambda: nn.Linear(2, 2))
     decode: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(beam=4))
     draft: None = None
+    log_linear: None = None
     needs_mt: bool = True
     processor: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(config="text", vocabularies="sizes"))
 
-    def load(self, *models: str) -> "FakeEditor":
+    def load(self, *models: str, weights: Sequence[float] | None = None, space: str = "log") -> "FakeEditor":
         self.loaded.append(models)
+        self.shares = (weights, space)
         return self
+
+    def score(
+        self, src: Sequence[str], mt: Sequence[str], outputs: Sequence[str], *, batch_tokens: int | None = None
+    ) -> list[FakeEdit]:
+        self.calls.append(tuple(outputs))
+        return [
+            FakeEdit(output, output != text, score=-float(len(output)), features={"model 1": -2.0})
+            for output, text in zip(outputs, mt, strict=True)
+        ]
 
     def edit(self, src: Sequence[str], mt: Sequence[str] | None = None, **options: Any) -> list[FakeEdit]:
         if mt is None:
