@@ -100,6 +100,11 @@ class EnsembleState:
         parts = (part.rollback(keep.to(place)) for part, place in zip(self.parts, self.places, strict=True))
         return type(self)(tuple(parts), self.places)
 
+    def join(self, other: Self) -> Self:
+        """Return the rows of both, those of `other` last."""
+        parts = (one.join(another) for one, another in zip(self.parts, other.parts, strict=True))
+        return type(self)(tuple(parts), self.places)
+
 
 @dataclass(frozen=True, slots=True)
 class _Elsewhere:
@@ -134,6 +139,10 @@ class WrittenOut:
     def log_probs(self) -> Tensor:
         """Return the log-probabilities."""
         return self.values
+
+    def at(self, mask: Tensor) -> Self:
+        """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        return type(self)(self.values[mask].unsqueeze(1))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""

@@ -59,6 +59,9 @@ class Fixed(Seq2Seq):
 
         rollback = select
 
+        def join(self, other: "Fixed.Here") -> "Fixed.Here":
+            return other
+
 
 P = [0.0, 0.0, 0.1, 0.2, 0.1, 0.1, 0.3, 0.1, 0.1]
 Q = [0.0, 0.0, 0.3, 0.1, 0.1, 0.2, 0.1, 0.1, 0.1]
