@@ -30,7 +30,7 @@ from postedit.searching import Searcher, Segment
 from postedit.text.config import Side
 from postedit.text.edits import Edit
 from postedit.text.processor import TextProcessor
-from postedit.text.steps import with_steps
+from postedit.text.steps import with_steps, without_steps
 
 _log = logging.getLogger(__name__)
 
@@ -358,10 +358,12 @@ class PostEditor:
         return [path[:-1] for path in paths]
 
     def _skip_output(self, mt: str, path: Sequence[int]) -> PostEdit | None:
-        """Return what stands for an output that is longer than the model can write, or None if it is not."""
+        """Return what stands for an output that is too long, or None if it is not."""
         longest = self.model.spec.longest
         too_long = longest is not None and len(path) >= longest
-        return PostEdit(mt, False, 0.0, (), (), skipped="too long") if too_long else None
+        if too_long or len(without_steps(path)) >= self.decode.max_input:
+            return PostEdit(mt, False, 0.0, (), (), skipped="too long")
+        return None
 
     def _featured(
         self,

@@ -23,7 +23,7 @@ from tiny import (
 
 from postedit.core.model import Constraint, Seq2Seq
 from postedit.core.symbols import BOS, EOS, PAD
-from postedit.decode import Guidance, Hypothesis, SearchSettings, beam_search, draft_decode, greedy
+from postedit.decode import Guidance, Hypothesis, SearchSettings, beam_search, draft_decode, force_lists, greedy
 from postedit.decode.nearness import Distances, EditCost, Keep, MaxEdits
 from postedit.decode.repetition import NoRepeat
 
@@ -120,6 +120,21 @@ def test_law_9_every_hypothesis_has_the_score_that_teacher_forcing_gives(
             assert_rescored(model, sentence, hypothesis, limit)
         ranks = [hypothesis.normalised(length_penalty) for hypothesis in hypotheses]
         assert ranks == sorted(ranks, reverse=True)
+
+
+@settings(max_examples=3, deadline=None, derandomize=True)
+@given(seed=seeds)
+def test_law_9_forced_scores_are_those_of_search(model: Seq2Seq, seed: int) -> None:
+    rng = random.Random(seed)
+    sentences = random_sentences(rng, model, count=3)
+    batch = batch_of(sentences)
+    results = beam_search(model, batch, torch.tensor([rng.randint(0, 9) for _ in sentences]), beam=3, n_best=3)
+    forced = force_lists(model, batch, [[one.tokens for one in hypotheses] for hypotheses in results])
+    for found, again in zip(results, forced, strict=True):
+        for hypothesis, same in zip(found, again, strict=True):
+            assert same.tokens == hypothesis.tokens
+            tolerance = TOLERANCES[dtype_of(model)]
+            assert same.token_scores == pytest.approx(hypothesis.token_scores, rel=0, abs=tolerance)
 
 
 def may_follow(model: Seq2Seq, sentence: Sentence, tokens: Sequence[int], limit: int) -> bool:

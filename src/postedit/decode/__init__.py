@@ -14,9 +14,13 @@ __all__ = [
     "DraftSearch",
     "Drafted",
     "Ensemble",
+<<<<<<< HEAD
     "Guidance",
     "Hypothesis",
     "SearchSettings",
+=======
+    "Hypothesis",
+>>>>>>> combine
     "beam_search",
     "draft_decode",
     "force",
