@@ -3,9 +3,10 @@
     python benchmarks/inference_layers.py MODEL... --data PREFIX [--sentences N] [--threads N] [--repeats N]
 
 MODEL is a folder, or `base`: a Transformer of base size (6+6 layers, 32,000 words) with random weights. The kinds of
-weights take turns on the same calls: N rows of K tokens each, in the middle of an output. `whole` is PyTorch's own dynamic
-quantisation, whose activations have one scale a tensor; `plain` is the model as it was trained. Medians; then the share
-of calls in which a row gives other bits alone than in company, and for how many of the next words that matters.
+weights take turns on the same calls: N rows of K tokens each, in the middle of an output. `plain` is the model as it
+was trained; `whole` is PyTorch's own dynamic quantisation, whose activations have one scale a tensor. Medians. The last
+line of a model is the share of places at which the likeliest word of a sentence is another one in a batch, all tokens
+in one call, than alone, token by token.
 """
 
 import argparse
@@ -41,6 +42,7 @@ class Whole(nn.Module):
     """PyTorch's linear layer of dynamic int8, one scale for the activations of a call."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        """Round `weight`."""
         super().__init__()
         scales = weight.abs().amax(1) / 127.0
         zeros = torch.zeros(len(weight), dtype=torch.long)
@@ -48,6 +50,7 @@ class Whole(nn.Module):
         self.packed = torch.ops.quantized.linear_prepack(rounded, bias)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return W x + b."""
         return torch.ops.quantized.linear_dynamic(x, self.packed)
 
 
@@ -77,7 +80,6 @@ def measure(name: str, options: argparse.Namespace) -> None:
     inference._SMALLEST = options.smallest
     model, batch = base() if name == "base" else trained(Path(name), options.data)
     models = {kind: variant(model, kind) for kind in KINDS}
-    differing = dict.fromkeys(KINDS, 0.0)
     for rows, width in CALLS:
         part = Batch({side: stream.select(torch.arange(rows)) for side, stream in batch.streams.items()})
         written = torch.randint(6, model.spec.vocabularies.target.size, (rows, PAST + width))
@@ -95,7 +97,9 @@ def measure(name: str, options: argparse.Namespace) -> None:
         print(f"| {name} | {rows} x {width} | " + " | ".join(f"{t:.2f}" for t in times) + " |", flush=True)
     for kind, one in models.items():
         differing[kind] = company(one, batch)
-    print(f"| {name} | likeliest word unlike, in company | " + " | ".join(f"{v:.2%}" for v in differing.values()) + " |")
+    print(
+        f"| {name} | likeliest word unlike, in company | " + " | ".join(f"{v:.2%}" for v in differing.values()) + " |"
+    )
 
 
 def variant(model: Seq2Seq, kind: str) -> Seq2Seq:
@@ -116,15 +120,17 @@ def company(model: Seq2Seq, batch: Batch) -> float:
     together = model.decode(tokens, model.encode(part))[0].log_probs.argmax(-1)
     unlike = 0
     for row in range(rows):
-        own = {
-            side: Stream(stream.ids[row : row + 1, : int(stream.lengths[row])], stream.mask[row : row + 1, : int(stream.lengths[row])])
-            for side, stream in part.streams.items()
-        }
+        own = {side: _row(stream, row) for side, stream in part.streams.items()}
         state = model.encode(Batch(own))
         for at in range(width):
             output, state = model.decode(tokens[row : row + 1, at : at + 1], state)
             unlike += int(output.log_probs[0, 0].argmax() != together[row, at])
     return unlike / (rows * width)
+
+
+def _row(stream: Stream, row: int) -> Stream:
+    length = int(stream.lengths[row])
+    return Stream(stream.ids[row : row + 1, :length], stream.mask[row : row + 1, :length])
 
 
 def base() -> tuple[Seq2Seq, Batch]:

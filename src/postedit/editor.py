@@ -7,24 +7,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import numpy as np
 import torch
 from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from torch import Tensor
 
+from postedit.batches import in_batches
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import Seq2Seq
 from postedit.core.symbols import BOS, EOS, PAD
 from postedit.core.types import Batch, Stream
-from postedit.data.batching import collate, length_batches
+from postedit.data.batching import collate
 from postedit.decode import Ensemble, Hypothesis, beam_search, draft_decode, greedy, length_limits
 from postedit.explain.evidence import Evidence
 from postedit.folder import FILES, ModelFolder
+from postedit.nn.inference import PRECISIONS, Precision, prepare_for_inference
 from postedit.recipe import DecodeConfig
 from postedit.text.config import Side
 from postedit.text.edits import Edit
 from postedit.text.processor import TextProcessor
+from postedit.text.swapped import seem_swapped
 
 _log = logging.getLogger(__name__)
 
@@ -50,8 +52,8 @@ class PostEdit:
         token_scores: that of each piece, and of the end.
         edits: what changed, in characters of mt and of text.
         hit_limit: the output is as long as it may be, and probably cut off.
-        skipped: why the model was not asked: mt or another text it reads is blank, or a side has more pieces than
-            `decode.max_input`, or all together more than the model can read.
+        skipped: why the segment is as it was: mt or another text the model reads is blank; or a side has more pieces
+            than `decode.max_input`, or all together more than the model can read; or memory did not suffice.
         evidence: attention behind the output, if asked for.
         alternatives: the next best corrections, best first, if asked for.
         draft: what the first stage wrote and this corrects; None if mt was given, or there is no first stage.
@@ -63,10 +65,31 @@ class PostEdit:
     token_scores: tuple[float, ...]
     edits: tuple[Edit, ...]
     hit_limit: bool = False
-    skipped: Literal["empty", "too long"] | None = None
+    skipped: Literal["empty", "too long", "no memory"] | None = None
     evidence: Evidence | None = None
     alternatives: tuple["PostEdit", ...] = ()
     draft: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment as a model reads it: the ids of each side, and mt as it was given, empty if it was not."""
+
+    ids: Mapping[Side, Sequence[int]]
+    mt: str
+
+    @property
+    def length(self) -> int:
+        """The pieces of the longest side."""
+        return max(len(side) for side in self.ids.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What search found for a segment, best first, and the evidence of the best, if asked for."""
+
+    hypotheses: Sequence[Hypothesis]
+    evidence: Evidence | None
 
 
 class PostEditor:
@@ -77,10 +100,14 @@ class PostEditor:
     ) -> None:
         """Put the parts together; `load` is the usual way to get one. `draft` translates src where no mt is given."""
         self.model, self.processor, self.decode, self.draft = model, processor, decode, draft
+        self.sources: tuple[Path, ...] = ()
         self._folder: ModelFolder | None = None
+        self._precision: Precision = "float32"
 
     @classmethod
-    def load(cls, *models: str | Path, device: torch.device | str | None = None) -> "PostEditor":
+    def load(
+        cls, *models: str | Path, device: torch.device | str | None = None, dtype: Precision = "float32"
+    ) -> "PostEditor":
         """Load a model folder, or a model from the Hugging Face hub, or several as an ensemble.
 
         An ensemble has the search settings of its first member.
@@ -88,14 +115,29 @@ class PostEditor:
         Args:
             models: paths of folders or hub ids ("name/model").
             device: where to run; a GPU if there is one, else the CPU.
+            dtype: of weights and sums: "float32"; "bf16"; or "int8", weights of linear layers in eight bits, on a CPU.
 
         Raises:
+            DataError: if there is no such dtype, or not on that device.
             ModelFolderError: if a model cannot be had or is damaged, or the members of an ensemble do not fit.
         """
         if not models:
             raise ModelFolderError("no model given; name a model folder or a hub id")
-        place = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        folders = [ModelFolder.load(_find(model), place) for model in models]
+        place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        if dtype not in PRECISIONS or (dtype == "int8" and place.type != "cpu"):
+            allowed = ", ".join(one for one in PRECISIONS if one != "int8" or place.type == "cpu")
+            raise DataError(f'dtype "{dtype}" cannot be had on {place}; use one of {allowed}')
+        paths = tuple(_find(model) for model in models)
+        folders = [ModelFolder.load(path, place) for path in paths]
+        editor = cls._together(models, folders)
+        editor._prepare(dtype)
+        editor.sources = paths
+        return editor
+
+    from_pretrained = load
+
+    @classmethod
+    def _together(cls, models: Sequence[str | Path], folders: Sequence[ModelFolder]) -> "PostEditor":
         first = folders[0]
         if len(folders) == 1:
             return cls._of(first)
@@ -108,7 +150,11 @@ class PostEditor:
                 )
         return cls(Ensemble([folder.model for folder in folders]).eval(), first.processor, first.decode)
 
-    from_pretrained = load
+    def _prepare(self, precision: Precision) -> None:
+        self._precision = precision
+        prepare_for_inference(self.model, precision)
+        if self.draft is not None:
+            self.draft._prepare(precision)
 
     @classmethod
     def _of(cls, folder: ModelFolder) -> "PostEditor":
@@ -197,6 +243,10 @@ class PostEditor:
             for edit, draft in zip(refined, drafts, strict=True)
         ]
 
+    def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
+        """Return whether src and mt clearly seem to have changed places; see `text.swapped`."""
+        return seem_swapped(self.processor, src, mt)
+
     def _edit(
         self, texts: Mapping[Side, Sequence[str]], beam: int, n_best: int, budget: int, evidence: bool
     ) -> list[PostEdit]:
@@ -205,17 +255,9 @@ class PostEditor:
         ids = {side: self.processor.encode_batch(side, segments) for side, segments in texts.items()}
         results = [self._skip(texts, ids, row) for row in range(len(mt))]
         asked = [row for row, result in enumerate(results) if result is None]
-        lengths = np.array([max(len(segments[row]) for segments in ids.values()) for row in asked], dtype=np.int64)
-        for group in length_batches(lengths, max(1, budget // beam)):
-            rows = [asked[number] for number in group]
-            written = [mt[row] for row in rows]
-            batch = self._batch(ids, rows)
-            found = self._search(batch, written, beam, n_best)
-            evidences: Iterable[Evidence | None] = [None] * len(rows)
-            if evidence:
-                evidences = self._evidence(batch, [best for best, *_ in found])
-            for row, text, hypotheses, reasons in zip(rows, written, found, evidences, strict=True):
-                results[row] = self._render(text, hypotheses, reasons)
+        segments = [Segment({side: ids[side][row] for side in ids}, mt[row]) for row in asked]
+        for row, found in zip(asked, self._search(segments, beam, n_best, budget, evidence), strict=True):
+            results[row] = _unchanged(mt[row], "no memory") if found is None else self._render(mt[row], found)
         finished = [result for result in results if result is not None]
         _warn(finished)
         return finished
@@ -226,25 +268,44 @@ class PostEditor:
         """Return what stands for a segment that the model is not asked about, or None if it is."""
         mt = texts["mt"][row] if "mt" in texts else ""
         if any(not texts[side][row].strip() for side in texts if side == "mt" or side in self._sides()):
-            return PostEdit(mt, False, 0.0, (), (), skipped="empty")
+            return _unchanged(mt, "empty")
         longest = self.model.spec.longest
         together = sum(len(ids[side][row]) for side in self._sides())
         too_long = longest is not None and together > longest
         if too_long or max(len(segments[row]) for segments in ids.values()) > self.decode.max_input:
-            return PostEdit(mt, False, 0.0, (), (), skipped="too long")
+            return _unchanged(mt, "too long")
         return None
 
     def _sides(self) -> list[Side]:
         """Return the texts that the model reads."""
         return [side for side in _INPUTS if side in self.model.spec.inputs]
 
-    def _batch(self, ids: Mapping[Side, Sequence[Sequence[int]]], rows: Sequence[int]) -> Batch:
-        sides = self._sides()
-        return collate({side: [ids[side][row] for row in rows] for side in sides}, sides).to(self.device)
+    def _search(
+        self, segments: Sequence[Segment], beam: int, n_best: int, budget: int, evidence: bool
+    ) -> list[_Found | None]:
+        """Search for the outputs of a window of segments, in order; None where memory does not suffice."""
 
-    def _search(self, batch: Batch, mt: Sequence[str], beam: int, n_best: int) -> list[list[Hypothesis]]:
+        def work(rows: list[int]) -> list[_Found]:
+            chosen = [segments[row] for row in rows]
+            batch = self._batch(chosen)
+            found = self._search_batch(batch, chosen, beam, n_best)
+            evidences: Iterable[Evidence | None] = [None] * len(rows)
+            if evidence:
+                evidences = self._evidence(batch, [best for best, *_ in found])
+            return [_Found(hypotheses, reasons) for hypotheses, reasons in zip(found, evidences, strict=True)]
+
+        return in_batches([segment.length for segment in segments], max(1, budget // beam), work)
+
+    def _batch(self, segments: Sequence[Segment]) -> Batch:
+        sides = self._sides()
+        return collate({side: [segment.ids[side] for segment in segments] for side in sides}, sides).to(self.device)
+
+    def _search_batch(
+        self, batch: Batch, segments: Sequence[Segment], beam: int, n_best: int
+    ) -> list[list[Hypothesis]]:
         spec = self.model.spec
         limits = length_limits(batch, self.decode.max_ratio, self.decode.max_extra, spec.writes, spec.longest)
+        mt = [segment.mt for segment in segments]
         if beam == 1 and batch.rows <= _LARGEST_DRAFTED_BATCH and all(mt):
             drafts = [ids[:-1] for ids in self.processor.encode_batch("pe", mt)]
             return [[best] for best in draft_decode(self.model, batch, drafts, limits)]
@@ -276,9 +337,9 @@ class PostEditor:
         ids: Tensor = stream.ids[row][stream.mask[row]]
         return tuple(self.processor.vocabulary(side).pieces(ids.tolist()))
 
-    def _render(self, mt: str, hypotheses: Sequence[Hypothesis], evidence: Evidence | None) -> PostEdit:
-        best, *others = (self._render_one(mt, hypothesis) for hypothesis in hypotheses)
-        return replace(best, evidence=evidence, alternatives=tuple(others))
+    def _render(self, mt: str, found: _Found) -> PostEdit:
+        best, *others = (self._render_one(mt, hypothesis) for hypothesis in found.hypotheses)
+        return replace(best, evidence=found.evidence, alternatives=tuple(others))
 
     def _render_one(self, mt: str, hypothesis: Hypothesis) -> PostEdit:
         rendered = self.processor.render(mt, hypothesis.tokens)
@@ -294,7 +355,15 @@ class PostEditor:
     def _own_folder(self) -> ModelFolder:
         if self._folder is None:
             raise ModelFolderError("this editor was not loaded from one model folder; save the members of an ensemble")
+        if self._precision != "float32":
+            raise ModelFolderError(
+                f"this model was loaded with {self._precision} weights; load it with float32 to save it"
+            )
         return self._folder
+
+
+def _unchanged(mt: str, reason: Literal["empty", "too long", "no memory"]) -> PostEdit:
+    return PostEdit(mt, False, 0.0, (), (), skipped=reason)
 
 
 def _find(model: str | Path) -> Path:
@@ -346,17 +415,19 @@ def _check_request(
 
 
 def _warn(results: Sequence[PostEdit]) -> None:
-    cut = sum(result.hit_limit for result in results)
-    if cut:
-        _log.warning(
-            "%d of %d outputs reached the maximum length (decode.max_ratio, decode.max_extra) and may be cut off",
-            cut,
-            len(results),
-        )
-    too_long = sum(result.skipped == "too long" for result in results)
-    if too_long:
-        _log.warning(
-            "%d of %d segments are too long (for decode.max_input, or the model) and stay as they are",
-            too_long,
-            len(results),
-        )
+    for count, what in (
+        (
+            sum(result.hit_limit for result in results),
+            "outputs reached the maximum length (decode.max_ratio, decode.max_extra) and may be cut off",
+        ),
+        (
+            sum(result.skipped == "too long" for result in results),
+            "segments are too long (for decode.max_input, or the model) and stay as they are",
+        ),
+        (
+            sum(result.skipped == "no memory" for result in results),
+            "segments do not fit into memory and stay as they are",
+        ),
+    ):
+        if count:
+            _log.warning("%d of %d %s", count, len(results), what)

@@ -1,8 +1,8 @@
 """Linear layers for inference on a CPU: weights laid out for oneDNN once, or rounded to eight bits.
 
 What a row of a batch gives does not depend on the others. In int8 every row has a scale of its own, from its largest
-absolute value, and sums of products are exact integers; PyTorch's dynamic quantisation has one scale a tensor, so that a
-longer call, or other company, would change the output.
+absolute value, and sums of products are exact integers; PyTorch's dynamic quantisation has one scale a tensor, so that
+a longer call, or other company, would change the output.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def prepare_for_inference(model: _ModelT, precision: Precision = "float32") -> _
         raise ValueError(f"int8 weights are for the CPU, not for {device}")
     if precision == "bf16":
         model.to(torch.bfloat16)
-    if device == "cpu" and torch.backends.mkldnn.is_available():
+    if device == "cpu" and torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         _replace(model, Int8Linear if precision == "int8" else PackedLinear)
     return model.requires_grad_(False)
 
@@ -106,14 +106,26 @@ class Int8Linear(_FastLinear):
     def forward(self, x: Tensor) -> Tensor:
         """Return W x + b, Float[...,out], with each row of x rounded to 1 .. 255 around 128."""
         scales = _scales(x)
-        rounded = torch.addcdiv(_MIDDLE, x, scales).to(torch.uint8)
+        rounded = (x / scales).add_(_MIDDLE).to(torch.uint8)
         sums = torch.ops.onednn.qlinear_pointwise(
-            rounded, 1.0, 128, self.weight, self.scales, self.zeros, None, 1.0, 0, torch.float32, "none", [], ""
+            rounded,
+            1.0,
+            int(_MIDDLE),
+            self.weight,
+            self.scales,
+            self.zeros,
+            None,
+            1.0,
+            0,
+            torch.float32,
+            "none",
+            [],
+            "",
         )
         return sums.mul_(scales) if self.bias is None else torch.addcmul(self.bias, sums, scales)
 
 
-_MIDDLE: Final = torch.tensor(128.5)
+_MIDDLE: Final = 128.5
 """Added before cutting off decimals: the zero of unsigned bytes, and a half to round."""
 
 
