@@ -95,11 +95,8 @@ def measure(name: str, options: argparse.Namespace) -> None:
                 seconds[kind].append(time.perf_counter() - start)
         times = [1000 * statistics.median(seconds[kind][2:]) for kind in KINDS]
         print(f"| {name} | {rows} x {width} | " + " | ".join(f"{t:.2f}" for t in times) + " |", flush=True)
-    for kind, one in models.items():
-        differing[kind] = company(one, batch)
-    print(
-        f"| {name} | likeliest word unlike, in company | " + " | ".join(f"{v:.2%}" for v in differing.values()) + " |"
-    )
+    shares = " | ".join(f"{company(one, batch):.2%}" for one in models.values())
+    print(f"| {name} | unlike in company | {shares} |")
 
 
 def variant(model: Seq2Seq, kind: str) -> Seq2Seq:

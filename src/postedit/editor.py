@@ -101,8 +101,6 @@ class PostEditor:
         """Put the parts together; `load` is the usual way to get one. `draft` translates src where no mt is given."""
         self.model, self.processor, self.decode, self.draft = model, processor, decode, draft
         self.sources: tuple[Path, ...] = ()
-        self._folder: ModelFolder | None = None
-        self._precision: Precision = "float32"
 
     @classmethod
     def load(
@@ -151,7 +149,6 @@ class PostEditor:
         return cls(Ensemble([folder.model for folder in folders]).eval(), first.processor, first.decode)
 
     def _prepare(self, precision: Precision) -> None:
-        self._precision = precision
         prepare_for_inference(self.model, precision)
         if self.draft is not None:
             self.draft._prepare(precision)
@@ -159,15 +156,13 @@ class PostEditor:
     @classmethod
     def _of(cls, folder: ModelFolder) -> "PostEditor":
         draft = None if folder.draft is None else cls._of(folder.draft)
-        editor = cls(folder.model, folder.processor, folder.decode, draft)
-        editor._folder = folder
-        return editor
+        return cls(folder.model, folder.processor, folder.decode, draft)
 
     def save_pretrained(self, path: str | Path) -> None:
-        """Write the model folder; only a model or an empty folder at `path` is replaced.
+        """Write the model folder as it was loaded; only a model or an empty folder at `path` is replaced.
 
         Raises:
-            ModelFolderError: for an ensemble, which has none of its own.
+            ModelFolderError: for an ensemble, which has none of its own, or if the folder cannot be read any more.
             OutputError: if something else is at `path`, or it cannot be written.
         """
         self._own_folder().save(Path(path).resolve())
@@ -353,13 +348,10 @@ class PostEditor:
         )
 
     def _own_folder(self) -> ModelFolder:
-        if self._folder is None:
+        """Read the folder again: the weights here may have been laid out or rounded for inference."""
+        if len(self.sources) != 1:
             raise ModelFolderError("this editor was not loaded from one model folder; save the members of an ensemble")
-        if self._precision != "float32":
-            raise ModelFolderError(
-                f"this model was loaded with {self._precision} weights; load it with float32 to save it"
-            )
-        return self._folder
+        return ModelFolder.load(self.sources[0])
 
 
 def _unchanged(mt: str, reason: Literal["empty", "too long", "no memory"]) -> PostEdit:

@@ -1,7 +1,7 @@
 """`postedit edit`: line in, line out."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path

@@ -32,7 +32,7 @@ class SoftmaxHead(nn.Module):
         self.bias = nn.Parameter(torch.zeros(vocabulary))
         if tied is None:
             nn.init.xavier_uniform_(self.weight)
-        self.layer: nn.Module | None = None  # the same W and b in the form that is fastest for inference
+        self.layer: Callable[[Tensor], Tensor] | None = None  # W h + b, computed as is fastest for inference
 
     def forward(self, features_NKD: Tensor) -> "SoftmaxDistribution":
         """Return the distribution at each position."""

@@ -6,7 +6,7 @@ a longer call, or other company, would change the output.
 """
 
 from collections.abc import Callable
-from typing import Any, Final, Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +24,7 @@ _ModelT = TypeVar("_ModelT", bound=nn.Module)
 
 
 def prepare_for_inference(model: _ModelT, precision: Precision = "float32") -> _ModelT:
-    """Change `model` in place so that it runs fast, and return it; it cannot be trained any more.
+    """Change `model` in place so that it runs fast, and return it; it can be neither trained nor saved any more.
 
     On a CPU large linear layers and output layers get a layout of their own. Elsewhere weights stay as they are but
     for their type.
@@ -53,7 +53,7 @@ def _replace(model: nn.Module, fast: "Callable[[Tensor, Tensor | None], nn.Modul
                     made[layer] = fast(layer.weight.detach(), None if layer.bias is None else layer.bias.detach())
                 parent.add_module(name, made[layer])
         if isinstance(parent, SoftmaxHead) and _worth(parent.weight):
-            parent.layer = fast(parent.weight.detach(), parent.bias.detach())
+            parent.layer = fast(parent.weight.detach(), parent.bias.detach()).forward
 
 
 def _worth(weight: Tensor) -> bool:
@@ -61,7 +61,7 @@ def _worth(weight: Tensor) -> bool:
 
 
 class _FastLinear(nn.Module):
-    """A linear layer whose `weight` is in a layout of oneDNN's, which a state dict shows as Float or Int8[out,in]."""
+    """A linear layer whose `weight` is in a layout of oneDNN's, and therefore in no state dict."""
 
     weight: Tensor
     bias: Tensor | None
@@ -70,10 +70,6 @@ class _FastLinear(nn.Module):
         super().__init__()
         self.register_buffer("weight", weight, persistent=False)
         self.register_buffer("bias", bias)
-
-    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
-        destination[f"{prefix}weight"] = self.weight.to_dense()
 
 
 class PackedLinear(_FastLinear):
