@@ -21,7 +21,7 @@ from postedit.data.batching import collate
 from postedit.decode import Ensemble, Hypothesis, beam_search, draft_decode, greedy, length_limits
 from postedit.explain.evidence import Evidence
 from postedit.folder import FILES, ModelFolder
-from postedit.nn.inference import PRECISIONS, Precision, prepare_for_inference
+from postedit.nn.inference import Precision, check_precision, prepare_for_inference
 from postedit.recipe import DecodeConfig
 from postedit.text.config import Side
 from postedit.text.edits import Edit
@@ -122,9 +122,7 @@ class PostEditor:
         if not models:
             raise ModelFolderError("no model given; name a model folder or a hub id")
         place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        if dtype not in PRECISIONS or (dtype == "int8" and place.type != "cpu"):
-            allowed = ", ".join(one for one in PRECISIONS if one != "int8" or place.type == "cpu")
-            raise DataError(f'dtype "{dtype}" cannot be had on {place}; use one of {allowed}')
+        check_precision(dtype, place)
         paths = tuple(_find(model) for model in models)
         folders = [ModelFolder.load(path, place) for path in paths]
         editor = cls._together(models, folders)

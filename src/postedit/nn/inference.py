@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeVar
 import torch
 from torch import Tensor, nn
 
+from postedit.core.errors import DataError
 from postedit.nn.heads import SoftmaxHead
 
 Precision = Literal["float32", "bf16", "int8"]
@@ -30,16 +31,30 @@ def prepare_for_inference(model: _ModelT, precision: Precision = "float32") -> _
     for their type.
 
     Raises:
-        ValueError: for int8 elsewhere than on a CPU.
+        DataError: if the device cannot have that precision.
     """
-    device = next(model.parameters()).device.type
-    if precision == "int8" and device != "cpu":
-        raise ValueError(f"int8 weights are for the CPU, not for {device}")
+    device = next(model.parameters()).device
+    check_precision(precision, device)
     if precision == "bf16":
         model.to(torch.bfloat16)
-    if device == "cpu" and torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+    if _has_layouts(device):
         _replace(model, Int8Linear if precision == "int8" else PackedLinear)
     return model.requires_grad_(False)
+
+
+def check_precision(precision: str, device: torch.device) -> None:
+    """See to it that a model on `device` can have that precision.
+
+    Raises:
+        DataError: if not.
+    """
+    allowed = [one for one in PRECISIONS if one != "int8" or _has_layouts(device)]
+    if precision not in allowed:
+        raise DataError(f'weights of dtype "{precision}" cannot be had on {device}; use one of {", ".join(allowed)}')
+
+
+def _has_layouts(device: torch.device) -> bool:
+    return device.type == "cpu" and bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
 
 
 def _replace(model: nn.Module, fast: "Callable[[Tensor, Tensor | None], nn.Module]") -> None:
