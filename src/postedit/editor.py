@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import torch
-from huggingface_hub import HfApi, snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from torch import Tensor
 
 from postedit.batches import in_batches
@@ -35,9 +33,6 @@ _INPUTS: Final[tuple[Side, ...]] = ("src", "mt")
 # Taking mt for a draft saves calls but widens them. In larger batches rows wait for each other and the width costs
 # what the calls save; the output is that of greedy search either way.
 _LARGEST_DRAFTED_BATCH: Final = 8
-
-# What reading a model from the hub or writing one to it may end with; failing connections are OSErrors.
-_HUB_ERRORS: Final = (HfHubHTTPError, HFValidationError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,16 +167,13 @@ class PostEditor:
             ModelFolderError: for an ensemble, or if the hub refuses or cannot be reached.
             OutputError: if there is no room for a temporary copy.
         """
+        from postedit.hub import upload
+
         folder = self._own_folder()
         with tempfile.TemporaryDirectory() as temporary:
             path = Path(temporary) / "model"
             folder.save(path)
-            try:
-                api = HfApi()
-                api.create_repo(repository, private=private, exist_ok=True)
-                return str(api.upload_folder(repo_id=repository, folder_path=path))
-            except _HUB_ERRORS as error:
-                raise ModelFolderError(f"{repository}: not uploaded to the hub: {_first_line(error)}") from None
+            return upload(path, repository, private=private)
 
     @property
     def device(self) -> torch.device:
@@ -362,20 +354,14 @@ def _find(model: str | Path) -> Path:
         return path
     if str(model).count("/") != 1 or str(model).startswith((".", "/", "~")):
         raise ModelFolderError(f"{model}: no such model folder")
-    try:
-        return Path(snapshot_download(str(model), allow_patterns=list(FILES)))
-    except _HUB_ERRORS as error:
-        raise ModelFolderError(f"{model}: no such folder, and the hub does not give it: {_first_line(error)}") from None
+    from postedit.hub import download
+
+    return download(str(model), FILES)
 
 
 def _words(processor: TextProcessor) -> dict[str, Any]:
     """Return the settings by which text becomes words."""
     return processor.config.model_dump(exclude={"vocabulary"})
-
-
-def _first_line(error: Exception) -> str:
-    """Return the first line of what an error says; those of the hub have many."""
-    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def _check_request(

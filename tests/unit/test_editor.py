@@ -198,7 +198,7 @@ def test_the_hub_gives_only_the_files_of_a_model(path: Path, monkeypatch: pytest
         asked.append((name, allow_patterns))
         return str(path)
 
-    monkeypatch.setattr("postedit.editor.snapshot_download", download)
+    monkeypatch.setattr("postedit.hub.snapshot_download", download)
     assert PostEditor.load("somebody/model", device="cpu").edit([], []) == []
     assert asked[0][0] == "somebody/model"
     assert {"config.json", "model.safetensors"} <= set(asked[0][1])
@@ -209,6 +209,6 @@ def test_a_hub_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     def download(*_: object, **__: object) -> str:
         raise LocalEntryNotFoundError("\nCannot reach the hub.\nCheck your connection.")
 
-    monkeypatch.setattr("postedit.editor.snapshot_download", download)
+    monkeypatch.setattr("postedit.hub.snapshot_download", download)
     with pytest.raises(ModelFolderError, match=r"the hub does not give it: Cannot reach the hub\.$"):
         PostEditor.load("somebody/model")
