@@ -7,9 +7,9 @@ same pass (they are the softmax minus the labels) and keeping neither logits nor
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -53,6 +53,10 @@ class SoftmaxDistribution:
         linear = self.layer or partial(F.linear, weight=self.weight_VD, bias=self.bias_V)
         logits = linear(self.features_NKD)
         return F.log_softmax(logits, -1, dtype=at_least_float(logits.dtype))
+
+    def at(self, mask: Tensor) -> Self:
+        """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        return replace(self, features_NKD=self.features_NKD[mask].unsqueeze(1))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
