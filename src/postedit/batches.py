@@ -1,7 +1,7 @@
 """Work on a window of segments in batches: of like length, within a token budget, and as small as memory demands."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ _OUT_OF_MEMORY: Final = ("DefaultCPUAllocator", "CUBLAS_STATUS_ALLOC_FAILED")
 
 
 def in_batches(
-    lengths: Sequence[int], budget: int, work: Callable[[list[int]], Sequence[Result]]
+    lengths: Sequence[int], budget: int, work: Callable[[list[int]], Iterable[Result]]
 ) -> list[Result | None]:
     """Do `work` on all rows of a window, and return what it makes of each, in order.
 
@@ -27,7 +27,7 @@ def in_batches(
     Args:
         lengths: pieces of the longest text of each row.
         budget: rows x pieces of a batch; a single longer row is a batch, too.
-        work: takes numbers of rows, and returns one result for each of them.
+        work: takes numbers of rows, longest first, and returns one result for each of them.
 
     Returns:
         A result for each row; None for a row that does not even fit alone.
@@ -58,10 +58,10 @@ def _halves(rows: list[int]) -> list[list[int]]:
     return [rows[middle:], rows[:middle]]
 
 
-def _unless_memory_ends(work: Callable[[list[int]], Sequence[Result]], rows: list[int]) -> Sequence[Result] | None:
+def _unless_memory_ends(work: Callable[[list[int]], Iterable[Result]], rows: list[int]) -> list[Result] | None:
     """Return the work on `rows`, or None if memory does not suffice, once what it took is free again."""
     try:
-        return work(rows)
+        return list(work(rows))
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise

@@ -1,6 +1,7 @@
 """The facade: load a model, correct machine translation with it."""
 
 import logging
+import math
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from postedit.core.model import Seq2Seq
 from postedit.core.symbols import BOS, EOS, PAD
 from postedit.core.types import Batch, Stream
 from postedit.data.batching import collate
-from postedit.decode import Ensemble, Hypothesis, beam_search, draft_decode, greedy, length_limits
+from postedit.decode import Drafted, DraftSearch, Ensemble, Hypothesis, beam_search, greedy, length_limits
 from postedit.explain.evidence import Evidence
 from postedit.folder import FILES, ModelFolder
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
@@ -30,9 +31,11 @@ _log = logging.getLogger(__name__)
 
 _INPUTS: Final[tuple[Side, ...]] = ("src", "mt")
 
-# Taking mt for a draft saves calls but widens them. In larger batches rows wait for each other and the width costs
-# what the calls save; the output is that of greedy search either way.
-_LARGEST_DRAFTED_BATCH: Final = 8
+# With mt as draft, this many sentences pass through each slot of a batch: those that finish early make room for others.
+_SENTENCES_A_SLOT: Final = 4
+
+# Sentences are taken up in groups of this share of the slots, which are encoded together.
+_GROUP_SHARE: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +80,6 @@ class Segment:
     def length(self) -> int:
         """The pieces of the longest side."""
         return max(len(side) for side in self.ids.values())
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What search found for a segment, best first, and the evidence of the best, if asked for."""
-
-    hypotheses: Sequence[Hypothesis]
-    evidence: Evidence | None
 
 
 class PostEditor:
@@ -241,8 +236,11 @@ class PostEditor:
         results = [self._skip(texts, ids, row) for row in range(len(mt))]
         asked = [row for row, result in enumerate(results) if result is None]
         segments = [Segment({side: ids[side][row] for side in ids}, mt[row]) for row in asked]
-        for row, found in zip(asked, self._search(segments, beam, n_best, budget, evidence), strict=True):
-            results[row] = _unchanged(mt[row], "no memory") if found is None else self._render(mt[row], found)
+        found = self._search(segments, beam, n_best, budget)
+        reasons = self._reasons(segments, found, budget) if evidence else [None] * len(found)
+        for row, hypotheses, why in zip(asked, found, reasons, strict=True):
+            text = mt[row]
+            results[row] = _unchanged(text, "no memory") if hypotheses is None else self._render(text, hypotheses, why)
         finished = [result for result in results if result is not None]
         _warn(finished)
         return finished
@@ -266,37 +264,62 @@ class PostEditor:
         return [side for side in _INPUTS if side in self.model.spec.inputs]
 
     def _search(
-        self, segments: Sequence[Segment], beam: int, n_best: int, budget: int, evidence: bool
-    ) -> list[_Found | None]:
-        """Search for the outputs of a window of segments, in order; None where memory does not suffice."""
+        self, segments: Sequence[Segment], beam: int, n_best: int, budget: int
+    ) -> list[Sequence[Hypothesis] | None]:
+        """Search for the outputs of a window of segments, best first, in order; None where memory does not suffice."""
+        drafted = beam == 1 and self.model.spec.parallel and all(segment.mt for segment in segments)
 
-        def work(rows: list[int]) -> list[_Found]:
+        def work(rows: list[int]) -> Iterable[Sequence[Hypothesis]]:
             chosen = [segments[row] for row in rows]
-            batch = self._batch(chosen)
-            found = self._search_batch(batch, chosen, beam, n_best)
-            evidences: Iterable[Evidence | None] = [None] * len(rows)
-            if evidence:
-                evidences = self._evidence(batch, [best for best, *_ in found])
-            return [_Found(hypotheses, reasons) for hypotheses, reasons in zip(found, evidences, strict=True)]
+            return self._follow_drafts(chosen) if drafted else self._search_batch(chosen, beam, n_best)
 
-        return in_batches([segment.length for segment in segments], max(1, budget // beam), work)
+        lengths = [segment.length for segment in segments]
+        return in_batches(lengths, _SENTENCES_A_SLOT * budget if drafted else max(1, budget // beam), work)
+
+    def _follow_drafts(self, segments: Sequence[Segment]) -> Iterator[Sequence[Hypothesis]]:
+        """Search greedily with mt as draft; segments are of like length."""
+        slots = math.ceil(len(segments) / _SENTENCES_A_SLOT)
+        size = max(1, int(slots * _GROUP_SHARE))
+        groups = (segments[start : start + size] for start in range(0, len(segments), size))
+        for hypotheses in DraftSearch(self.model, slots)(map(self._drafted, groups)):
+            yield from ([hypothesis] for hypothesis in hypotheses)
+
+    def _drafted(self, segments: Sequence[Segment]) -> Drafted:
+        batch = self._batch(segments)
+        drafts = [ids[:-1] for ids in self.processor.encode_batch("pe", [segment.mt for segment in segments])]
+        return Drafted(batch, drafts, self._limits(batch))
+
+    def _search_batch(self, segments: Sequence[Segment], beam: int, n_best: int) -> Sequence[Sequence[Hypothesis]]:
+        batch = self._batch(segments)
+        limits = self._limits(batch)
+        if beam == 1:
+            return [[best] for best in greedy(self.model, batch, limits)]
+        return beam_search(self.model, batch, limits, beam, self.decode.length_penalty, n_best)
 
     def _batch(self, segments: Sequence[Segment]) -> Batch:
         sides = self._sides()
         return collate({side: [segment.ids[side] for segment in segments] for side in sides}, sides).to(self.device)
 
-    def _search_batch(
-        self, batch: Batch, segments: Sequence[Segment], beam: int, n_best: int
-    ) -> list[list[Hypothesis]]:
+    def _limits(self, batch: Batch) -> Tensor:
         spec = self.model.spec
-        limits = length_limits(batch, self.decode.max_ratio, self.decode.max_extra, spec.writes, spec.longest)
-        mt = [segment.mt for segment in segments]
-        if beam == 1 and batch.rows <= _LARGEST_DRAFTED_BATCH and all(mt):
-            drafts = [ids[:-1] for ids in self.processor.encode_batch("pe", mt)]
-            return [[best] for best in draft_decode(self.model, batch, drafts, limits)]
-        if beam == 1:
-            return [[best] for best in greedy(self.model, batch, limits)]
-        return beam_search(self.model, batch, limits, beam, self.decode.length_penalty, n_best)
+        return length_limits(batch, self.decode.max_ratio, self.decode.max_extra, spec.writes, spec.longest)
+
+    def _reasons(
+        self, segments: Sequence[Segment], found: Sequence[Sequence[Hypothesis] | None], budget: int
+    ) -> list[Evidence | None]:
+        """Return the evidence behind the best hypothesis of each segment, in order; None where memory ends."""
+
+        kept = [(row, hypotheses[0]) for row, hypotheses in enumerate(found) if hypotheses is not None]
+
+        def work(places: list[int]) -> Iterable[Evidence]:
+            batch = self._batch([segments[kept[place][0]] for place in places])
+            return self._evidence(batch, [kept[place][1] for place in places])
+
+        results: list[Evidence | None] = [None] * len(segments)
+        reasons = in_batches([segments[row].length for row, _ in kept], budget, work)
+        for (row, _), evidence in zip(kept, reasons, strict=True):
+            results[row] = evidence
+        return results
 
     @torch.inference_mode()
     def _evidence(self, batch: Batch, hypotheses: Sequence[Hypothesis]) -> Iterator[Evidence]:
@@ -322,9 +345,9 @@ class PostEditor:
         ids: Tensor = stream.ids[row][stream.mask[row]]
         return tuple(self.processor.vocabulary(side).pieces(ids.tolist()))
 
-    def _render(self, mt: str, found: _Found) -> PostEdit:
-        best, *others = (self._render_one(mt, hypothesis) for hypothesis in found.hypotheses)
-        return replace(best, evidence=found.evidence, alternatives=tuple(others))
+    def _render(self, mt: str, hypotheses: Sequence[Hypothesis], evidence: Evidence | None) -> PostEdit:
+        best, *others = (self._render_one(mt, hypothesis) for hypothesis in hypotheses)
+        return replace(best, evidence=evidence, alternatives=tuple(others))
 
     def _render_one(self, mt: str, hypothesis: Hypothesis) -> PostEdit:
         rendered = self.processor.render(mt, hypothesis.tokens)

@@ -74,7 +74,8 @@ def test_segments_that_do_not_fit_into_memory(
         return encode(batch)
 
     monkeypatch.setattr(editor.model, "encode", scarce)
-    results = editor.edit(src, mt)
+    results = editor.edit(src, mt, evidence=True)
+    assert all((result.evidence is not None) == bool(rows) for result in results)
     if rows:
         assert [result.text for result in results] == [result.text for result in before]
     else:
