@@ -1,41 +1,28 @@
 """The facade: load a model, correct machine translation with it."""
 
 import logging
-import math
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import torch
-from torch import Tensor
 
-from postedit.batches import in_batches
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import Seq2Seq
-from postedit.core.symbols import BOS, EOS, PAD
-from postedit.core.types import Batch, Stream
-from postedit.data.batching import collate
-from postedit.decode import Drafted, DraftSearch, Ensemble, Hypothesis, beam_search, greedy, length_limits
+from postedit.decode import Ensemble, Hypothesis
 from postedit.explain.evidence import Evidence
 from postedit.folder import FILES, ModelFolder
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
 from postedit.recipe import DecodeConfig
+from postedit.search import Segment, SegmentSearch, sides_of
 from postedit.text.config import Side
 from postedit.text.edits import Edit
 from postedit.text.processor import TextProcessor
 from postedit.text.swapped import seem_swapped
 
 _log = logging.getLogger(__name__)
-
-_INPUTS: Final[tuple[Side, ...]] = ("src", "mt")
-
-# With mt as draft, this many sentences pass through each slot of a batch: those that finish early make room for others.
-_SENTENCES_A_SLOT: Final = 4
-
-# Sentences are taken up in groups of this share of the slots, which are encoded together.
-_GROUP_SHARE: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +54,6 @@ class PostEdit:
     evidence: Evidence | None = None
     alternatives: tuple["PostEdit", ...] = ()
     draft: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A segment as a model reads it: the ids of each side, and mt as it was given, empty if it was not."""
-
-    ids: Mapping[Side, Sequence[int]]
-    mt: str
-
-    @property
-    def length(self) -> int:
-        """The pieces of the longest side."""
-        return max(len(side) for side in self.ids.values())
 
 
 class PostEditor:
@@ -236,8 +210,9 @@ class PostEditor:
         results = [self._skip(texts, ids, row) for row in range(len(mt))]
         asked = [row for row, result in enumerate(results) if result is None]
         segments = [Segment({side: ids[side][row] for side in ids}, mt[row]) for row in asked]
-        found = self._search(segments, beam, n_best, budget)
-        reasons = self._reasons(segments, found, budget) if evidence else [None] * len(found)
+        search = SegmentSearch(self.model, self.processor, self.decode)
+        found = search.find(segments, beam, n_best, budget)
+        reasons = search.reasons(segments, found, budget) if evidence else [None] * len(found)
         for row, hypotheses, why in zip(asked, found, reasons, strict=True):
             text = mt[row]
             results[row] = _unchanged(text, "no memory") if hypotheses is None else self._render(text, hypotheses, why)
@@ -250,100 +225,14 @@ class PostEditor:
     ) -> PostEdit | None:
         """Return what stands for a segment that the model is not asked about, or None if it is."""
         mt = texts["mt"][row] if "mt" in texts else ""
-        if any(not texts[side][row].strip() for side in texts if side == "mt" or side in self._sides()):
+        if any(not texts[side][row].strip() for side in texts if side == "mt" or side in sides_of(self.model)):
             return _unchanged(mt, "empty")
         longest = self.model.spec.longest
-        together = sum(len(ids[side][row]) for side in self._sides())
+        together = sum(len(ids[side][row]) for side in sides_of(self.model))
         too_long = longest is not None and together > longest
         if too_long or max(len(segments[row]) for segments in ids.values()) > self.decode.max_input:
             return _unchanged(mt, "too long")
         return None
-
-    def _sides(self) -> list[Side]:
-        """Return the texts that the model reads."""
-        return [side for side in _INPUTS if side in self.model.spec.inputs]
-
-    def _search(
-        self, segments: Sequence[Segment], beam: int, n_best: int, budget: int
-    ) -> list[Sequence[Hypothesis] | None]:
-        """Search for the outputs of a window of segments, best first, in order; None where memory does not suffice."""
-        drafted = beam == 1 and self.model.spec.parallel and all(segment.mt for segment in segments)
-
-        def work(rows: list[int]) -> Iterable[Sequence[Hypothesis]]:
-            chosen = [segments[row] for row in rows]
-            return self._follow_drafts(chosen) if drafted else self._search_batch(chosen, beam, n_best)
-
-        lengths = [segment.length for segment in segments]
-        return in_batches(lengths, _SENTENCES_A_SLOT * budget if drafted else max(1, budget // beam), work)
-
-    def _follow_drafts(self, segments: Sequence[Segment]) -> Iterator[Sequence[Hypothesis]]:
-        """Search greedily with mt as draft; segments are of like length."""
-        slots = math.ceil(len(segments) / _SENTENCES_A_SLOT)
-        size = max(1, int(slots * _GROUP_SHARE))
-        groups = (segments[start : start + size] for start in range(0, len(segments), size))
-        for hypotheses in DraftSearch(self.model, slots)(map(self._drafted, groups)):
-            yield from ([hypothesis] for hypothesis in hypotheses)
-
-    def _drafted(self, segments: Sequence[Segment]) -> Drafted:
-        batch = self._batch(segments)
-        drafts = [ids[:-1] for ids in self.processor.encode_batch("pe", [segment.mt for segment in segments])]
-        return Drafted(batch, drafts, self._limits(batch))
-
-    def _search_batch(self, segments: Sequence[Segment], beam: int, n_best: int) -> Sequence[Sequence[Hypothesis]]:
-        batch = self._batch(segments)
-        limits = self._limits(batch)
-        if beam == 1:
-            return [[best] for best in greedy(self.model, batch, limits)]
-        return beam_search(self.model, batch, limits, beam, self.decode.length_penalty, n_best)
-
-    def _batch(self, segments: Sequence[Segment]) -> Batch:
-        sides = self._sides()
-        return collate({side: [segment.ids[side] for segment in segments] for side in sides}, sides).to(self.device)
-
-    def _limits(self, batch: Batch) -> Tensor:
-        spec = self.model.spec
-        return length_limits(batch, self.decode.max_ratio, self.decode.max_extra, spec.writes, spec.longest)
-
-    def _reasons(
-        self, segments: Sequence[Segment], found: Sequence[Sequence[Hypothesis] | None], budget: int
-    ) -> list[Evidence | None]:
-        """Return the evidence behind the best hypothesis of each segment, in order; None where memory ends."""
-
-        kept = [(row, hypotheses[0]) for row, hypotheses in enumerate(found) if hypotheses is not None]
-
-        def work(places: list[int]) -> Iterable[Evidence]:
-            batch = self._batch([segments[kept[place][0]] for place in places])
-            return self._evidence(batch, [kept[place][1] for place in places])
-
-        results: list[Evidence | None] = [None] * len(segments)
-        reasons = in_batches([segments[row].length for row, _ in kept], budget, work)
-        for (row, _), evidence in zip(kept, reasons, strict=True):
-            results[row] = evidence
-        return results
-
-    @torch.inference_mode()
-    def _evidence(self, batch: Batch, hypotheses: Sequence[Hypothesis]) -> Iterator[Evidence]:
-        """Read the outputs once more, all tokens in one call, for what the model looked at."""
-        written = [[BOS, *hypothesis.tokens] for hypothesis in hypotheses]
-        longest = max(len(tokens) for tokens in written)
-        tokens = torch.tensor([row + [PAD] * (longest - len(row)) for row in written], device=self.device)
-        output, _ = self.model.decode(tokens, self.model.encode(batch))
-        for row, hypothesis in enumerate(hypotheses):
-            count = len(hypothesis.tokens) + 1
-            streams: dict[str, tuple[str, ...]] = {
-                side: self._pieces(side, batch.streams[side], row) for side in self._sides()
-            }
-            weights = {}
-            for key, attention in output.attention.items():
-                # Of a joint attention, the real positions of each stream; for a single one, a prefix.
-                real = torch.cat([batch.streams[name].mask[row] for name in key.streams])
-                weights[key] = attention[row, :count, real].float().cpu().numpy()
-            pieces = self.processor.vocabulary("pe").pieces([*hypothesis.tokens, EOS])
-            yield Evidence(streams, tuple(pieces), hypothesis.token_scores, weights)
-
-    def _pieces(self, side: Side, stream: Stream, row: int) -> tuple[str, ...]:
-        ids: Tensor = stream.ids[row][stream.mask[row]]
-        return tuple(self.processor.vocabulary(side).pieces(ids.tolist()))
 
     def _render(self, mt: str, hypotheses: Sequence[Hypothesis], evidence: Evidence | None) -> PostEdit:
         best, *others = (self._render_one(mt, hypothesis) for hypothesis in hypotheses)
