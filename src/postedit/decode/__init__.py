@@ -14,13 +14,9 @@ __all__ = [
     "DraftSearch",
     "Drafted",
     "Ensemble",
-<<<<<<< HEAD
     "Guidance",
     "Hypothesis",
     "SearchSettings",
-=======
-    "Hypothesis",
->>>>>>> combine
     "beam_search",
     "draft_decode",
     "force",

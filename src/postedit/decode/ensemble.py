@@ -102,16 +102,8 @@ class EnsembleState:
 
     def join(self, other: Self) -> Self:
         """Return the rows of both, those of `other` last."""
-<<<<<<< HEAD
-        return type(self)(tuple(map(_joined, self.parts, other.parts)), self.places)
-
-
-def _joined(part: State, added: State) -> State:
-    return part.join(added)
-=======
         parts = (one.join(another) for one, another in zip(self.parts, other.parts, strict=True))
         return type(self)(tuple(parts), self.places)
->>>>>>> combine
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +129,6 @@ class _Elsewhere:
     def select(self, rows: Tensor) -> Self:
         return type(self)(self.constraint.select(rows.to(self.place)), self.place, self.here)
 
-<<<<<<< HEAD
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Mixture:
@@ -162,8 +153,6 @@ class Mixture:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
         return WrittenOut(self.log_probs()).label_loss(labels, mask, smoothing)
 
-=======
->>>>>>> combine
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WrittenOut:
