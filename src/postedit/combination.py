@@ -108,7 +108,7 @@ class Combination:
                 {"path": os.path.relpath(member.path, folder), "fingerprint": member.fingerprint}
                 for member in self.members
             ],
-            "decode": self.decode.model_dump(mode="json"),
+            "decode": self.decode.model_dump(mode="json", exclude_none=True),
             "tuning": dict(self.tuning),
         }
         with atomic_write(path) as file:

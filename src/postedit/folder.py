@@ -168,6 +168,27 @@ def fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
+def content_fingerprint(path: Path) -> str:
+    """Return SHA-256, in hexadecimal, over all that has a part in the outputs of what was loaded from `path`.
+
+    Args:
+        path: of a model folder, or of a file.
+
+    Raises:
+        ModelFolderError: if it cannot be read.
+    """
+    silent = {_PROVENANCE, _CARD}
+    digest = hashlib.sha256()
+    files = (file for pattern in FILES for file in path.glob(pattern) if file.name not in silent)
+    try:
+        for file in sorted(files) if path.is_dir() else [path]:
+            with file.open("rb") as opened:
+                digest.update(f"{file.relative_to(path)} {hashlib.file_digest(opened, 'sha256').hexdigest()} ".encode())
+    except OSError as error:
+        raise ModelFolderError(f"{path}: cannot be read: {error}") from None
+    return digest.hexdigest()
+
+
 def _parts(path: Path) -> tuple[Path, Path]:
     """Return the model folder and the file of weights that `path` stands for.
 

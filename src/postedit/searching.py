@@ -1,7 +1,7 @@
 """From texts to hypotheses: a search over a model's symbols, told by texts what to write and what not to."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,11 +14,11 @@ from postedit.core.spelling import Spelling
 from postedit.core.symbols import EOS, PAD
 from postedit.core.types import Batch
 from postedit.decode import (
+    Drafted,
     Guidance,
     Hypothesis,
     SearchSettings,
     beam_search,
-    draft_decode,
     force,
     greedy,
     length_limits,
@@ -27,13 +27,10 @@ from postedit.decode.guidance import Bias, Goal
 from postedit.decode.nearness import Distances, EditCost, Keep, MaxEdits
 from postedit.decode.repetition import NoRepeat
 from postedit.decode.wording import Banned, Beginning, Missing, NoUnknown, Reading, Required
+from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
 from postedit.text.steps import with_steps
 from postedit.text.words import splitter
-
-# Taking mt for a draft saves calls but widens them. In larger batches rows wait for each other and the width costs
-# what the calls save; the output is that of greedy search either way.
-_LARGEST_DRAFTED_BATCH: Final = 8
 
 _WIDEST: Final = 4
 """How many times as wide as asked for a beam becomes to fill an n-best list with outputs that differ as text."""
@@ -48,16 +45,23 @@ class Segment:
     """What is known of one output before it is written.
 
     Args:
+        ids: what the model may read, by side.
         src: its source.
         mt: the translation it corrects; empty if there is none.
         prefix: what it begins with.
         required: words and phrases it must have.
     """
 
+    ids: Mapping[Side, Sequence[int]]
     src: str
     mt: str
     prefix: str = ""
     required: tuple[str, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """The pieces of the longest side."""
+        return max(len(side) for side in self.ids.values())
 
 
 class Searcher:
@@ -112,6 +116,30 @@ class Searcher:
         lists = [found[: self._settings.n_best] for found in lists]
         return self._with_mt(batch, segments, lists)
 
+    def drafts(self, segments: Sequence[Segment]) -> bool:
+        """Whether the outputs of these segments are those of greedy search, and mt may be a draft of each."""
+        greedily = self._settings.beam == 1 and self._settings.n_best == 1
+        return (
+            greedily
+            and self._model.spec.parallel
+            and all(segment.mt and not any(self._required(segment)) for segment in segments)
+        )
+
+    def drafted(self, batch: Batch, segments: Sequence[Segment]) -> Drafted:
+        """Return segments as `decode.DraftSearch` wants them."""
+        guidance = self._guidance(segments, [frozenset()] * len(segments), batch.device)
+        return Drafted(batch, self._pieces([segment.mt for segment in segments]), self._limits(batch), guidance)
+
+    def guides(self, segments: Sequence[Segment]) -> bool:
+        """Whether anything is demanded of the outputs of these segments, or favoured."""
+        settings = self._settings
+        given = settings.banned, settings.no_unk, settings.no_repeat, settings.needs_mt
+        return any(given) or any(segment.prefix for segment in segments)
+
+    def _limits(self, batch: Batch) -> Tensor:
+        spec, settings = self._model.spec, self._settings
+        return length_limits(batch, settings.max_ratio, settings.max_extra, spec.writes, spec.longest)
+
     def _found(self, batch: Batch, segments: Sequence[Segment], settings: SearchSettings) -> list[list[Hypothesis]]:
         """Search; apart from the others for segments that require words, which need a beam wide enough for them."""
         required = [frozenset(map(self._spelt, self._required(segment))) for segment in segments]
@@ -132,15 +160,10 @@ class Searcher:
     def _found_together(
         self, batch: Batch, segments: Sequence[Segment], settings: SearchSettings, required: Sequence[frozenset[str]]
     ) -> list[list[Hypothesis]]:
-        spec = self._model.spec
-        limits = length_limits(batch, settings.max_ratio, settings.max_extra, spec.writes, spec.longest)
-        guidance = self._guidance(segments, required, batch.device)
+        limits, guidance = self._limits(batch), self._guidance(segments, required, batch.device)
         if settings.beam > 1:
             return beam_search(self._model, batch, limits, settings, guidance)
-        if guidance or batch.rows > _LARGEST_DRAFTED_BATCH or not all(segment.mt for segment in segments):
-            return [[best] for best in greedy(self._model, batch, limits, guidance)]
-        drafts = self._pieces([segment.mt for segment in segments])
-        return [[best] for best in draft_decode(self._model, batch, drafts, limits)]
+        return [[best] for best in greedy(self._model, batch, limits, guidance)]
 
     def _guidance(
         self, segments: Sequence[Segment], required: Sequence[frozenset[str]], device: torch.device

@@ -23,7 +23,9 @@ from tiny import (
 
 from postedit.core.model import Constraint, Seq2Seq
 from postedit.core.symbols import BOS, EOS, PAD
-from postedit.decode import Hypothesis, SearchSettings, beam_search, draft_decode, greedy
+from postedit.decode import Guidance, Hypothesis, SearchSettings, beam_search, draft_decode, force_lists, greedy
+from postedit.decode.nearness import Distances, EditCost, Keep, MaxEdits
+from postedit.decode.repetition import NoRepeat
 
 LENGTH_PENALTIES = [0.0, 0.6, 1.0, 1.5]
 
@@ -120,6 +122,21 @@ def test_law_9_every_hypothesis_has_the_score_that_teacher_forcing_gives(
         assert ranks == sorted(ranks, reverse=True)
 
 
+@settings(max_examples=3, deadline=None, derandomize=True)
+@given(seed=seeds)
+def test_law_9_forced_scores_are_those_of_search(model: Seq2Seq, seed: int) -> None:
+    rng = random.Random(seed)
+    sentences = random_sentences(rng, model, count=3)
+    batch = batch_of(sentences)
+    results = beam_search(model, batch, torch.tensor([rng.randint(0, 9) for _ in sentences]), beam=3, n_best=3)
+    forced = force_lists(model, batch, [[one.tokens for one in hypotheses] for hypotheses in results])
+    for found, again in zip(results, forced, strict=True):
+        for hypothesis, same in zip(found, again, strict=True):
+            assert same.tokens == hypothesis.tokens
+            tolerance = TOLERANCES[dtype_of(model)]
+            assert same.token_scores == pytest.approx(hypothesis.token_scores, rel=0, abs=tolerance)
+
+
 def may_follow(model: Seq2Seq, sentence: Sentence, tokens: Sequence[int], limit: int) -> bool:
     """Whether the grammar allows the tokens, and an end within the limit after them."""
     constraints = after(model, sentence, tokens)
@@ -211,6 +228,29 @@ def test_law_10_draft_output_is_greedy_output(model: Seq2Seq, seed: int, kind: s
             continue
         assert actual.hit_limit == wanted.hit_limit
         assert actual.token_scores == pytest.approx(wanted.token_scores, rel=0, abs=TOLERANCES[dtype_of(model)])
+
+
+@tried
+@given(seed=seeds, kind=st.sampled_from(["mt", "perfect", "edited"]))
+def test_law_10_guided_draft_output_is_guided_greedy_output(model: Seq2Seq, seed: int, kind: str) -> None:
+    rng = random.Random(seed)
+    sentences = random_sentences(rng, model, count=3)
+    size, batch = model.spec.vocabularies.target.size, batch_of(sentences)
+    limits = torch.tensor([rng.randint(0, 12) for _ in sentences])
+    known = [sentence.inputs.get("mt", sentence.pe)[:-1] or [6] for sentence in sentences]
+    width = max(map(len, known))
+    padded = torch.tensor([ids + [PAD] * (width - len(ids)) for ids in known])
+    distances = Distances.of(padded, torch.tensor(list(map(len, known))))
+    guards = rng.choice([(), (NoRepeat.of(1, (padded,), size),), (MaxEdits(distances, rng.randint(0, 3), size),)])
+    biases = rng.choice([(Keep.of(padded, 2.0, size),), (EditCost(distances, 1.5, size),)])
+    guidance = Guidance(guards, (), biases)
+    expected = greedy(model, batch, limits, guidance)
+    drafts = [draft(rng, kind, sentence, result.tokens) for sentence, result in zip(sentences, expected)]
+    for actual, wanted in zip(draft_decode(model, batch, drafts, limits, guidance), expected, strict=True):
+        assert actual.tokens == wanted.tokens
+        assert (actual.hit_limit, actual.stuck) == (wanted.hit_limit, wanted.stuck)
+        assert actual.token_scores == pytest.approx(wanted.token_scores, rel=0, abs=TOLERANCES[dtype_of(model)])
+        assert actual.bias == pytest.approx(wanted.bias, rel=0, abs=1e-3)
 
 
 def draft(rng: random.Random, kind: str, sentence: Sentence, output: tuple[int, ...]) -> list[int]:

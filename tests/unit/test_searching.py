@@ -123,7 +123,7 @@ def test_what_cannot_be_is_left_as_it_was_and_reported(editor: PostEditor, caplo
         assert [result.skipped for result in results] == [None, None, "impossible"]
         assert results[2].text == MT[2]
         assert "1 of 3 segments stay as they are" in caplog.text
-        assert "segment 3" in caplog.text
+        assert "number 3" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -114,9 +114,9 @@ def _read(src: Path, mt: Path, pe: Path) -> "DevSet":
     texts = {path: list(read_lines(path)) for path in (src, mt, pe)}
     for path, lines in texts.items():
         if len(lines) != len(texts[src]):
-            raise DataError(f"{src} has {len(texts[src]):,} lines and {path} has {len(lines):,}; they must match")
-    if not texts[src]:
-        raise DataError(f"{src}: has no lines to tune on")
+            raise DataError(
+                f"{src} has {len(texts[src]):,} lines and {path} has {len(lines):,}; they must match one to one"
+            )
     return DevSet(texts[src], texts[mt], texts[pe])
 
 

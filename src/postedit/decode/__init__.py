@@ -1,7 +1,7 @@
 """Search, over the model interface only: greedy, beam, drafting from mt, ensembles of models, and forced outputs."""
 
 from postedit.decode.beam import beam_search
-from postedit.decode.draft import draft_decode
+from postedit.decode.draft import Drafted, DraftSearch, draft_decode
 from postedit.decode.ensemble import Ensemble
 from postedit.decode.forced import force, force_lists
 from postedit.decode.greedy import greedy
@@ -11,6 +11,8 @@ from postedit.decode.limits import length_limits
 from postedit.decode.settings import SearchSettings
 
 __all__ = [
+    "DraftSearch",
+    "Drafted",
     "Ensemble",
     "Guidance",
     "Hypothesis",

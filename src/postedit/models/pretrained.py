@@ -212,7 +212,11 @@ class Pretrained(Seq2Seq["PretrainedState"]):
 
     def _distribution(self, h_NKD: Tensor) -> "_Renumbered":
         bias = self.bias.to(h_NKD.dtype) if self.head.bias is None else self.head.bias + self.bias
-        return _Renumbered(SoftmaxDistribution(h_NKD, self.head.weight, bias), self.rows)
+        return _Renumbered(SoftmaxDistribution(h_NKD, self.head.weight, bias, self._logits), self.rows)
+
+    def _logits(self, h_NKD: Tensor) -> Tensor:
+        logits: Tensor = self.head(h_NKD)
+        return logits + self.bias.to(logits.dtype)
 
     def _constant(self, rows: Sequence[int], count: int) -> Tensor:
         """Return Long[count,len(rows)], the same in each row."""
@@ -247,6 +251,11 @@ class PretrainedState:
         """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
         return type(self)(self.memory, self.past.rollback(keep))
 
+    def join(self, other: Self) -> Self:
+        """Return the rows of both, those of `other` last."""
+        counts = len(self.memory.sentence), len(other.memory.sentence)
+        return type(self)(self.memory.join(other.memory), self.past.join(other.past, counts))
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Renumbered:
@@ -258,6 +267,10 @@ class _Renumbered:
     def log_probs(self) -> Tensor:
         """Float[N,K,V]."""
         return self.of_rows.log_probs().index_select(-1, self.rows)
+
+    def at(self, mask: Tensor) -> Self:
+        """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        return type(self)(self.of_rows.at(mask), self.rows)
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""

@@ -1,7 +1,7 @@
 """N-best lists in files, and columns of further features for them, such as the scores of a language model.
 
-The lists are what `postedit edit --format jsonl --n-best N` writes. A column file has a line of names, and then, divided
-by tabs, one line of numbers for each output: those of the first sentence, best first, then those of the next.
+The lists are what `postedit edit --format jsonl --n-best N` writes. A column file has a line of names, and then, its
+numbers divided by tabs, one line for each output: those of the first sentence, best first, then those of the next.
 """
 
 import json
@@ -39,8 +39,6 @@ def read_outputs(path: Path, columns: Sequence[Path] = ()) -> list[list[Output]]
         DataError: if a file is not what it should be, or a column has not one number for each output.
     """
     lists = [_list(path, number, line) for number, line in enumerate(read_lines(path), start=1)]
-    if not lists:
-        raise DataError(f"{path}: has no n-best list")
     count = sum(map(len, lists))
     for column in columns:
         rows = iter(_rows(column, count, path))

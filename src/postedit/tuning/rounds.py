@@ -159,13 +159,14 @@ def _search(
         file = PartialFile(path, {"weights": dict(weights)}, resume=True)
         beam = editor.decode.beam
         try:
-            with LineProgress(console, len(dev.src), file.done) as progress:
+            before = file.done
+            with LineProgress(console, len(dev.src)) as progress:
                 while file.done < len(dev.src):
                     rows = slice(file.done, file.done + _CHUNK)
                     edits = editor.edit(dev.src[rows], dev.mt[rows], beam=beam, n_best=beam)
                     penalty = editor.decode.length_penalty
                     file.write([json.dumps(_entries(edit, penalty), ensure_ascii=False) for edit in edits])
-                    progress.update(file.done)
+                    progress.update(file.done, before)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
                 f"stopped after {file.done:,} of {len(dev.src):,} lines of this round{file.kept}; the same command "

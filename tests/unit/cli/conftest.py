@@ -1,13 +1,14 @@
 """A stand-in for trained models, so that the command line is tested without any."""
 
+import logging
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from torch import nn
 from typer.testing import CliRunner
 
 from postedit.decode import SearchSettings
@@ -36,19 +37,22 @@ class FakeEditor:
     raise_at: dict[str, BaseException] = field(default_factory=dict)
     calls: list[tuple[str, ...]] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
+    load_options: dict[str, Any] = field(default_factory=dict)
+    sources: tuple[Path, ...] = ()
+    swapped: bool = False
     loaded: list[tuple[str, ...]] = field(default_factory=list)
-    shares: tuple[Sequence[float] | None, str] | None = None
-    model: nn.Module = field(default_factory=lambda: nn.Linear(2, 2))
-    decode: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(beam=4, search=SearchSettings))
-    draft: None = None
-    log_linear: None = None
+    decode: SimpleNamespace = field(
+        default_factory=lambda: SimpleNamespace(beam=4, batch_tokens=4000, search=SearchSettings)
+    )
     needs_mt: bool = True
-    processor: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(config="text", vocabularies="sizes"))
 
-    def load(self, *models: str, weights: Sequence[float] | None = None, space: str = "log") -> "FakeEditor":
+    def load(self, *models: str, **options: Any) -> "FakeEditor":
         self.loaded.append(models)
-        self.shares = (weights, space)
+        self.load_options = options
         return self
+
+    def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
+        return self.swapped
 
     def score(
         self, src: Sequence[str], mt: Sequence[str], outputs: Sequence[str], *, batch_tokens: int | None = None
@@ -86,8 +90,10 @@ class FakeEditor:
 
 
 @pytest.fixture
-def editor(monkeypatch: pytest.MonkeyPatch) -> FakeEditor:
-    fake = FakeEditor()
+def editor(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> FakeEditor:
+    folder = tmp_path_factory.mktemp("fake-model")
+    (folder / "config.json").write_text("{}")
+    fake = FakeEditor(sources=(folder,))
     module = ModuleType("postedit.editor")
     module.PostEditor = fake  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "postedit.editor", module)
@@ -101,4 +107,6 @@ def run() -> Iterator[Any]:
     def invoke(*arguments: object, stdin: bytes | None = None) -> Any:
         return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
 
-    return invoke
+    level = logging.getLogger("postedit").level
+    yield invoke
+    logging.getLogger("postedit").setLevel(level)  # commands keep warnings off the screen

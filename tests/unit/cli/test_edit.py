@@ -76,7 +76,7 @@ def test_lines_that_cannot_be_written_are_counted_with_the_first_one(run: Any, e
     result = run("edit", "MODEL", "--chunk-lines", 1, stdin=b"a\tb\na\timpossible\na\timpossible\n")
     assert result.stdout == "b!\nimpossible\nimpossible\n"
     assert "2 lines were left as they are" in result.stderr
-    assert "line 2 of this run" in result.stderr
+    assert "nothing banned: lines 2, 3" in result.stderr
 
 
 def test_several_models_make_an_ensemble(run: Any, editor: Any) -> None:
@@ -86,7 +86,7 @@ def test_several_models_make_an_ensemble(run: Any, editor: Any) -> None:
 
 def test_weights_and_space_of_an_ensemble(run: Any, editor: Any) -> None:
     run("edit", "ONE", "TWO", "--weights", "0.7,0.3", "--space", "probability", stdin=b"a\tb\n")
-    assert editor.shares == ([0.7, 0.3], "probability")
+    assert (editor.load_options["weights"], editor.load_options["space"]) == ([0.7, 0.3], "probability")
 
 
 @pytest.mark.parametrize(
@@ -258,8 +258,8 @@ def test_unfinished_lines_are_not_lost_without_resume(run: Any, editor: Any, fil
     [
         (lambda files, editor: files[0].write_text("other\n" * 7), "another source file"),
         (lambda files, editor: files[1].write_text("other\n" * 7), "another mt file"),
-        (lambda files, editor: editor.model.weight.data.add_(1.0), "another model"),
-        (lambda files, editor: setattr(editor.decode, "beam", 9), "another model, another beam"),
+        (lambda files, editor: (editor.sources[0] / "config.json").write_text('{"other": 1}'), "another model"),
+        (lambda files, editor: setattr(editor.decode, "beam", 9), "another beam"),
         (lambda files, editor: setattr(editor.decode, "search", lambda: SearchSettings(keep=1.0)), "search settings"),
     ],
 )
