@@ -31,7 +31,7 @@ from postedit.core.symbols import EOS
 from postedit.core.types import Batch, DecoderOutput, Distribution, Target
 from postedit.data.batching import collate
 from postedit.data.triplets import TripletFiles, read_triplets
-from postedit.decode import Drafted, DraftSearch, beam_search, greedy
+from postedit.decode import Drafted, DraftSearch, SearchSettings, beam_search, greedy
 from postedit.editor import PostEditor
 from postedit.models import ARCHITECTURES
 
@@ -176,7 +176,9 @@ def search_with_drafts(model: "Favouring", sentences: Sequence[Sentence], size: 
 def search_by_beam(model: "Favouring", sentences: Sequence[Sentence], size: int) -> Written:
     model.calls = 0
     found = [
-        best for group in batches(sentences, size) for best, *_ in beam_search(model, group.batch, group.limits, BEAM)
+        best
+        for group in batches(sentences, size)
+        for (best,) in beam_search(model, group.batch, group.limits, SearchSettings(beam=BEAM))
     ]
     check(found, sentences)
     return Written(sum(len(sentence.output) for sentence in sentences), model.calls)
