@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from postedit.core.errors import PosteditError
 from postedit.synthesis.chunk import Chunk, Stage, StageSpec
 
-_AHEAD: Final = 2
+AHEAD: Final = 2
 """Chunks a worker has waiting: enough not to be idle, few enough that memory stays small."""
 
 
@@ -51,7 +51,7 @@ class Processes:
         waiting: deque[Future[Chunk]] = deque()
         source = iter(chunks)
         try:
-            waiting.extend(pool.submit(_work, chunk) for chunk in islice(source, _AHEAD * self.workers))
+            waiting.extend(pool.submit(_work, chunk) for chunk in islice(source, AHEAD * self.workers))
             while waiting:
                 done = waiting.popleft().result()
                 waiting.extend(pool.submit(_work, chunk) for chunk in islice(source, 1))
