@@ -161,11 +161,16 @@ class _Team:
         return Counter(asked.worker for asked in self.asked if asked.answer in waiting)
 
 
+def quiet() -> None:
+    """Keep Ray, if it is not imported yet, from writing to the terminal, and from telling others that it is used."""
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+
+
 @contextmanager
 def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
     """Give the library, connected to a cluster."""
-    for name, value in _QUIET.items():
-        os.environ.setdefault(name, value)
+    quiet()
     ray = library("ray", "--engine ray", "ray")
     if ray.is_initialized():
         yield ray

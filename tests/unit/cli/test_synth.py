@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 SAMPLE = Path(__file__).parents[3] / "examples/mlqe-pe.en-de"
@@ -103,10 +104,10 @@ def start(recipe: Path, *options: str, **more: Any) -> "subprocess.Popen[str]":
     )
 
 
-def long_text(recipe: Path, tmp_path: Path) -> Path:
+def long_text(recipe: Path, tmp_path: Path, times: int = 30) -> Path:
     """Make the text so long that a run can be stopped in the middle."""
     for side in ("src", "pe"):
-        (tmp_path / f"long.{side}").write_text((SAMPLE / f"train.{side}").read_text(encoding="utf-8") * 30)
+        (tmp_path / f"long.{side}").write_text((SAMPLE / f"train.{side}").read_text(encoding="utf-8") * times)
     text = recipe.read_text().replace(f"{SAMPLE}/dev.", f"{tmp_path}/long.").replace("= 50", "= 500")
     recipe.write_text(text)
     return recipe
@@ -157,3 +158,43 @@ def test_a_file_that_may_not_grow_is_an_error_and_work_goes_on(run: Any, recipe:
     assert "--resume" in stderr
     assert run("synth", recipe, "--resume", "--workers", 1).exit_code == 0
     assert (tmp_path / "out.mt").read_bytes() == whole
+
+
+def ray_workers(process: "subprocess.Popen[str]") -> list[psutil.Process]:
+    """Return the processes that work for `process` in a cluster of its own."""
+    found = psutil.Process(process.pid).children(recursive=True)
+    return [child for child in found if "ray::_Worker" in " ".join(child.cmdline())]
+
+
+def test_in_a_ray_cluster_killed_workers_change_nothing(run: Any, recipe: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'postedit[ray]'")
+    process = start(long_text(recipe, tmp_path, 10), "--engine", "ray", "--workers", "2")
+    wait_for_work(tmp_path)
+    working = ray_workers(process)
+    assert len(working) == 2
+    working[0].kill()
+    stdout, stderr = process.communicate()
+    assert process.returncode == 0
+    assert "70,000 triplets" in stdout
+    assert "ray" not in (stdout + stderr).lower().replace(str(tmp_path), ""), "that is for Ray's own log"
+    assert run("synth", recipe, "--workers", 1, "--set", f"synth.out={tmp_path}/whole").exit_code == 0
+    for side in ("src", "mt", "pe"):
+        assert (tmp_path / f"out.{side}").read_bytes() == (tmp_path / f"whole.{side}").read_bytes()
+
+
+def test_interrupted_in_a_ray_cluster_it_goes_on_without_one(run: Any, recipe: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'postedit[ray]'")
+    process = start(long_text(recipe, tmp_path, 10), "--engine", "ray", "--workers", "2", start_new_session=True)
+    wait_for_work(tmp_path)
+    working = ray_workers(process)
+    os.killpg(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate()
+    assert process.returncode == 130
+    assert not stdout
+    assert "of 70,000 lines, kept in" in stderr
+    assert "Traceback" not in stderr
+    assert not psutil.wait_procs(working, timeout=20)[1], "workers are left behind"
+    assert run("synth", recipe, "--resume", "--workers", 1).exit_code == 0
+    assert run("synth", recipe, "--workers", 1, "--set", f"synth.out={tmp_path}/whole").exit_code == 0
+    for side in ("src", "mt", "pe"):
+        assert (tmp_path / f"out.{side}").read_bytes() == (tmp_path / f"whole.{side}").read_bytes()
