@@ -8,7 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 SAMPLE = Path(__file__).parents[3] / "examples/mlqe-pe.en-de"
@@ -158,6 +161,30 @@ def test_a_file_that_may_not_grow_is_an_error_and_work_goes_on(run: Any, recipe:
     assert "--resume" in stderr
     assert run("synth", recipe, "--resume", "--workers", 1).exit_code == 0
     assert (tmp_path / "out.mt").read_bytes() == whole
+
+
+def test_text_elsewhere_and_in_parquet_gives_the_same_triplets(run: Any, recipe: Path, tmp_path: Path) -> None:
+    pytest.importorskip("upath", reason="universal-pathlib is not installed: pip install 'postedit[remote]'")
+    assert run("synth", recipe, "--workers", 1, "--set", f"synth.out={tmp_path}/near").exit_code == 0
+    texts = {side: (SAMPLE / f"dev.{side}").read_text(encoding="utf-8").split("\n")[:-1] for side in ("src", "pe")}
+    real = {
+        side: (SAMPLE / f"test.{side}").read_text(encoding="utf-8").split("\n")[:-1] for side in ("src", "mt", "pe")
+    }
+    pq.write_table(pa.table({"src": texts["src"], "german": texts["pe"]}), tmp_path / "dev.parquet", row_group_size=77)
+    pq.write_table(pa.table(real), tmp_path / "test.parquet")
+    with fsspec.open("memory://bucket/dev.parquet", "wb") as far:
+        far.write((tmp_path / "dev.parquet").read_bytes())
+    values = ["src=memory://bucket/dev.parquet", f"pe=file://{tmp_path}/dev.parquet#german"]
+    values += [f"real={tmp_path}/test.parquet"]
+    result = run("synth", recipe, "--workers", 2, *(word for value in values for word in ("--set", f"synth.{value}")))
+    assert result.exit_code == 0, result.output
+    for side in ("src", "mt", "pe"):
+        assert (tmp_path / f"out.{side}").read_bytes() == (tmp_path / f"near.{side}").read_bytes()
+    near, out = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("near", "out"))
+    assert near["input"] == out["input"]
+    result = run("synth", recipe, "--set", "synth.src=memory://bucket/no.src", "--set", "synth.pe=s3x://bucket/pe")
+    assert result.exit_code == 1
+    assert "s3x://bucket/pe: cannot be read: " in result.stderr
 
 
 def ray_workers(process: "subprocess.Popen[str]") -> list[psutil.Process]:
