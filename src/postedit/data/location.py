@@ -23,13 +23,15 @@ def located(name: str, folder: Path = Path()) -> Path:
 
     Raises:
         RecipeError: if the name begins as `s3://` does, and the library for such files is not installed.
+        DataError: if nothing is known by what it begins with.
     """
     if name.startswith(_HERE):
         return Path(name.removeprefix(_HERE))
     if _FAR not in name:
         return folder / name
+    upath = library("upath", name, "remote")
     try:
-        return cast(Path, library("upath", name, "remote").UPath(name))
+        return cast(Path, upath.UPath(name))
     except ValueError as error:
         raise DataError(f"{name}: cannot be read: {error}") from None
 

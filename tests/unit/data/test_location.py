@@ -9,7 +9,7 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postedit.core.errors import DataError, RecipeError
@@ -74,11 +74,11 @@ def test_what_is_wrong_with_far_files_is_said(far: Any) -> None:
 def test_whatever_a_network_does_is_a_sentence(far: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     path = located(far("x.src", b"a\n"))
 
-    class Lost(Exception):
+    class LostError(Exception):
         pass
 
     def lost(*_: object, **__: object) -> None:
-        raise Lost("the line is dead")
+        raise LostError("the line is dead")
 
     monkeypatch.setattr(type(path), "open", lost)
     with pytest.raises(DataError, match=r"^memory://far/x\.src: cannot be read: the line is dead$"):
@@ -101,6 +101,7 @@ def test_columns_are_behind_the_file(name: str, column: str) -> None:
     assert with_column(str(named), "other") == str(named) or column.endswith(".parquet")
 
 
+@settings(deadline=None)
 @given(st.lists(st.text("ab ä\u2028\r", max_size=4) | st.none(), min_size=1, max_size=9))
 def test_a_column_is_its_texts(texts: list[str | None]) -> None:
     buffer = pa.BufferOutputStream()
@@ -116,7 +117,7 @@ def test_a_column_is_its_texts(texts: list[str | None]) -> None:
     ("column", "message"),
     [
         ("peq", r'there is no column peq; did you mean "pe"\? \(it has pe, n, many\); name one as x\.parquet#COLUMN'),
-        ("n", r"the column n has no texts but int64"),
+        ("n", r"the column n has no texts but values of type int64"),
         ("many", r"row 20,001: many has a line feed in it"),
     ],
 )
