@@ -28,6 +28,16 @@ def test_law_1_log_probs_are_normalised(model: Seq2Seq) -> None:
     assert_close(log_probs.logsumexp(-1), torch.zeros_like(log_probs[..., 0]))
 
 
+def test_law_1_distributions_can_be_picked_out(model: Seq2Seq) -> None:
+    rng = random.Random(1)
+    state = model.encode(batch_of(random_sentences(rng, model, count=3)))
+    output, _ = model.decode(torch.tensor([random_prefix(rng, model, 4) for _ in range(3)]), state)
+    mask = torch.tensor([[rng.random() < 0.5 for _ in range(4)] for _ in range(3)])
+    picked = output.distribution.at(mask).log_probs()
+    assert picked.shape[1:] == (1, output.log_probs.size(2))
+    assert_close(picked.squeeze(1), output.log_probs[mask])
+
+
 def test_law_2_attention_is_a_distribution_over_the_real_tokens_of_each_stream(model: Seq2Seq) -> None:
     batch = batch_of(random_sentences(random.Random(2), model, count=4), columns=2)
     output = teacher_forced(model, batch)

@@ -11,6 +11,7 @@ from tiny import Sentence, alone, assert_close, batch_of, random_prefix, random_
 from torch import Tensor
 
 from postedit.core.model import Seq2Seq, State
+from postedit.core.symbols import PAD
 
 tried = settings(max_examples=12, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32)
@@ -72,6 +73,27 @@ def test_law_5_what_is_rolled_back_was_never_decoded(model: Seq2Seq, seed: int, 
         assert_close(output.log_probs[row], alone(model, sentence, [*history, *rest[row].tolist()])[len(history) :])
 
 
+@tried
+@given(seed=seeds, read=st.tuples(st.integers(0, 3), st.integers(0, 3)))
+def test_law_5_rows_that_join_are_as_they_were(model: Seq2Seq, seed: int, read: tuple[int, int]) -> None:
+    rng = random.Random(seed)
+    joined, expected, tokens = None, [], torch.tensor([random_prefix(rng, model, 2) for _ in range(4)])
+    for part, count in enumerate(read):
+        state = model.encode(batch_of(random_sentences(rng, model, count=2)))
+        if count:
+            _, state = model.decode(torch.tensor([random_prefix(rng, model, count) for _ in range(2)]), state)
+        expected.append(model.decode(tokens[2 * part : 2 * part + 2], state)[0])
+        joined = state if joined is None else joined.join(state)
+    assert joined is not None
+    output, _ = model.decode(tokens, joined)
+    assert_close(output.log_probs, torch.cat([part.log_probs for part in expected]))
+    for key, weights in output.attention.items():
+        for part, rows in zip(expected, weights.split(2)):
+            width = part.attention[key].size(2)
+            assert_close(rows[..., :width], part.attention[key])
+            assert not rows[..., width:].any()
+
+
 @dataclass
 class Rows:
     """A state, and, kept apart from it, what each of its rows must remember."""
@@ -91,12 +113,40 @@ class Rows:
         for log_probs, sentence, history in zip(output.log_probs, self.sentences, self.histories):
             assert_close(log_probs, alone(self.model, sentence, history)[-count:])
 
+    @torch.no_grad()
+    def decode_uneven(self, rng: random.Random) -> None:
+        """Decode other numbers of tokens in other rows, none in some, PAD filling them up, and take PAD back."""
+        counts = [rng.randint(0, 4) for _ in self.sentences]
+        added = [random_prefix(rng, self.model, count) if count else [] for count in counts]
+        width = max(1, *counts)
+        tokens = torch.tensor([row + [PAD] * (width - len(row)) for row in added])
+        output, state = self.model.decode(tokens, self.state)
+        self.state = state.rollback(torch.tensor(counts))
+        self.histories = [history + row for history, row in zip(self.histories, added)]
+        self.last = 0
+        said = output.distribution.at(tokens != PAD).log_probs().squeeze(1).split(counts)
+        for log_probs, count, sentence, history in zip(said, counts, self.sentences, self.histories):
+            if count:
+                assert_close(log_probs, alone(self.model, sentence, history)[-count:])
+
     def select(self, rng: random.Random) -> None:
         """Expand, reorder and drop rows at random."""
         rows = [rng.randrange(len(self.sentences)) for _ in range(rng.randint(1, 5))]
         self.state = self.state.select(torch.tensor(rows))
         self.sentences = [self.sentences[row] for row in rows]
         self.histories = [self.histories[row] for row in rows]
+
+    def join(self, rng: random.Random) -> None:
+        """Add rows of another batch, which have read something or nothing."""
+        sentences = random_sentences(rng, self.model, count=2)
+        others = Rows(self.model, self.model.encode(batch_of(sentences)), sentences, [[] for _ in sentences])
+        if count := rng.randint(0, 3):
+            others.decode(rng, count)
+            others.rollback(rng)
+        self.state = self.state.join(others.state)
+        self.sentences = self.sentences + others.sentences
+        self.histories = self.histories + others.histories
+        self.last = 0
 
     def rollback(self, rng: random.Random) -> None:
         """Take back some of the tokens of the last decode, other numbers in other rows."""
@@ -107,7 +157,10 @@ class Rows:
 
 
 @settings(tried, max_examples=20)
-@given(seed=seeds, operations=st.lists(st.sampled_from(["step", "chunk", "select", "rollback"]), max_size=9))
+@given(
+    seed=seeds,
+    operations=st.lists(st.sampled_from(["step", "chunk", "uneven", "select", "rollback", "join"]), max_size=9),
+)
 def test_laws_3_to_5_together_in_any_order(model: Seq2Seq, seed: int, operations: list[str]) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=3)
@@ -118,10 +171,14 @@ def test_laws_3_to_5_together_in_any_order(model: Seq2Seq, seed: int, operations
                 rows.decode(rng, 1)
             case "chunk":
                 rows.decode(rng, rng.randint(2, 4))
+            case "uneven":
+                rows.decode_uneven(rng)
             case "select":
                 rows.select(rng)
             case "rollback":
                 rows.rollback(rng)
+            case "join":
+                rows.join(rng)
     rows.decode(rng, 2)
 
 

@@ -71,6 +71,14 @@ class State(Protocol):
         """Return the state after only the first `keep` Long[N] (0..K) tokens of the last decode, row by row."""
         ...
 
+    def join(self, other: Self) -> Self:
+        """Return the rows of both, those of `other` last, which may have read other tokens, and more or fewer.
+
+        Only the longer ones' inputs need no padding. Positions of a joint attention stand as each row was encoded,
+        padding last. What was decoded before cannot be rolled back.
+        """
+        ...
+
 
 class Constraint(Protocol):
     """What the grammar of a model allows next (such as STEP and EOS under hard attention), for N rows."""
@@ -117,7 +125,10 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
 
     @abstractmethod
     def decode(self, tokens: Tensor, state: StateT) -> tuple[DecoderOutput, StateT]:
-        """Read K more target tokens Long[N,K] (the first ever is BOS); predict the one after each of them."""
+        """Read K more target tokens Long[N,K] (the first ever is BOS); predict the one after each of them.
+
+        Rows that have fewer than K end in PAD. What is said there is of no account, and a rollback must take it back.
+        """
 
     def embeddings(self) -> "Mapping[str, nn.Embedding]":
         """Return the embedding tables by text ("src", "mt", "pe") that a later model may inherit; none by default."""

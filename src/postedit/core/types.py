@@ -152,6 +152,10 @@ class Distribution(Protocol):
         """Float[N,K,V]: natural logarithms; logsumexp over V is 0."""
         ...
 
+    def at(self, mask: Tensor) -> Self:
+        """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        ...
+
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K], without a tensor [N,K,V].
 

@@ -77,6 +77,10 @@ class EnsembleState:
         """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
         return type(self)(tuple(part.rollback(keep) for part in self.parts))
 
+    def join(self, other: Self) -> Self:
+        """Return the rows of both, those of `other` last."""
+        return type(self)(tuple(part.join(added) for part, added in zip(self.parts, other.parts, strict=True)))
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WrittenOut:
@@ -87,6 +91,10 @@ class WrittenOut:
     def log_probs(self) -> Tensor:
         """Return the log-probabilities."""
         return self.values
+
+    def at(self, mask: Tensor) -> Self:
+        """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        return type(self)(self.values[mask].unsqueeze(1))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""

@@ -165,3 +165,8 @@ class DoubleAttentionState:
         """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
         rows = torch.arange(keep.size(0), device=keep.device)
         return type(self)(self.memory, self.trail_NKD[rows, keep].unsqueeze(1))
+
+    def join(self, other: Self) -> Self:
+        """Return the rows of both, those of `other` last."""
+        trail_NKD = torch.cat([self.trail_NKD[:, -1:], other.trail_NKD[:, -1:]])
+        return type(self)(self.memory.join(other.memory), trail_NKD)

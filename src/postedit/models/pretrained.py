@@ -248,6 +248,11 @@ class PretrainedState:
         """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
         return type(self)(self.memory, self.past.rollback(keep))
 
+    def join(self, other: Self) -> Self:
+        """Return the rows of both, those of `other` last."""
+        counts = len(self.memory.sentence), len(other.memory.sentence)
+        return type(self)(self.memory.join(other.memory), self.past.join(other.past, counts))
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Renumbered:
@@ -259,6 +264,10 @@ class _Renumbered:
     def log_probs(self) -> Tensor:
         """Float[N,K,V]."""
         return self.of_rows.log_probs().index_select(-1, self.rows)
+
+    def at(self, mask: Tensor) -> Self:
+        """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        return type(self)(self.of_rows.at(mask), self.rows)
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from postedit.nn.dropout import dropout as drop
+from postedit.nn.rows import Packing
 
 
 class KeyValue(NamedTuple):
@@ -40,29 +41,40 @@ class MultiHeadAttention(nn.Module):
         for layer in (self.query, self.key_value, self.output):
             nn.init.zeros_(layer.bias)
 
-    def project(self, memory_NSD: Tensor) -> KeyValue:
-        """Return keys and values of a text."""
-        k_NSD, v_NSD = self.key_value(memory_NSD).chunk(2, -1)
+    def project(self, memory_NSD: Tensor, packing: Packing | None = None) -> KeyValue:
+        """Return keys and values of a text, which is packed if there is a packing."""
+        k_NSD, v_NSD = _unpacked(self.key_value(memory_NSD), packing).chunk(2, -1)
         return KeyValue(self._split(k_NSD), self._split(v_NSD))
 
     def forward(
-        self, x_NKD: Tensor, key_value: KeyValue, mask: Tensor | None, need_weights: bool = False
+        self,
+        x_NKD: Tensor,
+        key_value: KeyValue,
+        mask: Tensor | None,
+        need_weights: bool = False,
+        packing: Packing | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from x to what `mask` Bool[N or 1,K or 1,S] allows (None: everything).
 
         Returns:
-            Float[N,K,D], and, if asked for, the weights Float[N,K,S] averaged over heads.
+            Float[N,K,D], packed as x is, and, if asked for, the weights Float[N,K,S] averaged over heads.
         """
-        q_NHKE = self._split(self.query(x_NKD))
+        q_NHKE = self._split(_unpacked(self.query(x_NKD), packing))
         dropout = self.dropout if self.training else 0.0
         allowed = None if mask is None else mask.unsqueeze(1)
         mixed_NHKE, weights_NHKS = dot_product_attention(q_NHKE, key_value, allowed, dropout, need_weights)
         mixed_NKD = mixed_NHKE.transpose(1, 2).flatten(2)
+        if packing is not None:
+            mixed_NKD = packing.pack(mixed_NKD)
         return self.output(mixed_NKD), None if weights_NHKS is None else weights_NHKS.mean(1)
 
     def _split(self, x_NKD: Tensor) -> Tensor:
         rows, length, width = x_NKD.shape
         return x_NKD.view(rows, length, self.heads, width // self.heads).transpose(1, 2)
+
+
+def _unpacked(x: Tensor, packing: Packing | None) -> Tensor:
+    return x if packing is None else packing.unpack(x)
 
 
 def dot_product_attention(

@@ -11,7 +11,9 @@ from typing import Self
 import torch
 from torch import Tensor
 
+from postedit.core.symbols import PAD
 from postedit.nn.attention import KeyValue
+from postedit.nn.rows import Packing, join_rows
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -22,11 +24,13 @@ class Cursor:
         positions: Long[N or 1,K], the position of each token in its row.
         mask: Bool[N or 1,K,L], which slots each token sees; None if it sees all of them.
         ragged: True if rows are of different lengths.
+        packing: of the tokens that are not PAD, if it pays to leave out those that are.
     """
 
     positions: Tensor
     mask: Tensor | None
     ragged: bool
+    packing: Packing | None = None
 
     def extend(self, cached: KeyValue | None, new: KeyValue) -> KeyValue:
         """Return the cache with the keys and values of this call written at their positions."""
@@ -73,7 +77,7 @@ class DecoderCache:
         ragged = self.lengths is not None
         slots = torch.arange(width, device=device)
         mask = slots <= positions.unsqueeze(-1) if ragged or count > 1 else None
-        return Cursor(positions, mask, ragged)
+        return Cursor(positions, mask, ragged, _packing(tokens_NK))
 
     def layer(self, index: int) -> KeyValue | None:
         """Return the cache of a layer, None before the first call."""
@@ -91,6 +95,27 @@ class DecoderCache:
         lengths = None if self.lengths is None else self.lengths[rows]
         return type(self)(layers, self.length, lengths, self.last)
 
+    def join(self, other: Self, counts: tuple[int, int]) -> Self:
+        """Return the rows of both, `counts` of them, those of `other` last."""
+        if not self.layers and not other.layers:
+            return self
+        like = self.layers or other.layers
+        pairs = zip(self._held(like, counts[0]), other._held(like, counts[1]), strict=True)
+        layers = tuple(KeyValue(*map(join_rows, *pair)) for pair in pairs)
+        if self.length is not None and self.length == other.length:
+            return type(self)(layers, self.length, None, 0)
+        device = layers[0].k_NHSE.device
+        lengths = [part._lengths(count, device) for part, count in zip((self, other), counts, strict=True)]
+        return type(self)(layers, None, torch.cat(lengths), 0)
+
+    def _held(self, like: tuple[KeyValue, ...], count: int) -> tuple[KeyValue, ...]:
+        """Return the caches of all layers, without a slot before the first call."""
+        empty = (KeyValue(*(part.new_empty(count, part.size(1), 0, part.size(3)) for part in layer)) for layer in like)
+        return self.layers or tuple(empty)
+
+    def _lengths(self, count: int, device: torch.device) -> Tensor:
+        return torch.full((count,), self.length, device=device) if self.lengths is None else self.lengths  # type: ignore[arg-type]
+
     def rollback(self, keep: Tensor) -> Self:
         """Return the cache after only the first `keep` Long[N] tokens of the last call, row by row."""
         before = (self.length if self.lengths is None else self.lengths) - self.last  # type: ignore[operator]
@@ -100,3 +125,11 @@ class DecoderCache:
         if bool((lengths == longest).all()):
             return type(self)(layers, longest, None, 0)
         return type(self)(layers, None, lengths, 0)
+
+
+def _packing(tokens_NK: Tensor) -> Packing | None:
+    """Return a packing for search on a CPU, where each token costs; a GPU would have to wait for their number."""
+    if tokens_NK.device.type != "cpu" or tokens_NK.size(1) == 1 or torch.is_grad_enabled():
+        return None
+    real_NK = tokens_NK != PAD
+    return None if bool(real_NK.all()) else Packing.of(real_NK)

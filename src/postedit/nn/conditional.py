@@ -215,6 +215,12 @@ class ConditionalState:
         rows = torch.arange(keep.size(0), device=keep.device)
         return type(self)(self.memory, self.trail_NKD[rows, keep].unsqueeze(1), self.path_NK[rows, keep].unsqueeze(1))
 
+    def join(self, other: Self) -> Self:
+        """Return the rows of both, those of `other` last."""
+        trail_NKD = torch.cat([self.trail_NKD[:, -1:], other.trail_NKD[:, -1:]])
+        path_NK = torch.cat([self.path_NK[:, -1:], other.path_NK[:, -1:]])
+        return type(self)(self.memory.join(other.memory), trail_NKD, path_NK)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _StepMasks:

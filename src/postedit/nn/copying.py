@@ -10,7 +10,7 @@ positions in chunks, whose gradients are computed in the same pass.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 import torch.nn.functional as F
@@ -64,6 +64,12 @@ class CopyDistribution:
         log_gates = self.log_gates_NKG.to(generated.dtype)
         copying = _scatter_log(self._terms(generated.dtype), self._ids(), generated.size(-1))
         return torch.logaddexp(log_gates[..., :1] + generated, copying)
+
+    def at(self, mask: Tensor) -> Self:
+        """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        rows = mask.nonzero()[:, 0]
+        copied = (Copied(text.log_weights[mask].unsqueeze(1), text.ids[rows], text.mask[rows]) for text in self.copied)
+        return type(self)(self.generator.at(mask), self.log_gates_NKG[mask].unsqueeze(1), tuple(copied))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""

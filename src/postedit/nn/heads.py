@@ -6,8 +6,8 @@ its label loss goes over the real positions in chunks whose logits fit the cache
 same pass (they are the softmax minus the labels) and keeping neither logits nor probabilities.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -48,6 +48,10 @@ class SoftmaxDistribution:
         """Float[N,K,V], at least in single precision."""
         logits = F.linear(self.features_NKD, self.weight_VD, self.bias_V)
         return F.log_softmax(logits, -1, dtype=at_least_float(logits.dtype))
+
+    def at(self, mask: Tensor) -> Self:
+        """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        return replace(self, features_NKD=self.features_NKD[mask].unsqueeze(1))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""

@@ -189,6 +189,13 @@ class LSTMState:
         rows = torch.arange(keep.size(0), device=keep.device)
         return type(self)(self.memory, self.trail[rows, keep].unsqueeze(1), self.fed_NKD[rows, keep].unsqueeze(1))
 
+    def join(self, other: Self) -> Self:
+        """Return the rows of both, those of `other` last."""
+        trail = torch.cat([self.trail[:, -1:], other.trail[:, -1:]])
+        return type(self)(
+            self.memory.join(other.memory), trail, torch.cat([self.fed_NKD[:, -1:], other.fed_NKD[:, -1:]])
+        )
+
 
 def general_scores(s_ND: Tensor, keys_NSD: Tensor, mask_NS: Tensor) -> Tensor:
     """Return s^T W h, Float[N,S], of keys W h; -inf on padding."""

@@ -6,6 +6,8 @@ from typing import Self
 import torch
 from torch import Tensor
 
+from postedit.nn.rows import join_rows
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Memory:
@@ -38,3 +40,12 @@ class Memory:
         if torch.equal(sentence, self.sentence):
             return self
         return type(self)({name: tensor[rows] for name, tensor in self.tensors.items()}, sentence)
+
+    def join(self, other: Self) -> Self:
+        """Return the rows of both, those of `other` last; of tensors that both have."""
+        tensors = {
+            name: join_rows(tensor, other.tensors[name])
+            for name, tensor in self.tensors.items()
+            if name in other.tensors
+        }
+        return type(self)(tensors, torch.cat([self.sentence, other.sentence + self.sentence.max() + 1]))

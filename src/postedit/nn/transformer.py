@@ -15,6 +15,7 @@ from postedit.nn.cache import Cursor, DecoderCache
 from postedit.nn.dropout import dropout
 from postedit.nn.embeddings import Sharing, sinusoids
 from postedit.nn.memory import Memory
+from postedit.nn.rows import Packing
 
 Norm = Literal["pre", "post"]
 
@@ -50,6 +51,10 @@ class LayerOutput(NamedTuple):
     weights: tuple[Tensor, ...]
     reads: tuple[Tensor, ...]
 
+    def unpacked(self, packing: Packing) -> "LayerOutput":
+        """Return the same with all K tokens a row, after layers that had the real ones alone."""
+        return LayerOutput(packing.unpack(self.x_NKD), self.weights, tuple(map(packing.unpack, self.reads)))
+
 
 class TransformerLayer(nn.Module):
     """Self-attention, then attention to each of `reads` texts, then a feed-forward network.
@@ -72,18 +77,25 @@ class TransformerLayer(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(
-        self, x_NKD: Tensor, past: KeyValue, past_mask: Tensor | None, reads: Sequence[Read], need_weights: bool = False
+        self,
+        x_NKD: Tensor,
+        past: KeyValue,
+        past_mask: Tensor | None,
+        reads: Sequence[Read],
+        need_weights: bool = False,
+        packing: Packing | None = None,
     ) -> LayerOutput:
         """Return the layer's output, given keys and values `past` of what it may attend to of its own text.
 
-        `past` comes from `project`, so that a decoder can keep it; an encoder passes `project(x)` on.
+        `past` comes from `project`, so that a decoder can keep it; an encoder passes `project(x)` on. With a packing
+        hidden states come and go packed.
         """
-        attended, _ = self.self_attention(self._before(0, x_NKD), past, past_mask)
+        attended, _ = self.self_attention(self._before(0, x_NKD), past, past_mask, packing=packing)
         x_NKD = self._normalised(0, self._sum(x_NKD, attended))
         weights: list[Tensor] = []
         sums: list[Tensor] = []
         for i, (attention, read) in enumerate(zip(self.cross_attentions, reads, strict=True), start=1):
-            attended, weights_NKS = attention(self._before(i, x_NKD), read.key_value, read.mask, need_weights)
+            attended, weights_NKS = attention(self._before(i, x_NKD), read.key_value, read.mask, need_weights, packing)
             sums.append(self._sum(x_NKD, attended))
             x_NKD = self._normalised(i, sums[-1])
             if weights_NKS is not None:
@@ -93,9 +105,9 @@ class TransformerLayer(nn.Module):
         x_NKD = self._normalised(last, self._sum(x_NKD, self.outer(hidden)))
         return LayerOutput(x_NKD, tuple(weights), tuple(sums))
 
-    def project(self, x_NKD: Tensor) -> KeyValue:
+    def project(self, x_NKD: Tensor, packing: Packing | None = None) -> KeyValue:
         """Return the keys and values that self-attention has of x."""
-        return self.self_attention.project(self._before(0, x_NKD))
+        return self.self_attention.project(self._before(0, x_NKD), packing)
 
     def project_read(self, memory_NSD: Tensor, read: int = 0) -> KeyValue:
         """Return the keys and values that cross-attention number `read` has of a text."""
@@ -151,14 +163,16 @@ class TransformerStack(nn.Module):
         Returns:
             The output, with the last layer's attention weights and reads, and the grown cache.
         """
-        output = LayerOutput(x_NKD, (), ())
+        count, packing = x_NKD.size(1), cursor.packing
+        output = LayerOutput(x_NKD if packing is None else packing.pack(x_NKD), (), ())
         kept = []
         for i, layer in enumerate(self.blocks()):
             x_NKD, last = output.x_NKD, i == len(self.layers) - 1
-            kept.append(cursor.extend(cache.layer(i), layer.project(x_NKD)))
+            kept.append(cursor.extend(cache.layer(i), layer.project(x_NKD, packing)))
             reads = [reading.of_layer(i) for reading in readings]
-            output = layer(x_NKD, kept[i], cursor.mask, reads, need_weights=last)
-        return output._replace(x_NKD=self.final_norm(output.x_NKD)), cache.advanced(kept, x_NKD.size(1))
+            output = layer(x_NKD, kept[i], cursor.mask, reads, need_weights=last, packing=packing)
+        output = output._replace(x_NKD=self.final_norm(output.x_NKD))
+        return output if packing is None else output.unpacked(packing), cache.advanced(kept, count)
 
     def blocks(self) -> list[TransformerLayer]:
         """Return the layers."""
@@ -204,6 +218,11 @@ class TransformerState:
     def rollback(self, keep: Tensor) -> Self:
         """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
         return type(self)(self.memory, self.cache.rollback(keep))
+
+    def join(self, other: Self) -> Self:
+        """Return the rows of both, those of `other` last."""
+        counts = len(self.memory.sentence), len(other.memory.sentence)
+        return type(self)(self.memory.join(other.memory), self.cache.join(other.cache, counts))
 
 
 class StackConfig(Config):

@@ -14,7 +14,7 @@ from postedit.core.errors import ModelFolderError
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.symbols import BOS, EOS, PAD
 from postedit.core.types import Batch, DecoderOutput, Stream
-from postedit.decode import Ensemble, Hypothesis, beam_search, draft_decode, greedy
+from postedit.decode import Drafted, DraftSearch, Ensemble, Hypothesis, beam_search, draft_decode, greedy
 from postedit.decode.ensemble import WrittenOut
 
 A, B, C, SIZE = 6, 7, 8, 9
@@ -32,6 +32,9 @@ class Written:
 
     def rollback(self, keep: Tensor) -> Self:
         return type(self)(tuple(row[: len(row) - self.last + k] for row, k in zip(self.rows, keep.tolist())))
+
+    def join(self, other: Self) -> Self:
+        return type(self)(self.rows + other.rows)
 
 
 class Table(Seq2Seq):
@@ -186,3 +189,69 @@ def test_sentences_with_unlike_drafts_are_decoded_together() -> None:
     model = Table(WRITES_TEXT)
     found = draft_decode(model, batch(3), [TEXT, [], [A, B, C]], limits(20, 3, 20))
     assert [hypothesis.tokens for hypothesis in found] == [TEXT, TEXT[:3], TEXT]
+
+
+def groups(sizes: Sequence[int], drafts: Sequence[Sequence[int]], most: Sequence[int]) -> list[Drafted]:
+    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+    return [
+        Drafted(batch(size), drafts[end - size : end], limits(*most[end - size : end]))
+        for size, end in zip(sizes, ends, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 8])
+def test_groups_of_any_size_come_back_in_order_whatever_the_slots(slots: int) -> None:
+    sizes, most = [2, 1, 3, 1], [20, 3, 0, 20, 1, 20, 5]
+    drafts = [TEXT, [], [A, B, C], [C] * 9, list(TEXT[:4]), [B, *TEXT], TEXT]
+    found = list(DraftSearch(Table(WRITES_TEXT), slots)(groups(sizes, drafts, most)))
+    assert [len(group) for group in found] == sizes
+    assert [len(hypothesis.tokens) for group in found for hypothesis in group] == [min(7, limit) for limit in most]
+    expected = [searched(Table(WRITES_TEXT), "greedy", limit) for limit in most]
+    assert [hypothesis for group in found for hypothesis in group] == expected
+
+
+def test_a_finished_sentence_gives_its_place_to_the_next() -> None:
+    model = Table(WRITES_TEXT)
+    # One sentence without a draft takes all of 8 calls; the others fit beside it, one after the other.
+    drafts: list[Sequence[int]] = [[], *[TEXT] * 6]
+    search = DraftSearch(model, 2, call_cost=100.0)
+    list(search(groups([1] * 7, drafts, [20] * 7)))
+    assert search.calls == len(model.calls) == len(TEXT) + 1
+
+
+def test_no_input_gives_no_output() -> None:
+    assert list(DraftSearch(Table(WRITES_TEXT))([])) == []
+
+
+class Banned:
+    """A constraint that never allows one symbol."""
+
+    def __init__(self, symbol: int, rows: int, written: int = 0) -> None:
+        self.symbol, self.rows, self.written = symbol, rows, written
+
+    def allowed(self) -> Tensor:
+        allowed = torch.ones(self.rows, SIZE, dtype=torch.bool)
+        if self.written == 2:
+            allowed[:, self.symbol] = False
+        return allowed
+
+    def to_end(self) -> Tensor:
+        return torch.zeros(self.rows, dtype=torch.long)
+
+    def closing(self) -> Tensor:
+        return torch.full((self.rows,), EOS)
+
+    def advance(self, tokens: Tensor) -> "Banned":
+        return Banned(self.symbol, self.rows, self.written + 1)
+
+    def select(self, rows: Tensor) -> "Banned":
+        return Banned(self.symbol, len(rows), self.written)
+
+
+@pytest.mark.parametrize("draft", [[], list(TEXT), [A, B, A, B]], ids=str)
+def test_a_constraint_that_depends_on_what_is_written_holds_for_drafts(draft: list[int]) -> None:
+    table = Table({**WRITES_TEXT, (A, B): {B: 0.6, C: 0.4}, (A, B, C): {A: 0.9, EOS: 0.1}, (A, B, C, A): {EOS: 1.0}})
+    table.constraints = lambda batch: [Banned(B, batch.rows)]  # type: ignore[method-assign]
+    (found,) = draft_decode(table, batch(), [draft], limits(20))
+    assert found == greedy(table, batch(), limits(20))[0]
+    assert found.tokens == (A, B, C, A), "without the constraint its third symbol is B"

@@ -1,0 +1,350 @@
+"""How fast is decoding, against general decoders on a model of the same size, on real post-edits?
+
+    python benchmarks/decoding.py MODEL DATA [--sentences N] [--threads N] [--repeats N] [--batch N ...] [--only TEXT]
+
+DATA is the prefix of .src and .mt. The outputs are those that MODEL gives, a trained one of any size. They are then
+written by models of base size (width 512, 6 layers in each stack, 32,000 symbols) with random weights whose output
+layer is made to favour just these outputs (probability about 1): the work is that of a trained model which would write
+them, and no decoder can know them beforehand. The general decoders (Hugging Face `generate`, CTranslate2) run an
+encoder-decoder of 6 + 6 layers and the same width and vocabulary on src alone, with outputs as long.
+
+All contestants take turns over the same sentences in one process; medians of whole rounds, encoding included, text
+processing not. Without `transformers` or `ctranslate2` theirs are left out.
+"""
+
+import argparse
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from postedit.core.model import Seq2Seq, State, Vocabularies, VocabularyInfo
+from postedit.core.symbols import EOS
+from postedit.core.types import Batch, DecoderOutput, Distribution, Target
+from postedit.data.batching import collate
+from postedit.data.triplets import TripletFiles, read_triplets
+from postedit.decode import Drafted, DraftSearch, beam_search, greedy
+from postedit.editor import PostEditor
+from postedit.models import ARCHITECTURES
+
+VOCABULARY, WIDTH, LAYERS, HEADS, INNER = 32_000, 512, 6, 8, 2_048
+OURS = ("transference", "dual-transformer")
+BEAM = 5
+FAVOUR = 20.0  # added to the logit of the symbol to write
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Pieces of the inputs, each ending in EOS, of mt as a draft, and of the output, ending in EOS."""
+
+    inputs: dict[str, list[int]]
+    draft: list[int]
+    output: list[int]
+
+
+def main() -> None:
+    options = parse()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(1)
+    sentences = prepare(options.model, options.data, options.sentences)
+    unchanged = sum(sentence.draft == sentence.output[:-1] for sentence in sentences) / len(sentences)
+    symbols = statistics.mean(len(sentence.output) for sentence in sentences)
+    print(f"{platform.processor() or platform.machine()}, {options.threads} threads, torch {torch.__version__}")
+    print(
+        f"{len(sentences)} sentences of {options.data}, {unchanged:.0%} unchanged, {symbols:.1f} symbols each; ", end=""
+    )
+    print(f"median of {options.repeats} rounds\n")
+    print(f"| batch | decoder | sentences/s | ratio to {OURS[0]}, greedy | calls a sentence | tokens fed a sentence |")
+    print("|---:|---|---:|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as folder:
+        contestants = [one for one in [*ours(), *hugging_face(), *ctranslate(Path(folder))] if options.only in one.name]
+        for size in options.batch:
+            compare(contestants, sentences, size, options.repeats)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=Path, help="folder of a trained model")
+    parser.add_argument("data", help="prefix of .src and .mt")
+    parser.add_argument("--sentences", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--batch", type=int, nargs="+", default=[1, 32])
+    parser.add_argument("--only", default="", help="contestants with this in their name")
+    return parser.parse_args()
+
+
+def prepare(model: Path, data: str, count: int) -> list[Sentence]:
+    """Return sentences, longest first, with the outputs of the trained model."""
+    editor = PostEditor.load(model, device="cpu")
+    triplets = list(read_triplets(TripletFiles.of(data)))[:count]
+    edits = editor.edit([triplet.src for triplet in triplets], [triplet.mt for triplet in triplets])
+    encode = editor.processor.encode_batch
+    src, mt = encode("src", [triplet.src for triplet in triplets]), encode("mt", [triplet.mt for triplet in triplets])
+    drafts, outputs = encode("pe", [triplet.mt for triplet in triplets]), encode("pe", [edit.text for edit in edits])
+    sentences = [Sentence({"src": s, "mt": m}, d[:-1], o) for s, m, d, o in zip(src, mt, drafts, outputs, strict=True)]
+    return sorted(sentences, key=lambda sentence: -len(sentence.output))
+
+
+@dataclass
+class Contestant:
+    """A way to decode: given sentences and the size of a batch, it returns what it wrote and counted."""
+
+    name: str
+    decode: Callable[[Sequence[Sentence], int], "Written"]
+    seconds: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Written:
+    """Number of symbols written, and if known of calls of the decoder, and of tokens fed in them."""
+
+    symbols: int
+    calls: int | None = None
+    fed: int | None = None
+
+
+def compare(contestants: Sequence[Contestant], sentences: Sequence[Sentence], size: int, repeats: int) -> None:
+    """Let them take turns, and print a row for each."""
+    written = {}
+    for contestant in contestants:
+        contestant.seconds = []
+        contestant.decode(sentences[:size], size)  # warms up
+    for _ in range(repeats):
+        for contestant in contestants:
+            start = time.perf_counter()
+            written[contestant.name] = contestant.decode(sentences, size)
+            contestant.seconds.append(time.perf_counter() - start)
+    base = contestants[0].seconds
+    for contestant in contestants:
+        found = written[contestant.name]
+        ratio = statistics.median(b / s for b, s in zip(base, contestant.seconds, strict=True))
+        counts = ["" if count is None else f"{count / len(sentences):.2f}" for count in (found.calls, found.fed)]
+        speed = len(sentences) / statistics.median(contestant.seconds)
+        print(f"| {size} | {contestant.name} | {speed:,.2f} | {ratio:.2f} | {' | '.join(counts)} |", flush=True)
+
+
+def ours() -> Iterator[Contestant]:
+    """Yield greedy search, drafting and beam search with each architecture."""
+    text = VocabularyInfo(VOCABULARY, "text")
+    for name in OURS:
+        architecture = ARCHITECTURES[name]
+        settings = {"share_embeddings": "all"}
+        model = architecture.build(
+            architecture.config_class.model_validate(settings), Vocabularies({"src": text, "mt": text}, text)
+        )
+        favouring = Favouring(model).eval()
+        yield Contestant(f"{name}, greedy", partial(search_greedily, favouring))
+        yield Contestant(f"{name}, mt as draft", partial(search_with_drafts, favouring))
+        yield Contestant(f"{name}, beam {BEAM}", partial(search_by_beam, favouring))
+
+
+def batches(sentences: Sequence[Sentence], size: int) -> Iterator[Drafted]:
+    """Yield batches whose targets are the outputs to favour."""
+    for start in range(0, len(sentences), size):
+        group = sentences[start : start + size]
+        batch = collate({side: [sentence.inputs[side] for sentence in group] for side in ("src", "mt")}, ("src", "mt"))
+        longest = max(len(sentence.output) for sentence in group)
+        ids = torch.tensor([sentence.output + [EOS] * (longest - len(sentence.output)) for sentence in group])
+        limits = torch.tensor([2 * len(sentence.output) + 10 for sentence in group])
+        wanted = Batch(batch.streams, Target(ids, torch.ones_like(ids, dtype=torch.bool)))
+        yield Drafted(wanted, [sentence.draft for sentence in group], limits)
+
+
+def search_greedily(model: "Favouring", sentences: Sequence[Sentence], size: int) -> Written:
+    model.calls = 0
+    found = [each for group in batches(sentences, size) for each in greedy(model, group.batch, group.limits)]
+    check(found, sentences)
+    symbols = sum(len(sentence.output) for sentence in sentences)
+    return Written(symbols, model.calls, symbols)
+
+
+def search_with_drafts(model: "Favouring", sentences: Sequence[Sentence], size: int) -> Written:
+    search = DraftSearch(model, size)
+    check([each for group in search(batches(sentences, max(1, size // 4))) for each in group], sentences)
+    return Written(sum(len(sentence.output) for sentence in sentences), search.calls, search.tokens)
+
+
+def search_by_beam(model: "Favouring", sentences: Sequence[Sentence], size: int) -> Written:
+    model.calls = 0
+    found = [
+        best for group in batches(sentences, size) for best, *_ in beam_search(model, group.batch, group.limits, BEAM)
+    ]
+    check(found, sentences)
+    return Written(sum(len(sentence.output) for sentence in sentences), model.calls)
+
+
+def check(found: Sequence[Any], sentences: Sequence[Sentence]) -> None:
+    """Make sure that the work was done."""
+    assert [list(each.tokens) for each in found] == [sentence.output[:-1] for sentence in sentences]
+
+
+class Favouring(Seq2Seq["FavouringState"]):
+    """A model that gives the targets of a batch a probability of about 1, whatever its weights; it counts its calls."""
+
+    def __init__(self, model: Seq2Seq) -> None:
+        super().__init__()
+        self.model, self.spec, self.calls = model, model.spec, 0
+
+    def encode(self, batch: Batch) -> "FavouringState":
+        """Encode the batch, whose targets are to be favoured."""
+        assert batch.target is not None
+        return FavouringState(self.model.encode(batch), batch.target.ids, torch.zeros(batch.rows, dtype=torch.long), 0)
+
+    def decode(self, tokens: Tensor, state: "FavouringState") -> tuple[DecoderOutput, "FavouringState"]:
+        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        self.calls += 1
+        count = tokens.size(1)
+        output, inner = self.model.decode(tokens, state.inner)
+        places = (state.read.unsqueeze(1) + torch.arange(count)).clamp(max=state.wanted.size(1) - 1)
+        distribution = FavouringDistribution(output.distribution, state.wanted.gather(1, places))
+        after = FavouringState(inner, state.wanted, state.read + count, count)
+        return DecoderOutput(distribution, output.attention), after
+
+
+@dataclass(frozen=True, eq=False)
+class FavouringState:
+    """The state of the model, and the targets with how many tokens of each row are read."""
+
+    inner: State
+    wanted: Tensor
+    read: Tensor
+    last: int
+
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows Long[M] in that order."""
+        return type(self)(self.inner.select(rows), self.wanted[rows], self.read[rows], self.last)
+
+    def rollback(self, keep: Tensor) -> Self:
+        """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
+        return type(self)(self.inner.rollback(keep), self.wanted, self.read - self.last + keep, 0)
+
+    def join(self, other: Self) -> Self:
+        """Return the rows of both, those of `other` last."""
+        longest = max(self.wanted.size(1), other.wanted.size(1))
+        wanted = [
+            torch.nn.functional.pad(part, (0, longest - part.size(1)), value=EOS)
+            for part in (self.wanted, other.wanted)
+        ]
+        return type(self)(self.inner.join(other.inner), torch.cat(wanted), torch.cat([self.read, other.read]), 0)
+
+
+@dataclass(frozen=True, eq=False)
+class FavouringDistribution:
+    """A distribution with `FAVOUR` added to the logit of one symbol at each position."""
+
+    inner: Distribution
+    favoured: Tensor
+
+    def log_probs(self) -> Tensor:
+        """Float[N,K,V]."""
+        scores, chosen = self.inner.log_probs(), self.favoured.unsqueeze(-1)
+        raised = scores.gather(-1, chosen) + FAVOUR
+        total = torch.logaddexp(torch.log1p(-(raised - FAVOUR).exp()), raised)
+        return scores.scatter_(-1, chosen, raised).sub_(total)
+
+    def at(self, mask: Tensor) -> Self:
+        """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        return type(self)(self.inner.at(mask), self.favoured[mask].unsqueeze(1))
+
+    def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> Any:
+        """Raise an error: nothing is learnt here."""
+        raise NotImplementedError
+
+
+def general_model() -> Any:
+    """Return an encoder-decoder of the Transformers library, of base size."""
+    from transformers import BartConfig, BartForConditionalGeneration
+
+    sizes = {f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in
+             (("layers", LAYERS), ("attention_heads", HEADS), ("ffn_dim", INNER))}  # fmt: skip
+    config = BartConfig(
+        vocab_size=VOCABULARY, d_model=WIDTH, activation_function="relu", max_position_embeddings=512,
+        bos_token_id=0, pad_token_id=1, eos_token_id=2, decoder_start_token_id=2, forced_eos_token_id=None,
+        normalize_before=False, **sizes,
+    )  # fmt: skip
+    return BartForConditionalGeneration(config).eval()
+
+
+def hugging_face() -> Iterator[Contestant]:
+    """Yield greedy and beam search of the Transformers library."""
+    try:
+        from transformers import LogitsProcessor, LogitsProcessorList
+    except ImportError:
+        return
+    model = general_model()
+
+    class AsLong(LogitsProcessor):  # type: ignore[misc]
+        """Each output ends when it is as long as it shall be."""
+
+        def __init__(self, lengths: Tensor) -> None:
+            self.lengths = lengths
+
+        def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+            ends = self.lengths <= input_ids.size(1)
+            scores[~ends, 2] = -torch.inf
+            scores[ends] = -torch.inf
+            scores[ends, 2] = 0.0
+            return scores
+
+    @torch.inference_mode()
+    def generate(beam: int, sentences: Sequence[Sentence], size: int) -> Written:
+        for group in batches(sentences, size):
+            src = group.batch.streams["src"]
+            assert group.batch.target is not None
+            lengths = (group.batch.target.ids != EOS).sum(1) + 1
+            model.generate(
+                input_ids=src.ids + 3, attention_mask=src.mask.long(), num_beams=beam, do_sample=False,
+                max_new_tokens=int(lengths.max()), use_cache=True,
+                logits_processor=LogitsProcessorList([AsLong(lengths.repeat_interleave(beam))]),
+            )  # fmt: skip
+        return Written(sum(len(sentence.output) for sentence in sentences))
+
+    yield Contestant("Hugging Face, greedy", partial(generate, 1))
+    yield Contestant(f"Hugging Face, beam {BEAM}", partial(generate, BEAM))
+
+
+def ctranslate(folder: Path) -> Iterator[Contestant]:
+    """Yield greedy and beam search of CTranslate2, in fp32 and int8."""
+    try:
+        import ctranslate2
+        from tokenizers import Tokenizer, models
+        from transformers import PreTrainedTokenizerFast
+    except ImportError:
+        return
+    words = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3} | {f"w{i}": i for i in range(4, VOCABULARY)}
+    PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer(models.WordLevel(words, "<unk>")),
+        bos_token="<s>", pad_token="<pad>", eos_token="</s>", unk_token="<unk>",
+    ).save_pretrained(folder / "hf")  # fmt: skip
+    general_model().save_pretrained(folder / "hf")
+    ctranslate2.converters.TransformersConverter(str(folder / "hf")).convert(str(folder / "ct2"))
+
+    def translate(translator: Any, beam: int, sentences: Sequence[Sentence], size: int) -> Written:
+        for start in range(0, len(sentences), size):
+            group = sentences[start : start + size]
+            length = round(statistics.mean(len(sentence.output) for sentence in group))
+            translator.translate_batch(
+                [[f"w{symbol + 4}" for symbol in sentence.inputs["src"]] for sentence in group], beam_size=beam,
+                min_decoding_length=length, max_decoding_length=length, max_batch_size=size,
+            )  # fmt: skip
+        return Written(sum(len(sentence.output) for sentence in sentences))
+
+    for kind in ("float32", "int8"):
+        translator = ctranslate2.Translator(
+            str(folder / "ct2"), compute_type=kind, inter_threads=1, intra_threads=torch.get_num_threads()
+        )
+        yield Contestant(f"CTranslate2 {kind}, greedy", partial(translate, translator, 1))
+        yield Contestant(f"CTranslate2 {kind}, beam {BEAM}", partial(translate, translator, BEAM))
+
+
+if __name__ == "__main__":
+    main()
