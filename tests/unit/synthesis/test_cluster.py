@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -56,7 +57,9 @@ def ray() -> Iterator[Any]:
     from postedit.synthesis.cluster import quiet
 
     quiet()
-    library.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("OMP_NUM_THREADS", raising=False)  # Ray sets it for its workers, unless it is set
+        library.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield library
     library.shutdown()
 
@@ -127,3 +130,25 @@ def test_no_more_is_read_than_workers_need(ray: Any, tmp_path: Path) -> None:
             assert chunk.number == done - 1
             assert len(read) <= done + 4
     assert len(read) == 30
+
+
+def test_a_cluster_is_joined_by_its_address(ray: Any, tmp_path: Path) -> None:
+    (tmp_path / "in.src").write_text("a\nb\nc\nd\n")
+    (tmp_path / "r.toml").write_text(
+        f"""[synth]
+kind = "forward"
+src = "in.src"
+pe = "in.src"
+out = "{tmp_path}/out"
+chunk_lines = 1
+[synth.translator]
+kind = "command"
+command = ["sh", "-c", "sed s/^/$OMP_NUM_THREADS/"]
+"""
+    )
+    command = [sys.executable, "-c", "from postedit.cli.main import main; main()", "synth", str(tmp_path / "r.toml")]
+    command += ["--engine", "ray", "--address", ray.get_runtime_context().gcs_address]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    assert (tmp_path / "out.mt").read_text() == "2a\n2b\n2c\n2d\n", "a translator has all cores of a machine"
