@@ -80,6 +80,9 @@ class TripletFiles(Config):
     def _to_name(self) -> str | dict[str, str]:
         if self.is_table and self.mt is not None:
             return self.src
+        file = self.src.removesuffix("#src")
+        if (self.src, self.mt, self.pe) == (f"{file}#src", f"{file}#mt", f"{file}#pe"):
+            return file
         prefix = self.src.removesuffix(".src")
         if (self.src, self.mt, self.pe) == (f"{prefix}.src", f"{prefix}.mt", f"{prefix}.pe"):
             return prefix

@@ -146,4 +146,6 @@ def test_triplets_are_read_from_parquet(tmp_path: Path) -> None:
     assert [triplet[:3] for triplet in read_triplets(files)] == texts
     renamed = TripletFiles.model_validate({"src": "x.parquet", "mt": "x.parquet#pe", "pe": "x.parquet#mt"})
     assert [triplet[:3] for triplet in read_triplets(renamed.under(tmp_path))] == [(s, p, m) for s, m, p in texts]
-    assert TripletFiles.model_validate(renamed.model_dump()) == renamed
+    for named in (files, renamed):
+        assert TripletFiles.model_validate(named.model_dump()) == named
+    assert files.name == str(tmp_path / "x.parquet")
