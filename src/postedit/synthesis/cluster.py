@@ -31,6 +31,9 @@ _QUIET: Final = {
 }
 """What Ray is told before it is imported, unless the user tells it something else."""
 
+_PARTS: Final = 10_000
+"""Parts of a core that Ray counts; what is finer it rounds, and then there may be no room for the last worker."""
+
 _CONNECT_SECONDS: Final = 10.0
 """To reach a cluster; Ray itself tries for more than five minutes before it gives up."""
 
@@ -70,14 +73,26 @@ class Ray:
 
     def _team(self, ray: Any, spec: StageSpec) -> "_Team":
         """Return workers for the stage; they get ready while the first chunks are read."""
-        cores = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]
-        cores = [count for count in cores if count] or [1.0]
-        count = self.workers or (len(cores) if self.threads else max(1, int(sum(cores))))
-        share = max(1, min(sum(cores) // count, min(cores) // 1)) if self.threads else 1
+        cores = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
+        cores = [count for count in cores if count] or [1]
+        count = self.workers or (len(cores) if self.threads else sum(cores))
+        share = cores_each(cores, count, most=min(cores) if self.threads else 1)
         options = {"num_cpus": share, "max_restarts": -1, "max_task_retries": _RETRIES, "scheduling_strategy": "SPREAD"}
         # As bytes: arrays that workers get from shared memory would be read-only, which compiled code tells apart.
         shared = ray.put(pickle.dumps(spec))
         return _Team(ray, [shared], [ray.remote(**options)(_Worker).remote() for _ in range(count)])
+
+
+def cores_each(cores: Sequence[int], workers: int, most: int) -> float:
+    """Return how many cores a worker asks for, so that there is room for all of them; Ray would wait for ever for more.
+
+    Args:
+        cores: of each machine.
+        workers: how many.
+        most: cores that a worker can use.
+    """
+    whole = (share for share in range(most, 0, -1) if sum(count // share for count in cores) >= workers)
+    return next(whole, _PARTS // -(-workers // sum(cores)) / _PARTS)
 
 
 class _Worker:

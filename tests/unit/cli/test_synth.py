@@ -209,6 +209,7 @@ def test_in_a_ray_cluster_killed_workers_change_nothing(run: Any, recipe: Path, 
         assert (tmp_path / f"out.{side}").read_bytes() == (tmp_path / f"whole.{side}").read_bytes()
 
 
+@pytest.mark.slow
 def test_interrupted_in_a_ray_cluster_it_goes_on_without_one(run: Any, recipe: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'postedit[ray]'")
     process = start(long_text(recipe, tmp_path, 10), "--engine", "ray", "--workers", "2", start_new_session=True)

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from postedit.core.errors import DataError, PosteditError, RecipeError
 from postedit.synthesis.chunk import Chunk, Stage
-from postedit.synthesis.cluster import Ray
+from postedit.synthesis.cluster import Ray, cores_each
 from postedit.synthesis.engine import Job, run
 from postedit.synthesis.executor import InProcess
 from postedit.synthesis.source import open_aligned
@@ -79,6 +81,14 @@ def whole(folder: Path, lines: int) -> dict[str, bytes]:
     return files(folder / "whole")
 
 
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(1, 60), st.integers(1, 9))
+def test_there_is_room_for_all_workers(cores: list[int], workers: int, most: int) -> None:
+    share = cores_each(cores, workers, most)
+    assert 0 < share <= most
+    assert sum(count * 10_000 // round(share * 10_000) for count in cores) >= workers
+    assert share == most or sum(int(count / (share + 1)) for count in cores) < workers
+
+
 ADDRESSES = [
     ("ray://head:10001", "must be HOST:PORT"),
     ("head", "must be HOST:PORT"),
@@ -110,6 +120,7 @@ def test_a_worker_that_is_killed_costs_nothing(ray: Any, tmp_path: Path) -> None
     assert files(tmp_path / "out") == whole(tmp_path, 50)
 
 
+@pytest.mark.slow
 def test_a_chunk_that_ends_every_process_is_an_error_and_the_rest_is_kept(ray: Any, tmp_path: Path) -> None:
     with pytest.raises(PosteditError, match=r"a worker was lost 4 times at lines 19 to 21, .*--resume goes on"):
         run(job(tmp_path, 50, Doubling(6, str(tmp_path / "mark"), kills=9)), tmp_path / "out", Ray(2))
