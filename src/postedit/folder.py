@@ -8,6 +8,7 @@ README.md           model card
 draft/              the model folder of a first stage, whose output this model reads as mt, where there is one
 """
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -142,6 +143,23 @@ class ModelFolder:
                 "",
             ]
         )
+
+
+def fingerprint(path: Path) -> str:
+    """Return SHA-256, in hexadecimal, over the files of the model folder `path` that have a part in its outputs.
+
+    Raises:
+        ModelFolderError: if one of them cannot be read.
+    """
+    silent = {_PROVENANCE, _CARD}
+    digest = hashlib.sha256()
+    try:
+        for file in sorted(file for pattern in FILES for file in path.glob(pattern) if file.name not in silent):
+            with file.open("rb") as opened:
+                digest.update(f"{file.relative_to(path)} {hashlib.file_digest(opened, 'sha256').hexdigest()} ".encode())
+    except OSError as error:
+        raise ModelFolderError(f"{path}: cannot be read: {error}") from None
+    return digest.hexdigest()
 
 
 def _check_replaceable(path: Path) -> None:

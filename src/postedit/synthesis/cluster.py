@@ -18,7 +18,9 @@ from typing import Any, Final
 from postedit.core.errors import PosteditError
 from postedit.core.extras import library
 from postedit.synthesis.chunk import Chunk, Stage, StageSpec
-from postedit.synthesis.executor import AHEAD
+
+_AHEAD: Final = 2
+"""Chunks a worker has waiting: enough not to be idle, few enough that memory stays small."""
 
 _RETRIES: Final = 3
 """Times that a chunk is given out again after its worker was lost: machines fail now and then, but a chunk that ends
@@ -63,7 +65,7 @@ class Ray:
         source = iter(chunks)
         with _connected(self.address, self.workers) as ray:
             team = self._team(ray, spec)
-            for chunk in islice(source, AHEAD * len(team.workers)):
+            for chunk in islice(source, _AHEAD * len(team.workers)):
                 team.ask(chunk)
             while team.asked:
                 done = team.answer()

@@ -162,8 +162,8 @@ def test_unfinished_lines_are_not_lost_without_resume(run: Any, editor: Any, fil
     [
         (lambda files, editor: files[0].write_text("other\n" * 7), "another source file"),
         (lambda files, editor: files[1].write_text("other\n" * 7), "another mt file"),
-        (lambda files, editor: editor.model.weight.data.add_(1.0), "another model"),
-        (lambda files, editor: setattr(editor.decode, "beam", 9), "another model, another beam"),
+        (lambda files, editor: (editor.sources[0] / "config.json").write_text('{"other": 1}'), "another model"),
+        (lambda files, editor: setattr(editor.decode, "beam", 9), "another beam"),
     ],
 )
 def test_resume_refuses_another_job(run: Any, editor: Any, files: Files, change: Any, message: str) -> None:
