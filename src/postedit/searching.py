@@ -116,6 +116,10 @@ class Searcher:
         lists = [found[: self._settings.n_best] for found in lists]
         return self._with_mt(batch, segments, lists)
 
+    def is_mt(self, segment: Segment, hypothesis: Hypothesis) -> bool:
+        """Whether an output is mt as it stands."""
+        return bool(segment.mt.strip()) and not self._processor.render(segment.mt, hypothesis.tokens).changed
+
     def drafts(self, segments: Sequence[Segment]) -> bool:
         """Whether the outputs of these segments are those of greedy search, and mt may be a draft of each."""
         greedily = self._settings.beam == 1 and self._settings.n_best == 1
@@ -216,7 +220,7 @@ class Searcher:
             if segment.mt.strip()
             and not found[0].stuck
             and (longest is None or len(paths[row]) < longest)
-            and all(self._processor.render(segment.mt, one.tokens).changed for one in found)
+            and not any(self.is_mt(segment, one) for one in found)
         ]
         result = list(lists)
         if without:

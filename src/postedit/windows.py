@@ -115,8 +115,17 @@ class WindowSearch:
         lists = self._searcher.search(batch, segments)
         if self.log_linear is None:
             return [list(map(Candidate, one)) for one in lists]
-        weights = self.log_linear.weights
-        return [rank(one, weights)[: self.settings.n_best] for one in self._featured(batch, segments, lists)]
+        featured = self._featured(batch, segments, lists)
+        return [self._ranked(segment, one) for segment, one in zip(segments, featured, strict=True)]
+
+    def _ranked(self, segment: Segment, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return the n best; mt stays on every list of more than one."""
+        assert self.log_linear is not None
+        count = self.settings.n_best
+        ranked = rank(candidates, self.log_linear.weights)
+        if count == 1:
+            return ranked[:1]
+        return [*ranked[:count], *(one for one in ranked[count:] if self._searcher.is_mt(segment, one.hypothesis))]
 
     def _featured(
         self, batch: Batch, segments: Sequence[Segment], found: Sequence[Sequence[Hypothesis]]

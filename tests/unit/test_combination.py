@@ -53,7 +53,9 @@ def test_a_combination_searches_with_the_weights_of_members_and_ranks_by_all(fil
     found = editor.edit(SRC, MT, n_best=4)
     for one, plain, mt in zip(found, listed, MT, strict=True):
         outputs = [one, *one.alternatives]
-        assert {each.text for each in outputs} == {each.text for each in [plain, *plain.alternatives]}
+        assert {each.text for each in outputs} <= {each.text for each in [plain, *plain.alternatives]}
+        assert len(outputs) >= 4
+        assert mt in {each.text for each in outputs}, "to leave mt as it is can always be chosen"
         sums = [weighted_sum(each.features or {}, WEIGHTS) for each in outputs]
         assert sums == sorted(sums, reverse=True)
         for each in outputs:

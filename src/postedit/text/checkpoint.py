@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Final, Protocol
 
 from tokenizers import Tokenizer
 
-from postedit.core.checkpoint import Checkpoint, Symbols, library
+from postedit.core.checkpoint import Checkpoint, Symbols
 from postedit.core.errors import DataError, ModelFolderError, RecipeError
+from postedit.core.extras import library
 from postedit.core.files import atomic_write
 from postedit.core.model import VocabularyInfo
 from postedit.core.spelling import Spelling
