@@ -87,11 +87,12 @@ class ModelFolder:
 
     @classmethod
     def load(cls, path: Path, device: torch.device | str = "cpu") -> "ModelFolder":
-        """Read a model folder.
+        """Read a model folder, or weights of its run (RUN/best/*.safetensors), which then stand for its own.
 
         Raises:
             ModelFolderError: if something is missing, damaged, or not what config.json says.
         """
+        path, weights = _parts(path)
         values = _read_config(path)
         try:
             architecture = ARCHITECTURES[str(values["architecture"])]
@@ -106,7 +107,7 @@ class ModelFolder:
             model = architecture.build(config, processor.vocabularies)
         except ValueError as error:  # sizes that do not go together; a RecipeError is one too
             raise ModelFolderError(f"{path / _CONFIG}: {error}") from None
-        _load_weights(model, path / _WEIGHTS, architecture.name)
+        _load_weights(model, weights, architecture.name)
         provenance = _read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
         model = model.to(device).eval().requires_grad_(False)
         draft = cls.load(path / _DRAFT, device) if values.get("draft", False) else None
@@ -146,20 +147,63 @@ class ModelFolder:
 
 
 def fingerprint(path: Path) -> str:
-    """Return SHA-256, in hexadecimal, over the files of the model folder `path` that have a part in its outputs.
+    """Return SHA-256, in hexadecimal, over all of a model but its search settings, without loading it.
+
+    Args:
+        path: of a model folder or a file of weights, as `ModelFolder.load` takes it.
 
     Raises:
-        ModelFolderError: if one of them cannot be read.
+        ModelFolderError: if there is no model, or a file of it is missing.
+    """
+    folder, weights = _parts(path)
+    values = _read_config(folder)
+    digest = hashlib.sha256(json.dumps([values["architecture"], values["model"]], sort_keys=True).encode())
+    for file in [weights, *sorted((folder / _TEXT).glob("*.json"))]:
+        try:
+            with file.open("rb") as content:
+                digest.update(file.name.encode() if file != weights else b"")
+                digest.update(hashlib.file_digest(content, "sha256").digest())
+        except OSError as error:
+            raise ModelFolderError(f"{file}: cannot be read: {error.strerror}") from None
+    return digest.hexdigest()
+
+
+def content_fingerprint(path: Path) -> str:
+    """Return SHA-256, in hexadecimal, over all that has a part in the outputs of what was loaded from `path`.
+
+    Args:
+        path: of a model folder, or of a file.
+
+    Raises:
+        ModelFolderError: if it cannot be read.
     """
     silent = {_PROVENANCE, _CARD}
     digest = hashlib.sha256()
+    files = (file for pattern in FILES for file in path.glob(pattern) if file.name not in silent)
     try:
-        for file in sorted(file for pattern in FILES for file in path.glob(pattern) if file.name not in silent):
+        for file in sorted(files) if path.is_dir() else [path]:
             with file.open("rb") as opened:
                 digest.update(f"{file.relative_to(path)} {hashlib.file_digest(opened, 'sha256').hexdigest()} ".encode())
     except OSError as error:
         raise ModelFolderError(f"{path}: cannot be read: {error}") from None
     return digest.hexdigest()
+
+
+def _parts(path: Path) -> tuple[Path, Path]:
+    """Return the model folder and the file of weights that `path` stands for.
+
+    Raises:
+        ModelFolderError: if it is a file of weights without the model of its run.
+    """
+    if path.suffix != ".safetensors" or not path.is_file():
+        return path, path / _WEIGHTS
+    folder = path.resolve().parent.parent / "model"
+    if not folder.is_dir():
+        raise ModelFolderError(
+            f"{path}: is a file of weights, but {folder}, the model of its run, is not there; "
+            "name a model folder, or a file in the folder `best` of a run"
+        )
+    return folder, path
 
 
 def _check_replaceable(path: Path) -> None:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from postedit.cli.combining import Averaging, check_forced, parse_weights
 from postedit.cli.lines import count_lines, file_pairs, stdin_pairs
 from postedit.cli.sinks import Sink, Stdout
 from postedit.cli.windows import (
     Dtype,
     Edited,
     Format,
+    Loading,
     Settings,
     Tally,
     Window,
@@ -37,7 +39,12 @@ if TYPE_CHECKING:
 
 def edit(
     models: Annotated[
-        list[str], typer.Argument(metavar="MODEL...", help="A model folder or hub id; several make an ensemble.")
+        list[str],
+        typer.Argument(
+            metavar="MODEL...",
+            help="A model folder, hub id, file of weights (RUN/best/*.safetensors), or a combination from `postedit "
+            "tune`; several models make an ensemble.",
+        ),
     ],
     src: Annotated[Path | None, typer.Option(help="Source lines. Without --src and --mt: src<TAB>mt on stdin.")] = None,
     mt: Annotated[
@@ -57,6 +64,14 @@ def edit(
         int | None,
         typer.Option(min=1, help="Lines read, edited and written together; 1000, or some batches, if not given."),
     ] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="W,W...", help="Weights of an ensemble's members; equal if not given.")
+    ] = None,
+    space: Annotated[Averaging, typer.Option(help="What an ensemble averages.")] = Averaging.log,
+    force: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Score these outputs, line by line, in place of writing any: always jsonl."),
+    ] = None,
     dtype: Annotated[
         Dtype, typer.Option(help="Weights: as they are, in 16 bits, or in 8 bits, which only a CPU can.")
     ] = Dtype.float32,
@@ -69,28 +84,35 @@ def edit(
     resume: Annotated[bool, typer.Option("--resume", help="Go on after the lines of an unfinished run.")] = False,
 ) -> None:
     """Correct machine translations, line in, line out."""
+    form = Format.jsonl if force else form
     _check_options(src, mt, out, form, n_best, resume)
+    shares = parse_weights(weights, len(models))
     if out:
         check_partial(out, resume=resume)
     from postedit.cli.tables import console
+    from postedit.data.lines import read_lines
 
     total = count_lines(src, mt) if src else None
+    if force:
+        check_forced(force, src, total)
     places = places_of(workers, devices)
-    from postedit.editor import PostEditor
 
     quiet()
     err, settings = console(stderr=True), Settings(form, beam, n_best, batch_tokens)
+    loading = Loading(models, dtype, shares, space)
     # With several processes this one has no use for a model but to look at it.
-    editor = PostEditor.load(*models, device="cpu" if len(places) > 1 else places[0], dtype=dtype.value)
+    editor = loading.load("cpu" if len(places) > 1 else places[0])
     if src and not mt and editor.needs_mt:
         raise DataError(f"{', '.join(models)} corrects translations and has no first stage to write them; give --mt")
-    sink = PartialFile(out, _job(src, mt, editor, dtype, settings), resume=resume) if out else Stdout()
+    sink = PartialFile(out, _job(src, mt, force, editor, loading, settings), resume=resume) if out else Stdout()
     size = chunk_lines or window_lines(batch_tokens or editor.decode.batch_tokens)
     pairs = islice(file_pairs(src, mt) if src else stdin_pairs(), sink.done, None)
-    windows = _look_at_first(windows_of(pairs, size, sink.done + 1, with_mt=bool(mt or not src)), editor, err)
+    outputs = islice(read_lines(force), sink.done, None) if force else None
+    windows = windows_of(pairs, outputs, size, sink.done + 1, with_mt=bool(mt or not src))
+    windows = _look_at_first(windows, editor, err)
     if len(places) > 1:
         del editor
-        edited = Workers(models, [place or "cpu" for place in places], dtype, settings).map(windows)
+        edited = Workers(loading, [place or "cpu" for place in places], settings).map(windows)
     else:
         edited = (WindowEditor(editor, settings)(window) for window in windows)
     _write(edited, sink, total, err, resumable=bool(src and out))
@@ -160,15 +182,20 @@ def _check_options(
         raise DataError("--resume needs --src and --out: only work on files can be gone on with")
 
 
-def _job(src: Path | None, mt: Path | None, editor: "PostEditor", dtype: Dtype, settings: Settings) -> dict[str, Any]:
+def _job(
+    src: Path | None, mt: Path | None, force: Path | None, editor: "PostEditor", loading: Loading, settings: Settings
+) -> dict[str, Any]:
     """Return what determines the output, by the name under which a difference is reported."""
-    from postedit.folder import fingerprint
+    from postedit.folder import content_fingerprint
 
     return {
         "source file": None if src is None else file_fingerprint(src),
         "mt file": None if mt is None else file_fingerprint(mt),
-        "model": [fingerprint(source) for source in editor.sources],
-        "dtype": dtype.value,
+        "file of outputs": None if force is None else file_fingerprint(force),
+        "model": [content_fingerprint(source) for source in editor.sources],
+        "weights": loading.weights,
+        "space": loading.space.value,
+        "dtype": loading.dtype.value,
         "format": settings.form.value,
         "beam": settings.beam or editor.decode.beam,
         "n-best": settings.n_best,

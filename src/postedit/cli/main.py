@@ -13,9 +13,11 @@ from postedit.cli.data import data
 from postedit.cli.demo import demo
 from postedit.cli.edit import edit
 from postedit.cli.models import models
+from postedit.cli.rerank import rerank
 from postedit.cli.score import score
 from postedit.cli.synth import synth
 from postedit.cli.train import train
+from postedit.cli.tune import tune
 from postedit.core.errors import PosteditError
 
 INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
@@ -44,7 +46,7 @@ class _Verbs(TyperGroup):
 
 
 app = typer.Typer(cls=_Verbs, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for verb in (demo, train, edit, score, synth, average, models):
+for verb in (demo, train, edit, tune, rerank, score, synth, average, models):
     app.command()(verb)
 app.add_typer(data, name="data")
 

@@ -5,8 +5,10 @@ import logging
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from postedit.cli.combining import Averaging
 from postedit.cli.lines import Pair, chunked
 from postedit.core.errors import DataError
 from postedit.core.processes import map_in_processes
@@ -49,6 +51,9 @@ class Event(StrEnum):
     )
     too_long = "lines are too long and were left as they are (decode.max_input in the model's config.json)"
     no_memory = "lines do not fit into memory, not even alone, and were left as they are"
+    impossible = (
+        "lines were left as they are, because nothing can be written that has all that is required, and nothing banned"
+    )
     no_mt = "lines have no mt and stay empty (to have them translated, run a model with a first stage without --mt)"
     no_src = "lines have no src to judge mt by and were left as they are"
 
@@ -93,11 +98,19 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Some lines of the input, the first of which has the number `first`, counted from 1; mt is None if not read."""
+    """Some lines of the input.
+
+    Args:
+        first: the number of the first of them, counted from 1.
+        src: their sources.
+        mt: their translations, None if they are not read.
+        outputs: what is to be scored in place of writing anything, if that is asked for.
+    """
 
     first: int
     src: Sequence[str]
     mt: Sequence[str] | None
+    outputs: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +140,37 @@ class WindowEditor:
 
     def __call__(self, window: Window) -> Edited:
         """Return what is written for a window."""
-        how = self.settings
-        results = self.editor.edit(
-            window.src, window.mt, beam=how.beam, n_best=how.n_best, batch_tokens=how.batch_tokens
-        )
+        results = self._results(window)
         tally = Tally(len(results), sum(result.changed for result in results))
         for row, result in enumerate(results):
             event = _event(window, row, result)
             if event:
                 tally.note(event, window.first + row)
-        return Edited([to_line(result, how.form) for result in results], tally)
+        return Edited([to_line(result, self.settings.form) for result in results], tally)
+
+    def _results(self, window: Window) -> list["PostEdit"]:
+        how = self.settings
+        if window.outputs is not None:
+            return self.editor.score(window.src, window.mt, window.outputs, batch_tokens=how.batch_tokens)
+        return self.editor.edit(window.src, window.mt, beam=how.beam, n_best=how.n_best, batch_tokens=how.batch_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """What is loaded; see the options of the command."""
+
+    models: Sequence[str]
+    dtype: Dtype = Dtype.float32
+    weights: Sequence[float] | None = None
+    space: Averaging = Averaging.log
+
+    def load(self, device: str | None) -> "PostEditor":
+        """Load it on a device, the usual one if none is given."""
+        from postedit.editor import PostEditor
+
+        return PostEditor.load(
+            *self.models, device=device, dtype=self.dtype.value, weights=self.weights, space=self.space.value
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,27 +178,22 @@ class Workers:
     """Makes a window editor in each of several processes, which share the cores.
 
     Args:
-        models: what to load.
+        loading: what to load.
         places: the device of each process.
-        dtype: of the weights.
         settings: how lines are edited and written.
     """
 
-    models: Sequence[str]
+    loading: Loading
     places: Sequence[str]
-    dtype: Dtype
     settings: Settings
 
     def __call__(self, number: int) -> WindowEditor:
         """Load the model in process `number`."""
         import torch
 
-        from postedit.editor import PostEditor
-
         torch.set_num_threads(max(1, torch.get_num_threads() // len(self.places)))
         quiet()
-        editor = PostEditor.load(*self.models, device=self.places[number], dtype=self.dtype.value)
-        return WindowEditor(editor, self.settings)
+        return WindowEditor(self.loading.load(self.places[number]), self.settings)
 
     def map(self, windows: Iterable[Window]) -> Generator[Edited, None, None]:
         """Yield what is written for each window, in order."""
@@ -213,10 +242,14 @@ def window_lines(batch_tokens: int) -> int:
     return max(_SMALLEST, _BATCHES * batch_tokens // _PIECES_A_LINE)
 
 
-def windows_of(pairs: Iterator[Pair], size: int, first: int, *, with_mt: bool) -> Iterator[Window]:
-    """Divide pairs of lines, the first of which has the number `first`, into windows."""
+def windows_of(
+    pairs: Iterator[Pair], outputs: Iterator[str] | None, size: int, first: int, *, with_mt: bool
+) -> Iterator[Window]:
+    """Divide pairs of lines, the first of which has the number `first`, and given outputs into windows."""
     for chunk in chunked(pairs, size):
-        yield Window(first, [pair.src for pair in chunk], [pair.mt for pair in chunk] if with_mt else None)
+        mt = [pair.mt for pair in chunk] if with_mt else None
+        given = None if outputs is None else list(islice(outputs, len(chunk)))
+        yield Window(first, [pair.src for pair in chunk], mt, given)
         first += len(chunk)
 
 
@@ -230,13 +263,16 @@ def quiet() -> None:
     logging.getLogger("postedit").setLevel(logging.ERROR)
 
 
+_SKIPPED: Final = {"too long": Event.too_long, "no memory": Event.no_memory, "impossible": Event.impossible}
+
+
 def _event(window: Window, row: int, result: "PostEdit") -> Event | None:
     if result.skipped == "empty":
         if window.mt is None or (not window.src[row].strip() and not window.mt[row].strip()):
             return None  # a blank line is no news
         return Event.no_src if window.mt[row].strip() else Event.no_mt
     if result.skipped is not None:
-        return {"too long": Event.too_long, "no memory": Event.no_memory}[result.skipped]
+        return _SKIPPED[result.skipped]
     return Event.cut if result.hit_limit else None
 
 
@@ -250,6 +286,8 @@ def _record(result: "PostEdit") -> dict[str, Any]:
         "hit_limit": result.hit_limit,
         "skipped": result.skipped,
     }
+    if result.features is not None:
+        record["features"] = dict(result.features)
     if result.draft is not None:
         record["draft"] = result.draft
     if result.alternatives:

@@ -147,6 +147,10 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
         """Return what the grammar of this model demands of its output; nothing by default."""
         return ()
 
+    def parts(self) -> "Sequence[Seq2Seq]":
+        """Return the models whose predictions this one combines, in their order; itself alone by default."""
+        return (self,)
+
     def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of the batch's target under teacher forcing.
 

@@ -123,6 +123,11 @@ class Batch:
         """B, the number of sentences."""
         return next(iter(self.streams.values())).ids.size(0)
 
+    @property
+    def device(self) -> torch.device:
+        """Where the texts are."""
+        return next(iter(self.streams.values())).ids.device
+
     def to(self, device: torch.device | str) -> "Batch":
         """Return the same batch on `device`."""
         target = None if self.target is None else self.target.to(device)

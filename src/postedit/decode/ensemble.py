@@ -1,15 +1,16 @@
 """Several models as one."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self, cast
 
 import torch
 from torch import Tensor, nn
 
-from postedit.core.errors import ModelFolderError
+from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import Constraint, ModelSpec, Seq2Seq, State, Vocabularies, VocabularyInfo
-from postedit.core.types import Batch, DecoderOutput, LabelLoss
+from postedit.core.types import Batch, DecoderOutput, Distribution, LabelLoss
 
 Space = Literal["log", "probability"]
 
@@ -17,7 +18,8 @@ Space = Literal["log", "probability"]
 class Ensemble(Seq2Seq["EnsembleState"]):
     """A weighted mean of members' predictions, in log space (renormalised) or probability space.
 
-    Members may read different streams; those they share, and the target, must have the same vocabulary.
+    Members may read different streams; those they share, and the target, must have the same vocabulary. They may be on
+    different devices: what they read goes there, and what they say is gathered where the batch and the tokens are.
     Attention under a key is the weighted mean of the members that have it.
     """
 
@@ -27,59 +29,129 @@ class Ensemble(Seq2Seq["EnsembleState"]):
         """Combine `members`; `weights` default to equal ones and are scaled to sum to 1.
 
         Raises:
-            ModelFolderError: if members' vocabularies differ.
-            ValueError: if there is no member, or weights do not match or are not positive.
+            ModelFolderError: if members' vocabularies differ, or there is no member.
+            DataError: if weights do not match the members, or are not positive.
         """
         super().__init__()
-        weights = [1.0] * len(members) if weights is None else list(weights)
-        if not members or len(weights) != len(members) or min(weights) <= 0.0:
-            raise ValueError(f"an ensemble needs members and one positive weight each: {len(members)}, {weights}")
+        if not members:
+            raise ModelFolderError("an ensemble needs at least one model")
+        shares = check_weights([1.0] * len(members) if weights is None else weights, len(members))
         self.members = nn.ModuleList(members)
-        self.weights = [weight / sum(weights) for weight in weights]
+        self.weights = [weight / sum(shares) for weight in shares]
         self.space = space
         self.spec = _joint_spec([member.spec for member in members])
 
     def encode(self, batch: Batch) -> "EnsembleState":
-        """Encode the batch with every member."""
-        return EnsembleState(tuple(member.encode(batch) for member in self._members()))
+        """Encode the batch with every member, where that one is."""
+        places = [place_of(member, batch) for member in self.parts()]
+        batches = {place: batch.to(place) for place in dict.fromkeys(places)}
+        states = [member.encode(batches[place]) for member, place in zip(self.parts(), places, strict=True)]
+        return EnsembleState(tuple(states), tuple(places))
 
     def decode(self, tokens: Tensor, state: "EnsembleState") -> tuple[DecoderOutput, "EnsembleState"]:
         """Read K more target tokens Long[N,K] with every member; predict the one after each of them."""
-        results = [member.decode(tokens, part) for member, part in zip(self._members(), state.parts, strict=True)]
+        here = tokens.device
+        results = [
+            member.decode(tokens.to(place), part)
+            for member, part, place in zip(self.parts(), state.parts, state.places, strict=True)
+        ]
         outputs = [output for output, _ in results]
-        log_probs = _mix([output.log_probs for output in outputs], self.weights, self.space)
         attention = {}
         for key in self.spec.attention:
             having = [(o.attention[key], w) for o, w in zip(outputs, self.weights, strict=True) if key in o.attention]
             total = sum(weight for _, weight in having)
-            attention[key] = torch.stack([weights * (weight / total) for weights, weight in having]).sum(0)
-        return DecoderOutput(WrittenOut(log_probs), attention), EnsembleState(tuple(part for _, part in results))
+            attention[key] = torch.stack([weights.to(here) * (weight / total) for weights, weight in having]).sum(0)
+        parts = tuple(part for _, part in results)
+        mixture = Mixture(tuple(o.distribution for o in outputs), state.places, here, tuple(self.weights), self.space)
+        return DecoderOutput(mixture, attention), EnsembleState(parts, state.places)
 
     def constraints(self, batch: Batch) -> Sequence[Constraint]:
         """Return what any member demands."""
-        return [constraint for member in self._members() for constraint in member.constraints(batch)]
+        found: list[Constraint] = []
+        for member in self.parts():
+            place = place_of(member, batch)
+            own = member.constraints(batch.to(place))
+            found += (c if place == batch.device else _Elsewhere(c, place, batch.device) for c in own)
+        return found
 
-    def _members(self) -> list[Seq2Seq]:
+    def extra_repr(self) -> str:
+        """Return what tells ensembles of the same members apart."""
+        return f"weights={self.weights}, space={self.space}"
+
+    def parts(self) -> Sequence[Seq2Seq]:
+        """Return the members."""
         return cast("list[Seq2Seq]", list(self.members))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EnsembleState:
-    """The states of the members."""
+    """The states of the members, and the devices that these are on."""
 
     parts: tuple[State, ...]
+    places: tuple[torch.device, ...]
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
-        return type(self)(tuple(part.select(rows) for part in self.parts))
+        parts = (part.select(rows.to(place)) for part, place in zip(self.parts, self.places, strict=True))
+        return type(self)(tuple(parts), self.places)
 
     def rollback(self, keep: Tensor) -> Self:
         """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
-        return type(self)(tuple(part.rollback(keep) for part in self.parts))
+        parts = (part.rollback(keep.to(place)) for part, place in zip(self.parts, self.places, strict=True))
+        return type(self)(tuple(parts), self.places)
 
     def join(self, other: Self) -> Self:
         """Return the rows of both, those of `other` last."""
-        return type(self)(tuple(part.join(added) for part, added in zip(self.parts, other.parts, strict=True)))
+        parts = (one.join(another) for one, another in zip(self.parts, other.parts, strict=True))
+        return type(self)(tuple(parts), self.places)
+
+
+@dataclass(frozen=True, slots=True)
+class _Elsewhere:
+    """The constraint of a member on the device `place`, as search sees it on the device `here`."""
+
+    constraint: Constraint
+    place: torch.device
+    here: torch.device
+
+    def allowed(self) -> Tensor:
+        return self.constraint.allowed().to(self.here)
+
+    def to_end(self) -> Tensor:
+        return self.constraint.to_end().to(self.here)
+
+    def closing(self) -> Tensor:
+        return self.constraint.closing().to(self.here)
+
+    def advance(self, tokens: Tensor) -> Self:
+        return type(self)(self.constraint.advance(tokens.to(self.place)), self.place, self.here)
+
+    def select(self, rows: Tensor) -> Self:
+        return type(self)(self.constraint.select(rows.to(self.place)), self.place, self.here)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Mixture:
+    """The mean of the members' distributions, not yet computed; they are on the devices `places`, it is `here`."""
+
+    parts: tuple[Distribution, ...]
+    places: tuple[torch.device, ...]
+    here: torch.device
+    weights: tuple[float, ...]
+    space: Space
+
+    def log_probs(self) -> Tensor:
+        """Float[N,K,V]."""
+        return _mix([part.log_probs().to(self.here) for part in self.parts], self.weights, self.space)
+
+    def at(self, mask: Tensor) -> Self:
+        """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        parts = tuple(part.at(mask.to(place)) for part, place in zip(self.parts, self.places, strict=True))
+        return replace(self, parts=parts)
+
+    def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
+        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
+        return WrittenOut(self.log_probs()).label_loss(labels, mask, smoothing)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -102,6 +174,27 @@ class WrittenOut:
         nll = -log_probs.gather(1, labels[mask].unsqueeze(1)).sum()
         loss = (1.0 - smoothing) * nll - smoothing * log_probs.mean(1).sum()
         return LabelLoss(loss, nll.detach(), mask.sum())
+
+
+def check_weights(weights: Sequence[float], members: int) -> Sequence[float]:
+    """Return the weights of an ensemble, if they are.
+
+    Raises:
+        DataError: if there is not one for each member, or one is not above 0.
+    """
+    if len(weights) != members:
+        raise DataError(
+            f"{len(weights)} weights for {members} models: give one weight for each model, in the order of the models"
+        )
+    wrong = [weight for weight in weights if not 0.0 < weight < math.inf]
+    if wrong:
+        raise DataError(f"the weight of a model in an ensemble must be above 0, not {wrong[0]}; leave that model out")
+    return weights
+
+
+def place_of(member: Seq2Seq, batch: Batch) -> torch.device:
+    """Return the device that a member is on; one without weights is where the batch is."""
+    return next((parameter.device for parameter in member.parameters()), batch.device)
 
 
 def _mix(log_probs: Sequence[Tensor], weights: Sequence[float], space: Space) -> Tensor:

@@ -131,6 +131,12 @@ class TextProcessor:
             ids.append(EOS)
         return batch
 
+    def written(self, known: Sequence[str], ids: Sequence[int]) -> list[str]:
+        """Return the words that a model wrote as `ids`, when it post-edited mt with the words `known`."""
+        # Divided once more, because a model may write any bytes, line feeds included.
+        words = PlainSplitter().words(self._vocabularies["pe"].decode(ids))
+        return words if self._vocabularies["pe"].lossless else self._as_in_mt(known, words)
+
     def render(self, mt: str, ids: Sequence[int]) -> Rendering:
         """Return the text that a model wrote as `ids` (reserved symbols are ignored) when it post-edited `mt`.
 
@@ -138,11 +144,8 @@ class TextProcessor:
         characters and spacing, and changed stretches are written as the tokeniser's counterpart would. Only
         where words cannot be found in the raw text is all of it written anew.
         """
-        # Divided once more, because a model may write any bytes, line feeds included.
-        pe = PlainSplitter().words(self._vocabularies["pe"].decode(ids))
         known = self.words("mt", mt)
-        if not self._vocabularies["pe"].lossless:
-            pe = self._as_in_mt(known, pe)
+        pe = self.written(known, ids)
         if pe == known:
             return Rendering(mt, False, ())
         split = splitter(self.config.tokenizer, self.config.tgt_lang)

@@ -25,6 +25,7 @@ class FakeEdit:
     evidence: object = None
     alternatives: tuple["FakeEdit", ...] = ()
     draft: str | None = None
+    features: dict[str, float] | None = None
 
 
 @dataclass
@@ -48,6 +49,15 @@ class FakeEditor:
 
     def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
         return self.swapped
+
+    def score(
+        self, src: Sequence[str], mt: Sequence[str], outputs: Sequence[str], *, batch_tokens: int | None = None
+    ) -> list[FakeEdit]:
+        self.calls.append(tuple(outputs))
+        return [
+            FakeEdit(output, output != text, score=-float(len(output)), features={"model 1": -2.0})
+            for output, text in zip(outputs, mt, strict=True)
+        ]
 
     def edit(self, src: Sequence[str], mt: Sequence[str] | None = None, **options: Any) -> list[FakeEdit]:
         if mt is None:

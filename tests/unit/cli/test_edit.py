@@ -44,6 +44,62 @@ def test_several_models_make_an_ensemble(run: Any, editor: Any) -> None:
     assert editor.loaded == [("ONE", "TWO")]
 
 
+def test_weights_and_space_of_an_ensemble(run: Any, editor: Any) -> None:
+    run("edit", "ONE", "TWO", "--weights", "0.7,0.3", "--space", "probability", stdin=b"a\tb\n")
+    assert (editor.load_options["weights"], editor.load_options["space"]) == ([0.7, 0.3], "probability")
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [("0.7", "has 1 numbers for 2 models"), ("1,2,3", "has 3 numbers for 2 models"), ("a,b", "must be numbers")],
+)
+def test_weights_that_do_not_match_the_models(run: Any, editor: Any, weights: str, message: str) -> None:
+    result = run("edit", "ONE", "TWO", "--weights", weights, stdin=b"a\tb\n")
+    assert (result.exit_code, result.stdout, editor.loaded) == (1, "", [])
+    assert message in result.stderr
+
+
+def test_given_outputs_are_scored_and_not_written_anew(run: Any, editor: Any, files: Files) -> None:
+    given = files[0].with_name("x.given")
+    given.write_text("".join(f"mt {n % 2 * n}\n" for n in range(7)))
+    result = run(*options(files, "--force", given, "--chunk-lines", 3))
+    assert result.exit_code == 0, result.stderr
+    lines = [json.loads(line) for line in files[2].read_text().splitlines()]
+    assert [line["text"] for line in lines] == given.read_text().splitlines()
+    assert [line["changed"] for line in lines] == [False, False, True, False, True, False, True]
+    assert lines[0]["score"] == -4.0
+    assert lines[0]["token_scores"] == [-1.0, -0.5]
+    assert lines[0]["features"] == {"model 1": -2.0}
+    assert [len(call) for call in editor.calls] == [3, 3, 1]
+
+
+def test_scoring_goes_on_after_an_interruption_where_it_stopped(run: Any, editor: Any, files: Files) -> None:
+    given = files[0].with_name("x.given")
+    given.write_text("".join(f"given {n}\n" for n in range(7)))
+    score = editor.score
+
+    def interrupted(src: Any, mt: Any, outputs: Any, **settings: Any) -> Any:
+        if "given 3" in outputs:
+            raise KeyboardInterrupt
+        return score(src, mt, outputs, **settings)
+
+    editor.score = interrupted
+    assert run(*options(files, "--force", given, "--chunk-lines", 3)).exit_code == 130
+    editor.score = score
+    assert run(*options(files, "--force", given, "--resume")).exit_code == 0
+    assert [json.loads(line)["text"] for line in files[2].read_text().splitlines()] == given.read_text().splitlines()
+
+
+def test_given_outputs_that_do_not_match_the_lines(run: Any, editor: Any, files: Files) -> None:
+    given = files[0].with_name("x.given")
+    given.write_text("one\n")
+    result = run(*options(files, "--force", given))
+    assert (result.exit_code, editor.loaded) == (1, [])
+    assert "x.given has 1; they must match one to one" in result.stderr
+    result = run("edit", "MODEL", "--force", given, stdin=b"a\tb\n")
+    assert "--force needs --src" in result.stderr
+
+
 def test_stdin_to_stdout_keeps_odd_characters(run: Any, editor: Any) -> None:
     text = "s\tsame \u2028 \x0b \x85 \U0001f600  two\r\ns\tb\ns\tsame last"
     result = run("edit", "MODEL", stdin=text.encode())

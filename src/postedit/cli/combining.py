@@ -1,0 +1,47 @@
+"""Options of verbs that combine models."""
+
+from enum import StrEnum
+from pathlib import Path
+
+from postedit.core.errors import DataError
+
+
+class Averaging(StrEnum):
+    """What an ensemble averages: log-probabilities, renormalised, or probabilities."""
+
+    log = "log"
+    probability = "probability"
+
+
+def parse_weights(text: str | None, models: int) -> list[float] | None:
+    """Return the weights in an option such as "0.7,0.3", one for each model.
+
+    Raises:
+        DataError: if they are not numbers, or not as many as models.
+    """
+    if text is None:
+        return None
+    try:
+        weights = [float(part) for part in text.replace(",", " ").split()]
+    except ValueError:
+        raise DataError(f"--weights must be numbers divided by commas, such as 0.7,0.3, not {text}") from None
+    if len(weights) != models:
+        raise DataError(
+            f"--weights has {len(weights)} numbers for {models} models; give one for each, in the order of the models"
+        )
+    return weights
+
+
+def check_forced(path: Path, src: Path | None, lines: int | None) -> None:
+    """Find out before long work whether there is one output in `path` for each of the lines of `src`.
+
+    Raises:
+        DataError: if not.
+    """
+    from postedit.data.lines import read_lines
+
+    if src is None or lines is None:
+        raise DataError("--force needs --src: outputs are scored for files of the same lines")
+    outputs = sum(1 for _ in read_lines(path))
+    if outputs != lines:
+        raise DataError(f"{src} has {lines:,} lines and {path} has {outputs:,}; they must match one to one")

@@ -1,0 +1,147 @@
+"""`postedit tune`."""
+
+import shutil
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from postedit.cli.combining import Averaging
+from postedit.cli.score import Tokenize
+from postedit.core.errors import DataError, OutputError
+from postedit.core.files import atomic_write, check_writable
+
+if TYPE_CHECKING:
+    from postedit.tuning.rounds import DevSet
+
+
+class Metric(StrEnum):
+    """What is tuned for."""
+
+    ter = "ter"
+    bleu = "bleu"
+
+
+class Method(StrEnum):
+    """How weights are searched for on n-best lists."""
+
+    mert = "mert"
+    mira = "mira"
+
+
+def tune(
+    models: Annotated[
+        list[str],
+        typer.Argument(metavar="MODEL...", help="Model folders, or files of weights (RUN/best/*.safetensors)."),
+    ],
+    src: Annotated[Path, typer.Option(help="Source lines of the development set.")],
+    mt: Annotated[Path, typer.Option(help="Their machine translations.")],
+    pe: Annotated[Path, typer.Option(help="Their post-edits by people.")],
+    out: Annotated[Path, typer.Option(help="The combination to write, which `postedit edit` takes as a model.")],
+    metric: Annotated[Metric, typer.Option(help="What the weights shall improve.")] = Metric.ter,
+    method: Annotated[
+        Method, typer.Option(help="mert: exact search along lines; mira: small corrections.")
+    ] = Method.mert,
+    beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept, and length of the n-best lists.")] = 10,
+    rounds: Annotated[int, typer.Option(min=1, help="New n-best lists with new weights, at most.")] = 5,
+    restarts: Annotated[int, typer.Option(min=0, help="Random points that mert starts from.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is random.")] = 1,
+    space: Annotated[Averaging, typer.Option(help="What the ensemble averages in search.")] = Averaging.log,
+    free_src: Annotated[
+        bool, typer.Option("--pep-src", help="The post-editing penalty does not count words of src either.")
+    ] = False,
+    tokenize: Annotated[Tokenize, typer.Option(help="For the metric, as of `postedit score`.")] = Tokenize.none,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
+) -> None:
+    """Combine models: find the weights of their scores, of length and of the post-editing penalty.
+
+    The development set chooses the weights, so its scores flatter them: report those of another set.
+    """
+    check_writable(out)
+    from postedit.cli.tables import console, print_scores
+    from postedit.combination import Combination, Member, is_combination
+    from postedit.decode.rescoring import LogLinear
+    from postedit.editor import PostEditor
+    from postedit.evaluate.additive import additive
+    from postedit.evaluate.scores import score_systems
+    from postedit.tuning import rounds as tuning
+
+    combinations = [model for model in models if is_combination(model)]
+    if combinations:
+        raise DataError(f"{combinations[0]}: is a combination or another file; name its models one by one")
+    dev = _read(src, mt, pe)
+    members = [Member.of(Path(model)) for model in models]
+    options = tuning.TuneOptions(
+        method.value, rounds, restarts, seed, space.value, ("mt", "src") if free_src else ("mt",)
+    )
+    judge = additive(metric.value, tokenize.value)
+    job: dict[str, Any] = {
+        "models": [member.fingerprint for member in members],
+        "texts": _fingerprints(src, mt, pe),
+        "metric": [metric.value, tokenize.value],
+        "beam": beam,
+        "options": repr(options),
+    }
+    folder = _work_folder(out, job, resume=resume)
+    editor = PostEditor.load(*models)
+    editor.decode = editor.decode.model_copy(update={"beam": beam})
+    err = console(stderr=True)
+    found = tuning.tune(editor, dev, judge, options, folder, err)
+    systems = {"equal weights": found.before, "tuned": found.after}
+    scores = score_systems(systems, dev.pe, dev.mt, tokenize.value)
+    record = {
+        "metric": metric.value,
+        "method": method.value,
+        "seed": seed,
+        "restarts": restarts,
+        "rounds": found.rounds,
+        "outputs": found.outputs,
+        "sentences": len(dev.pe),
+        "dev": {row.name: {"TER": round(row.ter, 2), "BLEU": round(row.bleu, 2)} for row in scores},
+        "signatures": dict(scores[0].signatures),
+    }
+    Combination(members, LogLinear(found.weights, options.known), options.space, editor.decode, record).save(out)
+    shutil.rmtree(folder)
+    print_scores(scores, console())
+    err.print(f"Wrote {out}; these scores are of the set that chose the weights", soft_wrap=True)
+
+
+def _read(src: Path, mt: Path, pe: Path) -> "DevSet":
+    from postedit.data.lines import read_lines
+    from postedit.tuning.rounds import DevSet
+
+    texts = {path: list(read_lines(path)) for path in (src, mt, pe)}
+    for path, lines in texts.items():
+        if len(lines) != len(texts[src]):
+            raise DataError(
+                f"{src} has {len(texts[src]):,} lines and {path} has {len(lines):,}; they must match one to one"
+            )
+    return DevSet(texts[src], texts[mt], texts[pe])
+
+
+def _fingerprints(*paths: Path) -> list[dict[str, Any]]:
+    from postedit.data.partial import file_fingerprint
+
+    return [file_fingerprint(path) for path in paths]
+
+
+def _work_folder(out: Path, job: dict[str, Any], *, resume: bool) -> Path:
+    """Return the folder beside `out` for what an interrupted run leaves, once it is sure to be of the same job."""
+    import json
+
+    from postedit.data.partial import check_job
+
+    folder = out.with_name(f"{out.name}.rounds")
+    note = folder / "job.json"
+    if folder.exists():
+        if not resume:
+            raise OutputError(
+                f"{folder}: holds n-best lists of an unfinished run; add --resume to go on with it, or delete it"
+            )
+        check_job(note, job, folder)
+    else:
+        folder.mkdir()
+        with atomic_write(note) as file:
+            json.dump(job, file, indent=2)
+    return folder

@@ -1,0 +1,237 @@
+"""`postedit tune` and `postedit rerank`, with real models, tiny and untrained."""
+
+import json
+import re
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_models
+import torch
+
+from postedit.editor import PostEditor
+from postedit.recipe import DecodeConfig
+from postedit.tuning import rounds
+
+MT = ["das Haus", "es geht", "das alte Haus", "", "geht es", "Haus", "es ist alt", "ein altes Haus ."]
+SRC = ["the house", "it goes", "the old house", "nothing", "does it", "house", "it is old", "an old house ."]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return two models that write nonsense of one or two pieces, and not the same."""
+    path, text = tmp_path_factory.mktemp("models"), tiny_models.processor()
+    generator = torch.Generator().manual_seed(1)
+    for name in ("transference", "m-cgru"):
+        folder = tiny_models.folder(name, text)
+        for parameter in folder.model.parameters():
+            parameter.data.normal_(std=0.7, generator=generator)
+        replace(folder, decode=DecodeConfig(max_ratio=0.1, max_extra=1, max_input=40)).save(path / name)
+    return [path / "transference", path / "m-cgru"]
+
+
+@pytest.fixture
+def dev(models: list[Path], tmp_path: Path) -> dict[str, Path]:
+    """Return texts whose references are what an ensemble ranks last."""
+    listed = PostEditor.load(*models, device="cpu").edit(SRC, MT, beam=4, n_best=4)
+    pe = [one.alternatives[-1].text if one.alternatives else "leer" for one in listed]
+    texts = {"src": SRC, "mt": MT, "pe": [text.replace("\n", " ") for text in pe]}
+    paths = {side: tmp_path / f"dev.{side}" for side in texts}
+    for side, lines in texts.items():
+        paths[side].write_text("".join(f"{line}\n" for line in lines))
+    return paths
+
+
+def command(models: list[Path], dev: dict[str, Path], out: Path, *more: object) -> list[object]:
+    texts = [part for side, path in dev.items() for part in (f"--{side}", path)]
+    return ["tune", *models, *texts, "--out", out, "--beam", 4, "--rounds", 2, "--restarts", 2, *more]
+
+
+@pytest.mark.parametrize(("method", "metric"), [("mert", "ter"), ("mira", "bleu")])
+def test_tuning_writes_a_model_that_edits_as_the_table_says(
+    run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path, method: str, metric: str
+) -> None:
+    out, hyp = tmp_path / "combination.toml", tmp_path / "hyp"
+    result = run(*command(models, dev, out, "--method", method, "--metric", metric))
+    assert result.exit_code == 0, result.stderr
+    values = tomllib.loads(out.read_text())
+    scores = values["tuning"]["dev"]
+    better = {"ter": -1, "bleu": 1}[metric]
+    name = metric.upper()
+    assert better * scores["tuned"][name] >= better * scores["equal weights"][name]
+    assert set(scores) == {"do nothing", "equal weights", "tuned"}
+    assert "case:mixed" in values["tuning"]["signatures"]["TER"]
+    assert values["weights"]["model 1"] + values["weights"]["model 2"] == pytest.approx(1.0)
+    assert min(values["weights"][f"model {n}"] for n in (1, 2)) > 0.0
+    edited = run("edit", out, "--src", dev["src"], "--mt", dev["mt"], "--out", hyp)
+    assert edited.exit_code == 0, edited.stderr
+    table = run("score", hyp, "--pe", dev["pe"], "--mt", dev["mt"])
+    tuned = next(line for line in result.stdout.splitlines() if line.strip().startswith("tuned"))
+    scored = next(line for line in table.stdout.splitlines() if "hyp" in line)
+    assert scored.split()[1:] == tuned.split()[1:]
+    assert not list(tmp_path.glob("*.rounds"))
+
+
+def test_equal_weights_are_those_of_the_plain_ensemble(
+    run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path
+) -> None:
+    result = run(*command(models, dev, tmp_path / "c.toml"))
+    run("edit", *models, "--beam", 4, "--src", dev["src"], "--mt", dev["mt"], "--out", tmp_path / "plain")
+    table = run("score", tmp_path / "plain", "--pe", dev["pe"], "--mt", dev["mt"])
+    equal = next(line for line in result.stdout.splitlines() if line.strip().startswith("equal"))
+    scored = next(line for line in table.stdout.splitlines() if "plain" in line)
+    assert scored.split()[1:] == equal.split()[2:]
+
+
+def test_tuning_is_repeatable_and_goes_on_after_an_interruption(
+    run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "_CHUNK", 3)
+    first, second = tmp_path / "first.toml", tmp_path / "second.toml"
+    assert run(*command(models, dev, first)).exit_code == 0
+    edit, calls = PostEditor.edit, []
+
+    def interrupted(self: PostEditor, *texts: Any, **options: Any) -> Any:
+        calls.append(texts)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return edit(self, *texts, **options)
+
+    monkeypatch.setattr(PostEditor, "edit", interrupted)
+    stopped = run(*command(models, dev, second))
+    assert stopped.exit_code == 130
+    assert "stopped after 3 of 8 lines of this round" in stopped.stderr
+    again = run(*command(models, dev, second))
+    assert again.exit_code == 1
+    assert "holds n-best lists of an unfinished run; add --resume" in again.stderr
+    other = run(*command(models, dev, second, "--resume", "--metric", "bleu"))
+    assert "made with another metric" in other.stderr
+    monkeypatch.setattr(PostEditor, "edit", edit)
+    assert run(*command(models, dev, second, "--resume")).exit_code == 0
+    assert second.read_text() == first.read_text()
+    assert run(*command(models, dev, second, "--seed", 2)).exit_code == 0
+    assert tomllib.loads(second.read_text())["tuning"]["seed"] == 2
+
+
+def test_one_model_is_tuned_for_length_and_penalty(
+    run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "c.toml"
+    assert run(*command(models[:1], dev, out, "--pep-src")).exit_code == 0
+    values = tomllib.loads(out.read_text())
+    assert list(values["weights"]) == ["model 1", "length", "pep"]
+    assert values["known"] == ["mt", "src"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda models, dev: dev["pe"].write_text("one\n"), "dev.pe has 1; they must match one to one"),
+        (lambda models, dev: [path.write_text("") for path in dev.values()], "dev.src: is empty"),
+        (lambda models, dev: models.append(dev["pe"]), "is a combination or another file"),
+        (lambda models, dev: models.append(Path("nowhere/model")), "no such model folder"),
+    ],
+)
+def test_what_cannot_be_tuned(
+    run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path, change: Any, message: str
+) -> None:
+    models = list(models)
+    change(models, dev)
+    result = run(*command(models, dev, tmp_path / "c.toml"))
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not list(tmp_path.glob("c.toml*"))
+
+
+LISTS = [
+    {"text": "a", "score": -1.0, "alternatives": [{"text": "b", "score": -2.0}]},
+    {"text": "same", "score": 0.0, "skipped": "empty"},
+    {"text": "c", "score": -1.0, "alternatives": [{"text": "d", "score": -1.5}, {"text": "e", "score": -3.0}]},
+]
+
+
+@pytest.fixture
+def nbest(tmp_path: Path) -> dict[str, Path]:
+    names = ("lists", "lm", "pe", "weights")
+    paths = {name: tmp_path / name for name in names}
+    paths["lists"].write_text("".join(f"{json.dumps(line)}\n" for line in LISTS))
+    paths["lm"].write_text("lm\tqe\n-9\t0\n-1\t0\n0\t0\n-9\t1\n-1\t2\n-8\t3\n")
+    paths["pe"].write_text("b\nsame\nd\n")
+    paths["weights"].write_text("[weights]\nscore = 1\nlm = 0.5\n")
+    return paths
+
+
+def test_lists_are_ranked_by_their_own_scores_and_further_columns(run: Any, nbest: dict[str, Path]) -> None:
+    result = run("rerank", nbest["lists"], "--features", nbest["lm"], "--weights", nbest["weights"])
+    assert (result.exit_code, result.stdout) == (0, "b\nsame\nd\n")
+    nbest["weights"].write_text("[weights]\nscore = 1\n")
+    assert run("rerank", nbest["lists"], "--weights", nbest["weights"]).stdout == "a\nsame\nc\n"
+    nbest["weights"].write_text("[weights]\nqe = 1\n")
+    result = run(
+        "rerank", nbest["lists"], "--features", nbest["lm"], "--weights", nbest["weights"], "--format", "jsonl"
+    )
+    last = json.loads(result.stdout.splitlines()[-1])
+    assert [last["text"], *(one["text"] for one in last["alternatives"])] == ["e", "d", "c"]
+    assert last["features"] == {"score": -3.0, "lm": -8.0, "qe": 3.0}
+
+
+def test_weights_of_columns_are_tuned_and_then_used(run: Any, nbest: dict[str, Path], tmp_path: Path) -> None:
+    tuned, out = tmp_path / "tuned.toml", tmp_path / "out"
+    options = ["rerank", nbest["lists"], "--features", nbest["lm"]]
+    result = run(*options, "--tune", tuned, "--pe", nbest["pe"])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "as listed" in result.stderr
+    assert run(*options, "--weights", tuned, "--out", out).exit_code == 0
+    assert out.read_text() == nbest["pe"].read_text()
+    assert set(tomllib.loads(tuned.read_text())["weights"]) == {"score", "lm", "qe"}
+
+
+def test_lists_of_a_combination_are_ranked_by_its_file(
+    run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path
+) -> None:
+    combination, lists, hyp = tmp_path / "c.toml", tmp_path / "lists", tmp_path / "hyp"
+    assert run(*command(models, dev, combination)).exit_code == 0
+    files = ["--src", dev["src"], "--mt", dev["mt"]]
+    assert run("edit", *[combination, *files], "--format", "jsonl", "--n-best", 4, "--out", lists).exit_code == 0
+    run("edit", combination, *files, "--out", hyp)
+    assert run("rerank", lists, "--weights", combination).stdout == hyp.read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("lists", "no json\n", "lists, line 1: is not an n-best list"),
+        ("lists", "", "lists: is empty"),
+        ("lm", "lm\n" + "1\n" * 5, "has 5 lines of numbers, and .* has 6 outputs"),
+        ("lm", "1\n" * 7, "line 1: must name the columns"),
+        ("lm", "lm\tlm\n" + "1\t1\n" * 6, "line 1: must name the columns, each once"),
+        ("lm", "lm\n" + "1\n" * 5 + "x\n", "line 7: must have 1 numbers"),
+        ("lm", "lm\n" + "1\n" * 5 + "nan\n", "line 7: must have 1 numbers"),
+        ("lm", "score\n" + "1\n" * 6, "the feature score is there already"),
+        ("weights", "[weights]\nml = 1\n", 'weights.ml is no feature of these lists; did you mean "lm"'),
+        ("weights", "lm = 1\n", r"must have a section \[weights\]"),
+    ],
+)
+def test_files_that_do_not_fit(run: Any, nbest: dict[str, Path], name: str, text: str, message: str) -> None:
+    nbest[name].write_text(text)
+    result = run("rerank", nbest["lists"], "--features", nbest["lm"], "--weights", nbest["weights"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert re.search(message, result.stderr)
+
+
+def test_ranking_needs_weights_or_what_to_tune_them_on(run: Any, nbest: dict[str, Path]) -> None:
+    assert "give --weights, to rank by them, or --tune" in run("rerank", nbest["lists"]).stderr
+    assert "--tune needs --pe" in run("rerank", nbest["lists"], "--tune", "x").stderr
+
+
+def test_an_n_best_list_longer_than_the_beam_of_a_combination(
+    run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path
+) -> None:
+    combination = tmp_path / "c.toml"
+    run(*command(models, dev, combination))
+    files = ["--src", dev["src"], "--mt", dev["mt"]]
+    result = run("edit", combination, *files, "--format", "jsonl", "--n-best", 5)
+    assert result.exit_code == 1
+    assert "n_best must be between 1 and beam (4), not 5" in result.stderr

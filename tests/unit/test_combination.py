@@ -1,0 +1,233 @@
+"""Combinations as models: what is written is what is loaded, and what has changed since is not used."""
+
+import json
+import shutil
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tiny_models
+import torch
+
+from postedit import PostEditor
+from postedit.combination import Combination, Member
+from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.types import Batch, Stream, Target
+from postedit.decode.rescoring import LogLinear, weighted_sum
+from postedit.folder import ModelFolder, fingerprint
+from postedit.recipe import DecodeConfig
+from postedit.text.steps import with_steps
+from postedit.train.tensors import model_tensors, save_tensors
+
+SRC, MT = ["the house", "it goes", "the old house"], ["das Haus", "es geht", "das Haus ."]
+WEIGHTS = {"model 1": 0.6, "model 2": 0.4, "length": 0.5, "pep": -1.5}
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> list[Path]:
+    text = tiny_models.processor()
+    for name in ("transference", "m-cgru"):
+        tiny_models.folder(name, text).save(tmp_path / "models" / name)
+    return [tmp_path / "models" / name for name in ("transference", "m-cgru")]
+
+
+@pytest.fixture
+def file(models: list[Path], tmp_path: Path) -> Path:
+    path = tmp_path / "combination.toml"
+    write(path, models)
+    return path
+
+
+def write(path: Path, models: list[Path], known: tuple[str, ...] = ("mt",)) -> None:
+    decode = DecodeConfig(beam=4, max_input=40)
+    members = [Member.of(model) for model in models]
+    Combination(members, LogLinear(WEIGHTS, known), "log", decode, {"metric": "ter"}).save(path)
+
+
+def test_a_combination_searches_with_the_weights_of_members_and_ranks_by_all(file: Path, models: list[Path]) -> None:
+    editor = PostEditor.load(file, device="cpu")
+    assert editor.decode.beam == 4
+    ensemble = PostEditor.load(*models, weights=[0.6, 0.4], device="cpu")
+    listed = ensemble.edit(SRC, MT, beam=4, n_best=4)
+    found = editor.edit(SRC, MT, n_best=4)
+    for one, plain, mt in zip(found, listed, MT, strict=True):
+        outputs = [one, *one.alternatives]
+        assert {each.text for each in outputs} <= {each.text for each in [plain, *plain.alternatives]}
+        assert len(outputs) >= 4
+        assert mt in {each.text for each in outputs}, "to leave mt as it is can always be chosen"
+        sums = [weighted_sum(each.features or {}, WEIGHTS) for each in outputs]
+        assert sums == sorted(sums, reverse=True)
+        for each in outputs:
+            assert list(each.features or {}) == ["model 1", "model 2", "length", "pep"]
+            assert each.features["length"] == len(each.text.split())
+            assert each.features["pep"] == sum(word not in mt.split() for word in each.text.split())
+    assert [one.text for one in editor.edit(SRC, MT)] == [one.text for one in found]
+
+
+def test_the_features_of_members_are_their_own_scores(file: Path, models: list[Path]) -> None:
+    texts = ["das Häuschen", "es ging .", "das"]
+    combined = PostEditor.load(file, device="cpu").score(SRC, MT, texts)
+    for number, model in enumerate(models, start=1):
+        alone = PostEditor.load(model, device="cpu").score(SRC, MT, texts)
+        assert [one.features[f"model {number}"] for one in combined] == pytest.approx([one.score for one in alone])
+    assert [one.text for one in combined] == texts
+
+
+def test_words_of_src_cost_nothing_if_so_tuned(models: list[Path], tmp_path: Path) -> None:
+    penalties = []
+    for known in (("mt",), ("mt", "src")):
+        write(tmp_path / "x.toml", models, known)
+        (one,) = PostEditor.load(tmp_path / "x.toml", device="cpu").score(
+            ["the house"], ["das Haus"], ["the Haus here"]
+        )
+        penalties.append(one.features["pep"])
+    assert penalties == [2.0, 1.0]
+
+
+def test_paths_are_relative_to_the_file_so_that_all_can_move_together(
+    file: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    assert [member["path"] for member in tomllib.loads(file.read_text())["members"]] == [
+        "models/transference",
+        "models/m-cgru",
+    ]
+    before = PostEditor.load(file, device="cpu").edit(SRC, MT)
+    moved = tmp_path_factory.mktemp("elsewhere") / "all"
+    shutil.move(tmp_path, moved)
+    assert PostEditor.load(moved / file.name, device="cpu").edit(SRC, MT) == before
+
+
+def test_a_member_that_is_gone_is_named(file: Path, models: list[Path]) -> None:
+    shutil.rmtree(models[1])
+    with pytest.raises(ModelFolderError, match=r"combination.toml: model 2 is missing: there is no .*m-cgru"):
+        PostEditor.load(file)
+
+
+@pytest.mark.parametrize("what", ["weights", "text", "sizes"])
+def test_a_member_that_has_changed_is_named(file: Path, models: list[Path], what: str) -> None:
+    folder = ModelFolder.load(models[0])
+    if what == "weights":
+        next(folder.model.parameters()).data.add_(0.5)
+        save_tensors(models[0] / "model.safetensors", model_tensors(folder.model), {"architecture": "transference"})
+    elif what == "text":
+        settings = models[0] / "text" / "text.json"
+        settings.write_text(settings.read_text() + " ")
+    else:
+        config = json.loads((models[0] / "config.json").read_text())
+        config["model"]["dropout"] = 0.3
+        (models[0] / "config.json").write_text(json.dumps(config))
+    with pytest.raises(
+        ModelFolderError, match=r"model 1, .*transference, is not the model that the weights were tuned"
+    ):
+        PostEditor.load(file)
+
+
+def test_search_settings_and_the_card_of_a_member_may_change(models: list[Path]) -> None:
+    before = fingerprint(models[0])
+    replace(ModelFolder.load(models[0]), decode=DecodeConfig(beam=9), provenance={"new": 1}).save(models[0])
+    assert fingerprint(models[0]) == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"model 2" = 0.4', "", "weights has none for model 2"),
+        ("length =", "lenght =", 'weights.lenght is no feature; did you mean "length"'),
+        ('space = "log"', 'space = "lin"', "space"),
+        ("format = 1", "format = 7", "format"),
+        ("[weights]", "[weights", "not valid TOML|is not TOML|TOML"),
+        ('"model 1" = 0.6', '"model 1" = -0.6', "above 0, not -0.6"),
+    ],
+)
+def test_a_damaged_file_is_explained(file: Path, old: str, new: str, message: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    with pytest.raises((ModelFolderError, DataError), match=message):
+        PostEditor.load(file)
+
+
+def test_a_combination_is_complete_in_itself(file: Path, models: list[Path]) -> None:
+    with pytest.raises(DataError, match="is a combination, which has its members and their weights in it"):
+        PostEditor.load(models[0], file)
+    with pytest.raises(DataError, match="is a combination"):
+        PostEditor.load(file, weights=[1.0])
+
+
+def test_weights_must_match_models(models: list[Path]) -> None:
+    with pytest.raises(DataError, match="3 weights for 2 models"):
+        PostEditor.load(*models, weights=[1, 2, 3])
+    with pytest.raises(DataError, match="2 weights for 1 models"):
+        PostEditor.load(models[0], weights=[1, 2])
+
+
+def test_members_of_other_vocabularies_are_refused(models: list[Path], tmp_path: Path) -> None:
+    text = tiny_models.processor(vocabulary=tiny_models.VocabularyConfig(size=270))
+    tiny_models.folder("m-cgru", text).save(tmp_path / "other")
+    with pytest.raises(ModelFolderError, match="model 2 writes another target vocabulary"):
+        PostEditor.load(models[0], tmp_path / "other", device="cpu")
+
+
+def test_checkpoints_of_one_run_make_an_ensemble(models: list[Path], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(models[0], run / "model")
+    folder = ModelFolder.load(models[0])
+    (run / "best").mkdir()
+    steps = []
+    for step in (1, 2):
+        for parameter in folder.model.parameters():
+            parameter.data.add_(0.05)
+        steps.append(run / "best" / f"step-{step}.safetensors")
+        save_tensors(steps[-1], model_tensors(folder.model))
+    ensemble = PostEditor.load(*steps, device="cpu")
+    texts = ["das Häuschen"] * 3
+    scores = [PostEditor.load(path, device="cpu").score(SRC, MT, texts)[0].score for path in (*steps, models[0])]
+    assert len(set(scores)) == 3
+    features = ensemble.score(SRC, MT, texts)[0].features
+    assert [features["model 1"], features["model 2"]] == pytest.approx(scores[:2])
+    assert len({fingerprint(path) for path in (*steps, models[0])}) == 3
+    shutil.rmtree(run / "model")
+    with pytest.raises(
+        ModelFolderError, match=r"is a file of weights, but .*model, the model of its run, is not there"
+    ):
+        PostEditor.load(steps[0])
+
+
+@pytest.mark.parametrize("name", ["transference", "m-cgru", "m-cgru-hard"])
+def test_forced_scores_are_what_training_makes_small(name: str) -> None:
+    folder = tiny_models.folder(name)
+    editor = PostEditor(folder.model, folder.processor, folder.decode)
+    outputs = ["das Häuschen", "es ging .", ""]
+    found = editor.score(SRC, MT, outputs)
+    for src, mt, output, one in zip(SRC, MT, outputs, found, strict=True):
+        ids = {
+            side: folder.processor.encode_batch(side, [text])[0]
+            for side, text in zip(("src", "mt", "pe"), (src, mt, output))
+        }
+        if name.endswith("hard"):
+            ids["pe"] = with_steps(ids["mt"], ids["pe"])
+        rows = {side: torch.tensor([row]) for side, row in ids.items()}
+        streams = {side: Stream(rows[side], rows[side] > 0) for side in ("src", "mt")}
+        loss = folder.model(Batch(streams, Target(rows["pe"], rows["pe"] > 0)))
+        assert -one.score == pytest.approx(float(loss.nll), rel=1e-5)
+        assert len(one.token_scores) == len(ids["pe"])
+        assert (one.text, one.changed, one.skipped) == (output, True, None)
+
+
+def test_outputs_of_segments_that_the_model_is_not_asked_about(models: list[Path]) -> None:
+    editor = PostEditor.load(models[0], device="cpu")
+    long = "Haus " * 1000
+    found = editor.score(["x", "x", "x"], ["", "a", "es geht"], ["a", "a", long])
+    assert [one.skipped for one in found] == ["empty", None, "too long"]
+    assert [one.text for one in found] == ["a", "a", long]
+    assert [one.changed for one in found] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [(["a"], "src has 3 segments and there are 1 outputs"), ("abc", "not a single string"), ([1, 2, 3], "output 1 is")],
+)
+def test_outputs_that_cannot_be_scored(models: list[Path], outputs: list[str], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        PostEditor.load(models[0], device="cpu").score(SRC, MT, outputs)

@@ -1,0 +1,141 @@
+"""Searches for weights: MERT against trying every point, MIRA on what can be learnt."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from postedit.evaluate.additive import additive
+from postedit.tuning.lists import Entry, NBestLists, NBestPool
+from postedit.tuning.mert import line_optimum, mert
+from postedit.tuning.mira import mira
+
+NOWHERE = -np.inf
+
+
+def random_lists(seed: int, features: int = 3, metric: str = "ter", *, whole: bool = False) -> NBestLists:
+    """Return lists of any lengths; with `whole`, features are small integers, so that many sums are equal."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 7, rng.integers(1, 6))
+    first = np.concatenate([[0], np.cumsum(counts)])
+    size = int(first[-1])
+    values = rng.integers(-2, 3, (size, features)).astype(float) if whole else rng.standard_normal((size, features))
+    lengths = np.repeat(rng.integers(4, 9, len(counts)), counts)
+    matches = [np.maximum(0, rng.integers(0, lengths + 1) - n) for n in range(4)]
+    bleu = [*matches, *(np.maximum(lengths - n, 1) for n in range(4)), lengths, lengths]
+    ter = [rng.integers(0, 6, size), lengths]
+    counted = np.stack(ter if metric == "ter" else bleu, 1).astype(float)
+    return NBestLists(values, counted, first, additive(metric))
+
+
+def slow_loss(lists: NBestLists, weights: np.ndarray) -> float:
+    """Return the loss where each sentence's output is looked for in the plainest way."""
+    total = np.zeros(lists.statistics.shape[1])
+    for begin, end in zip(lists.first, lists.first[1:]):
+        sums = [float(np.dot(lists.features[place], weights)) for place in range(begin, end)]
+        total += lists.statistics[begin + sums.index(max(sums))]
+    return float(lists.metric.loss(total))
+
+
+tried = settings(max_examples=120, deadline=None, derandomize=True)
+
+
+@tried
+@given(st.integers(0, 2**32), st.sampled_from(["ter", "bleu"]), st.booleans(), st.booleans())
+def test_no_point_of_a_dense_grid_on_the_line_is_better_than_its_optimum(
+    seed: int, metric: str, whole: bool, bounded: bool
+) -> None:
+    lists = random_lists(seed, metric=metric, whole=whole)
+    rng = np.random.default_rng(seed + 1)
+    weights, direction = rng.standard_normal((2, 3))
+    low, high = (sorted(rng.uniform(-3.0, 3.0, 2))) if bounded else (-np.inf, np.inf)
+    found = line_optimum(lists, weights, direction, low, high)
+    assert low <= found.step <= high
+    assert slow_loss(lists, weights + found.step * direction) == pytest.approx(found.loss, abs=1e-9)
+    for step in np.linspace(max(low, -40.0), min(high, 40.0), 2001):
+        assert found.loss <= slow_loss(lists, weights + step * direction) + 1e-9
+
+
+def test_the_optimum_of_a_line_is_the_middle_of_the_best_stretch() -> None:
+    # Two outputs of one sentence cross at 1, of the other at 3: between them both have no error.
+    features = np.array([[0.0, 1.0], [1.0, 0.0], [3.0, 0.0], [0.0, 1.0]])
+    counts = np.array([[0.0, 5.0], [2.0, 5.0], [0.0, 5.0], [2.0, 5.0]])
+    lists = NBestLists(features, counts, np.array([0, 2, 4]), additive("ter"))
+    found = line_optimum(lists, np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+    assert (found.step, found.loss) == (2.0, 0.0)
+    # Of what a bound leaves, again the middle; and at the end of the line, a step beyond the last corner.
+    assert line_optimum(lists, np.array([1.0, 0.0]), np.array([0.0, 1.0]), high=2.0).step == 1.5
+    worse = NBestLists(features[:2], counts[:2], np.array([0, 2]), additive("ter"))
+    assert line_optimum(worse, np.array([1.0, 0.0]), np.array([0.0, 1.0])).step == 1.5
+    assert line_optimum(worse, np.array([1.0, 0.0]), np.array([0.0, 1.0]), 0.25, 0.25).step == 0.25
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.integers(0, 2**32), st.sampled_from(["ter", "bleu"]))
+def test_mert_of_two_weights_is_as_good_as_trying_all_of_them(seed: int, metric: str) -> None:
+    lists = random_lists(seed, features=2, metric=metric)
+    weights = mert(lists, np.array([1.0, 0.0]), np.array([1e-3, NOWHERE]), restarts=1)
+    assert weights[0] > 0.0
+    for angle in np.linspace(-np.pi / 2, np.pi / 2, 1001)[1:-1]:
+        assert lists.loss(weights) <= slow_loss(lists, np.array([np.cos(angle), np.sin(angle)])) + 1e-9
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.integers(0, 2**32))
+def test_mert_never_ends_above_where_it_began_and_a_seed_makes_it_repeatable(seed: int) -> None:
+    lists = random_lists(seed, features=4)
+    start, lower = np.array([0.5, 0.5, 0.0, 0.0]), np.array([1e-3, 1e-3, NOWHERE, NOWHERE])
+    weights = mert(lists, start, lower, restarts=3, seed=seed)
+    assert lists.loss(weights) <= lists.loss(start)
+    assert (weights * lists.scales >= lower).all()
+    assert weights.tolist() == mert(lists, start, lower, restarts=3, seed=seed).tolist()
+
+
+def learnable(metric: str) -> NBestLists:
+    """Return lists in which edits are known from three features together, and from none alone."""
+    rng = np.random.default_rng(3)
+    features = rng.standard_normal((60 * 8, 4)) * np.array([1.0, 10.0, 0.1, 1.0])
+    good = features @ np.array([1.0, -0.1, 10.0, 0.0])
+    edits = np.clip(np.round(4.0 - 2.0 * good), 0, 12)
+    if metric == "ter":
+        counted = np.stack([edits, np.full(len(edits), 12)], 1)
+    else:
+        matches = [np.maximum(12 - n - (n + 1) * edits, 0) for n in range(4)]
+        counted = np.stack(
+            [*matches, *(np.full(len(edits), 12 - n) for n in range(4)), *[np.full(len(edits), 12)] * 2], 1
+        )
+    return NBestLists(features, counted.astype(float), np.arange(0, 481, 8), additive(metric))
+
+
+@pytest.mark.parametrize("metric", ["ter", "bleu"])
+@pytest.mark.parametrize("search", [mert, mira])
+def test_weights_that_explain_the_errors_are_found_whatever_the_scale(search, metric: str) -> None:
+    lists = learnable(metric)
+    start = np.array([1.0, 0.0, 0.0, 0.0])
+    weights = search(lists, start, np.full(4, NOWHERE), seed=5)
+    perfect = lists.loss(np.array([1.0, -0.1, 10.0, 0.0]))
+    assert lists.loss(start) > perfect + 5.0
+    assert lists.loss(weights) < perfect + 1.0
+    assert weights.tolist() == search(lists, start, np.full(4, NOWHERE), seed=5).tolist()
+
+
+def test_mira_keeps_weights_above_their_bounds() -> None:
+    lists = learnable("ter")
+    weights = mira(lists, np.array([1.0, 1.0, 1.0, 1.0]), np.array([1e-3, 1e-3, NOWHERE, NOWHERE]))
+    assert (weights[:2] * lists.scales[:2] >= 1e-3).all()
+    assert lists.loss(weights) < lists.loss(np.ones(4))
+
+
+def test_lists_grow_by_what_is_new() -> None:
+    pool = NBestPool(["x", "y"], ["a b", "c"], additive("ter"))
+    assert pool.add([[Entry("a b", {"x": 1.0}), Entry("a", {"x": 2.0, "y": 3.0})], [Entry("d", {})]]) == 3
+    assert pool.add([[Entry("a", {"x": 9.0})], [Entry("c", {"y": 1.0}), Entry("d", {"x": 9.0})]]) == 1
+    lists = pool.lists()
+    assert len(pool) == 4
+    assert lists.first.tolist() == [0, 2, 4]
+    assert lists.features.tolist() == [[1.0, 0.0], [2.0, 3.0], [0.0, 0.0], [0.0, 1.0]]
+    assert lists.statistics.tolist() == [[0.0, 2.0], [1.0, 2.0], [1.0, 1.0], [0.0, 1.0]]
+    assert lists.best(np.array([0.0, 1.0])).tolist() == [1, 3]
+    assert lists.best(np.array([0.0, 0.0])).tolist() == [0, 2]  # of equals, the first
+    with pytest.raises(ValueError, match="every sentence needs an output"):
+        NBestPool(["x"], ["a"], additive("ter")).lists()
