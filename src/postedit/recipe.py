@@ -52,6 +52,11 @@ class DecodeConfig(Config):
     no_unk: bool = Field(False, description="the piece for what is unknown is never written")
     banned: list[str] = Field([], description="words and phrases that are never written")
 
+    @model_validator(mode="after")
+    def _check_search(self) -> Self:
+        self.search()
+        return self
+
     def search(self) -> SearchSettings:
         """Return the settings that search knows."""
         values = self.model_dump(exclude={"max_input", "batch_tokens"})

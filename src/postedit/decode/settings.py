@@ -71,7 +71,7 @@ class SearchSettings:
             if not value >= 0:
                 raise DataError(f"{name} must be at least 0, not {value}")
         if not all(phrase.strip() for phrase in (*self.banned, *(term.target for term in self.required))):
-            raise DataError("a word or phrase to ban or require is blank")
+            raise DataError("a word or phrase that is banned or required is blank; leave it out")
 
     def rank(self, hypothesis: Hypothesis) -> float:
         """Return what outputs are ranked by: the log-probability with biases, normalised."""
