@@ -11,6 +11,7 @@ import typer
 
 from postedit.cli.combining import Averaging, check_forced, parse_weights
 from postedit.cli.lines import count_lines, file_pairs, stdin_pairs
+from postedit.cli.searching import Normalisation, SearchOptions, banned_words, required_terms
 from postedit.cli.sinks import Sink, Stdout
 from postedit.cli.windows import (
     Dtype,
@@ -81,12 +82,66 @@ def edit(
     devices: Annotated[
         str | None, typer.Option(help="Where to run, such as cuda:0,cuda:1: a process for each; a GPU if not given.")
     ] = None,
+    shortlist: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Greedy search writes pieces of mt, of src and N frequent ones alone: faster, but other outputs.",
+        ),
+    ] = None,
+    keep: Annotated[
+        float | None, typer.Option(min=0.0, help="Nats that each piece costs which mt does not have; 0: as it likes.")
+    ] = None,
+    keep_src: Annotated[
+        bool | None, typer.Option("--keep-src", help="With --keep: pieces of the source cost nothing either.")
+    ] = None,
+    edit_cost: Annotated[
+        float | None, typer.Option(min=0.0, help="Nats that each piece inserted, deleted or substituted costs.")
+    ] = None,
+    max_edits: Annotated[
+        int | None, typer.Option(min=0, help="Pieces of mt inserted, deleted or substituted in a line, at most.")
+    ] = None,
+    ban: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Words and phrases that are never written, one a line.")
+    ] = None,
+    require: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Words that outputs must have, one a line; after a source word and a tab: outputs of such sources.",
+        ),
+    ] = None,
+    no_repeat: Annotated[
+        int | None, typer.Option(min=0, help="N-grams of N pieces come no more often than in mt or src, or once.")
+    ] = None,
+    no_unk: Annotated[
+        bool | None, typer.Option("--no-unk", help="The piece for what is unknown is never written.")
+    ] = None,
+    length_penalty: Annotated[
+        float | None, typer.Option(min=0.0, help="Outputs are ranked by score / length ** this.")
+    ] = None,
+    normalisation: Annotated[
+        Normalisation | None, typer.Option(help="power: as above; wu: by score / ((5 + length) / 6) ** that.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on after the lines of an unfinished run.")] = False,
 ) -> None:
     """Correct machine translations, line in, line out."""
     form = Format.jsonl if force else form
     _check_options(src, mt, out, form, n_best, resume)
     shares = parse_weights(weights, len(models))
+    search = SearchOptions(
+        length_penalty,
+        normalisation,
+        shortlist,
+        keep,
+        keep_src,
+        edit_cost,
+        max_edits,
+        no_repeat,
+        no_unk,
+        banned_words(ban),
+        required_terms(require),
+    )
     if out:
         check_partial(out, resume=resume)
     from postedit.cli.tables import console
@@ -98,7 +153,7 @@ def edit(
     places = places_of(workers, devices)
 
     quiet()
-    err, settings = console(stderr=True), Settings(form, beam, n_best, batch_tokens)
+    err, settings = console(stderr=True), Settings(form, beam, n_best, batch_tokens, search)
     loading = Loading(models, dtype, shares, space)
     # With several processes this one has no use for a model but to look at it.
     editor = loading.load("cpu" if len(places) > 1 else places[0])
@@ -199,4 +254,5 @@ def _job(
         "format": settings.form.value,
         "beam": settings.beam or editor.decode.beam,
         "n-best": settings.n_best,
+        "search settings": repr(settings.search.over(editor.decode.search())),
     }

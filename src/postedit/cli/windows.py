@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from postedit.cli.combining import Averaging
 from postedit.cli.lines import Pair, chunked
+from postedit.cli.searching import SearchOptions
 from postedit.core.errors import DataError
 from postedit.core.processes import map_in_processes
 
@@ -129,6 +130,7 @@ class Settings:
     beam: int | None = None
     n_best: int = 1
     batch_tokens: int | None = None
+    search: SearchOptions = field(default_factory=SearchOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,14 @@ class WindowEditor:
         how = self.settings
         if window.outputs is not None:
             return self.editor.score(window.src, window.mt, window.outputs, batch_tokens=how.batch_tokens)
-        return self.editor.edit(window.src, window.mt, beam=how.beam, n_best=how.n_best, batch_tokens=how.batch_tokens)
+        return self.editor.edit(
+            window.src,
+            window.mt,
+            beam=how.beam,
+            n_best=how.n_best,
+            search=how.search.over(self.editor.decode.search()),
+            batch_tokens=how.batch_tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True)

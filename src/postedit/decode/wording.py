@@ -65,6 +65,10 @@ class Phrases:
         """Return the phrases that the text ends with."""
         return reading.begun & self.phrases
 
+    def joined(self, reading: Reading, text: str) -> bool:
+        """Return whether a text that followed at once would make the last word longer."""
+        return reading.inside and self.spelling.in_word(text[0], before=True)
+
     def _ends_in_word(self, phrase: str) -> bool:
         inside = False
         for character in phrase:
@@ -148,8 +152,14 @@ class Required(Machine[Missing]):
         return state.phrases - self._phrases.whole(state.reading)
 
     def _rest(self, state: Missing, phrase: str) -> list[int]:
-        begun = [len(start) for start in state.reading.begun if phrase.startswith(start)]
-        return self._shortest(phrase[max(begun) :] if begun else f" {phrase}")
+        """Return the fewest symbols that complete the phrase, begun or not, and take nothing off that is complete."""
+        begun = max((len(start) for start in state.reading.begun if phrase.startswith(start)), default=0)
+        rest, way = phrase[begun:], self._shortest(f" {phrase}")
+        complete = self._phrases.whole(state.reading) & state.phrases
+        if not self._phrases.joined(state.reading, rest) or (begun and not complete):
+            at_once = self._phrases.spelling.shortest(rest)
+            return way if at_once is None else min(way, at_once, key=len)
+        return way
 
     def _shortest(self, text: str) -> list[int]:
         found = self._phrases.spelling.shortest(text)

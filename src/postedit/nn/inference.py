@@ -68,7 +68,7 @@ def _replace(model: nn.Module, fast: "type[PackedLinear | Int8Linear]") -> None:
                     made[layer] = fast(layer.weight.detach(), None if layer.bias is None else layer.bias.detach())
                 parent.add_module(name, made[layer])
         if isinstance(parent, SoftmaxHead) and _worth(parent.weight, fast.smallest):
-            parent.layer = fast(parent.weight.detach(), parent.bias.detach()).forward
+            parent.prepare(fast)
 
 
 def _worth(weight: Tensor, smallest: int) -> bool:

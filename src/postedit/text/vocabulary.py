@@ -238,7 +238,8 @@ def byte_joins(character: str) -> bool | None:
 
 def character_joins(character: str) -> bool:
     """Return whether a character is of the inside of words, as `byte_joins` does but for the characters themselves."""
-    return unicodedata.category(character)[0] in "LMN" and not "\u3000" <= character < "\ua000"
+    category = unicodedata.category(character)
+    return (category[0] in "LM" or category == "Nd") and not "\u3000" <= character < "\ua000"
 
 
 def _byte_alphabet() -> dict[str, int]:

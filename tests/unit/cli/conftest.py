@@ -1,5 +1,6 @@
 """A stand-in for trained models, so that the command line is tested without any."""
 
+import logging
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from postedit.decode import SearchSettings
 from postedit.text.edits import Edit
 
 
@@ -39,7 +41,9 @@ class FakeEditor:
     sources: tuple[Path, ...] = ()
     swapped: bool = False
     loaded: list[tuple[str, ...]] = field(default_factory=list)
-    decode: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(beam=4, batch_tokens=4000))
+    decode: SimpleNamespace = field(
+        default_factory=lambda: SimpleNamespace(beam=4, batch_tokens=4000, search=SearchSettings)
+    )
     needs_mt: bool = True
 
     def load(self, *models: str, **options: Any) -> "FakeEditor":
@@ -73,6 +77,8 @@ class FakeEditor:
     def _one(self, text: str) -> FakeEdit:
         if text.startswith("same"):
             return FakeEdit(text, changed=False)
+        if text == "impossible":
+            return FakeEdit(text, changed=False, skipped="impossible")
         end = len(text)
         return FakeEdit(
             f"{text}!",
@@ -101,4 +107,6 @@ def run() -> Iterator[Any]:
     def invoke(*arguments: object, stdin: bytes | None = None) -> Any:
         return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
 
-    return invoke
+    level = logging.getLogger("postedit").level
+    yield invoke
+    logging.getLogger("postedit").setLevel(level)  # commands keep warnings off the screen

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from postedit.decode import SearchSettings
+from postedit.decode.settings import Term
+
 Files = tuple[Path, Path, Path]
 
 
@@ -35,8 +38,45 @@ def test_lines_keep_order_and_number_over_chunks(run: Any, editor: Any, files: F
 
 def test_options_reach_the_editor(run: Any, editor: Any, files: Files) -> None:
     run(*options(files, "--beam", 3, "--batch-tokens", 99, "--format", "jsonl", "--n-best", 2))
-    assert editor.options == {"beam": 3, "n_best": 2, "batch_tokens": 99}
+    assert editor.options == {"beam": 3, "n_best": 2, "batch_tokens": 99, "search": SearchSettings()}
     assert editor.loaded == [("MODEL",)]
+
+
+def test_options_of_the_search_reach_the_editor(run: Any, editor: Any, files: Files, tmp_path: Path) -> None:
+    banned, required = tmp_path / "banned", tmp_path / "required"
+    banned.write_text("Handy\n\n das ist \n")
+    required.write_text("hello\tHallo Welt\nimmer\n\n")
+    numbers = ["--keep", 0.5, "--edit-cost", 1.5, "--max-edits", 2, "--no-repeat", 3, "--length-penalty", 0.6]
+    words = ["--keep-src", "--no-unk", "--normalisation", "wu", "--ban", banned, "--require", required]
+    run(*options(files, *numbers, *words))
+    assert editor.options["search"] == SearchSettings(
+        keep=0.5,
+        keep_src=True,
+        edit_cost=1.5,
+        max_edits=2,
+        no_repeat=3,
+        no_unk=True,
+        length_penalty=0.6,
+        normalisation="wu",
+        banned=("Handy", "das ist"),
+        required=(Term("Hallo Welt", "hello"), Term("immer")),
+    )
+
+
+@pytest.mark.parametrize("line", ["a\tb\tc", "a\t", "\tb"])
+def test_a_line_that_is_no_term_is_named(run: Any, editor: Any, files: Files, tmp_path: Path, line: str) -> None:
+    (tmp_path / "terms").write_text(f"good\n{line}\n")
+    result = run(*options(files, "--require", tmp_path / "terms"))
+    assert result.exit_code == 1
+    assert "terms, line 2: must be a word" in result.stderr
+    assert editor.loaded == []
+
+
+def test_lines_that_cannot_be_written_are_counted_with_the_first_one(run: Any, editor: Any) -> None:
+    result = run("edit", "MODEL", "--chunk-lines", 1, stdin=b"a\tb\na\timpossible\na\timpossible\n")
+    assert result.stdout == "b!\nimpossible\nimpossible\n"
+    assert "2 lines were left as they are" in result.stderr
+    assert "nothing banned: lines 2, 3" in result.stderr
 
 
 def test_several_models_make_an_ensemble(run: Any, editor: Any) -> None:
@@ -220,6 +260,7 @@ def test_unfinished_lines_are_not_lost_without_resume(run: Any, editor: Any, fil
         (lambda files, editor: files[1].write_text("other\n" * 7), "another mt file"),
         (lambda files, editor: (editor.sources[0] / "config.json").write_text('{"other": 1}'), "another model"),
         (lambda files, editor: setattr(editor.decode, "beam", 9), "another beam"),
+        (lambda files, editor: setattr(editor.decode, "search", lambda: SearchSettings(keep=1.0)), "search settings"),
     ],
 )
 def test_resume_refuses_another_job(run: Any, editor: Any, files: Files, change: Any, message: str) -> None:

@@ -1,0 +1,69 @@
+"""What conservative search does to a dev set: by penalty, what changes, for better and for worse.
+
+    python benchmarks/keep.py MODEL... --data PREFIX [--sentences N] [--beam N]
+        [--keep 0.5 ...] [--edit-cost 0.5 ...] [--max-edits 2 ...]
+
+Each setting is tried alone. The first row of a model is its search with nothing added. Dev sets only: whoever chooses a
+setting on a set has no use of its figures.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+
+from postedit import PostEditor
+from postedit.data.triplets import TripletFiles, read_triplets
+from postedit.decode import SearchSettings
+from postedit.evaluate.scores import SystemScores, score_system
+
+
+def main() -> None:
+    options = parse()
+    torch.set_num_threads(options.threads)
+    triplets = list(read_triplets(TripletFiles.of(options.data)))[: options.sentences]
+    src, mt, pe = ([getattr(triplet, side) for triplet in triplets] for side in ("src", "mt", "pe"))
+    print(f"{len(triplets)} sentences of {options.data}, beam {options.beam}\n")
+    print("| model | search | TER | BLEU | changed | better | worse |")
+    print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
+    print_row("", "do nothing", score_system("", mt, pe, mt))
+    for model in options.models:
+        editor = PostEditor.load(model)
+        for name, search in searches(replace(editor.decode.search(), beam=options.beam), options):
+            hypotheses = [result.text for result in editor.edit(src, mt, search=search)]
+            print_row(f"`{model}`", name, score_system(name, hypotheses, pe, mt))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", help="model folders")
+    parser.add_argument("--data", required=True, help="prefix of .src, .mt and .pe")
+    parser.add_argument("--sentences", type=int)
+    parser.add_argument("--beam", type=int, default=4)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--keep", type=float, nargs="*", default=[])
+    parser.add_argument("--edit-cost", type=float, nargs="*", default=[])
+    parser.add_argument("--max-edits", type=int, nargs="*", default=[])
+    return parser.parse_args()
+
+
+def searches(plain: SearchSettings, options: argparse.Namespace) -> Iterator[tuple[str, SearchSettings]]:
+    """Yield the settings by the name of what is added to the plain ones."""
+    yield "plain", plain
+    yield from ((f"keep {nats}", replace(plain, keep=nats)) for nats in options.keep)
+    yield from ((f"edit cost {nats}", replace(plain, edit_cost=nats)) for nats in options.edit_cost)
+    yield from ((f"at most {most} edits", replace(plain, max_edits=most)) for most in options.max_edits)
+
+
+def print_row(model: str, name: str, scores: SystemScores) -> None:
+    changes = scores.changes
+    assert changes is not None
+    counts = f"{changes.changed} | {changes.better} | {changes.worse}"
+    print(f"| {model} | {name} | {scores.ter:.2f} | {scores.bleu:.2f} | {counts} |")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""Laws 9 and 10 under guidance: what a guided search returns is the best of what it may return, with its true score."""
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Sequence
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
+from tiny import TOLERANCES, Sentence, alone, batch_of, build, random_sentences, vocabularies
+
+from postedit.core.model import Seq2Seq
+from postedit.core.spelling import Spelling
+from postedit.core.symbols import BOS, EOS, PAD, STEP, SYMBOLS
+from postedit.decode import Guidance, Hypothesis, SearchSettings, beam_search, greedy
+from postedit.decode.nearness import Distances, EditCost, Keep, MaxEdits
+from postedit.decode.repetition import NoRepeat
+from postedit.decode.rules import Rules
+from postedit.decode.wording import Banned, Beginning, Missing, Reading, Required
+
+SIZE = 9
+SPELLING = Spelling([""] * len(SYMBOLS) + [" a", " b", "b"], str.isalpha)
+MODELS = ["transference", "m-cgru", "m-cgru-hard", "copycat-trg", "two transference"]
+NATS = 0.8
+
+seeds = st.integers(0, 2**32)
+tried = settings(max_examples=6, deadline=None, derandomize=True)
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request: pytest.FixtureRequest) -> Seq2Seq:
+    """Return a tiny model that writes three letters."""
+    return build(request.param, torch.float64, seed=5, sizes=vocabularies(target=SIZE)).requires_grad_(False)
+
+
+def letters(tokens: Sequence[int]) -> list[int]:
+    """Return the symbols that guidance counts."""
+    return [token for token in tokens if token != STEP]
+
+
+def mt_of(sentence: Sentence) -> list[int]:
+    return sentence.inputs.get("mt", sentence.pe)[:-1]
+
+
+def distances(sentences: Sequence[Sentence]) -> Distances:
+    texts = [mt_of(sentence) for sentence in sentences]
+    width = max(1, *map(len, texts))
+    ids = torch.tensor([text + [PAD] * (width - len(text)) for text in texts])
+    return Distances.of(ids, torch.tensor([len(text) for text in texts]))
+
+
+def marked(tokens: Sequence[int]) -> str:
+    """Return the text with a mark for symbols that have none, but for STEPs."""
+    return "".join(SPELLING.texts[token] or "?" for token in letters(tokens))
+
+
+def has(tokens: Sequence[int], word: str) -> bool:
+    return word in SPELLING.spell(tokens).split()
+
+
+Rule = Callable[[Sentence, Sequence[int]], bool]
+Price = Callable[[Sentence, Sequence[int]], float]
+
+
+class Kind:
+    """A guidance, and what it means: which outputs are allowed, and what is added to their scores."""
+
+    def __init__(
+        self,
+        of: Callable[[Sequence[Sentence]], Guidance],
+        allows: Rule = lambda sentence, tokens: True,
+        price: Price = lambda sentence, tokens: 0.0,
+    ) -> None:
+        self.of, self.allows, self.price = of, allows, price
+
+
+def start(machine, state, sentences: Sequence[Sentence]):
+    return machine.start([state] * len(sentences), SIZE, torch.device("cpu"))
+
+
+KINDS = {
+    "max edits": Kind(
+        lambda some: Guidance(guards=(MaxEdits(distances(some), 2, SIZE),)),
+        allows=lambda sentence, tokens: Levenshtein.distance(mt_of(sentence), letters(tokens)) <= 2,
+    ),
+    "edit cost": Kind(
+        lambda some: Guidance(biases=(EditCost(distances(some), NATS, SIZE),)),
+        price=lambda sentence, tokens: -NATS * Levenshtein.distance(mt_of(sentence), letters(tokens)),
+    ),
+    "keep": Kind(
+        lambda some: Guidance(biases=(Keep.of(distances(some).mt, NATS, SIZE),)),
+        price=lambda sentence, tokens: (
+            -NATS * sum(token not in (*mt_of(sentence), PAD, STEP) for token in tokens if token != STEP)
+        ),
+    ),
+    "no repeat": Kind(
+        lambda some: Guidance(guards=(NoRepeat.of(1, (torch.full((len(some), 1), PAD),), SIZE),)),
+        allows=lambda sentence, tokens: all(text.count(one) <= 1 for text in [tokens] for one in set(letters(text))),
+    ),
+    "banned": Kind(
+        lambda some: Guidance(guards=(start(Banned(SPELLING, ["b"]), Reading(), some),)),
+        allows=lambda sentence, tokens: not any(has(tokens[: n + 1], "b") for n in range(len(tokens))),
+    ),
+    "beginning": Kind(
+        lambda some: Guidance(guards=(start(Beginning(SPELLING), " ab", some),)),
+        allows=lambda sentence, tokens: marked(tokens).startswith(" ab"),
+    ),
+    "required": Kind(
+        lambda some: Guidance(goals=(start(Required(SPELLING, ["b"]), Missing(frozenset("b")), some),)),
+        allows=lambda sentence, tokens: has(tokens, "b"),
+    ),
+    "all": Kind(
+        lambda some: Guidance(
+            guards=(start(Beginning(SPELLING), " a", some), NoRepeat.of(2, (distances(some).mt,), SIZE)),
+            goals=(start(Required(SPELLING, ["ab"]), Missing(frozenset({"ab"})), some),),
+            biases=(EditCost(distances(some), NATS, SIZE), Keep.of(distances(some).mt, NATS, SIZE)),
+        ),
+    ),
+}
+
+
+def score(model: Seq2Seq, sentence: Sentence, tokens: Sequence[int]) -> list[float]:
+    log_probs = alone(model, sentence, [BOS, *tokens])
+    return log_probs.gather(1, torch.tensor([*tokens, EOS]).unsqueeze(1)).squeeze(1).tolist()
+
+
+@pytest.mark.parametrize("normalisation", ["power", "wu"])
+@pytest.mark.parametrize("kind", [name for name in KINDS if name != "all"])
+def test_a_beam_wide_enough_is_exhaustive_search_among_what_guidance_allows(
+    model: Seq2Seq, kind: str, normalisation: str
+) -> None:
+    guided = KINDS[kind]
+    sentences = random_sentences(random.Random(4), model, count=3, longest=3)
+    steps = model.spec.writes == "steps"
+    limits = torch.tensor([(2 if steps else 3)] * 3)
+    searched = SearchSettings(beam=200, n_best=8, length_penalty=0.7, normalisation=normalisation)  # type: ignore[arg-type]
+    found = beam_search(model, batch_of(sentences), limits, searched, guided.of(sentences))
+    symbols = [token for token in range(SIZE) if token not in (PAD, BOS, EOS)]
+    for sentence, hypotheses in zip(sentences, found, strict=True):
+        within = {one.tokens: searched.rank(one) for one in hypotheses if not one.stuck}
+        longest = max([*map(len, within), int(limits[0])])
+        expected = {}
+        for tokens in (tokens for n in range(longest + 1) for tokens in itertools.product(symbols, repeat=n)):
+            if guided.allows(sentence, tokens) and may_be_found(
+                model, guided, sentence, tokens, int(limits[0]), tokens in within
+            ):
+                total = sum(score(model, sentence, tokens)) + guided.price(sentence, tokens)
+                size = len(tokens) + 1
+                expected[tokens] = total / (size if normalisation == "power" else (5 + size) / 6) ** 0.7
+        best = sorted(expected.values(), reverse=True)[:8]
+        assert list(within.values()) == pytest.approx(best, rel=0, abs=1e-6)
+        assert [expected[tokens] for tokens in within] == pytest.approx(best, rel=0, abs=1e-6)
+
+
+def may_be_found(
+    model: Seq2Seq, guided: Kind, sentence: Sentence, tokens: Sequence[int], limit: int, was: bool
+) -> bool:
+    """Whether the grammar allows an output, and nothing on its way is forced by the limit, unless it `was` found."""
+    rules = Rules.of(model, batch_of([sentence]), torch.tensor([limit]), guided.of([sentence]))
+    for length, token in enumerate([*tokens, EOS]):
+        if not all(constraint.allowed()[0, token] for constraint in rules.grammar):
+            return False
+        if token != EOS and not was and int(rules.limits) <= length + int(rules.to_end()):
+            return False
+        rules = rules.advance(torch.tensor([token]))
+    return True
+
+
+@tried
+@given(seed=seeds, beam=st.integers(1, 5), kind=st.sampled_from(list(KINDS)))
+def test_guided_hypotheses_have_the_score_of_teacher_forcing_and_the_price_that_is_said(
+    model: Seq2Seq, seed: int, beam: int, kind: str
+) -> None:
+    rng = random.Random(seed)
+    guided = KINDS[kind]
+    sentences = random_sentences(rng, model, count=3)
+    limits = torch.tensor([rng.randint(1, 9) for _ in sentences])
+    batch = batch_of(sentences)
+    lists = beam_search(model, batch, limits, SearchSettings(beam, beam), guided.of(sentences))
+    lists += [[one] for one in greedy(model, batch, limits, guided.of(sentences))]
+    for sentence, hypotheses in zip(sentences * 2, lists, strict=True):
+        for hypothesis in hypotheses:
+            if hypothesis.stuck:
+                assert kind == "all" or (kind in ("no repeat", "max edits") and beam < 5)
+                continue
+            assert guided.allows(sentence, hypothesis.tokens)
+            expected = score(model, sentence, hypothesis.tokens)
+            assert hypothesis.token_scores == pytest.approx(expected, rel=0, abs=TOLERANCES[torch.float64])
+            if kind != "all":
+                assert hypothesis.bias == pytest.approx(guided.price(sentence, hypothesis.tokens), rel=0, abs=1e-6)
+
+
+@tried
+@given(seed=seeds, kind=st.sampled_from([name for name in KINDS if name not in ("required", "all")]))
+def test_a_guided_beam_of_one_is_guided_greedy_search(model: Seq2Seq, seed: int, kind: str) -> None:
+    rng = random.Random(seed)
+    sentences = random_sentences(rng, model, count=4)
+    limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
+    batch, guided = batch_of(sentences), KINDS[kind]
+    beams = [one for (one,) in beam_search(model, batch, limits, SearchSettings(), guided.of(sentences))]
+    singles = greedy(model, batch, limits, guided.of(sentences))
+    assert [one.stuck or one.tokens for one in beams] == [one.stuck or one.tokens for one in singles]
+
+
+@tried
+@given(seed=seeds, beam=st.integers(1, 4), kind=st.sampled_from(list(KINDS)))
+def test_company_does_not_change_what_a_guided_beam_finds(model: Seq2Seq, seed: int, beam: int, kind: str) -> None:
+    rng = random.Random(seed)
+    sentences = random_sentences(rng, model, count=3)
+    limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
+    searched, guided = SearchSettings(beam), KINDS[kind]
+    together = beam_search(model, batch_of(sentences, columns=1, junk=rng), limits, searched, guided.of(sentences))
+    for sentence, limit, (hypothesis,) in zip(sentences, limits, together, strict=True):
+        ((single,),) = beam_search(model, batch_of([sentence]), limit.unsqueeze(0), searched, guided.of([sentence]))
+        assert_alike(searched, hypothesis, single)
+
+
+def assert_alike(searched: SearchSettings, one: Hypothesis, other: Hypothesis) -> None:
+    assert one.stuck == other.stuck
+    if not one.stuck:
+        assert math.isclose(searched.rank(one), searched.rank(other), rel_tol=0, abs_tol=1e-6)

@@ -1,0 +1,182 @@
+"""What texts demand of a search, through the facade."""
+
+import logging
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_models
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from postedit import PostEditor
+from postedit.core.errors import DataError, RecipeError
+from postedit.decode import SearchSettings
+from postedit.decode.settings import Term
+from postedit.recipe import DecodeConfig
+from postedit.text.vocabulary import byte_joins, character_joins
+
+SRC = ["the house", "it goes", "the house it goes ."]
+MT = ["das Haus", "es geht", "das Haus , es geht ."]
+
+
+@pytest.fixture(scope="module", params=["transference", "m-cgru", "raw text", "transformer"])
+def editor(request: pytest.FixtureRequest) -> PostEditor:
+    """Return an editor with random weights, which writes nonsense: all the more has to be kept from it."""
+    if request.param == "raw text":
+        text = tiny_models.processor(tokenizer="moses", src_lang="en", tgt_lang="de")
+        folder = tiny_models.folder(text=text)
+    else:
+        folder = tiny_models.folder(request.param)
+    return PostEditor(folder.model, folder.processor, folder.decode)
+
+
+def edited(editor: PostEditor, **options: Any) -> list[Any]:
+    return editor.edit(SRC, MT, **options)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_nothing_asked_for_is_the_plain_search(editor: PostEditor, beam: int) -> None:
+    assert edited(editor, beam=beam, search=SearchSettings()) == edited(editor, beam=beam)
+    assert edited(editor, beam=beam, search=SearchSettings(keep=0.0, edit_cost=0.0)) == edited(editor, beam=beam)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("prefix", ["das", "das Hä", "es ging ", "Häusch", "x", "das Haus , es", ""])
+def test_corrections_begin_as_they_are_to(editor: PostEditor, prefix: str, beam: int) -> None:
+    for result in edited(editor, beam=beam, prefix=[prefix] * 3):
+        assert result.skipped is None
+        assert result.text.replace(" ", "").startswith(prefix.replace(" ", ""))  # Moses joins punctuation to words
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("phrases", [["Häuschen"], ["ging", "das Haus"], ["ö 7 %"]], ids=str)
+def test_corrections_have_what_is_required(editor: PostEditor, phrases: list[str], beam: int) -> None:
+    everywhere = SearchSettings(beam=beam, required=tuple(map(Term, phrases)))
+    for results in (edited(editor, search=everywhere), edited(editor, beam=beam, required=[phrases] * 3)):
+        for result in results:
+            text = re.sub(r"\s+", " ", result.text).replace("7%", "7 %")
+            for phrase in phrases:
+                end = r"(?!\w)" if phrase[-1].isalpha() else ""
+                assert re.search(rf"(?<!\w){re.escape(phrase)}{end}", text), result
+
+
+def test_terms_hold_where_the_source_has_them_as_whole_words(editor: PostEditor) -> None:
+    plain = edited(editor, beam=2)
+    terms = (Term("Häuschen", "house"), Term("es ging", "go"))
+    results = edited(editor, search=SearchSettings(beam=2, required=terms))
+    assert [bool(re.search(r"\bHäuschen\b", result.text)) for result in results][::2] == [True, True]
+    assert results[1].text == plain[1].text
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(data=st.data(), beam=st.sampled_from([1, 3]))
+def test_what_is_banned_is_never_written(editor: PostEditor, data: st.DataObject, beam: int) -> None:
+    plain = edited(editor, beam=beam)
+    words = sorted({word for result in plain for word in re.findall(r"\w+", result.text)})
+    banned = tuple(data.draw(st.lists(st.sampled_from(words or ["das"]), min_size=1, max_size=3)))
+    for result in edited(editor, search=SearchSettings(beam=beam, banned=banned)):
+        if "\ufffd" not in result.text:  # half a character, which is a part of a word for the search
+            assert not set(banned) & set(re.findall(r"\w+", result.text)), result
+        assert result.skipped is None
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_no_edits_allowed_or_all_too_dear_is_mt(editor: PostEditor, beam: int) -> None:
+    for search in (SearchSettings(beam=beam, max_edits=0), SearchSettings(beam=beam, edit_cost=1e4)):
+        for mt, result in zip(MT, edited(editor, search=search)):
+            # A model with random weights writes symbols that are no text, and cost nothing, until there is no room.
+            assert (result.text, result.changed) == (mt, False) or (result.hit_limit and search.max_edits is None)
+
+
+def test_a_penalty_for_what_is_new_leaves_the_pieces_of_the_inputs(editor: PostEditor) -> None:
+    for keep_src in (False, True):
+        search = SearchSettings(beam=2, keep=1e4, keep_src=keep_src)
+        for result, *texts in zip(edited(editor, search=search), MT, SRC):
+            assert set(result.text) <= {" ", *"".join(texts[: 1 + keep_src])}
+
+
+@pytest.mark.parametrize("beam", [2, 4])
+def test_n_best_lists_have_as_many_texts_and_mt(editor: PostEditor, beam: int) -> None:
+    for mt, result in zip(MT, edited(editor, beam=beam, n_best=beam)):
+        texts = [one.text for one in (result, *result.alternatives)]
+        assert len(set(texts)) == len(texts)
+        assert [one.text for one in (result, *result.alternatives) if not one.changed] == [mt]
+        assert len(texts) in (beam, beam + 1)
+        assert result.text == editor.edit([SRC[MT.index(mt)]], [mt], beam=beam)[0].text
+        ranks = [one.score / len(one.token_scores) for one in result.alternatives]
+        assert ranks == sorted(ranks, reverse=True)
+
+
+def test_mt_on_the_list_has_the_score_that_the_model_gives_it(editor: PostEditor) -> None:
+    for scored, result in zip(editor.score(SRC, MT, MT), edited(editor, beam=2, n_best=2)):
+        (unchanged,) = (one for one in (result, *result.alternatives) if not one.changed)
+        assert unchanged.score == pytest.approx(scored.score, abs=1e-4)
+
+
+def test_what_cannot_be_is_left_as_it_was_and_reported(editor: PostEditor, caplog: pytest.LogCaptureFixture) -> None:
+    for beam in (1, 3):
+        with caplog.at_level(logging.WARNING, "postedit"):
+            results = edited(editor, search=SearchSettings(beam=beam, max_edits=1), prefix=["", "", "zzzz"])
+        assert [result.skipped for result in results] == [None, None, "impossible"]
+        assert results[2].text == MT[2]
+        assert "1 of 3 segments stay as they are" in caplog.text
+        assert "number 3" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"prefix": ["das"]}, "prefix must be a list with one entry for each of the 3 segments"),
+        ({"prefix": "das"}, "prefix must be a list"),
+        ({"required": [["a"], ["b"]]}, "required must be a list with one entry"),
+        ({"required": [["a"], "b", []]}, "segment 2: required must be a list of words"),
+        ({"required": [["a"], ["  "], []]}, "segment 2: required must be a list of words"),
+    ],
+)
+def test_demands_that_make_no_sense(editor: PostEditor, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        edited(editor, **options)
+
+
+def test_what_compares_with_mt_needs_it() -> None:
+    folder = tiny_models.folder("transformer", input="src")
+    translator = PostEditor(folder.model, folder.processor, folder.decode)
+    assert len(translator.edit(SRC, beam=2, n_best=2)) == 3
+    for search in (SearchSettings(keep=1.0), SearchSettings(max_edits=2), SearchSettings(edit_cost=0.5)):
+        with pytest.raises(DataError, match="compare outputs with mt"):
+            translator.edit(SRC, search=search)
+
+
+def test_a_model_keeps_its_settings(tmp_path: Path) -> None:
+    folder = tiny_models.folder()
+    chosen = DecodeConfig(beam=3, keep=0.5, max_edits=4, banned=["Haus"], normalisation="wu", length_penalty=0.6)
+    replace(folder, decode=chosen).save(tmp_path / "model")
+    editor = PostEditor.load(tmp_path / "model", device="cpu")
+    expected = SearchSettings(beam=3, keep=0.5, max_edits=4, banned=("Haus",), normalisation="wu", length_penalty=0.6)
+    assert editor.decode.search() == expected
+
+
+@pytest.mark.parametrize("fault", [{"keep": -1.0}, {"normalisation": "sum"}, {"banned": [" "]}, {"max_edits": -1}])
+def test_a_recipe_with_settings_out_of_range(fault: dict[str, Any]) -> None:
+    from postedit.core.config import load_config
+
+    with pytest.raises(RecipeError, match=next(iter(fault))):
+        load_config(DecodeConfig, fault, "decode")
+
+
+@pytest.mark.parametrize(
+    "text", ["word", "Häuser", "ñandú", "жизнь", "한국", "½", "3,5", "don't", "„Haus“", "das…", "中文 字"]
+)
+def test_bytes_and_characters_divide_words_alike(text: str) -> None:
+    vocabulary = tiny_models.processor().vocabulary("pe")
+    spelt = vocabulary.spelling.spell(vocabulary.encode(text)).strip(" ")
+    inside, of_bytes = False, []
+    for character in spelt:
+        joins = False if character == " " else byte_joins(character)
+        if joins is not None:
+            inside = joins
+            of_bytes.append(inside)
+    assert of_bytes == [character != " " and character_joins(character) for character in text]
