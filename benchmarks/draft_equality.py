@@ -43,7 +43,7 @@ def main() -> None:
     model = folder.model.double() if options.double else prepare_for_inference(folder.model)
     print(f"{platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}")
     print(f"{options.model}, {'double' if options.double else 'single'} precision, {options.shortlist=}\n")
-    print("| data | sentences | unchanged | symbols | calls a batch | fewer than greedy | others | of these no near-tie |")
+    print("| data | sentences | unchanged | symbols | calls a batch | fewer calls | others | of these no near-tie |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
     faults = sum(compare(model, folder, data, options) for data in options.data)
     raise SystemExit(1 if faults and not options.shortlist else 0)
