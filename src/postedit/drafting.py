@@ -98,11 +98,12 @@ def _translate(sources: Sequence[TripletFiles], path: Path, runs: Sequence[Path]
     editors = [PostEditor.load(run / "model") for run in runs]
     file = PartialFile(path, {"data": digest.hexdigest(), "folds": len(runs)}, resume=True)
     try:
-        with LineProgress(console, total, file.done) as progress:
-            rows = islice(enumerate(read_triplets(sources)), file.done, None)
+        before = file.done
+        with LineProgress(console, total) as progress:
+            rows = islice(enumerate(read_triplets(sources)), before, None)
             while chunk := list(islice(rows, _CHUNK)):
                 file.write([to_json(triplet) for triplet in _drafted(chunk, editors)])
-                progress.update(file.done)
+                progress.update(file.done, before)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"stopped after {file.done:,} of {total:,} drafts{file.kept}; the same command with --resume goes on "

@@ -2,47 +2,34 @@
 
 import logging
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-import numpy as np
 import torch
-from huggingface_hub import HfApi, snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError
-from torch import Tensor
 
 from postedit.combination import Combination, is_combination
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import Seq2Seq
-from postedit.core.symbols import BOS, EOS, PAD
-from postedit.core.types import Batch, Stream
-from postedit.data.batching import collate, length_batches
-from postedit.decode import Ensemble, Hypothesis, beam_search, draft_decode, force, greedy, length_limits
+from postedit.decode import Ensemble, Hypothesis
 from postedit.decode.ensemble import Space, check_weights
 from postedit.decode.rescoring import Candidate, LogLinear, rank
 from postedit.explain.evidence import Evidence
 from postedit.features import featured
 from postedit.folder import FILES, ModelFolder
+from postedit.nn.inference import Precision, check_precision, prepare_for_inference
 from postedit.recipe import DecodeConfig
+from postedit.search import Segment, SegmentSearch, sides_of
 from postedit.text.config import Side
 from postedit.text.edits import Edit
 from postedit.text.processor import TextProcessor
 from postedit.text.steps import with_steps, without_steps
+from postedit.text.swapped import seem_swapped
 
 _log = logging.getLogger(__name__)
 
-_INPUTS: Final[tuple[Side, ...]] = ("src", "mt")
-
 Device = torch.device | str
-
-# Taking mt for a draft saves calls but widens them. In larger batches rows wait for each other and the width costs
-# what the calls save; the output is that of greedy search either way.
-_LARGEST_DRAFTED_BATCH: Final = 8
-
-# What reading a model from the hub or writing one to it may end with; failing connections are OSErrors.
-_HUB_ERRORS: Final = (HfHubHTTPError, HFValidationError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +44,8 @@ class PostEdit:
         token_scores: that of each piece, and of the end.
         edits: what changed, in characters of mt and of text.
         hit_limit: the output is as long as it may be, and probably cut off.
-        skipped: why the model was not asked: mt or another text it reads is blank, or a side has more pieces than
-            `decode.max_input`, or all together more than the model can read.
+        skipped: why the segment is as it was: mt or another text the model reads is blank; or a side has more pieces
+            than `decode.max_input`, or all together more than the model can read; or memory did not suffice.
         evidence: attention behind the output, if asked for.
         alternatives: the next best corrections, best first, if asked for.
         draft: what the first stage wrote and this corrects; None if mt was given, or there is no first stage.
@@ -72,7 +59,7 @@ class PostEdit:
     token_scores: tuple[float, ...]
     edits: tuple[Edit, ...]
     hit_limit: bool = False
-    skipped: Literal["empty", "too long"] | None = None
+    skipped: Literal["empty", "too long", "no memory"] | None = None
     evidence: Evidence | None = None
     alternatives: tuple["PostEdit", ...] = ()
     draft: str | None = None
@@ -96,13 +83,14 @@ class PostEditor:
         """
         self.model, self.processor, self.decode, self.draft = model, processor, decode, draft
         self.log_linear = log_linear
-        self._folder: ModelFolder | None = None
+        self.sources: tuple[Path, ...] = ()
 
     @classmethod
     def load(
         cls,
         *models: str | Path,
         device: Device | Sequence[Device] | None = None,
+        dtype: Precision = "float32",
         weights: Sequence[float] | None = None,
         space: Space = "log",
     ) -> "PostEditor":
@@ -114,60 +102,59 @@ class PostEditor:
             models: paths of folders or hub ids ("name/model"); files of weights of a run (RUN/best/*.safetensors),
                 which are loaded with the settings of RUN/model; or one file that `postedit tune` wrote.
             device: where to run; a GPU if there is one, else the CPU. With several, members take turns.
+            dtype: of weights and sums: "float32"; "bf16"; or "int8", weights of linear layers in eight bits, on a CPU.
             weights: of the members of an ensemble; equal ones if not given.
             space: whether an ensemble averages log-probabilities ("log") or probabilities ("probability").
 
         Raises:
+            DataError: if there is no such dtype, or not on that device, or not one weight above 0 for each model.
             ModelFolderError: if a model cannot be had or is damaged, or the members of an ensemble do not fit.
-            DataError: if there is not one weight above 0 for each model.
         """
         if not models:
             raise ModelFolderError("no model given; name a model folder or a hub id")
-        if any(is_combination(model) for model in models):
-            return cls._combined(models, device, weights)
-        folders = _folders(models, device)
+        combination = _combination(models, weights)
         if weights is not None:
             check_weights(weights, len(models))
-        if len(folders) == 1:
-            return cls._of(folders[0])
-        ensemble = Ensemble([folder.model for folder in folders], weights, space).eval()
-        return cls(ensemble, folders[0].processor, folders[0].decode)
+        places = _places(device)
+        for place in places:
+            check_precision(dtype, place)
+        paths = [_find(model) for model in models] if combination is None else [one.path for one in combination.members]
+        folders = [ModelFolder.load(path, places[number % len(places)]) for number, path in enumerate(paths)]
+        _check_words(models if combination is None else paths, folders)
+        if combination is not None:
+            editor = cls._combined(combination, folders)
+        elif len(folders) > 1:
+            ensemble = Ensemble([folder.model for folder in folders], weights, space).eval()
+            editor = cls(ensemble, folders[0].processor, folders[0].decode)
+        else:
+            editor = cls._of(folders[0])
+        editor._prepare(dtype)
+        editor.sources = tuple(paths) if combination is None else (Path(models[0]),)
+        return editor
 
     from_pretrained = load
 
     @classmethod
-    def _combined(
-        cls,
-        models: Sequence[str | Path],
-        device: Device | Sequence[Device] | None,
-        weights: Sequence[float] | None,
-    ) -> "PostEditor":
-        if len(models) > 1 or weights is not None:
-            raise DataError(
-                f"{next(model for model in models if is_combination(model))}: is a combination, which has its members "
-                "and their weights in it; give no other models and no weights with it"
-            )
-        combination = Combination.load(Path(models[0]))
-        folders = _folders([member.path for member in combination.members], device)
-        return cls(
-            combination.search_model([folder.model for folder in folders]),
-            folders[0].processor,
-            combination.decode,
-            log_linear=combination.log_linear,
-        )
+    def _combined(cls, combination: Combination, folders: Sequence[ModelFolder]) -> "PostEditor":
+        model = combination.search_model([folder.model for folder in folders])
+        return cls(model, folders[0].processor, combination.decode, log_linear=combination.log_linear)
+
+    def _prepare(self, precision: Precision) -> None:
+        for part in self.model.parts():
+            prepare_for_inference(part, precision)
+        if self.draft is not None:
+            self.draft._prepare(precision)
 
     @classmethod
     def _of(cls, folder: ModelFolder) -> "PostEditor":
         draft = None if folder.draft is None else cls._of(folder.draft)
-        editor = cls(folder.model, folder.processor, folder.decode, draft)
-        editor._folder = folder
-        return editor
+        return cls(folder.model, folder.processor, folder.decode, draft)
 
     def save_pretrained(self, path: str | Path) -> None:
-        """Write the model folder; only a model or an empty folder at `path` is replaced.
+        """Write the model folder as it was loaded; only a model or an empty folder at `path` is replaced.
 
         Raises:
-            ModelFolderError: for an ensemble, which has none of its own.
+            ModelFolderError: for an ensemble, which has none of its own, or if the folder cannot be read any more.
             OutputError: if something else is at `path`, or it cannot be written.
         """
         self._own_folder().save(Path(path).resolve())
@@ -179,16 +166,13 @@ class PostEditor:
             ModelFolderError: for an ensemble, or if the hub refuses or cannot be reached.
             OutputError: if there is no room for a temporary copy.
         """
+        from postedit.hub import upload
+
         folder = self._own_folder()
         with tempfile.TemporaryDirectory() as temporary:
             path = Path(temporary) / "model"
             folder.save(path)
-            try:
-                api = HfApi()
-                api.create_repo(repository, private=private, exist_ok=True)
-                return str(api.upload_folder(repo_id=repository, folder_path=path))
-            except _HUB_ERRORS as error:
-                raise ModelFolderError(f"{repository}: not uploaded to the hub: {_first_line(error)}") from None
+            return upload(path, repository, private=private)
 
     @property
     def device(self) -> torch.device:
@@ -243,6 +227,10 @@ class PostEditor:
             for edit, draft in zip(refined, drafts, strict=True)
         ]
 
+    def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
+        """Return whether src and mt clearly seem to have changed places; see `text.swapped`."""
+        return seem_swapped(self.processor, src, mt)
+
     def _edit(
         self, texts: Mapping[Side, Sequence[str]], beam: int, n_best: int, budget: int, evidence: bool
     ) -> list[PostEdit]:
@@ -251,24 +239,37 @@ class PostEditor:
         ids = {side: self.processor.encode_batch(side, segments) for side, segments in texts.items()}
         results = [self._skip(texts, ids, row) for row in range(len(mt))]
         asked = [row for row, result in enumerate(results) if result is None]
-        lengths = np.array([max(len(segments[row]) for segments in ids.values()) for row in asked], dtype=np.int64)
-        for group in length_batches(lengths, max(1, budget // beam)):
-            rows = [asked[number] for number in group]
-            written = [mt[row] for row in rows]
-            batch = self._batch(ids, rows)
-            if self.log_linear is None:
-                found = [list(map(Candidate, one)) for one in self._search(batch, written, beam, n_best)]
-            else:
-                listed = self._featured(batch, texts, rows, self._search(batch, written, beam, beam))
-                found = [rank(candidates, self.log_linear.weights)[:n_best] for candidates in listed]
-            evidences: Iterable[Evidence | None] = [None] * len(rows)
-            if evidence:
-                evidences = self._evidence(batch, [best.hypothesis for best, *_ in found])
-            for row, text, candidates, reasons in zip(rows, written, found, evidences, strict=True):
-                results[row] = self._render(text, candidates, reasons)
+        segments = [self._segment(texts, ids, row) for row in asked]
+        search = SegmentSearch(self.model, self.processor, self.decode)
+        found = self._candidates(search, segments, beam, n_best, budget)
+        reasons = search.reasons(segments, list(map(_first, found)), budget) if evidence else [None] * len(found)
+        for row, candidates, why in zip(asked, found, reasons, strict=True):
+            text = mt[row]
+            results[row] = _unchanged(text, "no memory") if candidates is None else self._render(text, candidates, why)
         finished = [result for result in results if result is not None]
         _warn(finished)
         return finished
+
+    def _candidates(
+        self, search: SegmentSearch, segments: Sequence[Segment], beam: int, n_best: int, budget: int
+    ) -> list[list[Candidate] | None]:
+        """Return the outputs of each segment, best first; None where memory does not suffice."""
+        if self.log_linear is None:
+            found = search.find(segments, beam, n_best, budget)
+            return [None if one is None else [Candidate(hypothesis) for hypothesis in one] for one in found]
+        lists = featured(search, self._free, segments, search.find(segments, beam, beam, budget), budget)
+        return [None if one is None else rank(one, self.log_linear.weights)[:n_best] for one in lists]
+
+    @property
+    def _free(self) -> Sequence[str]:
+        """The texts whose words the post-editing penalty does not count."""
+        return ("mt",) if self.log_linear is None else self.log_linear.known
+
+    def _segment(
+        self, texts: Mapping[Side, Sequence[str]], ids: Mapping[Side, Sequence[Sequence[int]]], row: int
+    ) -> Segment:
+        mt = texts["mt"][row] if "mt" in texts else ""
+        return Segment({side: ids[side][row] for side in texts}, mt, texts["src"][row])
 
     def score(
         self,
@@ -307,16 +308,13 @@ class PostEditor:
             self._skip(texts, ids, row) or self._skip_output(before[row], path) for row, path in enumerate(paths)
         ]
         asked = [row for row, result in enumerate(results) if result is None]
-        lengths = np.array(
-            [max(len(segments[row]) for segments in [*ids.values(), paths]) for row in asked], dtype=np.int64
-        )
-        for group in length_batches(lengths, budget):
-            rows = [asked[number] for number in group]
-            batch = self._batch(ids, rows)
-            forced = force(self.model, batch, [paths[row] for row in rows])
-            found = self._featured(batch, texts, rows, [[one] for one in forced])
-            for row, (candidate,) in zip(rows, found, strict=True):
-                results[row] = self._render_one(before[row], candidate)
+        segments = [self._segment(texts, ids, row) for row in asked]
+        search = SegmentSearch(self.model, self.processor, self.decode)
+        forced = search.force(segments, [paths[row] for row in asked], budget)
+        found = featured(search, self._free, segments, forced, budget)
+        for row, candidates in zip(asked, found, strict=True):
+            text = before[row]
+            results[row] = _unchanged(text, "no memory") if candidates is None else self._render(text, candidates, None)
         scored = [result for result in results if result is not None]
         return [_as_given(result, mt, output) for result, mt, output in zip(scored, before, given, strict=True)]
 
@@ -332,76 +330,22 @@ class PostEditor:
         longest = self.model.spec.longest
         too_long = longest is not None and len(path) >= longest
         if too_long or len(without_steps(path)) >= self.decode.max_input:
-            return PostEdit(mt, False, 0.0, (), (), skipped="too long")
+            return _unchanged(mt, "too long")
         return None
-
-    def _featured(
-        self,
-        batch: Batch,
-        texts: Mapping[Side, Sequence[str]],
-        rows: Sequence[int],
-        found: Sequence[Sequence[Hypothesis]],
-    ) -> list[list[Candidate]]:
-        """Return what was found for `rows` of the texts with the features of a log-linear model."""
-        segments = [{side: segments[row] for side, segments in texts.items()} for row in rows]
-        free = ("mt",) if self.log_linear is None else self.log_linear.known
-        return featured(self.model, self.processor, free, batch, segments, found)
 
     def _skip(
         self, texts: Mapping[Side, Sequence[str]], ids: Mapping[Side, Sequence[Sequence[int]]], row: int
     ) -> PostEdit | None:
         """Return what stands for a segment that the model is not asked about, or None if it is."""
         mt = texts["mt"][row] if "mt" in texts else ""
-        if any(not texts[side][row].strip() for side in texts if side == "mt" or side in self._sides()):
-            return PostEdit(mt, False, 0.0, (), (), skipped="empty")
+        if any(not texts[side][row].strip() for side in texts if side == "mt" or side in sides_of(self.model)):
+            return _unchanged(mt, "empty")
         longest = self.model.spec.longest
-        together = sum(len(ids[side][row]) for side in self._sides())
+        together = sum(len(ids[side][row]) for side in sides_of(self.model))
         too_long = longest is not None and together > longest
         if too_long or max(len(segments[row]) for segments in ids.values()) > self.decode.max_input:
-            return PostEdit(mt, False, 0.0, (), (), skipped="too long")
+            return _unchanged(mt, "too long")
         return None
-
-    def _sides(self) -> list[Side]:
-        """Return the texts that the model reads."""
-        return [side for side in _INPUTS if side in self.model.spec.inputs]
-
-    def _batch(self, ids: Mapping[Side, Sequence[Sequence[int]]], rows: Sequence[int]) -> Batch:
-        sides = self._sides()
-        return collate({side: [ids[side][row] for row in rows] for side in sides}, sides).to(self.device)
-
-    def _search(self, batch: Batch, mt: Sequence[str], beam: int, n_best: int) -> list[list[Hypothesis]]:
-        spec = self.model.spec
-        limits = length_limits(batch, self.decode.max_ratio, self.decode.max_extra, spec.writes, spec.longest)
-        if beam == 1 and batch.rows <= _LARGEST_DRAFTED_BATCH and all(mt):
-            drafts = [ids[:-1] for ids in self.processor.encode_batch("pe", mt)]
-            return [[best] for best in draft_decode(self.model, batch, drafts, limits)]
-        if beam == 1:
-            return [[best] for best in greedy(self.model, batch, limits)]
-        return beam_search(self.model, batch, limits, beam, self.decode.length_penalty, n_best)
-
-    @torch.inference_mode()
-    def _evidence(self, batch: Batch, hypotheses: Sequence[Hypothesis]) -> Iterator[Evidence]:
-        """Read the outputs once more, all tokens in one call, for what the model looked at."""
-        written = [[BOS, *hypothesis.tokens] for hypothesis in hypotheses]
-        longest = max(len(tokens) for tokens in written)
-        tokens = torch.tensor([row + [PAD] * (longest - len(row)) for row in written], device=self.device)
-        output, _ = self.model.decode(tokens, self.model.encode(batch))
-        for row, hypothesis in enumerate(hypotheses):
-            count = len(hypothesis.tokens) + 1
-            streams: dict[str, tuple[str, ...]] = {
-                side: self._pieces(side, batch.streams[side], row) for side in self._sides()
-            }
-            weights = {}
-            for key, attention in output.attention.items():
-                # Of a joint attention, the real positions of each stream; for a single one, a prefix.
-                real = torch.cat([batch.streams[name].mask[row] for name in key.streams])
-                weights[key] = attention[row, :count, real].float().cpu().numpy()
-            pieces = self.processor.vocabulary("pe").pieces([*hypothesis.tokens, EOS])
-            yield Evidence(streams, tuple(pieces), hypothesis.token_scores, weights)
-
-    def _pieces(self, side: Side, stream: Stream, row: int) -> tuple[str, ...]:
-        ids: Tensor = stream.ids[row][stream.mask[row]]
-        return tuple(self.processor.vocabulary(side).pieces(ids.tolist()))
 
     def _render(self, mt: str, candidates: Sequence[Candidate], evidence: Evidence | None) -> PostEdit:
         best, *others = (self._render_one(mt, candidate) for candidate in candidates)
@@ -421,28 +365,52 @@ class PostEditor:
         )
 
     def _own_folder(self) -> ModelFolder:
-        if self._folder is None:
+        """Read the folder again: the weights here may have been laid out or rounded for inference."""
+        if len(self.sources) != 1 or self.log_linear is not None:
             raise ModelFolderError("this editor was not loaded from one model folder; save the members of an ensemble")
-        return self._folder
+        return ModelFolder.load(self.sources[0])
 
 
-def _folders(models: Sequence[str | Path], device: Device | Sequence[Device] | None) -> list[ModelFolder]:
-    """Load models that go together, on the devices in turn.
+def _unchanged(mt: str, reason: Literal["empty", "too long", "no memory"]) -> PostEdit:
+    return PostEdit(mt, False, 0.0, (), (), skipped=reason)
+
+
+def _first(candidates: Sequence[Candidate] | None) -> Sequence[Hypothesis] | None:
+    return None if candidates is None else [candidates[0].hypothesis]
+
+
+def _combination(models: Sequence[str | Path], weights: Sequence[float] | None) -> Combination | None:
+    """Return the combination among the models, if there is one, which is then alone."""
+    files = [model for model in models if is_combination(model)]
+    if not files:
+        return None
+    if len(models) > 1 or weights is not None:
+        raise DataError(
+            f"{files[0]}: is a combination, which has its members and their weights in it; give no other models and no "
+            "weights with it"
+        )
+    return Combination.load(Path(files[0]))
+
+
+def _places(device: Device | Sequence[Device] | None) -> list[torch.device]:
+    if device is None:
+        return [torch.device("cuda" if torch.cuda.is_available() else "cpu")]
+    devices = [device] if isinstance(device, (str, torch.device)) else device
+    return [torch.device(each) for each in devices]
+
+
+def _check_words(models: Sequence[str | Path], folders: Sequence[ModelFolder]) -> None:
+    """See to it that members of an ensemble have the same words; it compares the vocabularies itself.
 
     Raises:
-        ModelFolderError: if one cannot be had or is damaged, or divides text into words otherwise than the first.
+        ModelFolderError: if one divides text otherwise than the first.
     """
-    default: Device = "cuda" if torch.cuda.is_available() else "cpu"
-    places = [device or default] if device is None or isinstance(device, (str, torch.device)) else list(device)
-    folders = [ModelFolder.load(_find(model), places[i % len(places)]) for i, model in enumerate(models)]
-    for name, folder in zip(models, folders):
-        # Ensemble compares the vocabularies themselves.
+    for name, folder in zip(models, folders, strict=True):
         if _words(folder.processor) != _words(folders[0].processor):
             raise ModelFolderError(
                 f"{name}: divides text into words in another way than {models[0]}; "
                 "train the members of an ensemble with the same [text] section"
             )
-    return folders
 
 
 def _find(model: str | Path) -> Path:
@@ -451,20 +419,14 @@ def _find(model: str | Path) -> Path:
         return path
     if str(model).count("/") != 1 or str(model).startswith((".", "/", "~")):
         raise ModelFolderError(f"{model}: no such model folder")
-    try:
-        return Path(snapshot_download(str(model), allow_patterns=list(FILES)))
-    except _HUB_ERRORS as error:
-        raise ModelFolderError(f"{model}: no such folder, and the hub does not give it: {_first_line(error)}") from None
+    from postedit.hub import download
+
+    return download(str(model), FILES)
 
 
 def _words(processor: TextProcessor) -> dict[str, Any]:
     """Return the settings by which text becomes words."""
     return processor.config.model_dump(exclude={"vocabulary"})
-
-
-def _first_line(error: Exception) -> str:
-    """Return the first line of what an error says; those of the hub have many."""
-    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def _check_request(
@@ -516,17 +478,19 @@ def _as_given(result: PostEdit, mt: str, output: str) -> PostEdit:
 
 
 def _warn(results: Sequence[PostEdit]) -> None:
-    cut = sum(result.hit_limit for result in results)
-    if cut:
-        _log.warning(
-            "%d of %d outputs reached the maximum length (decode.max_ratio, decode.max_extra) and may be cut off",
-            cut,
-            len(results),
-        )
-    too_long = sum(result.skipped == "too long" for result in results)
-    if too_long:
-        _log.warning(
-            "%d of %d segments are too long (for decode.max_input, or the model) and stay as they are",
-            too_long,
-            len(results),
-        )
+    for count, what in (
+        (
+            sum(result.hit_limit for result in results),
+            "outputs reached the maximum length (decode.max_ratio, decode.max_extra) and may be cut off",
+        ),
+        (
+            sum(result.skipped == "too long" for result in results),
+            "segments are too long (for decode.max_input, or the model) and stay as they are",
+        ),
+        (
+            sum(result.skipped == "no memory" for result in results),
+            "segments do not fit into memory and stay as they are",
+        ),
+    ):
+        if count:
+            _log.warning("%d of %d %s", count, len(results), what)

@@ -10,7 +10,7 @@ draft/              the model folder of a first stage, whose output this model r
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -147,24 +147,46 @@ class ModelFolder:
 
 
 def fingerprint(path: Path) -> str:
-    """Return SHA-256, in hexadecimal, over all of a model but its search settings, without loading it.
+    """Return SHA-256, in hexadecimal, over the files of a model that have a part in its outputs.
 
     Args:
         path: of a model folder or a file of weights, as `ModelFolder.load` takes it.
 
     Raises:
-        ModelFolderError: if there is no model, or a file of it is missing.
+        ModelFolderError: if one of them cannot be read.
     """
+    return _digest(_files(path), [])
+
+
+def network_fingerprint(path: Path) -> str:
+    """Return SHA-256 over what a model is without its search settings: sizes, weights and text processing.
+
+    Raises:
+        ModelFolderError: if `path` has no model, or a file of it cannot be read.
+    """
+    values = _read_config(_parts(path)[0])
+    files = {name: file for name, file in _files(path).items() if not name.startswith((_CONFIG, _DRAFT))}
+    return _digest(files, [values["architecture"], values["model"]])
+
+
+def _files(path: Path) -> dict[str, Path]:
+    """Return the files of a model that have a part in its outputs, by their names in its folder."""
     folder, weights = _parts(path)
-    values = _read_config(folder)
-    digest = hashlib.sha256(json.dumps([values["architecture"], values["model"]], sort_keys=True).encode())
-    for file in [weights, *sorted((folder / _TEXT).glob("*.json"))]:
+    silent = {_PROVENANCE, _CARD}
+    found = sorted(file for pattern in FILES for file in folder.glob(pattern) if file.name not in silent)
+    names = {file.relative_to(folder).as_posix(): file for file in found}
+    return {**names, _WEIGHTS: weights} if weights.exists() else names
+
+
+def _digest(files: Mapping[str, Path], values: Sequence[object]) -> str:
+    """Return SHA-256 over files and values for JSON."""
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
+    for name, file in files.items():
         try:
-            with file.open("rb") as content:
-                digest.update(file.name.encode() if file != weights else b"")
-                digest.update(hashlib.file_digest(content, "sha256").digest())
+            with file.open("rb") as opened:
+                digest.update(f"{name} {hashlib.file_digest(opened, 'sha256').hexdigest()} ".encode())
         except OSError as error:
-            raise ModelFolderError(f"{file}: cannot be read: {error.strerror}") from None
+            raise ModelFolderError(f"{file}: cannot be read: {error.strerror or error}") from None
     return digest.hexdigest()
 
 

@@ -18,16 +18,15 @@ class LineProgress:
     Args:
         console: where to show it.
         total: lines in all; None if that is not known.
-        done: lines done before, which are not counted in the rate.
     """
 
-    def __init__(self, console: Console, total: int | None, done: int = 0) -> None:
-        self._console, self._total, self._before = console, total, done
+    def __init__(self, console: Console, total: int | None) -> None:
+        self._console, self._total = console, total
         self._bar: Progress | None = None
         if console.is_terminal:
             columns = [TextColumn("{task.fields[rate]}"), TimeElapsedColumn(), TimeRemainingColumn()]
             self._bar = Progress(BarColumn(), MofNCompleteColumn(), *columns, console=console, transient=True)
-            self._task = self._bar.add_task("", total=total, completed=done, rate="")
+            self._task = self._bar.add_task("", total=total, rate="")
         self._start = self._logged = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -41,10 +40,10 @@ class LineProgress:
         if self._bar:
             self._bar.stop()
 
-    def update(self, done: int) -> None:
-        """Say that `done` lines are done."""
+    def update(self, done: int, before: int = 0) -> None:
+        """Say that `done` lines are done, `before` of them by an earlier run, which say nothing of the rate."""
         now = time.monotonic()
-        rate = (done - self._before) / max(now - self._start, 1e-9)
+        rate = (done - before) / max(now - self._start, 1e-9)
         if self._bar:
             self._bar.update(self._task, completed=done, rate=f"{rate:,.1f} lines/s")
         elif now - self._logged >= _LOG_SECONDS:

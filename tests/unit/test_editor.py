@@ -1,14 +1,20 @@
 """The facade: what goes in comes out in order, whatever it is; what cannot be used is named."""
 
 import logging
+import shutil
 from pathlib import Path
 
 import pytest
 import tiny_models
+import torch
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from postedit import PostEditor
 from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.types import Batch
+from postedit.folder import fingerprint
+from postedit.nn import inference
+from postedit.nn.inference import Precision
 from postedit.text.processor import TextProcessor
 
 
@@ -52,6 +58,60 @@ def test_segments_too_long_are_left_and_reported(editor: PostEditor, caplog: pyt
     assert [result.skipped for result in results] == ["too long", "too long", None]
     assert [result.text for result in results[:2]] == [long, "es geht"]
     assert "2 of 3 segments are too long (for decode.max_input, or the model)" in caplog.text
+
+
+@pytest.mark.parametrize("rows", [2, 0])
+def test_segments_that_do_not_fit_into_memory(
+    editor: PostEditor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, rows: int
+) -> None:
+    src, mt = ["a", "b", "c", "d"] * 3, ["das", "Haus", "es geht", "es"] * 3
+    before = editor.edit(src, mt)
+    encode = editor.model.encode
+
+    def scarce(batch: Batch) -> object:
+        if batch.rows > rows:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return encode(batch)
+
+    monkeypatch.setattr(editor.model, "encode", scarce)
+    results = editor.edit(src, mt, evidence=True)
+    assert all((result.evidence is not None) == bool(rows) for result in results)
+    if rows:
+        assert [result.text for result in results] == [result.text for result in before]
+    else:
+        assert [(result.text, result.skipped, result.changed) for result in results] == [
+            (text, "no memory", False) for text in mt
+        ]
+        assert "12 of 12 segments do not fit into memory and stay as they are" in caplog.text
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bf16", "int8"])
+def test_every_dtype_edits_and_what_is_saved_is_the_model_as_it_was(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: Precision
+) -> None:
+    monkeypatch.setattr(inference, "_SMALLEST", 1)
+    loaded = PostEditor.load(path, device="cpu", dtype=dtype)
+    kinds = {type(module).__name__ for module in loaded.model.modules()}
+    assert ("Int8Linear" if dtype == "int8" else "PackedLinear") in kinds
+    assert len(loaded.edit(["the house", "it goes"], ["das Haus", "es geht"])) == 2
+    loaded.save_pretrained(tmp_path / "again")
+    assert fingerprint(tmp_path / "again") == fingerprint(path)
+
+
+@pytest.mark.parametrize(("device", "dtype"), [("cpu", "int4"), ("meta", "int8")])
+def test_dtypes_that_cannot_be_had(path: Path, device: str, dtype: Precision) -> None:
+    with pytest.raises(DataError, match=f'dtype "{dtype}" cannot be had on {device}; use one of float32'):
+        PostEditor.load(path, device=device, dtype=dtype)
+
+
+def test_the_fingerprint_is_that_of_what_decides_outputs(path: Path, tmp_path: Path) -> None:
+    again = tmp_path / "model"
+    shutil.copytree(path, again)
+    (again / "README.md").write_text("another card")
+    (again / "provenance.json").write_text("{}")
+    assert fingerprint(again) == fingerprint(path)
+    (again / "config.json").write_text((path / "config.json").read_text() + " ")
+    assert fingerprint(again) != fingerprint(path)
 
 
 def test_any_iterable_of_texts_will_do(editor: PostEditor) -> None:
@@ -139,7 +199,7 @@ def test_the_hub_gives_only_the_files_of_a_model(path: Path, monkeypatch: pytest
         asked.append((name, allow_patterns))
         return str(path)
 
-    monkeypatch.setattr("postedit.editor.snapshot_download", download)
+    monkeypatch.setattr("postedit.hub.snapshot_download", download)
     assert PostEditor.load("somebody/model", device="cpu").edit([], []) == []
     assert asked[0][0] == "somebody/model"
     assert {"config.json", "model.safetensors"} <= set(asked[0][1])
@@ -150,6 +210,6 @@ def test_a_hub_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     def download(*_: object, **__: object) -> str:
         raise LocalEntryNotFoundError("\nCannot reach the hub.\nCheck your connection.")
 
-    monkeypatch.setattr("postedit.editor.snapshot_download", download)
+    monkeypatch.setattr("postedit.hub.snapshot_download", download)
     with pytest.raises(ModelFolderError, match=r"the hub does not give it: Cannot reach the hub\.$"):
         PostEditor.load("somebody/model")

@@ -16,10 +16,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_a_log_has_a_line_now_and_then(clock: list[float]) -> None:
     out = io.StringIO()
-    with LineProgress(Console(file=out, width=100), total=1000, done=100) as shown:
+    with LineProgress(Console(file=out, width=100), total=1000) as shown:
         for done in range(110, 310, 10):
             clock[0] += 5
-            shown.update(done)
+            shown.update(done, before=100)
     first, *others = out.getvalue().splitlines()
     assert first == "160 of 1,000 lines, 2.0 lines/s, 7 min 00 s left"
     assert len(others) == 2

@@ -1,37 +1,41 @@
 """`postedit edit`: line in, line out."""
 
-import hashlib
-import json
-import logging
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from enum import StrEnum
-from itertools import islice
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from postedit.cli.combining import Averaging, check_forced, parse_weights
-from postedit.cli.sinks import Stdout
+from postedit.cli.lines import count_lines, file_pairs, stdin_pairs
+from postedit.cli.sinks import Sink, Stdout
+from postedit.cli.windows import (
+    Dtype,
+    Edited,
+    Format,
+    Loading,
+    Settings,
+    Tally,
+    Window,
+    WindowEditor,
+    Workers,
+    places_of,
+    quiet,
+    window_lines,
+    windows_of,
+)
 from postedit.core.errors import DataError
+from postedit.core.processes import WorkerError
+from postedit.data.lines import read_lines
 from postedit.data.partial import PartialFile, check_partial, file_fingerprint
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from postedit.editor import PostEdit, PostEditor
-
-CHUNK: Final = 1000
-"""Lines edited together: enough to sort by length, few enough to lose little when interrupted."""
-
-
-class Format(StrEnum):
-    """What is written for each line."""
-
-    text = "text"
-    jsonl = "jsonl"
+    from postedit.editor import PostEditor
 
 
 def edit(
@@ -57,7 +61,19 @@ def edit(
     batch_tokens: Annotated[
         int | None, typer.Option(min=1, help="Size of a batch in pieces; the model's own if not given.")
     ] = None,
-    chunk_lines: Annotated[int, typer.Option(min=1, help="Lines read, edited and written together.")] = CHUNK,
+    chunk_lines: Annotated[
+        int | None,
+        typer.Option(min=1, help="Lines read, edited and written together; 1000, or some batches, if not given."),
+    ] = None,
+    dtype: Annotated[
+        Dtype, typer.Option(help="Weights: as they are, in 16 bits, or in 8 bits, which only a CPU can.")
+    ] = Dtype.float32,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes on the CPU, which share its cores; each has its own model.")
+    ] = None,
+    devices: Annotated[
+        str | None, typer.Option(help="Where to run, such as cuda:0,cuda:1: a process for each; a GPU if not given.")
+    ] = None,
     weights: Annotated[
         str | None, typer.Option(metavar="W,W...", help="Weights of an ensemble's members; equal if not given.")
     ] = None,
@@ -71,103 +87,86 @@ def edit(
     """Correct machine translations, line in, line out."""
     form = Format.jsonl if force else form
     _check_options(src, mt, out, form, n_best, resume)
-    shares = parse_weights(weights, len(models))
+    loading = Loading(models, dtype, parse_weights(weights, len(models)), space)
     if out:
         check_partial(out, resume=resume)
-    from postedit.cli.lines import chunked, count_lines, file_pairs, stdin_pairs
     from postedit.cli.tables import console
-    from postedit.data.lines import read_lines
-    from postedit.progress import LineProgress
 
     total = count_lines(src, mt) if src else None
     if force:
         check_forced(force, src, total)
-    from postedit.editor import PostEditor
-
-    logging.getLogger("postedit.editor").setLevel(logging.ERROR)  # its warnings are added up over all chunks here
-    err, tally = console(stderr=True), _Tally()
-    editor = PostEditor.load(*models, weights=shares, space=space.value)
+    places = places_of(workers, devices)
+    quiet()
+    err, settings = console(stderr=True), Settings(form, beam, n_best, batch_tokens)
+    # With several processes this one has no use for a model but to look at it.
+    editor = loading.editor("cpu" if len(places) > 1 else places[0])
     if src and not mt and editor.needs_mt:
         raise DataError(f"{', '.join(models)} corrects translations and has no first stage to write them; give --mt")
-    sink = PartialFile(out, _job(src, mt, force, editor, form, beam, n_best), resume=resume) if out else Stdout()
-    pairs = file_pairs(src, mt) if src else stdin_pairs()
-    given = islice(read_lines(force), sink.done, None) if force else None
+    sink = PartialFile(out, _job([src, mt, force], editor, loading, settings), resume=resume) if out else Stdout()
+    size = chunk_lines or window_lines(batch_tokens or editor.decode.batch_tokens)
+    pairs = islice(file_pairs(src, mt) if src else stdin_pairs(), sink.done, None)
+    outputs = islice(read_lines(force), sink.done, None) if force else None
+    windows = windows_of(pairs, size, sink.done + 1, with_mt=bool(mt or not src), outputs=outputs)
+    windows = _look_at_first(windows, editor, err)
+    if len(places) > 1:
+        del editor
+        edited = Workers(loading, [place or "cpu" for place in places], settings).map(windows)
+    else:
+        edited = (WindowEditor(editor, settings)(window) for window in windows)
+    _write(edited, sink, total, err, resumable=bool(src and out))
+    sink.finish()
+
+
+def _write(
+    edited: Generator[Edited, None, None], sink: Sink, total: int | None, err: "Console", *, resumable: bool
+) -> None:
+    """Write what comes, and say what happened to it, interrupted or not.
+
+    Raises:
+        DataError: if other than `total` lines came, though the input had so many.
+        WorkerError, KeyboardInterrupt: saying how to go on.
+    """
+    from postedit.progress import LineProgress
+
+    tally, before, started = Tally(), sink.done, time.monotonic()
+    hint = "; the same command with --resume goes on after them" if resumable else ""
     try:
-        with LineProgress(err, total, sink.done) as progress:
-            for chunk in chunked(islice(pairs, sink.done, None), chunk_lines):
-                sources, translations = [pair.src for pair in chunk], None
-                if mt or not src:
-                    translations = [pair.mt for pair in chunk]
-                if given:
-                    outputs = list(islice(given, len(chunk)))
-                    results = editor.score(sources, translations, outputs, batch_tokens=batch_tokens)
-                else:
-                    results = editor.edit(sources, translations, beam=beam, n_best=n_best, batch_tokens=batch_tokens)
-                sink.write([to_line(result, form) for result in results])
-                tally.add(results)
-                progress.update(sink.done)
+        with LineProgress(err, total) as progress, closing(edited):
+            for window in edited:
+                sink.write(window.lines)
+                tally.add(window.tally)
+                progress.update(sink.done, before)
     except KeyboardInterrupt:
+        _report_events(tally, err)
         of = "" if total is None else f" of {total:,}"
-        hint = "; the same command with --resume goes on after them" if src and out else ""
         raise KeyboardInterrupt(f"stopped after {sink.done:,}{of} lines{sink.kept}{hint}") from None
+    except WorkerError as error:
+        _report_events(tally, err)
+        raise WorkerError(f"{error}; {sink.done:,} lines are done{sink.kept}{hint}") from None
     if total is not None and sink.done != total:
         raise DataError(f"{sink.done:,} lines written for {total:,} read: the input changed during the work")
-    sink.finish()
-    tally.report(err)
+    rate = tally.lines / max(time.monotonic() - started, 1e-9)
+    err.print(f"{tally.lines:,} lines, {tally.changed:,} changed, {rate:,.1f} lines/s")
+    _report_events(tally, err)
 
 
-def to_line(result: "PostEdit", form: Format) -> str:
-    """Return what is written for one line of input."""
-    return result.text if form is Format.text else json.dumps(_record(result), ensure_ascii=False)
+def _report_events(tally: Tally, err: "Console") -> None:
+    for warning in tally.warnings():
+        err.print(f"[yellow]warning:[/] {warning}", soft_wrap=True, highlight=False)
 
 
-def model_fingerprint(editor: "PostEditor") -> str:
-    """Return SHA-256, in hexadecimal, over all of a loaded model that has a part in its outputs."""
-    import torch
-
-    text, combined = editor.processor, (editor.model.extra_repr(), editor.log_linear)
-    settings = editor.decode, text.config, text.vocabularies, combined
-    digest = hashlib.sha256(repr(settings).encode())
-    if editor.draft is not None:
-        digest.update(model_fingerprint(editor.draft).encode())
-    for name, tensor in editor.model.state_dict().items():
-        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-    return digest.hexdigest()
-
-
-@dataclass(slots=True)
-class _Tally:
-    """What happened to the lines of this run."""
-
-    lines: int = 0
-    changed: int = 0
-    hit_limit: int = 0
-    too_long: int = 0
-    started: float = field(default_factory=time.monotonic)
-
-    def add(self, results: Iterable["PostEdit"]) -> None:
-        for result in results:
-            self.lines += 1
-            self.changed += result.changed
-            self.hit_limit += result.hit_limit
-            self.too_long += result.skipped == "too long"
-
-    def report(self, err: "Console") -> None:
-        rate = self.lines / max(time.monotonic() - self.started, 1e-9)
-        err.print(f"{self.lines:,} lines, {self.changed:,} changed, {rate:,.1f} lines/s")
-        if self.hit_limit:
-            err.print(
-                f"[yellow]warning:[/] {self.hit_limit:,} outputs reached the maximum length and may be cut off "
-                "(decode.max_ratio, decode.max_extra in the model's config.json)",
-                soft_wrap=True,
-            )
-        if self.too_long:
-            err.print(
-                f"[yellow]warning:[/] {self.too_long:,} lines are too long and were left as they are "
-                "(decode.max_input in the model's config.json)",
-                soft_wrap=True,
-            )
+def _look_at_first(windows: Iterator[Window], editor: "PostEditor", err: "Console") -> Iterator[Window]:
+    """Return the windows, once the first one is looked at; warn if its src and mt seem to have changed places."""
+    first = next(windows, None)
+    if first is None:
+        return windows
+    if first.mt is not None and editor.seem_swapped(first.src, first.mt):
+        err.print(
+            "[yellow]warning:[/] src reads like the translation and mt like its source, as far as the first lines "
+            "show: have they changed places?",
+            soft_wrap=True,
+        )
+    return chain([first], windows)
 
 
 def _check_options(
@@ -181,41 +180,21 @@ def _check_options(
         raise DataError("--resume needs --src and --out: only work on files can be gone on with")
 
 
-def _job(
-    src: Path | None,
-    mt: Path | None,
-    force: Path | None,
-    editor: "PostEditor",
-    form: Format,
-    beam: int | None,
-    n_best: int,
-) -> dict[str, Any]:
+def _job(files: Sequence[Path | None], editor: "PostEditor", loading: Loading, settings: Settings) -> dict[str, Any]:
     """Return what determines the output, by the name under which a difference is reported."""
+    from postedit.combination import is_combination
+    from postedit.folder import fingerprint
+
+    names = ("source file", "mt file", "file of outputs")
     return {
-        "source file": None if src is None else file_fingerprint(src),
-        "mt file": None if mt is None else file_fingerprint(mt),
-        "file of outputs": None if force is None else file_fingerprint(force),
-        "model": model_fingerprint(editor),
-        "format": form.value,
-        "beam": beam or editor.decode.beam,
-        "n-best": n_best,
+        **{name: None if path is None else file_fingerprint(path) for name, path in zip(names, files, strict=True)},
+        "model": [
+            file_fingerprint(source) if is_combination(source) else fingerprint(source) for source in editor.sources
+        ],
+        "weights": loading.weights,
+        "space": loading.space.value,
+        "dtype": loading.dtype.value,
+        "format": settings.form.value,
+        "beam": settings.beam or editor.decode.beam,
+        "n-best": settings.n_best,
     }
-
-
-def _record(result: "PostEdit") -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "text": result.text,
-        "changed": result.changed,
-        "score": result.score,
-        "token_scores": result.token_scores,
-        "edits": [{"op": edit.op, "mt_span": edit.mt_span, "pe_span": edit.pe_span} for edit in result.edits],
-        "hit_limit": result.hit_limit,
-        "skipped": result.skipped,
-    }
-    if result.features is not None:
-        record["features"] = dict(result.features)
-    if result.draft is not None:
-        record["draft"] = result.draft
-    if result.alternatives:
-        record["alternatives"] = [_record(alternative) for alternative in result.alternatives]
-    return record

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from postedit.cli.edit import Format
 from postedit.cli.score import Tokenize
 from postedit.cli.tune import Method, Metric
+from postedit.cli.windows import Format
 from postedit.core.errors import DataError, ModelFolderError, nearest
 from postedit.core.files import atomic_write, check_writable
 

@@ -1,22 +1,16 @@
 """Work on many triplets in blocks, by one process or several; what comes out is in the order of what went in."""
 
-import multiprocessing
 import os
-import signal
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
+from dataclasses import dataclass
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
-from postedit.core.errors import DataError
+from postedit.core.processes import map_in_processes
 
 In = TypeVar("In")
 Out = TypeVar("Out")
-
-_WAITING: Final = 2
-"""Blocks a process that are read ahead: one is worked on, one lies ready."""
 
 WORTH_A_PROCESS: Final = 20_000
 """Triplets. Fewer are done before further processes have started."""
@@ -43,28 +37,20 @@ def map_blocks(work: Callable[[In], Out], blocks: Iterable[In], workers: int) ->
         workers: processes; with 1 it is done in this one.
 
     Raises:
-        DataError: if a process died, for instance because memory ran out.
+        WorkerError: if a process died, for instance because memory ran out.
     """
     if workers == 1:
         yield from map(work, blocks)
         return
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_leave_interrupts)
-    waiting: deque[Future[Out]] = deque()
-    try:
-        for block in blocks:
-            waiting.append(pool.submit(work, block))
-            if len(waiting) > _WAITING * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    except BrokenProcessPool:
-        raise DataError(
-            f"one of {workers} worker processes died, perhaps because memory ran out; run again with fewer (--workers)"
-        ) from None
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    with closing(map_in_processes(_Given(work), blocks, workers)) as results:
+        yield from results
 
 
-def _leave_interrupts() -> None:
-    """Let Ctrl-C end the process that gives out the work, and that one alone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@dataclass(frozen=True, slots=True)
+class _Given(Generic[In, Out]):
+    """Hands every process the same work."""
+
+    work: Callable[[In], Out]
+
+    def __call__(self, number: int) -> Callable[[In], Out]:
+        return self.work

@@ -74,10 +74,6 @@ class Ensemble(Seq2Seq["EnsembleState"]):
             found += (c if place == batch.device else _Elsewhere(c, place, batch.device) for c in own)
         return found
 
-    def extra_repr(self) -> str:
-        """Return what tells ensembles of the same members apart."""
-        return f"weights={self.weights}, space={self.space}"
-
     def parts(self) -> Sequence[Seq2Seq]:
         """Return the members."""
         return cast("list[Seq2Seq]", list(self.members))

@@ -212,7 +212,11 @@ class Pretrained(Seq2Seq["PretrainedState"]):
 
     def _distribution(self, h_NKD: Tensor) -> "_Renumbered":
         bias = self.bias.to(h_NKD.dtype) if self.head.bias is None else self.head.bias + self.bias
-        return _Renumbered(SoftmaxDistribution(h_NKD, self.head.weight, bias), self.rows)
+        return _Renumbered(SoftmaxDistribution(h_NKD, self.head.weight, bias, self._logits), self.rows)
+
+    def _logits(self, h_NKD: Tensor) -> Tensor:
+        logits: Tensor = self.head(h_NKD)
+        return logits + self.bias.to(logits.dtype)
 
     def _constant(self, rows: Sequence[int], count: int) -> Tensor:
         """Return Long[count,len(rows)], the same in each row."""

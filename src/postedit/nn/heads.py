@@ -6,7 +6,9 @@ its label loss goes over the real positions in chunks whose logits fit the cache
 same pass (they are the softmax minus the labels) and keeping neither logits nor probabilities.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import torch
@@ -30,23 +32,26 @@ class SoftmaxHead(nn.Module):
         self.bias = nn.Parameter(torch.zeros(vocabulary))
         if tied is None:
             nn.init.xavier_uniform_(self.weight)
+        self.layer: Callable[[Tensor], Tensor] | None = None  # W h + b, computed as is fastest for inference
 
     def forward(self, features_NKD: Tensor) -> "SoftmaxDistribution":
         """Return the distribution at each position."""
-        return SoftmaxDistribution(features_NKD, self.weight, self.bias)
+        return SoftmaxDistribution(features_NKD, self.weight, self.bias, self.layer)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SoftmaxDistribution:
-    """`softmax(W h + b)` at each of N x K positions, not yet computed."""
+    """`softmax(W h + b)` at each of N x K positions, not yet computed; `layer` computes W h + b, if it is given."""
 
     features_NKD: Tensor
     weight_VD: Tensor
     bias_V: Tensor
+    layer: Callable[[Tensor], Tensor] | None = None
 
     def log_probs(self) -> Tensor:
         """Float[N,K,V], at least in single precision."""
-        logits = F.linear(self.features_NKD, self.weight_VD, self.bias_V)
+        linear = self.layer or partial(F.linear, weight=self.weight_VD, bias=self.bias_V)
+        logits = linear(self.features_NKD)
         return F.log_softmax(logits, -1, dtype=at_least_float(logits.dtype))
 
     def at(self, mask: Tensor) -> Self:

@@ -38,7 +38,7 @@ def run(
     executor: Executor,
     *,
     resume: bool = False,
-    report: Callable[[int], None] = lambda done: None,
+    report: Callable[[int, int], None] = lambda done, before: None,
     save_seconds: float | None = None,
 ) -> dict[str, Any]:
     """Do the job and return its manifest.
@@ -48,7 +48,7 @@ def run(
         prefix: what the names of the files start with.
         executor: where the stage runs; the files do not depend on it.
         resume: go on after what an unfinished run has done, if there is one.
-        report: is told how many lines of the input are done, those of earlier runs included.
+        report: is told how many lines of the input are done, and how many of those an earlier run did.
         save_seconds: see `Outputs`.
 
     Raises:
@@ -59,14 +59,14 @@ def run(
     identity = {**job.identity, "input": dict(job.source.fingerprints)}
     saving = {} if save_seconds is None else {"save_seconds": save_seconds}
     outputs = Outputs(prefix, job.sides, identity, resume=resume, **saving)
-    total = job.source.total
+    total, before = job.source.total, outputs.done.lines
     try:
-        report(outputs.done.lines)
+        report(before, before)
         if outputs.done.lines < total:
             with closing(executor.map(job.spec, job.source.chunks(outputs.done.chunks))) as made:
                 for chunk in made:
                     outputs.write(chunk)
-                    report(outputs.done.lines)
+                    report(outputs.done.lines, before)
         manifest = {**identity, **job.manifest(outputs.done.counts)}
         outputs.finish(manifest)
     except KeyboardInterrupt:

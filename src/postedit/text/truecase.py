@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from sacremoses import MosesTruecaser
-
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_write
 
@@ -31,6 +29,8 @@ class Truecaser:
     @classmethod
     def train(cls, sentences: Iterable[Sequence[str]]) -> "Truecaser":
         """Learn from sentences, given as words, by the counts of the Moses truecaser; one is in memory at a time."""
+        from sacremoses import MosesTruecaser  # takes a while, and only training needs it
+
         moses = MosesTruecaser()
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for words in sentences:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal, Protocol
 
-from sacremoses import MosesDetokenizer, MosesTokenizer
-
 TokenizerName = Literal["none", "moses"]
 
 # The only characters that divide words of text that is "already tokenised". Every other one, NBSP and U+3000
@@ -76,6 +74,9 @@ class MosesSplitter:
     """
 
     def __init__(self, language: str) -> None:
+        # Only those who need it wait for the library to compile its rules.
+        from sacremoses import MosesDetokenizer, MosesTokenizer
+
         self._tokenizer = MosesTokenizer(lang=language)
         self._detokenizer = MosesDetokenizer(lang=language)
 

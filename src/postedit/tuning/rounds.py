@@ -157,15 +157,15 @@ def _search(
     """Return the n-best list of each sentence in the order of the search, which are then in the file `path`."""
     if not path.exists():
         file = PartialFile(path, {"weights": dict(weights)}, resume=True)
-        beam = editor.decode.beam
+        beam, before = editor.decode.beam, file.done
         try:
-            with LineProgress(console, len(dev.src), file.done) as progress:
+            with LineProgress(console, len(dev.src)) as progress:
                 while file.done < len(dev.src):
                     rows = slice(file.done, file.done + _CHUNK)
                     edits = editor.edit(dev.src[rows], dev.mt[rows], beam=beam, n_best=beam)
                     penalty = editor.decode.length_penalty
                     file.write([json.dumps(_entries(edit, penalty), ensure_ascii=False) for edit in edits])
-                    progress.update(file.done)
+                    progress.update(file.done, before)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
                 f"stopped after {file.done:,} of {len(dev.src):,} lines of this round{file.kept}; the same command "

@@ -3,11 +3,11 @@
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from torch import nn
 from typer.testing import CliRunner
 
 from postedit.text.edits import Edit
@@ -35,18 +35,16 @@ class FakeEditor:
     raise_at: dict[str, BaseException] = field(default_factory=dict)
     calls: list[tuple[str, ...]] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
+    load_options: dict[str, Any] = field(default_factory=dict)
+    sources: tuple[Path, ...] = ()
+    swapped: bool = False
     loaded: list[tuple[str, ...]] = field(default_factory=list)
-    shares: tuple[Sequence[float] | None, str] | None = None
-    model: nn.Module = field(default_factory=lambda: nn.Linear(2, 2))
-    decode: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(beam=4))
-    draft: None = None
-    log_linear: None = None
+    decode: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(beam=4, batch_tokens=4000))
     needs_mt: bool = True
-    processor: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(config="text", vocabularies="sizes"))
 
-    def load(self, *models: str, weights: Sequence[float] | None = None, space: str = "log") -> "FakeEditor":
+    def load(self, *models: str, **options: Any) -> "FakeEditor":
         self.loaded.append(models)
-        self.shares = (weights, space)
+        self.load_options = options
         return self
 
     def score(
@@ -57,6 +55,9 @@ class FakeEditor:
             FakeEdit(output, output != text, score=-float(len(output)), features={"model 1": -2.0})
             for output, text in zip(outputs, mt, strict=True)
         ]
+
+    def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
+        return self.swapped
 
     def edit(self, src: Sequence[str], mt: Sequence[str] | None = None, **options: Any) -> list[FakeEdit]:
         if mt is None:
@@ -83,8 +84,10 @@ class FakeEditor:
 
 
 @pytest.fixture
-def editor(monkeypatch: pytest.MonkeyPatch) -> FakeEditor:
-    fake = FakeEditor()
+def editor(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> FakeEditor:
+    folder = tmp_path_factory.mktemp("fake-model")
+    (folder / "config.json").write_text("{}")
+    fake = FakeEditor(sources=(folder,))
     module = ModuleType("postedit.editor")
     module.PostEditor = fake  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "postedit.editor", module)

@@ -46,7 +46,7 @@ def test_several_models_make_an_ensemble(run: Any, editor: Any) -> None:
 
 def test_weights_and_space_of_an_ensemble(run: Any, editor: Any) -> None:
     run("edit", "ONE", "TWO", "--weights", "0.7,0.3", "--space", "probability", stdin=b"a\tb\n")
-    assert editor.shares == ([0.7, 0.3], "probability")
+    assert (editor.load_options["weights"], editor.load_options["space"]) == ([0.7, 0.3], "probability")
 
 
 @pytest.mark.parametrize(
@@ -218,8 +218,8 @@ def test_unfinished_lines_are_not_lost_without_resume(run: Any, editor: Any, fil
     [
         (lambda files, editor: files[0].write_text("other\n" * 7), "another source file"),
         (lambda files, editor: files[1].write_text("other\n" * 7), "another mt file"),
-        (lambda files, editor: editor.model.weight.data.add_(1.0), "another model"),
-        (lambda files, editor: setattr(editor.decode, "beam", 9), "another model, another beam"),
+        (lambda files, editor: (editor.sources[0] / "config.json").write_text('{"other": 1}'), "another model"),
+        (lambda files, editor: setattr(editor.decode, "beam", 9), "another beam"),
     ],
 )
 def test_resume_refuses_another_job(run: Any, editor: Any, files: Files, change: Any, message: str) -> None:

@@ -14,19 +14,56 @@ def python(code: str, **options: Any) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=False, **options)
 
 
-def test_help_imports_nothing_heavy() -> None:
-    code = """
+HEAVY = (
+    "torch",
+    "transformers",
+    "pandas",
+    "numpy",
+    "sacrebleu",
+    "pyarrow",
+    "tokenizers",
+    "sacremoses",
+    "rich.progress",
+)
+
+
+def imported(*arguments: str) -> "tuple[list[str], subprocess.CompletedProcess[str]]":
+    """Run the command; return which heavy packages were imported, and what it said."""
+    code = f"""
 import sys
 from postedit.cli.main import main
-sys.argv = ["postedit", "--help"]
+sys.argv = ["postedit", *{arguments}]
 try:
     main()
 finally:
-    print([name for name in ("torch", "numpy", "sacrebleu", "pyarrow", "tokenizers") if name in sys.modules])
+    print(*(name for name in {HEAVY} if name in sys.modules))
 """
     result = python(code)
-    assert result.stdout.endswith("[]\n")
+    return result.stdout.splitlines()[-1].split(), result
+
+
+def test_help_imports_nothing_heavy() -> None:
+    heavy, result = imported("--help")
+    assert heavy == []
     assert all(verb in result.stdout for verb in ("demo", "train", "edit", "score", "average", "models"))
+
+
+@pytest.mark.parametrize("verb", ["edit", "train", "synth"])
+def test_help_of_a_verb_imports_nothing_heavy(verb: str) -> None:
+    heavy, result = imported(verb, "--help")
+    assert heavy == []
+    assert f"postedit {verb} " in result.stdout
+
+
+def test_a_missing_file_is_told_before_anything_heavy_is_imported() -> None:
+    heavy, result = imported("edit", "MODEL", "--src", "nowhere", "--mt", "nowhere")
+    assert not {"torch", "transformers", "pandas"} & set(heavy)
+    assert "nowhere: no such file" in result.stderr
+
+
+def test_editing_imports_no_library_that_it_does_not_need() -> None:
+    heavy = python(f"import sys, postedit.editor; print([name for name in {HEAVY} if name in sys.modules])").stdout
+    assert not any(name in heavy for name in ("transformers", "pandas", "sacrebleu", "sacremoses", "huggingface_hub"))
 
 
 def test_version(run: Any) -> None:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postedit.core.errors import DataError
+from postedit.core.processes import WorkerError
 from postedit.data.blocks import blocks_of, map_blocks, workers_for
 
 
@@ -40,7 +41,7 @@ def test_an_error_is_that_of_the_block(workers: int) -> None:
 
 
 def test_a_process_that_dies_is_reported() -> None:
-    with pytest.raises(DataError, match="one of 2 worker processes died"):
+    with pytest.raises(WorkerError, match="one of 2 worker processes was ended"):
         list(map_blocks(die, [[0], [1]], 2))
 
 

@@ -1,0 +1,44 @@
+"""The Hugging Face hub: models from it, and to it. Its library takes a while to import, so few import this."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from huggingface_hub import HfApi, snapshot_download
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+from postedit.core.errors import ModelFolderError
+
+# What reading a model from the hub or writing one to it may end with; failing connections are OSErrors.
+_ERRORS: Final = (HfHubHTTPError, HFValidationError, OSError)
+
+
+def download(model: str, patterns: Sequence[str]) -> Path:
+    """Return the folder with the files of `model` ("name/model") that match one of `patterns`.
+
+    Raises:
+        ModelFolderError: if the hub does not give it.
+    """
+    try:
+        return Path(snapshot_download(model, allow_patterns=list(patterns)))
+    except _ERRORS as error:
+        raise ModelFolderError(f"{model}: no such folder, and the hub does not give it: {_first_line(error)}") from None
+
+
+def upload(folder: Path, repository: str, *, private: bool) -> str:
+    """Upload a folder as `repository` ("name/model"), which is made if it is not there; return its address.
+
+    Raises:
+        ModelFolderError: if the hub refuses or cannot be reached.
+    """
+    try:
+        api = HfApi()
+        api.create_repo(repository, private=private, exist_ok=True)
+        return str(api.upload_folder(repo_id=repository, folder_path=folder))
+    except _ERRORS as error:
+        raise ModelFolderError(f"{repository}: not uploaded to the hub: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    """Return the first line of what an error says; those of the hub have many."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__

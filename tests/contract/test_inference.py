@@ -1,0 +1,54 @@
+"""Layers made for inference: every architecture keeps what it says, whatever the layout or type of its weights."""
+
+import random
+
+import pytest
+import torch
+from tiny import SUBJECTS, alone, assert_close, batch_of, build, random_prefix, random_sentences
+
+from postedit.core.model import Seq2Seq
+from postedit.nn import inference
+from postedit.nn.inference import Precision, prepare_for_inference
+
+
+@pytest.fixture(autouse=True)
+def _no_layer_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inference, "_SMALLEST", 1)
+
+
+def log_probs(model: Seq2Seq, seed: int = 3) -> torch.Tensor:
+    rng = random.Random(seed)
+    batch = batch_of(random_sentences(rng, model, count=4))
+    tokens = torch.tensor([random_prefix(rng, model, 5) for _ in range(4)])
+    return model.decode(tokens, model.encode(batch))[0].log_probs
+
+
+def prepared(name: str, precision: Precision) -> Seq2Seq:
+    return prepare_for_inference(build(name, torch.float32), precision)
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_packed_weights_change_nothing(name: str) -> None:
+    with torch.inference_mode():
+        assert_close(log_probs(prepared(name, "float32")), log_probs(build(name, torch.float32)))
+
+
+@pytest.mark.parametrize("precision", ["int8", "bf16"])
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_rounded_weights_change_little(name: str, precision: Precision) -> None:
+    with torch.inference_mode():
+        found, exact = log_probs(prepared(name, precision)), log_probs(build(name, torch.float32))
+    assert 0.0 < (found.exp() - exact.exp()).abs().mean() < 0.01
+    assert found.logsumexp(-1).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_law_6_holds_with_int8_weights(name: str) -> None:
+    model, rng = prepared(name, "int8"), random.Random(5)
+    sentences = random_sentences(rng, model, count=4)
+    prefixes = [random_prefix(rng, model, 6) for _ in sentences]
+    with torch.inference_mode():
+        together = model.decode(torch.tensor(prefixes), model.encode(batch_of(sentences)))[0].log_probs
+        for row, (sentence, prefix) in enumerate(zip(sentences, prefixes)):
+            apart = alone(model, sentence, prefix)
+            assert (together[row] - apart)[apart > -8.0].abs().max() < 1e-4

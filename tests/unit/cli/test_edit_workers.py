@@ -1,0 +1,130 @@
+"""`postedit edit` on a real, tiny model in several processes: the same lines, and nothing left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_models
+
+LINES = 60
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("workers") / "model"
+    tiny_models.folder().save(path)
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[object]:
+    texts = {"src": [f"the house {n}" for n in range(LINES)], "mt": [f"das Haus {n}" for n in range(LINES)]}
+    texts["mt"][6], texts["src"][8], texts["mt"][9] = "", " ", "Haus " * 50
+    for side, lines in texts.items():
+        (tmp_path / f"x.{side}").write_text("".join(f"{line}\n" for line in lines))
+    return ["--src", tmp_path / "x.src", "--mt", tmp_path / "x.mt"]
+
+
+def test_the_output_does_not_depend_on_the_number_of_processes(
+    run: Any, model: Path, files: list[object], tmp_path: Path
+) -> None:
+    outputs = []
+    for name, more in {"one": [], "two": ["--devices", "cpu,cpu"]}.items():
+        result = run("edit", model, *files, "--format", "jsonl", "--chunk-lines", 7, "--out", tmp_path / name, *more)
+        assert result.exit_code == 0, result.output
+        outputs.append((tmp_path / name).read_text())
+        for warning in (
+            "1 lines have no mt and stay empty (to have them translated, run a model with a first stage without --mt)",
+            "1 lines have no src to judge mt by and were left as they are",
+            "1 lines are too long and were left as they are (decode.max_input in the model's config.json)",
+        ):
+            assert warning in result.stderr
+        assert [line.rpartition(": ")[2] for line in result.stderr.splitlines()[1:]][-3:] == [
+            "line 10",
+            "line 7",
+            "line 9",
+        ]
+    assert outputs[0].count("\n") == LINES
+    assert outputs[0] == outputs[1]
+
+
+COMMAND = [sys.executable, "-c", "from postedit.cli.main import main; main()", "edit"]
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes below `pid` that run Python's spawn."""
+    found = []
+    for path in Path("/proc").iterdir():
+        try:
+            parent = int(path.joinpath("stat").read_text().rpartition(")")[2].split()[1])
+            spawned = b"spawn_main" in path.joinpath("cmdline").read_bytes()
+        except (OSError, ValueError, IndexError):
+            continue
+        if parent == pid and spawned:
+            found.append(int(path.name))
+    return found
+
+
+def started(model: Path, files: list[object], out: Path) -> "subprocess.Popen[str]":
+    """Start two workers on endless work, and return the command once some of it is done."""
+    for side, text in (("src", "the house"), ("mt", "das Haus")):
+        out.with_name(f"x.{side}").write_text(f"{text}\n" * 100_000)
+    options = [*files, "--workers", 2, "--chunk-lines", 5, "--batch-tokens", 20, "--out", out]
+    process = subprocess.Popen([*COMMAND, str(model), *map(str, options)], text=True, stderr=subprocess.PIPE)
+    partial = out.with_name(f"{out.name}.partial")
+    deadline = time.monotonic() + 60
+    while not (partial.exists() and partial.stat().st_size):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return process
+
+
+def test_control_c_ends_all_processes_and_keeps_what_is_done(
+    run: Any, model: Path, files: list[object], tmp_path: Path
+) -> None:
+    process = started(model, files, tmp_path / "out")
+    workers = children(process.pid)
+    assert len(workers) == 2
+    for pid in (*workers, process.pid):  # as a terminal does
+        os.kill(pid, signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    done = (tmp_path / "out.partial").read_text().count("\n")
+    assert f"stopped after {done:,} of 100,000 lines, kept in {tmp_path / 'out.partial'}" in err
+    assert "Traceback" not in err
+    assert not any(Path("/proc", str(pid)).exists() for pid in workers)
+    result = run("edit", model, *files, "--out", tmp_path / "out", "--resume", "--dtype", "int8")
+    assert result.exit_code == 1
+    assert "made with another dtype" in result.stderr
+
+
+def test_a_dead_worker_is_reported_and_finished_work_kept(model: Path, files: list[object], tmp_path: Path) -> None:
+    process = started(model, files, tmp_path / "out")
+    os.kill(children(process.pid)[0], signal.SIGKILL)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 1
+    done = (tmp_path / "out.partial").read_text().count("\n")
+    assert "one of 2 worker processes was ended from outside" in err
+    assert f"{done:,} lines are done, kept in {tmp_path / 'out.partial'}; the same command with --resume" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--devices", "cpu,nowhere"], '"nowhere" is no device'),
+        (["--devices", "cuda:99"], 'there is no "cuda:99"'),
+        (["--devices", "cpu", "--workers", 2], "but not both"),
+        (["--devices", "meta", "--dtype", "int8"], 'there is no "meta" here'),
+    ],
+)
+def test_places_that_are_not_there(run: Any, model: Path, options: list[object], message: str) -> None:
+    result = run("edit", model, *options, stdin=b"a\tb\n")
+    assert result.exit_code == 1
+    assert message in result.stderr
