@@ -22,7 +22,7 @@ from postedit.core.files import atomic_write
 from postedit.core.model import Seq2Seq
 from postedit.decode.ensemble import Ensemble, Space
 from postedit.decode.rescoring import LENGTH, PENALTY, LogLinear, member_name
-from postedit.folder import network_fingerprint
+from postedit.folder import fingerprint
 from postedit.recipe import DecodeConfig
 
 _FORMAT: Final = 1
@@ -62,7 +62,7 @@ class Member:
         Raises:
             ModelFolderError: if there is no model.
         """
-        return cls(path.resolve(), network_fingerprint(path))
+        return cls(path.resolve(), fingerprint(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Combination:
                 {"path": os.path.relpath(member.path, folder), "fingerprint": member.fingerprint}
                 for member in self.members
             ],
-            "decode": self.decode.model_dump(mode="json"),
+            "decode": self.decode.model_dump(mode="json", exclude_none=True),
             "tuning": dict(self.tuning),
         }
         with atomic_write(path) as file:
@@ -172,7 +172,7 @@ def _found(file: Path, number: int, member: MemberConfig) -> Member:
         raise ModelFolderError(
             f"{file}: {member_name(number)} is missing: there is no {path}; put it back, or correct the path"
         )
-    if network_fingerprint(path) != member.fingerprint:
+    if fingerprint(path) != member.fingerprint:
         raise ModelFolderError(
             f"{file}: {member_name(number)}, {path}, is not the model that the weights were tuned for; "
             "put that one back, or run `postedit tune` again"

@@ -10,7 +10,7 @@ draft/              the model folder of a first stage, whose output this model r
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -147,46 +147,45 @@ class ModelFolder:
 
 
 def fingerprint(path: Path) -> str:
-    """Return SHA-256, in hexadecimal, over the files of a model that have a part in its outputs.
+    """Return SHA-256, in hexadecimal, over all of a model but its search settings, without loading it.
 
     Args:
         path: of a model folder or a file of weights, as `ModelFolder.load` takes it.
 
     Raises:
-        ModelFolderError: if one of them cannot be read.
+        ModelFolderError: if there is no model, or a file of it is missing.
     """
-    return _digest(_files(path), [])
+    folder, weights = _parts(path)
+    values = _read_config(folder)
+    digest = hashlib.sha256(json.dumps([values["architecture"], values["model"]], sort_keys=True).encode())
+    for file in [weights, *sorted((folder / _TEXT).glob("*.json"))]:
+        try:
+            with file.open("rb") as content:
+                digest.update(file.name.encode() if file != weights else b"")
+                digest.update(hashlib.file_digest(content, "sha256").digest())
+        except OSError as error:
+            raise ModelFolderError(f"{file}: cannot be read: {error.strerror}") from None
+    return digest.hexdigest()
 
 
-def network_fingerprint(path: Path) -> str:
-    """Return SHA-256 over what a model is without its search settings: sizes, weights and text processing.
+def content_fingerprint(path: Path) -> str:
+    """Return SHA-256, in hexadecimal, over all that has a part in the outputs of what was loaded from `path`.
+
+    Args:
+        path: of a model folder, or of a file.
 
     Raises:
-        ModelFolderError: if `path` has no model, or a file of it cannot be read.
+        ModelFolderError: if it cannot be read.
     """
-    values = _read_config(_parts(path)[0])
-    files = {name: file for name, file in _files(path).items() if not name.startswith((_CONFIG, _DRAFT))}
-    return _digest(files, [values["architecture"], values["model"]])
-
-
-def _files(path: Path) -> dict[str, Path]:
-    """Return the files of a model that have a part in its outputs, by their names in its folder."""
-    folder, weights = _parts(path)
     silent = {_PROVENANCE, _CARD}
-    found = sorted(file for pattern in FILES for file in folder.glob(pattern) if file.name not in silent)
-    names = {file.relative_to(folder).as_posix(): file for file in found}
-    return {**names, _WEIGHTS: weights} if weights.exists() else names
-
-
-def _digest(files: Mapping[str, Path], values: Sequence[object]) -> str:
-    """Return SHA-256 over files and values for JSON."""
-    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
-    for name, file in files.items():
-        try:
+    digest = hashlib.sha256()
+    files = (file for pattern in FILES for file in path.glob(pattern) if file.name not in silent)
+    try:
+        for file in sorted(files) if path.is_dir() else [path]:
             with file.open("rb") as opened:
-                digest.update(f"{name} {hashlib.file_digest(opened, 'sha256').hexdigest()} ".encode())
-        except OSError as error:
-            raise ModelFolderError(f"{file}: cannot be read: {error.strerror or error}") from None
+                digest.update(f"{file.relative_to(path)} {hashlib.file_digest(opened, 'sha256').hexdigest()} ".encode())
+    except OSError as error:
+        raise ModelFolderError(f"{path}: cannot be read: {error}") from None
     return digest.hexdigest()
 
 

@@ -20,6 +20,8 @@ from postedit.core.inherit import inherit_embeddings
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.registry import Architecture
 from postedit.data.triplets import DataConfig
+from postedit.decode import SearchSettings
+from postedit.decode.settings import Normalisation
 from postedit.models import ARCHITECTURES
 from postedit.text.checkpoint import checkpoint_vocabularies
 from postedit.text.config import GROUPS, TextConfig
@@ -31,10 +33,29 @@ class DecodeConfig(Config):
 
     beam: int = Field(1, ge=1, description="live hypotheses a sentence; 1 is greedy search with mt as draft")
     length_penalty: float = Field(1.0, ge=0, description="hypotheses are ranked by score / length ** length_penalty")
+    normalisation: Normalisation = Field(
+        "power", description='"power": as above; "wu": by score / ((5 + length) / 6) ** length_penalty'
+    )
     max_ratio: float = Field(1.5, gt=0, description="an output has at most max_ratio times the pieces of mt ...")
     max_extra: int = Field(10, ge=1, description="... plus max_extra")
     max_input: int = Field(512, ge=1, description="pieces; a segment with a longer side is returned as it is")
     batch_tokens: int = Field(4000, ge=1, description="rows x pieces of the longest text in a batch, beams included")
+    keep: float = Field(0.0, ge=0, description="nats that each piece costs which mt does not have; 0: off")
+    keep_src: bool = Field(False, description="pieces of src do not cost that either")
+    edit_cost: float = Field(
+        0.0, ge=0, description="nats that each piece inserted, deleted or substituted costs; 0: off"
+    )
+    max_edits: int | None = Field(None, ge=0, description="pieces that may be inserted, deleted or substituted in all")
+    no_repeat: int = Field(
+        0, ge=0, description="n-grams of so many pieces come no more often than in mt or src, or once; 0: off"
+    )
+    no_unk: bool = Field(False, description="the piece for what is unknown is never written")
+    banned: list[str] = Field([], description="words and phrases that are never written")
+
+    def search(self) -> SearchSettings:
+        """Return the settings that search knows."""
+        values = self.model_dump(exclude={"max_input", "batch_tokens"})
+        return SearchSettings(**{**values, "banned": tuple(self.banned)})
 
 
 class DraftConfig(Config):

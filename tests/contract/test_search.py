@@ -23,7 +23,9 @@ from tiny import (
 
 from postedit.core.model import Constraint, Seq2Seq
 from postedit.core.symbols import BOS, EOS, PAD
-from postedit.decode import Hypothesis, beam_search, draft_decode, force_lists, greedy
+from postedit.decode import Guidance, Hypothesis, SearchSettings, beam_search, draft_decode, force_lists, greedy
+from postedit.decode.nearness import Distances, EditCost, Keep, MaxEdits
+from postedit.decode.repetition import NoRepeat
 
 LENGTH_PENALTIES = [0.0, 0.6, 1.0, 1.5]
 
@@ -93,7 +95,8 @@ def test_law_9_a_beam_wide_enough_is_exhaustive_search(name: str, dtype: torch.d
     sentences = random_sentences(random.Random(9), model, count=4, longest=longest)
     limits = torch.tensor([3, 0, 2, 3])
     for length_penalty in LENGTH_PENALTIES:
-        results = beam_search(model, batch_of(sentences), limits, beam=160, length_penalty=length_penalty, n_best=12)
+        settings = SearchSettings(beam=160, length_penalty=length_penalty, n_best=12)
+        results = beam_search(model, batch_of(sentences), limits, settings)
         for sentence, limit, hypotheses in zip(sentences, limits.tolist(), results):
             expected = exhaustive(model, sentence, limit, length_penalty)[:12]
             assert [hypothesis.tokens for hypothesis in hypotheses] == [tokens for _, tokens in expected]
@@ -109,7 +112,7 @@ def test_law_9_every_hypothesis_has_the_score_that_teacher_forcing_gives(
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=4)
     limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
-    results = beam_search(model, batch_of(sentences), limits, beam, length_penalty, n_best=beam)
+    results = beam_search(model, batch_of(sentences), limits, SearchSettings(beam, beam, length_penalty))
     for sentence, limit, hypotheses in zip(sentences, limits.tolist(), results, strict=True):
         assert 1 <= len(hypotheses) <= beam
         assert len({hypothesis.tokens for hypothesis in hypotheses}) == len(hypotheses)
@@ -168,7 +171,8 @@ def test_law_9_a_beam_finds_what_a_plain_one_finds(model: Seq2Seq, seed: int, be
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=2)
     limits = [rng.randint(0, 5) for _ in sentences]
-    results = beam_search(model, batch_of(sentences), torch.tensor(limits), beam, length_penalty)
+    asked = SearchSettings(beam, length_penalty=length_penalty)
+    results = beam_search(model, batch_of(sentences), torch.tensor(limits), asked)
     for sentence, limit, (hypothesis,) in zip(sentences, limits, results):
         expected = plain_beam(model, sentence, limit, beam, length_penalty)[0]
         assert hypothesis.normalised(length_penalty) == pytest.approx(expected, rel=0, abs=TIE[dtype_of(model)] + 1e-12)
@@ -180,9 +184,9 @@ def test_law_9_company_does_not_change_what_a_beam_finds(model: Seq2Seq, seed: i
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=3)
     limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
-    together = beam_search(model, batch_of(sentences, columns=1, junk=rng), limits, beam)
+    together = beam_search(model, batch_of(sentences, columns=1, junk=rng), limits, SearchSettings(beam))
     for sentence, limit, (hypothesis,) in zip(sentences, limits, together):
-        ((single,),) = beam_search(model, batch_of([sentence]), limit.unsqueeze(0), beam)
+        ((single,),) = beam_search(model, batch_of([sentence]), limit.unsqueeze(0), SearchSettings(beam))
         assert hypothesis.normalised(1.0) == pytest.approx(
             single.normalised(1.0), rel=0, abs=TIE[dtype_of(model)] + 1e-12
         )
@@ -205,7 +209,7 @@ def test_greedy_writes_the_most_probable_symbol_and_a_beam_of_one_does_the_same(
             before = hypothesis.tokens[:place]
             best.append(max(scores[s] for s in symbols if may_follow(model, sentence, (*before, s), highest)))
         assert list(hypothesis.token_scores) == pytest.approx(best, rel=0, abs=TIE[dtype_of(model)] + 1e-12)
-    beams = [hypotheses[0] for hypotheses in beam_search(model, batch, limits, beam=1)]
+    beams = [hypotheses[0] for hypotheses in beam_search(model, batch, limits, SearchSettings())]
     assert [one.tokens for one in beams] == [one.tokens for one in greedy(model, batch, limits)]
 
 
@@ -224,6 +228,29 @@ def test_law_10_draft_output_is_greedy_output(model: Seq2Seq, seed: int, kind: s
             continue
         assert actual.hit_limit == wanted.hit_limit
         assert actual.token_scores == pytest.approx(wanted.token_scores, rel=0, abs=TOLERANCES[dtype_of(model)])
+
+
+@tried
+@given(seed=seeds, kind=st.sampled_from(["mt", "perfect", "edited"]))
+def test_law_10_guided_draft_output_is_guided_greedy_output(model: Seq2Seq, seed: int, kind: str) -> None:
+    rng = random.Random(seed)
+    sentences = random_sentences(rng, model, count=3)
+    size, batch = model.spec.vocabularies.target.size, batch_of(sentences)
+    limits = torch.tensor([rng.randint(0, 12) for _ in sentences])
+    known = [sentence.inputs.get("mt", sentence.pe)[:-1] or [6] for sentence in sentences]
+    width = max(map(len, known))
+    padded = torch.tensor([ids + [PAD] * (width - len(ids)) for ids in known])
+    distances = Distances.of(padded, torch.tensor(list(map(len, known))))
+    guards = rng.choice([(), (NoRepeat.of(1, (padded,), size),), (MaxEdits(distances, rng.randint(0, 3), size),)])
+    biases = rng.choice([(Keep.of(padded, 2.0, size),), (EditCost(distances, 1.5, size),)])
+    guidance = Guidance(guards, (), biases)
+    expected = greedy(model, batch, limits, guidance)
+    drafts = [draft(rng, kind, sentence, result.tokens) for sentence, result in zip(sentences, expected)]
+    for actual, wanted in zip(draft_decode(model, batch, drafts, limits, guidance), expected, strict=True):
+        assert actual.tokens == wanted.tokens
+        assert (actual.hit_limit, actual.stuck) == (wanted.hit_limit, wanted.stuck)
+        assert actual.token_scores == pytest.approx(wanted.token_scores, rel=0, abs=TOLERANCES[dtype_of(model)])
+        assert actual.bias == pytest.approx(wanted.bias, rel=0, abs=1e-3)
 
 
 def draft(rng: random.Random, kind: str, sentence: Sentence, output: tuple[int, ...]) -> list[int]:

@@ -15,7 +15,7 @@ from postedit.combination import Combination, Member
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.types import Batch, Stream, Target
 from postedit.decode.rescoring import LogLinear, weighted_sum
-from postedit.folder import ModelFolder, fingerprint, network_fingerprint
+from postedit.folder import ModelFolder, content_fingerprint, fingerprint
 from postedit.recipe import DecodeConfig
 from postedit.text.steps import with_steps
 from postedit.train.tensors import load_model_tensors, model_tensors, save_tensors
@@ -53,7 +53,9 @@ def test_a_combination_searches_with_the_weights_of_members_and_ranks_by_all(fil
     found = editor.edit(SRC, MT, n_best=4)
     for one, plain, mt in zip(found, listed, MT, strict=True):
         outputs = [one, *one.alternatives]
-        assert {each.text for each in outputs} == {each.text for each in [plain, *plain.alternatives]}
+        assert {each.text for each in outputs} <= {each.text for each in [plain, *plain.alternatives]}
+        assert len(outputs) >= 4
+        assert mt in {each.text for each in outputs}, "to leave mt as it is can always be chosen"
         sums = [weighted_sum(each.features or {}, WEIGHTS) for each in outputs]
         assert sums == sorted(sums, reverse=True)
         for each in outputs:
@@ -122,10 +124,10 @@ def test_a_member_that_has_changed_is_named(file: Path, models: list[Path], what
 
 
 def test_search_settings_and_the_card_of_a_member_may_change(models: list[Path]) -> None:
-    before, whole = network_fingerprint(models[0]), fingerprint(models[0])
+    before, whole = fingerprint(models[0]), content_fingerprint(models[0])
     replace(ModelFolder.load(models[0]), decode=DecodeConfig(beam=9), provenance={"new": 1}).save(models[0])
-    assert network_fingerprint(models[0]) == before
-    assert fingerprint(models[0]) != whole
+    assert fingerprint(models[0]) == before
+    assert content_fingerprint(models[0]) != whole
 
 
 @pytest.mark.parametrize(
@@ -185,7 +187,7 @@ def test_checkpoints_of_one_run_make_an_ensemble(models: list[Path], tmp_path: P
     assert len(set(scores)) == 3
     features = ensemble.score(SRC, MT, texts)[0].features
     assert [features["model 1"], features["model 2"]] == pytest.approx(scores[:2])
-    for prints in (fingerprint, network_fingerprint):
+    for prints in (fingerprint, content_fingerprint):
         assert len({prints(path) for path in (*steps, run / "model")}) == 3
     shutil.rmtree(run / "model")
     with pytest.raises(

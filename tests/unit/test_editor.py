@@ -12,7 +12,7 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from postedit import PostEditor
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.types import Batch
-from postedit.folder import fingerprint
+from postedit.folder import content_fingerprint
 from postedit.nn import inference
 from postedit.nn.inference import Precision
 from postedit.text.processor import TextProcessor
@@ -95,7 +95,7 @@ def test_every_dtype_edits_and_what_is_saved_is_the_model_as_it_was(
     assert ("Int8Linear" if dtype == "int8" else "PackedLinear") in kinds
     assert len(loaded.edit(["the house", "it goes"], ["das Haus", "es geht"])) == 2
     loaded.save_pretrained(tmp_path / "again")
-    assert fingerprint(tmp_path / "again") == fingerprint(path)
+    assert content_fingerprint(tmp_path / "again") == content_fingerprint(path)
 
 
 @pytest.mark.parametrize(("device", "dtype"), [("cpu", "int4"), ("meta", "int8")])
@@ -109,9 +109,9 @@ def test_the_fingerprint_is_that_of_what_decides_outputs(path: Path, tmp_path: P
     shutil.copytree(path, again)
     (again / "README.md").write_text("another card")
     (again / "provenance.json").write_text("{}")
-    assert fingerprint(again) == fingerprint(path)
+    assert content_fingerprint(again) == content_fingerprint(path)
     (again / "config.json").write_text((path / "config.json").read_text() + " ")
-    assert fingerprint(again) != fingerprint(path)
+    assert content_fingerprint(again) != content_fingerprint(path)
 
 
 def test_any_iterable_of_texts_will_do(editor: PostEditor) -> None:
@@ -131,8 +131,10 @@ def test_order_and_company_do_not_matter(editor: PostEditor, beam: int) -> None:
 
 def test_alternatives_and_evidence(editor: PostEditor) -> None:
     (result,) = editor.edit(["the house"], ["das Haus"], beam=4, n_best=3, evidence=True)
-    scores = [one.score / len(one.token_scores) for one in (result, *result.alternatives)]
-    assert len(scores) == 3
+    corrections = [result, *result.alternatives]
+    scores = [one.score / len(one.token_scores) for one in corrections]
+    assert len([one for one in corrections if one.changed]) == 3
+    assert [one.text for one in corrections if not one.changed] == ["das Haus"]
     assert scores == sorted(scores, reverse=True)
     assert result.evidence is not None
     for (stream, _), weights in result.evidence.attention.items():

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 data = typer.Typer(no_args_is_help=True, help="Look at triplets, and clean them.")
 
 _TRIPLETS = (
-    "A prefix (train for train.src, train.mt, train.pe), a .tsv or .jsonl file, or files with commas between: "
-    "SRC,MT,PE, or SRC,PE for parallel text. Compressed files too."
+    "A prefix (train for train.src, train.mt, train.pe), a .tsv, .jsonl or .parquet file, or files with commas "
+    "between: SRC,MT,PE, or SRC,PE for parallel text. Compressed files too."
 )
 
 

@@ -1,7 +1,7 @@
 """`postedit edit`: line in, line out."""
 
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
@@ -29,7 +29,6 @@ from postedit.cli.windows import (
 )
 from postedit.core.errors import DataError
 from postedit.core.processes import WorkerError
-from postedit.data.lines import read_lines
 from postedit.data.partial import PartialFile, check_partial, file_fingerprint
 
 if TYPE_CHECKING:
@@ -65,6 +64,14 @@ def edit(
         int | None,
         typer.Option(min=1, help="Lines read, edited and written together; 1000, or some batches, if not given."),
     ] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="W,W...", help="Weights of an ensemble's members; equal if not given.")
+    ] = None,
+    space: Annotated[Averaging, typer.Option(help="What an ensemble averages.")] = Averaging.log,
+    force: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Score these outputs, line by line, in place of writing any: always jsonl."),
+    ] = None,
     dtype: Annotated[
         Dtype, typer.Option(help="Weights: as they are, in 16 bits, or in 8 bits, which only a CPU can.")
     ] = Dtype.float32,
@@ -74,39 +81,34 @@ def edit(
     devices: Annotated[
         str | None, typer.Option(help="Where to run, such as cuda:0,cuda:1: a process for each; a GPU if not given.")
     ] = None,
-    weights: Annotated[
-        str | None, typer.Option(metavar="W,W...", help="Weights of an ensemble's members; equal if not given.")
-    ] = None,
-    space: Annotated[Averaging, typer.Option(help="What an ensemble averages.")] = Averaging.log,
-    force: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Score these outputs, line by line, in place of writing any: always jsonl."),
-    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on after the lines of an unfinished run.")] = False,
 ) -> None:
     """Correct machine translations, line in, line out."""
     form = Format.jsonl if force else form
     _check_options(src, mt, out, form, n_best, resume)
-    loading = Loading(models, dtype, parse_weights(weights, len(models)), space)
+    shares = parse_weights(weights, len(models))
     if out:
         check_partial(out, resume=resume)
     from postedit.cli.tables import console
+    from postedit.data.lines import read_lines
 
     total = count_lines(src, mt) if src else None
     if force:
         check_forced(force, src, total)
     places = places_of(workers, devices)
+
     quiet()
     err, settings = console(stderr=True), Settings(form, beam, n_best, batch_tokens)
+    loading = Loading(models, dtype, shares, space)
     # With several processes this one has no use for a model but to look at it.
-    editor = loading.editor("cpu" if len(places) > 1 else places[0])
+    editor = loading.load("cpu" if len(places) > 1 else places[0])
     if src and not mt and editor.needs_mt:
         raise DataError(f"{', '.join(models)} corrects translations and has no first stage to write them; give --mt")
-    sink = PartialFile(out, _job([src, mt, force], editor, loading, settings), resume=resume) if out else Stdout()
+    sink = PartialFile(out, _job(src, mt, force, editor, loading, settings), resume=resume) if out else Stdout()
     size = chunk_lines or window_lines(batch_tokens or editor.decode.batch_tokens)
     pairs = islice(file_pairs(src, mt) if src else stdin_pairs(), sink.done, None)
     outputs = islice(read_lines(force), sink.done, None) if force else None
-    windows = windows_of(pairs, size, sink.done + 1, with_mt=bool(mt or not src), outputs=outputs)
+    windows = windows_of(pairs, outputs, size, sink.done + 1, with_mt=bool(mt or not src))
     windows = _look_at_first(windows, editor, err)
     if len(places) > 1:
         del editor
@@ -180,17 +182,17 @@ def _check_options(
         raise DataError("--resume needs --src and --out: only work on files can be gone on with")
 
 
-def _job(files: Sequence[Path | None], editor: "PostEditor", loading: Loading, settings: Settings) -> dict[str, Any]:
+def _job(
+    src: Path | None, mt: Path | None, force: Path | None, editor: "PostEditor", loading: Loading, settings: Settings
+) -> dict[str, Any]:
     """Return what determines the output, by the name under which a difference is reported."""
-    from postedit.combination import is_combination
-    from postedit.folder import fingerprint
+    from postedit.folder import content_fingerprint
 
-    names = ("source file", "mt file", "file of outputs")
     return {
-        **{name: None if path is None else file_fingerprint(path) for name, path in zip(names, files, strict=True)},
-        "model": [
-            file_fingerprint(source) if is_combination(source) else fingerprint(source) for source in editor.sources
-        ],
+        "source file": None if src is None else file_fingerprint(src),
+        "mt file": None if mt is None else file_fingerprint(mt),
+        "file of outputs": None if force is None else file_fingerprint(force),
+        "model": [content_fingerprint(source) for source in editor.sources],
         "weights": loading.weights,
         "space": loading.space.value,
         "dtype": loading.dtype.value,

@@ -1,16 +1,25 @@
 """`postedit synth`."""
 
 import os
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 if TYPE_CHECKING:
+    from postedit.synthesis.executor import Executor
     from postedit.synthesis.phase import Phase
 
 _FAR: Final = 0.05
 """Kolmogorov-Smirnov distance of TER from which on triplets are said to be unlike the real ones."""
+
+
+class Engine(StrEnum):
+    """Where the work is done."""
+
+    LOCAL = "local"
+    RAY = "ray"
 
 
 def synth(
@@ -23,12 +32,21 @@ def synth(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes that work at once; one a core if not given.")
     ] = None,
+    engine: Annotated[
+        Engine,
+        typer.Option(help="Where they work: on this machine, or in a Ray cluster (pip install 'postedit[ray]')."),
+    ] = Engine.LOCAL,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", envvar="RAY_ADDRESS", help="The Ray cluster; one is started here if not given."
+        ),
+    ] = None,
 ) -> None:
     """Make artificial triplets as a recipe says. Stopped at any point, it goes on with --resume."""
     from postedit.cli.tables import console
     from postedit.progress import LineProgress
     from postedit.synthesis.engine import run
-    from postedit.synthesis.executor import executor
     from postedit.synthesis.phase import check_phases
     from postedit.synthesis.recipe import load_synth_recipe
 
@@ -42,10 +60,19 @@ def synth(
             continue
         if len(phases) > 1:
             screen.print(f"{number} of {len(phases)}: {phase.name}", highlight=False)
-        count = workers or (len(os.sched_getaffinity(0)) if phase.spread else 1)
+        executor = _executor(engine, workers, address, spread=phase.spread)
         with LineProgress(screen, job.source.total) as progress:
-            manifest = run(job, phase.prefix, executor(count), resume=resume, report=progress.update)
+            manifest = run(job, phase.prefix, executor, resume=resume, report=progress.update)
         typer.echo(describe(manifest, phase))
+
+
+def _executor(engine: Engine, workers: int | None, address: str | None, *, spread: bool) -> "Executor":
+    from postedit.synthesis.cluster import Ray
+    from postedit.synthesis.executor import executor
+
+    if engine is Engine.RAY:
+        return Ray(workers, address, threads=not spread)
+    return executor(workers or (len(os.sched_getaffinity(0)) if spread else 1))
 
 
 def describe(manifest: dict[str, Any], phase: "Phase") -> str:

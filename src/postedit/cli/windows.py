@@ -51,6 +51,9 @@ class Event(StrEnum):
     )
     too_long = "lines are too long and were left as they are (decode.max_input in the model's config.json)"
     no_memory = "lines do not fit into memory, not even alone, and were left as they are"
+    impossible = (
+        "lines were left as they are, because nothing can be written that has all that is required, and nothing banned"
+    )
     no_mt = "lines have no mt and stay empty (to have them translated, run a model with a first stage without --mt)"
     no_src = "lines have no src to judge mt by and were left as they are"
 
@@ -98,10 +101,10 @@ class Window:
     """Some lines of the input.
 
     Args:
-        first: the number of the first line, counted from 1.
-        src: sources.
-        mt: translations, None if there are none.
-        outputs: what is to be scored, if nothing is to be edited.
+        first: the number of the first of them, counted from 1.
+        src: their sources.
+        mt: their translations, None if they are not read.
+        outputs: what is to be scored in place of writing anything, if that is asked for.
     """
 
     first: int
@@ -137,32 +140,32 @@ class WindowEditor:
 
     def __call__(self, window: Window) -> Edited:
         """Return what is written for a window."""
-        how = self.settings
-        if window.outputs is None:
-            results = self.editor.edit(
-                window.src, window.mt, beam=how.beam, n_best=how.n_best, batch_tokens=how.batch_tokens
-            )
-        else:
-            results = self.editor.score(window.src, window.mt, window.outputs, batch_tokens=how.batch_tokens)
+        results = self._results(window)
         tally = Tally(len(results), sum(result.changed for result in results))
         for row, result in enumerate(results):
             event = _event(window, row, result)
             if event:
                 tally.note(event, window.first + row)
-        return Edited([to_line(result, how.form) for result in results], tally)
+        return Edited([to_line(result, self.settings.form) for result in results], tally)
+
+    def _results(self, window: Window) -> list["PostEdit"]:
+        how = self.settings
+        if window.outputs is not None:
+            return self.editor.score(window.src, window.mt, window.outputs, batch_tokens=how.batch_tokens)
+        return self.editor.edit(window.src, window.mt, beam=how.beam, n_best=how.n_best, batch_tokens=how.batch_tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """What is loaded, and how; see `PostEditor.load`."""
+    """What is loaded; see the options of the command."""
 
     models: Sequence[str]
     dtype: Dtype = Dtype.float32
     weights: Sequence[float] | None = None
     space: Averaging = Averaging.log
 
-    def editor(self, device: str | None) -> "PostEditor":
-        """Load it on a device; None is the usual one."""
+    def load(self, device: str | None) -> "PostEditor":
+        """Load it on a device, the usual one if none is given."""
         from postedit.editor import PostEditor
 
         return PostEditor.load(
@@ -175,7 +178,7 @@ class Workers:
     """Makes a window editor in each of several processes, which share the cores.
 
     Args:
-        loading: of the models.
+        loading: what to load.
         places: the device of each process.
         settings: how lines are edited and written.
     """
@@ -190,7 +193,7 @@ class Workers:
 
         torch.set_num_threads(max(1, torch.get_num_threads() // len(self.places)))
         quiet()
-        return WindowEditor(self.loading.editor(self.places[number]), self.settings)
+        return WindowEditor(self.loading.load(self.places[number]), self.settings)
 
     def map(self, windows: Iterable[Window]) -> Generator[Edited, None, None]:
         """Yield what is written for each window, in order."""
@@ -240,9 +243,9 @@ def window_lines(batch_tokens: int) -> int:
 
 
 def windows_of(
-    pairs: Iterator[Pair], size: int, first: int, *, with_mt: bool, outputs: Iterator[str] | None = None
+    pairs: Iterator[Pair], outputs: Iterator[str] | None, size: int, first: int, *, with_mt: bool
 ) -> Iterator[Window]:
-    """Divide pairs of lines, the first of which has the number `first`, into windows, with their outputs if given."""
+    """Divide pairs of lines, the first of which has the number `first`, and given outputs into windows."""
     for chunk in chunked(pairs, size):
         mt = [pair.mt for pair in chunk] if with_mt else None
         given = None if outputs is None else list(islice(outputs, len(chunk)))
@@ -260,13 +263,16 @@ def quiet() -> None:
     logging.getLogger("postedit").setLevel(logging.ERROR)
 
 
+_SKIPPED: Final = {"too long": Event.too_long, "no memory": Event.no_memory, "impossible": Event.impossible}
+
+
 def _event(window: Window, row: int, result: "PostEdit") -> Event | None:
     if result.skipped == "empty":
         if window.mt is None or (not window.src[row].strip() and not window.mt[row].strip()):
             return None  # a blank line is no news
         return Event.no_src if window.mt[row].strip() else Event.no_mt
     if result.skipped is not None:
-        return {"too long": Event.too_long, "no memory": Event.no_memory}[result.skipped]
+        return _SKIPPED[result.skipped]
     return Event.cut if result.hit_limit else None
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from postedit.core.errors import RecipeError, nearest
+from postedit.core.extras import library
 from postedit.core.symbols import EOS, PAD, SYMBOLS, UNK
 
 _NOT_OF_NETWORK: Final = frozenset(
@@ -242,22 +243,6 @@ def public_name(checkpoint: str) -> str:
     """Return how a checkpoint is named where others see it: a folder by its last part alone."""
     path = Path(checkpoint).expanduser()
     return path.resolve().name if path.is_dir() or path.is_absolute() else checkpoint
-
-
-def library(name: str, purpose: str, extra: str = "pretrained") -> Any:
-    """Return the module `name` of an extra.
-
-    Raises:
-        RecipeError: if it is not installed.
-    """
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise RecipeError(
-            f"{purpose} needs {error.name or name}; install it by: pip install 'postedit[{extra}]'"
-        ) from None
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from postedit.core.errors import DataError, nearest
 from postedit.data.compression import find_file, raw_lines
+from postedit.data.location import explain_far_errors, is_far, is_parquet
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,10 @@ def scan_lines(lines: Iterable[bytes], name: str) -> Iterator[str | BadLine]:
 
 def path_problem(path: Path) -> str | None:
     """Return what keeps `path`, or the compressed file of that name, from being read, or None."""
+    if is_parquet(path.name):
+        return f"{path}: is a Parquet file; name the column to read, as in {path.name}#pe"
+    if is_far(path):
+        return _far_problem(path)
     path = find_file(path)
     if path.is_dir():
         return f"{path}: is a folder, not a file"
@@ -66,3 +71,16 @@ def path_problem(path: Path) -> str | None:
     if not os.access(path, os.R_OK):
         return f"{path}: you have no permission to read it"
     return f"{path}: is empty" if path.is_file() and path.stat().st_size == 0 else None
+
+
+def _far_problem(path: Path) -> str | None:
+    try:
+        with explain_far_errors(path):
+            path = find_file(path)
+            if not path.exists():
+                return f"{path}: no such file"
+            if not path.is_file():
+                return f"{path}: is a folder, not a file"
+            return f"{path}: is empty" if path.stat().st_size == 0 else None
+    except DataError as error:
+        return str(error)

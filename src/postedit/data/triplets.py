@@ -12,6 +12,7 @@ from postedit.core.config import Config
 from postedit.core.errors import DataError
 from postedit.data.compression import plain_name, raw_lines
 from postedit.data.lines import BadLine, path_problem, scan_lines
+from postedit.data.location import is_parquet, located, with_column
 from postedit.data.report import SHOWN, DataReport
 from postedit.text.config import SIDES, Side
 
@@ -39,8 +40,10 @@ class TripletFiles(Config):
     """Where triplets are.
 
     In a recipe: a prefix (`"train"` stands for train.src, train.mt and train.pe), a table (`"x.tsv"` with three
-    columns and perhaps a first line that names them, or `"x.jsonl"`), or `{src = ..., mt = ..., pe = ...}`. The last
-    may be without mt, where no model reads it. Each file may be compressed; `.gz`, `.xz` or `.zst` need not be written.
+    columns and perhaps a first line that names them, `"x.jsonl"`, or `"x.parquet"` with columns src, mt and pe), or
+    `{src = ..., mt = ..., pe = ...}`. The last may be without mt, where no model reads it. `"x.parquet#target"` is a
+    column of another name, and `"s3://..."` and the like are files elsewhere. Each file may be compressed; `.gz`,
+    `.xz` or `.zst` need not be written.
 
     Args:
         src: path of the sources; a table has the same path on all sides.
@@ -58,9 +61,13 @@ class TripletFiles(Config):
         if isinstance(value, str) and _is_table(value):
             return dict.fromkeys(SIDES, value)
         if isinstance(value, str):
-            return {side: f"{value}.{side}" for side in SIDES}
+            return {side: with_column(value, side) if is_parquet(value) else f"{value}.{side}" for side in SIDES}
         if not isinstance(value, Mapping | TripletFiles):
-            raise ValueError('must be a prefix such as "train", a .tsv or .jsonl file, or {src=..., mt=..., pe=...}')
+            raise ValueError(
+                'must be a prefix such as "train", a .tsv, .jsonl or .parquet file, or {src=..., mt=..., pe=...}'
+            )
+        if isinstance(value, Mapping):
+            return {key: with_column(name, key) if isinstance(name, str) else name for key, name in value.items()}
         return value
 
     @model_validator(mode="after")
@@ -73,6 +80,9 @@ class TripletFiles(Config):
     def _to_name(self) -> str | dict[str, str]:
         if self.is_table and self.mt is not None:
             return self.src
+        file = self.src.removesuffix("#src")
+        if (self.src, self.mt, self.pe) == (f"{file}#src", f"{file}#mt", f"{file}#pe"):
+            return file
         prefix = self.src.removesuffix(".src")
         if (self.src, self.mt, self.pe) == (f"{prefix}.src", f"{prefix}.mt", f"{prefix}.pe"):
             return prefix
@@ -102,11 +112,11 @@ class TripletFiles(Config):
     @property
     def paths(self) -> tuple[Path, ...]:
         """The files: one, or one for each side."""
-        return (Path(self.src),) if self.is_table else tuple(Path(getattr(self, side)) for side in self.sides)
+        return (located(self.src),) if self.is_table else tuple(located(getattr(self, side)) for side in self.sides)
 
     def under(self, folder: Path) -> "TripletFiles":
         """Return the same files with relative paths taken from `folder`."""
-        return TripletFiles(**{side: str(folder / getattr(self, side)) for side in self.sides})
+        return TripletFiles(**{side: str(located(getattr(self, side), folder)) for side in self.sides})
 
 
 def _is_table(name: str) -> bool:

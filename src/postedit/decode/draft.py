@@ -11,19 +11,22 @@ than it may be, and no sentence waits for the slowest of its batch.
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Final, NamedTuple, Self
 
 import torch
 from torch import Tensor
 
-from postedit.core.model import Constraint, Seq2Seq, State
+from postedit.core.model import Seq2Seq, State
 from postedit.core.symbols import BOS, EOS, PAD
-from postedit.core.types import Batch
+from postedit.core.types import Batch, DecoderOutput
 from postedit.decode.greedy import greedy
+from postedit.decode.guidance import NONE, Guidance
 from postedit.decode.hypothesis import Hypothesis
-from postedit.decode.limits import at_limit, permitted, raised, require_possible
+from postedit.decode.limits import require_possible
 from postedit.decode.proposals import Acceptance, Proposer
+from postedit.decode.rules import Choice, Rules
 
 # What a call costs besides its tokens, in tokens: reading the weights, starting kernels. It decides how far drafts
 # reach, and nothing else. It is not measured on the spot, as calls of other widths round otherwise, and the same
@@ -43,11 +46,13 @@ class Drafted:
         batch: B sentences.
         drafts: for each of them what its output may be like, in target symbols without EOS.
         limits: Long[B], how many tokens each output may have.
+        guidance: for the B sentences.
     """
 
     batch: Batch
     drafts: Sequence[Sequence[int]]
     limits: Tensor
+    guidance: Guidance = NONE
 
 
 class DraftSearch:
@@ -70,65 +75,49 @@ class DraftSearch:
         """Yield for each group the hypotheses of `greedy`, in order.
 
         A group is taken up as soon as there is room for all of it, so that small groups of sentences of like length
-        keep the slots full; one of more rows than slots waits until all of these are empty.
+        keep the slots full. One that has guidance, or more rows than slots, waits until all of these are empty.
 
         Raises:
             ModelFolderError: if the model gives nothing that it may write a probability.
         """
         if not self.model.spec.parallel:
-            yield from (greedy(self.model, group.batch, group.limits) for group in groups)
+            yield from (greedy(self.model, group.batch, group.limits, group.guidance) for group in groups)
             return
         waiting = iter(groups)
-        coming, taken = next(waiting, None), deque[list[_Row]]()
-        live = _Live(torch.device("cpu") if coming is None else coming.limits.device)
-        while coming or live.rows:
-            while coming and (not live.count or live.count + coming.batch.rows <= self.slots):
-                taken.append(self._rows(coming))
-                live.join(taken[-1], self.model.encode(coming.batch))
+        coming, taken, live = next(waiting, None), deque[list[_Row]](), None
+        while coming or live:
+            while coming and (live is None or live.count + coming.batch.rows <= self.slots):
+                arrived = _Live.of(self.model, coming)
+                if live is not None and (live.rules or arrived.rules):
+                    break
+                taken.append(arrived.rows)
+                live = arrived if live is None else live.join(arrived)
                 coming = next(waiting, None)
-            self._advance(live)
+            assert live is not None
+            live = self._advanced(live)
             while taken and all(row.done for row in taken[0]):
                 yield [row.hypothesis() for row in taken.popleft()]
 
-    def _rows(self, group: Drafted) -> list["_Row"]:
-        constraints = self.model.constraints(group.batch)
-        limits = raised(group.limits, constraints).tolist()
-        return [
-            _Row(
-                Proposer([*(symbol for symbol in draft if symbol != PAD), EOS]),
-                limit,
-                _of_row(constraints, i, group.limits.device),
-            )
-            for i, (draft, limit) in enumerate(zip(group.drafts, limits, strict=True))
-        ]
-
-    def _advance(self, live: "_Live") -> None:
-        """Make one call; let each row take what it can of it."""
-        assert live.state is not None
-        going = [row for row in live.rows if not row.done]
-        call_cost = self._call_cost(live.device) / len(going)
-        for row in going:
+    def _advanced(self, live: "_Live") -> "_Live | None":
+        """Make one call and let each row take what it can of it; return the rows that go on, if there are any."""
+        call_cost = self._call_cost(live.device) / live.count
+        for row in live.going:
             row.propose(self._acceptance.reach(row.proposer.context, call_cost))
-        width = 1 + max(len(row.proposal) for row in going)
         fed = [[] if row.done else [row.pending, *row.proposal] for row in live.rows]
+        width = max(map(len, fed))
         tokens = torch.tensor([call + [PAD] * (width - len(call)) for call in fed], device=live.device)
         output, state = self.model.decode(tokens, live.state)
-        scores = output.distribution.at(tokens != PAD).log_probs().squeeze(1)
-        gains, answers = (found.tolist() for found in _permitted(scores, going).max(1))
-        self.calls, self.tokens, start = self.calls + 1, self.tokens + len(answers), 0
-        kept = []
-        for row, call in zip(live.rows, fed):
-            end = start + len(call)
-            kept.append(self._accept(row, answers[start:end], gains[start:end]) if call else 0)
-            start = end
-        live.state = state.rollback(torch.tensor(kept, device=live.device))
-        live.cut(_FINISHED_SHARE)
+        answers = live.answers(output, tokens, [len(call) for call in fed])
+        self.calls, self.tokens = self.calls + 1, self.tokens + sum(map(len, fed))
+        before = [len(row.tokens) for row in live.rows]
+        kept = [0 if row.done else self._take(row, found) for row, found in zip(live.rows, answers, strict=True)]
+        written = [row.tokens[length:] for row, length in zip(live.rows, before, strict=True)]
+        return live.after(state.rollback(torch.tensor(kept, device=live.device)), written)
 
-    def _accept(self, row: "_Row", answers: list[int], gains: list[float]) -> int:
+    def _take(self, row: "_Row", answers: "Sequence[_Answer]") -> int:
         """Return how many of the tokens that the row has fed stand."""
-        context, proposal = row.proposer.context, row.proposal
-        agreed = row.accept(answers, gains)
-        rejected = agreed < len(proposal) and answers[agreed] != proposal[agreed]
+        context = row.proposer.context
+        agreed, rejected = row.accept(answers)
         self._acceptance.learn(context, agreed, rejected=rejected)
         return agreed + 1
 
@@ -138,14 +127,25 @@ class DraftSearch:
         return _CALL_COST.get(device.type, _CALL_COST_ACCELERATOR)
 
 
-def draft_decode(model: Seq2Seq, batch: Batch, drafts: Sequence[Sequence[int]], limits: Tensor) -> list[Hypothesis]:
+def draft_decode(
+    model: Seq2Seq, batch: Batch, drafts: Sequence[Sequence[int]], limits: Tensor, guidance: Guidance = NONE
+) -> list[Hypothesis]:
     """Return the hypotheses of `greedy`, given for each sentence a draft in target symbols without EOS.
 
     Raises:
         ModelFolderError: if the model gives nothing that it may write a probability.
     """
-    (found,) = DraftSearch(model, batch.rows)([Drafted(batch, drafts, limits)])
+    (found,) = DraftSearch(model, batch.rows)([Drafted(batch, drafts, limits, guidance)])
     return found
+
+
+class _Answer(NamedTuple):
+    """What is best after one token: the symbol, by what it is ranked, its log-probability, and if it had to be."""
+
+    symbol: int
+    ranked: float
+    gained: float
+    ending: bool
 
 
 @dataclass
@@ -155,19 +155,23 @@ class _Row:
     Args:
         proposer: follows the draft.
         limit: how many tokens the output may have.
-        constraints: on what comes next, of one row each.
+        guided: whether there is guidance.
         tokens: written so far, without EOS.
         scores: their log-probabilities, and that of EOS once done.
+        bias: what guidance added to them.
         proposal: what is proposed in the present call.
-        done: whether EOS is written.
+        last: what was written last, or could not be.
+        done: whether there is no more to come.
     """
 
     proposer: Proposer
     limit: int
-    constraints: list[Constraint]
+    guided: bool
     tokens: list[int] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
+    bias: float = 0.0
     proposal: list[int] = field(default_factory=list)
+    last: _Answer | None = None
     done: bool = False
 
     @property
@@ -179,85 +183,126 @@ class _Row:
         """Choose what to propose; no further than the limit, where only EOS can follow."""
         self.proposal = self.proposer.propose(min(reach, self.limit - len(self.tokens)))
 
-    def accept(self, answers: Sequence[int], gains: Sequence[float]) -> int:
-        """Take what the model agrees with, and its own next symbol; return how many of the proposed stand.
+    def accept(self, answers: Sequence[_Answer]) -> tuple[int, bool]:
+        """Take what is best, as long as that is what was proposed, and one symbol after it.
 
-        `answers` and `gains` are the most probable symbol and its log-probability after `pending` and after each of
-        the proposed symbols.
+        `answers` come after `pending` and after each of the proposed symbols. Returns how many of these stand, and
+        whether the next one was rejected.
         """
         agreed = 0
-        while agreed < len(self.proposal) and answers[agreed] == self.proposal[agreed] != EOS:
+        while agreed < len(self.proposal) and answers[agreed].symbol == self.proposal[agreed] != EOS:
             agreed += 1
-        for symbol, gain in zip(answers[: agreed + 1], gains):
-            require_possible(gain)
-            self.constraints = [
-                constraint.advance(torch.tensor([symbol], device=constraint.to_end().device))
-                for constraint in self.constraints
-            ]
-        self.scores += gains[: agreed + 1]
-        self.tokens += answers[:agreed]
-        if answers[agreed] == EOS:
+        rejected = agreed < len(self.proposal) and answers[agreed].symbol != self.proposal[agreed]
+        for answer in answers[: agreed + 1]:
+            self._write(answer)
+            if self.done:
+                break
+        else:
+            self.proposer.follow(self.tokens, agreed, rejected=agreed < len(self.proposal))
+        return agreed, rejected
+
+    def _write(self, answer: _Answer) -> None:
+        self.last = answer
+        if self.guided and answer.ranked == -torch.inf:
+            self.done = True
+            return
+        require_possible(answer.ranked)
+        self.scores.append(answer.gained)
+        self.bias += answer.ranked - answer.gained
+        if answer.symbol == EOS:
             self.done = True
         else:
-            self.tokens.append(answers[agreed])
-            self.proposer.follow(self.tokens, agreed, rejected=agreed < len(self.proposal))
-        return agreed
+            self.tokens.append(answer.symbol)
 
     def hypothesis(self) -> Hypothesis:
         """Return what was written."""
-        return Hypothesis(tuple(self.tokens), tuple(self.scores), len(self.tokens) >= self.limit)
+        assert self.last is not None
+        stuck = len(self.scores) == len(self.tokens)
+        return Hypothesis(tuple(self.tokens), tuple(self.scores), self.last.ending and not stuck, self.bias, stuck)
 
 
-@dataclass
+@dataclass(frozen=True, eq=False, slots=True)
 class _Live:
-    """The sentences being written, one row of the state each; some of them may have finished."""
+    """The sentences being written, one row of the state each; some of them may have finished.
 
+    Args:
+        rows: in the order of the state's.
+        state: of the model.
+        rules: for the rows, where there are any but that an output has an end; else None.
+        device: of the state.
+    """
+
+    rows: list[_Row]
+    state: State
+    rules: Rules | None
     device: torch.device
-    rows: list[_Row] = field(default_factory=list)
-    state: State | None = None
+
+    @classmethod
+    def of(cls, model: Seq2Seq, group: Drafted) -> Self:
+        rules = Rules.of(model, group.batch, group.limits, group.guidance)
+        guided = bool(group.guidance)
+        rows = [
+            _Row(Proposer([*(symbol for symbol in draft if symbol != PAD), EOS]), limit, guided)
+            for draft, limit in zip(group.drafts, rules.limits.tolist(), strict=True)
+        ]
+        own = rules if guided or rules.grammar else None
+        return cls(rows, model.encode(group.batch), own, group.limits.device)
+
+    @property
+    def going(self) -> list[_Row]:
+        """Those that have not finished."""
+        return [row for row in self.rows if not row.done]
 
     @property
     def count(self) -> int:
         """How many have not finished."""
-        return sum(not row.done for row in self.rows)
+        return len(self.going)
 
-    def join(self, rows: list[_Row], state: State) -> None:
-        """Take up further rows; those that have finished make room."""
-        self.cut(0.0)
-        self.state = state if self.state is None else self.state.join(state)
-        self.rows = self.rows + rows
+    def join(self, other: Self) -> Self:
+        """Return the rows of both without those that have finished; neither has rules."""
+        kept = self._cut()
+        return replace(kept, rows=kept.rows + other.rows, state=kept.state.join(other.state))
 
-    def cut(self, share: float) -> None:
-        """Drop the rows that have finished if they are more than this share of all."""
+    def answers(self, output: DecoderOutput, tokens: Tensor, fed: Sequence[int]) -> list[list[_Answer]]:
+        """Return for each row what is best after each token fed, given how many these are in Long[N,K] `tokens`."""
+        if self.rules is not None:
+            return self._ruled_answers(self.rules, output, tokens)
+        scores = output.distribution.at(tokens != PAD).log_probs().squeeze(1)
+        places = [(row.limit, len(row.tokens) + i) for row, count in zip(self.rows, fed) for i in range(count)]
+        limits, written = torch.tensor(places, device=self.device).unbind(1)
+        found = iter(_listed(Rules(limits, (), NONE).best(scores, written, 1)))
+        return [[next(found) for _ in range(count)] for count in fed]
+
+    def _ruled_answers(self, rules: Rules, output: DecoderOutput, tokens: Tensor) -> list[list[_Answer]]:
+        written = torch.tensor([len(row.tokens) for row in self.rows], device=self.device)
+        columns = []
+        for i in range(tokens.size(1)):
+            rules = rules.advance(tokens[:, i]) if i else rules
+            columns.append(_listed(rules.best(output.log_probs[:, i], written + i, 1)))
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def after(self, state: State, written: Sequence[Sequence[int]]) -> Self | None:
+        """Return the rows after a call, None if all have finished; `written` is what each has written in it."""
+        going = self.count
+        if not going:
+            return None
+        rules = self.rules
+        if rules is not None:
+            for column in zip_longest(*written, fillvalue=PAD):
+                rules = rules.advance(torch.tensor(column, device=self.device))
+        new = replace(self, state=state, rules=rules)
+        return new if len(self.rows) - going <= _FINISHED_SHARE * len(self.rows) else new._cut()
+
+    def _cut(self) -> Self:
+        """Return the rows that have not finished."""
         going = [number for number, row in enumerate(self.rows) if not row.done]
-        if len(self.rows) - len(going) <= share * len(self.rows):
-            return
-        self.rows = [self.rows[number] for number in going]
-        if not going or self.state is None:
-            self.state = None
-        else:
-            self.state = self.state.select(torch.tensor(going, device=self.device))
+        if len(going) == len(self.rows):
+            return self
+        index = torch.tensor(going, device=self.device)
+        rules = None if self.rules is None else self.rules.select(index)
+        return replace(self, rows=[self.rows[i] for i in going], state=self.state.select(index), rules=rules)
 
 
-def _of_row(constraints: Sequence[Constraint], row: int, device: torch.device) -> list[Constraint]:
-    return [constraint.select(torch.tensor([row], device=device)) for constraint in constraints]
-
-
-def _permitted(scores: Tensor, rows: Sequence[_Row]) -> Tensor:
-    """Return Float[M,V] with -inf for what may not be written, after each token that `rows` have fed, row by row."""
-    if any(row.constraints for row in rows):
-        parts = torch.split(scores, [1 + len(row.proposal) for row in rows])
-        return torch.cat([_constrained(part, row) for part, row in zip(parts, rows, strict=True)])
-    full = [len(row.tokens) + ahead >= row.limit for row in rows for ahead in range(1 + len(row.proposal))]
-    return permitted(scores, torch.tensor(full, device=scores.device), ())
-
-
-def _constrained(scores: Tensor, row: _Row) -> Tensor:
-    constraints, limit = row.constraints, torch.tensor([row.limit], device=scores.device)
-    found = []
-    for ahead, score in enumerate(scores.unsqueeze(1)):
-        if ahead:
-            symbol = torch.tensor([row.proposal[ahead - 1]], device=scores.device)
-            constraints = [constraint.advance(symbol) for constraint in constraints]
-        found.append(permitted(score, at_limit(limit, len(row.tokens) + ahead, constraints), constraints))
-    return torch.cat(found)
+def _listed(choice: Choice) -> list[_Answer]:
+    values = choice.symbols[:, 0], choice.ranked[:, 0], choice.gained[:, 0], choice.ending
+    return list(map(_Answer, *(value.tolist() for value in values)))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self, cast
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import Constraint, ModelSpec, Seq2Seq, State, Vocabularies, VocabularyInfo
-from postedit.core.types import Batch, DecoderOutput, LabelLoss
+from postedit.core.types import Batch, DecoderOutput, Distribution, LabelLoss
 
 Space = Literal["log", "probability"]
 
@@ -56,14 +56,14 @@ class Ensemble(Seq2Seq["EnsembleState"]):
             for member, part, place in zip(self.parts(), state.parts, state.places, strict=True)
         ]
         outputs = [output for output, _ in results]
-        log_probs = _mix([output.log_probs.to(here) for output in outputs], self.weights, self.space)
         attention = {}
         for key in self.spec.attention:
             having = [(o.attention[key], w) for o, w in zip(outputs, self.weights, strict=True) if key in o.attention]
             total = sum(weight for _, weight in having)
             attention[key] = torch.stack([weights.to(here) * (weight / total) for weights, weight in having]).sum(0)
         parts = tuple(part for _, part in results)
-        return DecoderOutput(WrittenOut(log_probs), attention), EnsembleState(parts, state.places)
+        mixture = Mixture(tuple(o.distribution for o in outputs), state.places, here, tuple(self.weights), self.space)
+        return DecoderOutput(mixture, attention), EnsembleState(parts, state.places)
 
     def constraints(self, batch: Batch) -> Sequence[Constraint]:
         """Return what any member demands."""
@@ -73,6 +73,10 @@ class Ensemble(Seq2Seq["EnsembleState"]):
             own = member.constraints(batch.to(place))
             found += (c if place == batch.device else _Elsewhere(c, place, batch.device) for c in own)
         return found
+
+    def extra_repr(self) -> str:
+        """Return what tells ensembles of the same members apart."""
+        return f"weights={self.weights}, space={self.space}"
 
     def parts(self) -> Sequence[Seq2Seq]:
         """Return the members."""
@@ -124,6 +128,30 @@ class _Elsewhere:
 
     def select(self, rows: Tensor) -> Self:
         return type(self)(self.constraint.select(rows.to(self.place)), self.place, self.here)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Mixture:
+    """The mean of the members' distributions, not yet computed; they are on the devices `places`, it is `here`."""
+
+    parts: tuple[Distribution, ...]
+    places: tuple[torch.device, ...]
+    here: torch.device
+    weights: tuple[float, ...]
+    space: Space
+
+    def log_probs(self) -> Tensor:
+        """Float[N,K,V]."""
+        return _mix([part.log_probs().to(self.here) for part in self.parts], self.weights, self.space)
+
+    def at(self, mask: Tensor) -> Self:
+        """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        parts = tuple(part.at(mask.to(place)) for part, place in zip(self.parts, self.places, strict=True))
+        return replace(self, parts=parts)
+
+    def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
+        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
+        return WrittenOut(self.log_probs()).label_loss(labels, mask, smoothing)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,4 +1,4 @@
-"""Greedy search: the most probable symbol, one at a time."""
+"""Greedy search: the best symbol, one at a time."""
 
 import torch
 from torch import Tensor
@@ -6,48 +6,61 @@ from torch import Tensor
 from postedit.core.model import Seq2Seq
 from postedit.core.symbols import BOS, EOS
 from postedit.core.types import Batch
+from postedit.decode.guidance import NONE, Guidance
 from postedit.decode.hypothesis import Hypothesis
-from postedit.decode.limits import at_limit, permitted, raised, require_possible
+from postedit.decode.limits import require_possible
+from postedit.decode.rules import Rules
 
 
 @torch.inference_mode()
-def greedy(model: Seq2Seq, batch: Batch, limits: Tensor) -> list[Hypothesis]:
+def greedy(model: Seq2Seq, batch: Batch, limits: Tensor, guidance: Guidance = NONE) -> list[Hypothesis]:
     """Return one hypothesis a sentence; `limits` Long[B] is how many tokens each may have.
 
-    Sentences leave the batch as they finish.
+    Sentences leave the batch as they finish. One to which `guidance` leaves nothing to write is returned as far as
+    it came, and is `stuck`.
 
     Raises:
         ModelFolderError: if the model gives nothing that it may write a probability.
     """
     state = model.encode(batch)
-    constraints = list(model.constraints(batch))
-    limits = raised(limits, constraints)
-    device = limits.device
-    sentence = list(range(batch.rows))
-    tokens = torch.full((batch.rows,), BOS, device=device)
-    written: list[list[int]] = [[] for _ in sentence]
-    scores: list[list[float]] = [[] for _ in sentence]
+    rules = Rules.of(model, batch, limits, guidance)
+    sentences = list(range(batch.rows))
+    tokens = torch.full((batch.rows,), BOS, device=limits.device)
+    written: list[list[int]] = [[] for _ in sentences]
+    scores: list[list[float]] = [[] for _ in sentences]
+    bias = [0.0] * batch.rows
     finished: dict[int, Hypothesis] = {}
     length = 0
-    while sentence:
+    while sentences:
         output, state = model.decode(tokens.unsqueeze(1), state)
-        ending = at_limit(limits, length, constraints)
-        best, tokens = permitted(output.log_probs[:, 0], ending, constraints).max(1)
-        constraints = [constraint.advance(tokens) for constraint in constraints]
+        choice = rules.best(output.log_probs[:, 0], length, 1)
+        tokens = choice.symbols[:, 0]
         going = []
-        for row, (token, score) in enumerate(zip(tokens.tolist(), best.tolist(), strict=True)):
-            require_possible(score)
-            index = sentence[row]
-            scores[index].append(score)
+        values = zip(
+            sentences,
+            tokens.tolist(),
+            choice.ranked[:, 0].tolist(),
+            choice.gained[:, 0].tolist(),
+            choice.ending.tolist(),
+            strict=True,
+        )
+        for row, (index, token, ranked, gained, ending) in enumerate(values):
+            stuck = bool(guidance) and ranked == -torch.inf
+            if stuck:
+                finished[index] = Hypothesis(tuple(written[index]), tuple(scores[index]), False, bias[index], True)
+                continue
+            require_possible(ranked)
+            scores[index].append(gained)
+            bias[index] += ranked - gained
             if token == EOS:
-                finished[index] = Hypothesis(tuple(written[index]), tuple(scores[index]), bool(ending[row]))
+                finished[index] = Hypothesis(tuple(written[index]), tuple(scores[index]), ending, bias[index])
             else:
                 written[index].append(token)
                 going.append(row)
-        if len(going) < len(sentence):
-            rows = torch.tensor(going, dtype=torch.long, device=device)
-            sentence = [sentence[row] for row in going]
-            state, tokens, limits = state.select(rows), tokens[rows], limits[rows]
-            constraints = [constraint.select(rows) for constraint in constraints]
+        rules = rules.advance(tokens)
+        if len(going) < len(sentences):
+            rows = torch.tensor(going, dtype=torch.long, device=limits.device)
+            sentences = [sentences[row] for row in going]
+            state, tokens, rules = state.select(rows), tokens[rows], rules.select(rows)
         length += 1
     return [finished[index] for index in range(batch.rows)]

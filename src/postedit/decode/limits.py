@@ -1,17 +1,13 @@
-"""What search never writes, and how long an output may be."""
+"""How long an output may be, and what it may not be."""
 
 import math
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from postedit.core.errors import ModelFolderError
-from postedit.core.model import Constraint, Writes
-from postedit.core.symbols import BOS, EOS, PAD
+from postedit.core.model import Writes
 from postedit.core.types import Batch
-
-_NEVER_WRITTEN = [PAD, BOS]
 
 
 def length_limits(
@@ -41,38 +37,3 @@ def require_possible(score: float) -> None:
         raise ModelFolderError(
             "the model gives nothing that it may write a probability: its weights are damaged, or training diverged"
         )
-
-
-def raised(limits: Tensor, constraints: Sequence[Constraint]) -> Tensor:
-    """Return limits Long[N] that leave room for what must come before an EOS."""
-    for constraint in constraints:
-        limits = torch.maximum(limits, constraint.to_end())
-    return limits
-
-
-def at_limit(limits: Tensor, length: int, constraints: Sequence[Constraint]) -> Tensor:
-    """Return Bool[N]: whether an output of `length` symbols has only room for what leads to its end."""
-    longest = torch.full_like(limits, length)
-    for constraint in constraints:
-        longest = torch.maximum(longest, length + constraint.to_end())
-    return limits <= longest
-
-
-def permitted(log_probs: Tensor, at_limit: Tensor, constraints: Sequence[Constraint]) -> Tensor:
-    """Return log_probs Float[N,V] with -inf for what may not be written next.
-
-    `at_limit` Bool[N] marks rows as long as they may be: only EOS can follow, or what a constraint demands before it,
-    at its own probability, so that the score of every hypothesis is that of the model.
-    """
-    scores = log_probs.clone()
-    scores[:, _NEVER_WRITTEN] = -math.inf
-    for constraint in constraints:
-        scores.masked_fill_(~constraint.allowed(), -math.inf)
-    if bool(at_limit.any()):
-        last = torch.full((len(scores), 1), EOS, device=scores.device)
-        for constraint in constraints:
-            closing = constraint.closing().unsqueeze(1)
-            last = torch.where(last == EOS, closing, last)
-        only_last = torch.full_like(scores, -math.inf).scatter(1, last, log_probs.gather(1, last))
-        scores = torch.where(at_limit.unsqueeze(1), only_last, scores)
-    return scores

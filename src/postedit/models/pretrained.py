@@ -10,9 +10,10 @@ from pydantic import Field, model_validator
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from postedit.core.checkpoint import Checkpoint, Numbering, library, public_name
+from postedit.core.checkpoint import Checkpoint, Numbering, public_name
 from postedit.core.config import Config
 from postedit.core.errors import RecipeError
+from postedit.core.extras import library
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
 from postedit.core.symbols import BOS, EOS, PAD, SEP, STEP, UNK
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, Distribution, LabelLoss

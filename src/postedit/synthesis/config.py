@@ -8,6 +8,7 @@ from typing import Self
 from pydantic import Field
 
 from postedit.core.config import Config
+from postedit.data.location import is_far, located, with_column
 from postedit.synthesis.phase import Phase
 
 
@@ -26,7 +27,12 @@ class SynthConfig(Config):
 
     def folder(self, base: Path) -> Path:
         """Return where the paths of inputs start from, if `dir` is relative to `base`."""
-        return (base / Path(self.dir).expanduser()).resolve()
+        name = self.dir if is_far(self.dir) else str(Path(self.dir).expanduser())
+        return located(name, base).resolve()
+
+    def input(self, option: str, folder: Path, column: str) -> Path:
+        """Return the path of the input that an option names; of a Parquet file, unless it says another, that column."""
+        return located(with_column(getattr(self, option), column), folder)
 
     def overwritten(self, inputs: Mapping[str, Path]) -> list[str]:
         """Return a problem for each of the inputs, named by their options, that an output would replace."""

@@ -13,6 +13,7 @@ from pydantic import Field
 import postedit
 from postedit.core.config import Config
 from postedit.data.lines import path_problem
+from postedit.data.location import located
 from postedit.synthesis.chunk import Chunk, Stage
 from postedit.synthesis.config import SynthConfig
 from postedit.synthesis.engine import Job
@@ -39,7 +40,7 @@ class ForwardConfig(SynthConfig):
     def resolve(self, base: Path) -> tuple[Self, list[str]]:
         """Return this section with the paths of inputs made absolute, and what is wrong with the files."""
         folder = self.folder(base)
-        paths = {side: folder / getattr(self, side) for side in ("src", "pe")}
+        paths = {side: self.input(side, folder, side) for side in ("src", "pe")}
         inputs = {f"synth.{side}": path for side, path in paths.items()}
         problems = [f"{option}: {found}" for option, path in inputs.items() if (found := path_problem(path))]
         resolved = self.model_copy(update={"dir": str(folder), **{side: str(path) for side, path in paths.items()}})
@@ -55,7 +56,7 @@ class ForwardConfig(SynthConfig):
         Raises:
             DataError: if inputs cannot be read, or their lines are unequally many.
         """
-        source = open_aligned({"src": Path(self.src), "pe": Path(self.pe)}, self.chunk_lines)
+        source = open_aligned({"src": located(self.src), "pe": located(self.pe)}, self.chunk_lines)
         return Job(
             source, ForwardSpec(self.translator), SIDES, identity(self), lambda counts: describe(counts, [BLANK])
         )

@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.core.checkpoint import library
 from postedit.core.errors import DataError
+from postedit.core.extras import library
 from postedit.core.files import atomic_write
 
 _BOS, _EOS, _UNK = "<s>", "</s>", "<unk>"

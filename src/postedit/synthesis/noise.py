@@ -19,6 +19,7 @@ from pydantic import BeforeValidator, Field, model_validator
 import postedit
 from postedit.core.errors import RecipeError
 from postedit.data.lines import path_problem, read_lines
+from postedit.data.location import located
 from postedit.data.partial import encode_lines
 from postedit.data.report import DataReport
 from postedit.data.triplets import TripletFiles, check_files, read_triplets
@@ -101,12 +102,14 @@ class NoiseConfig(SynthConfig):
         """Return this section with the paths of inputs made absolute, and what is wrong with the files."""
         folder = self.folder(base)
         real = None if self.real is None else [files.under(folder) for files in self.real]
-        paths = {name: str(folder / value) for name in ("src", "pe", "profile") if (value := getattr(self, name))}
-        inputs = {f"synth.{name}": Path(path) for name, path in paths.items()}
+        paths = {name: self.input(name, folder, name) for name in ("src", "pe", "profile") if getattr(self, name)}
+        inputs = {f"synth.{name}": path for name, path in paths.items()}
         inputs |= {f"synth.real ({path.name})": path for files in real or [] for path in files.paths}
         problems = [f"{option}: {problem}" for option, path in inputs.items() if (problem := path_problem(path))]
         problems += [f"synth.real: {files.name} has no mt" for files in real or [] if files.mt is None]
-        resolved = self.model_copy(update={"dir": str(folder), "real": real, **paths})
+        resolved = self.model_copy(
+            update={"dir": str(folder), "real": real, **{name: str(path) for name, path in paths.items()}}
+        )
         return resolved, problems + self.overwritten(inputs)
 
     def phases(self) -> list[Phase]:
@@ -126,8 +129,8 @@ class NoiseConfig(SynthConfig):
 
 
 def _prepare(config: NoiseConfig) -> Job:
-    source = open_aligned({"src": Path(config.src), "pe": Path(config.pe)}, config.chunk_lines)
-    lines = _sample(Path(config.pe), source.total)
+    source = open_aligned({"src": located(config.src), "pe": located(config.pe)}, config.chunk_lines)
+    lines = _sample(located(config.pe), source.total)
     sample = TextSample.of(lines)
     profile = _profile(config)
     spec = NoiseSpec(_tables(config, profile, sample), config.seed, config.max_words)
@@ -149,7 +152,7 @@ def _sample(path: Path, total: int) -> list[str]:
 def _profile(config: NoiseConfig) -> Profile | None:
     """Return the profile to match: one that was kept, or one measured now and kept."""
     if config.profile is not None:
-        return Profile.load(Path(config.profile))
+        return Profile.load(located(config.profile))
     if config.real is None:
         return None
     for files in config.real:

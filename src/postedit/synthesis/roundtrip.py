@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from postedit.data.lines import path_problem, read_lines
+from postedit.data.location import located
 from postedit.data.report import DataReport
 from postedit.data.triplets import TripletFiles, check_files, read_triplets
 from postedit.evaluate.ter import TER
@@ -69,7 +70,7 @@ class RoundtripConfig(SynthConfig):
     def resolve(self, base: Path) -> tuple[Self, list[str]]:
         """Return this section with the paths of inputs made absolute, and what is wrong with the files."""
         folder = self.folder(base)
-        text, real = folder / self.text, [files.under(folder) for files in self.real]
+        text, real = self.input("text", folder, "pe"), [files.under(folder) for files in self.real]
         inputs = {"synth.text": text}
         inputs |= {f"synth.real ({path.name})": path for files in real for path in files.paths}
         problems = [f"{option}: {found}" for option, path in inputs.items() if (found := path_problem(path))]
@@ -143,7 +144,7 @@ def prepare_choice(config: RoundtripConfig) -> Job:
         DataError: if the files cannot be read.
         RecipeError: if KenLM is not installed.
     """
-    source = open_aligned({"pe": Path(config.text)}, config.chunk_lines)
+    source = open_aligned({"pe": located(config.text)}, config.chunk_lines)
     said = {**identity(config), "phase": "choose"}
 
     def manifest(counts: Mapping[str, int]) -> dict[str, Any]:
@@ -152,13 +153,13 @@ def prepare_choice(config: RoundtripConfig) -> Job:
 
     if config.choose == 1:
         return Job(source, _KeepAll(), ("pe",), said, manifest)
-    domain = [triplet.pe for triplet in _real(config)]
+    text, domain = located(config.text), [triplet.pe for triplet in _real(config)]
     step = max(1, source.total // len(domain))
     inside, outside = (_side(chosen_prefix(config), f"{name}.arpa") for name in ("inside", "outside"))
     estimate(domain, config.order, inside)
-    estimate(islice(read_lines(Path(config.text)), 0, None, step), config.order, outside)
+    estimate(islice(read_lines(text), 0, None, step), config.order, outside)
     difference = CrossEntropyDifference(inside, outside)
-    differences = np.fromiter((difference(line) for line in read_lines(Path(config.text)) if line.strip()), np.float32)
+    differences = np.fromiter((difference(line) for line in read_lines(text) if line.strip()), np.float32)
     threshold = float(np.quantile(differences, config.choose)) if len(differences) else 0.0
     return Job(
         source, ChooseSpec(inside, outside, threshold), ("pe",), {**said, "threshold": round(threshold, 6)}, manifest

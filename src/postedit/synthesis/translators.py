@@ -8,9 +8,9 @@ from typing import Any, Final, Literal, Protocol, Self
 
 from pydantic import Field, model_validator
 
-from postedit.core.checkpoint import library
 from postedit.core.config import Config
 from postedit.core.errors import PosteditError
+from postedit.core.extras import library
 
 _SHOWN: Final = 500
 """Characters of what a command said last, in the report that it failed."""

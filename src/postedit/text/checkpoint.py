@@ -8,18 +8,29 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
 from tokenizers import Tokenizer
 
-from postedit.core.checkpoint import Checkpoint, Symbols, library
+from postedit.core.checkpoint import Checkpoint, Symbols
 from postedit.core.errors import DataError, ModelFolderError, RecipeError
+from postedit.core.extras import library
 from postedit.core.files import atomic_write
 from postedit.core.model import VocabularyInfo
+from postedit.core.spelling import Spelling
 from postedit.core.symbols import SYMBOLS, UNK
 from postedit.text.config import Side
-from postedit.text.vocabulary import BYTE_SPACES, first_invalid, read_vocabulary, word_index
+from postedit.text.vocabulary import (
+    BYTE_SPACES,
+    byte_joins,
+    character_joins,
+    first_invalid,
+    read_vocabulary,
+    spell,
+    word_index,
+)
 
 _UNKNOWN: Final = "\ufffd"
 """What an unknown piece is decoded as; rendering puts the word of mt there that the model left in place."""
@@ -108,6 +119,13 @@ class CheckpointVocabulary:
     def word_index(self, ids: Iterable[int]) -> list[int]:
         """Return for each id the number of the word it belongs to, counted as in `decode(ids)`; -1 for symbols."""
         return word_index(ids, self._symbols.names, self._divider.spaces)
+
+    @cached_property
+    def spelling(self) -> Spelling:
+        """How the pieces are spelt, in the checkpoint's alphabet; what is unknown is not."""
+        names = ["" if self._is_control(i) else name for i, name in enumerate(self._symbols.names)]
+        spaces = self._divider.spaces
+        return spell(names, spaces, byte_joins if spaces == BYTE_SPACES else character_joins)
 
     def save(self, path: Path) -> None:
         """Write the vocabulary as JSON.

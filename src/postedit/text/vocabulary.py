@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Container, Iterable, Sequence
+import unicodedata
+from collections.abc import Callable, Container, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Final
@@ -12,6 +13,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.files import atomic_write
 from postedit.core.model import VocabularyInfo
+from postedit.core.spelling import Spelling
 from postedit.core.symbols import SYMBOLS
 
 BYTES: Final = 256
@@ -124,6 +126,11 @@ class Vocabulary:
         """Return for each id the number of the word it belongs to, counted as in `decode(ids)`; -1 for symbols."""
         return word_index(ids, self._pieces, BYTE_SPACES)
 
+    @cached_property
+    def spelling(self) -> Spelling:
+        """How the pieces are spelt, in the alphabet of bytes."""
+        return spell([""] * len(SYMBOLS) + list(self._pieces[len(SYMBOLS) :]), BYTE_SPACES, byte_joins)
+
     def save(self, path: Path) -> None:
         """Write the vocabulary as JSON in the format of the `tokenizers` library.
 
@@ -208,6 +215,40 @@ def word_index(ids: Iterable[int], pieces: Sequence[str], spaces: Container[str]
                 index = word
         result.append(index)
     return result
+
+
+def spell(pieces: Sequence[str], spaces: Container[str], joins: Callable[[str], bool | None]) -> Spelling:
+    """Return the spelling of pieces, in which the characters `spaces` stand for white space."""
+    return Spelling(["".join(" " if letter in spaces else letter for letter in piece) for piece in pieces], joins)
+
+
+def byte_joins(character: str) -> bool | None:
+    """Return whether a character of byte-level BPE is of the inside of words; None for the later bytes of a character.
+
+    Of characters of several bytes the first byte decides: punctuation of Latin-1, general punctuation and symbols do
+    not join words, nor do scripts without spaces (U+3000 to U+9FFF, of Chinese and Japanese); all else does.
+    """
+    byte = _BYTE_OF[character]
+    if byte < 0x80:
+        return chr(byte).isalnum()
+    if byte < 0xC0:
+        return None
+    return byte not in (0xC2, *range(0xE2, 0xEA))
+
+
+def character_joins(character: str) -> bool:
+    """Return whether a character is of the inside of words, as `byte_joins` does but for the characters themselves."""
+    return unicodedata.category(character)[0] in "LMN" and not "\u3000" <= character < "\ua000"
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """Return the byte of each character of byte-level BPE: itself where it can be seen, else from U+0100 onwards."""
+    seen = [byte for byte in range(BYTES) if chr(byte).isprintable() and byte not in (0x20, 0xA0)]
+    unseen = [byte for byte in range(BYTES) if byte not in seen]
+    return {chr(byte): byte for byte in seen} | {chr(BYTES + place): byte for place, byte in enumerate(unseen)}
+
+
+_BYTE_OF: Final = _byte_alphabet()
 
 
 def _is_unicode(text: str) -> bool:

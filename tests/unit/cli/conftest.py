@@ -1,5 +1,6 @@
 """A stand-in for trained models, so that the command line is tested without any."""
 
+import logging
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,6 +48,9 @@ class FakeEditor:
         self.load_options = options
         return self
 
+    def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
+        return self.swapped
+
     def score(
         self, src: Sequence[str], mt: Sequence[str], outputs: Sequence[str], *, batch_tokens: int | None = None
     ) -> list[FakeEdit]:
@@ -55,9 +59,6 @@ class FakeEditor:
             FakeEdit(output, output != text, score=-float(len(output)), features={"model 1": -2.0})
             for output, text in zip(outputs, mt, strict=True)
         ]
-
-    def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
-        return self.swapped
 
     def edit(self, src: Sequence[str], mt: Sequence[str] | None = None, **options: Any) -> list[FakeEdit]:
         if mt is None:
@@ -81,6 +82,15 @@ class FakeEditor:
             hit_limit=text.startswith("endless"),
             alternatives=(FakeEdit(f"{text}?", changed=True),),
         )
+
+
+@pytest.fixture(autouse=True)
+def loud() -> Iterator[None]:
+    """Let the library warn again after a command that kept it quiet."""
+    logger = logging.getLogger("postedit")
+    level = logger.level
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture

@@ -8,6 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import fsspec
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 SAMPLE = Path(__file__).parents[3] / "examples/mlqe-pe.en-de"
@@ -103,10 +107,10 @@ def start(recipe: Path, *options: str, **more: Any) -> "subprocess.Popen[str]":
     )
 
 
-def long_text(recipe: Path, tmp_path: Path) -> Path:
+def long_text(recipe: Path, tmp_path: Path, times: int = 30) -> Path:
     """Make the text so long that a run can be stopped in the middle."""
     for side in ("src", "pe"):
-        (tmp_path / f"long.{side}").write_text((SAMPLE / f"train.{side}").read_text(encoding="utf-8") * 30)
+        (tmp_path / f"long.{side}").write_text((SAMPLE / f"train.{side}").read_text(encoding="utf-8") * times)
     text = recipe.read_text().replace(f"{SAMPLE}/dev.", f"{tmp_path}/long.").replace("= 50", "= 500")
     recipe.write_text(text)
     return recipe
@@ -157,3 +161,68 @@ def test_a_file_that_may_not_grow_is_an_error_and_work_goes_on(run: Any, recipe:
     assert "--resume" in stderr
     assert run("synth", recipe, "--resume", "--workers", 1).exit_code == 0
     assert (tmp_path / "out.mt").read_bytes() == whole
+
+
+def test_text_elsewhere_and_in_parquet_gives_the_same_triplets(run: Any, recipe: Path, tmp_path: Path) -> None:
+    pytest.importorskip("upath", reason="universal-pathlib is not installed: pip install 'postedit[remote]'")
+    assert run("synth", recipe, "--workers", 1, "--set", f"synth.out={tmp_path}/near").exit_code == 0
+    texts = {side: (SAMPLE / f"dev.{side}").read_text(encoding="utf-8").split("\n")[:-1] for side in ("src", "pe")}
+    real = {
+        side: (SAMPLE / f"test.{side}").read_text(encoding="utf-8").split("\n")[:-1] for side in ("src", "mt", "pe")
+    }
+    pq.write_table(pa.table({"src": texts["src"], "german": texts["pe"]}), tmp_path / "dev.parquet", row_group_size=77)
+    pq.write_table(pa.table(real), tmp_path / "test.parquet")
+    with fsspec.open("memory://bucket/dev.parquet", "wb") as far:
+        far.write((tmp_path / "dev.parquet").read_bytes())
+    values = ["src=memory://bucket/dev.parquet", f"pe=file://{tmp_path}/dev.parquet#german"]
+    values += [f"real={tmp_path}/test.parquet"]
+    result = run("synth", recipe, "--workers", 2, *(word for value in values for word in ("--set", f"synth.{value}")))
+    assert result.exit_code == 0, result.output
+    for side in ("src", "mt", "pe"):
+        assert (tmp_path / f"out.{side}").read_bytes() == (tmp_path / f"near.{side}").read_bytes()
+    near, out = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("near", "out"))
+    assert near["input"] == out["input"]
+    result = run("synth", recipe, "--set", "synth.src=memory://bucket/no.src", "--set", "synth.pe=s3x://bucket/pe")
+    assert result.exit_code == 1
+    assert "s3x://bucket/pe: cannot be read: " in result.stderr
+
+
+def ray_workers(process: "subprocess.Popen[str]") -> list[psutil.Process]:
+    """Return the processes that work for `process` in a cluster of its own."""
+    found = psutil.Process(process.pid).children(recursive=True)
+    return [child for child in found if "ray::_Worker" in " ".join(child.cmdline())]
+
+
+def test_in_a_ray_cluster_killed_workers_change_nothing(run: Any, recipe: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'postedit[ray]'")
+    process = start(long_text(recipe, tmp_path, 10), "--engine", "ray", "--workers", "2")
+    wait_for_work(tmp_path)
+    working = ray_workers(process)
+    assert len(working) == 2
+    working[0].kill()
+    stdout, stderr = process.communicate()
+    assert process.returncode == 0
+    assert "70,000 triplets" in stdout
+    assert "ray" not in (stdout + stderr).lower().replace(str(tmp_path), ""), "that is for Ray's own log"
+    assert run("synth", recipe, "--workers", 1, "--set", f"synth.out={tmp_path}/whole").exit_code == 0
+    for side in ("src", "mt", "pe"):
+        assert (tmp_path / f"out.{side}").read_bytes() == (tmp_path / f"whole.{side}").read_bytes()
+
+
+@pytest.mark.slow
+def test_interrupted_in_a_ray_cluster_it_goes_on_without_one(run: Any, recipe: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'postedit[ray]'")
+    process = start(long_text(recipe, tmp_path, 10), "--engine", "ray", "--workers", "2", start_new_session=True)
+    wait_for_work(tmp_path)
+    working = ray_workers(process)
+    os.killpg(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate()
+    assert process.returncode == 130
+    assert not stdout
+    assert "of 70,000 lines, kept in" in stderr
+    assert "Traceback" not in stderr
+    assert not psutil.wait_procs(working, timeout=20)[1], "workers are left behind"
+    assert run("synth", recipe, "--resume", "--workers", 1).exit_code == 0
+    assert run("synth", recipe, "--workers", 1, "--set", f"synth.out={tmp_path}/whole").exit_code == 0
+    for side in ("src", "mt", "pe"):
+        assert (tmp_path / f"out.{side}").read_bytes() == (tmp_path / f"whole.{side}").read_bytes()

@@ -6,8 +6,9 @@ import pytest
 import transformers
 from checkpoints import bart, marian, nllb, t5
 
-from postedit.core.checkpoint import Checkpoint, Numbering, library
+from postedit.core.checkpoint import Checkpoint, Numbering
 from postedit.core.errors import RecipeError
+from postedit.core.extras import library
 from postedit.core.symbols import BOS, EOS, PAD, SEP, STEP, UNK
 
 

@@ -1,0 +1,118 @@
+"""What an editor returns: the correction of a segment."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from postedit.decode.rescoring import Candidate
+from postedit.explain.evidence import Evidence
+from postedit.text.edits import Edit
+from postedit.text.processor import TextProcessor
+
+_log = logging.getLogger(__name__)
+
+Skipped = Literal["empty", "too long", "no memory", "impossible"]
+
+
+@dataclass(frozen=True, slots=True)
+class PostEdit:
+    """The correction of one segment.
+
+    Args:
+        text: the corrected translation; the very string mt if nothing changed. Where no mt was given, it counts as
+            empty, or as the draft that the model's first stage wrote.
+        changed: whether it differs from mt.
+        score: natural-log probability of the model's output, its end included; 0 if the model was not asked.
+        token_scores: that of each piece, and of the end.
+        edits: what changed, in characters of mt and of text.
+        hit_limit: the output is as long as it may be, and probably cut off.
+        skipped: why the segment stays as it is: mt or another text the model reads is blank; or a side has more pieces
+            than `decode.max_input`, or all together more than the model can read; or memory did not suffice; or no
+            output could be found that has, and has not, all that it must.
+        evidence: attention behind the output, if asked for.
+        alternatives: the next best corrections, best first, if asked for; no two with the same text. Then mt itself is
+            always on the list, as the best one or here, with `changed` False and the score that the model gives it.
+        draft: what the first stage wrote and this corrects; None if mt was given, or there is no first stage.
+        features: what a combination of models weighs, by name: the score of each member, words, and words that the
+            inputs do not have; None if they were not needed.
+    """
+
+    text: str
+    changed: bool
+    score: float
+    token_scores: tuple[float, ...]
+    edits: tuple[Edit, ...]
+    hit_limit: bool = False
+    skipped: Skipped | None = None
+    evidence: Evidence | None = None
+    alternatives: tuple["PostEdit", ...] = ()
+    draft: str | None = None
+    features: Mapping[str, float] | None = None
+
+
+def unchanged(mt: str, reason: Skipped) -> PostEdit:
+    """Return what stands for a segment that stays as it is."""
+    return PostEdit(mt, False, 0.0, (), (), skipped=reason)
+
+
+def rendered(processor: TextProcessor, mt: str, candidate: Candidate) -> PostEdit:
+    """Return a correction of `mt` as text."""
+    hypothesis = candidate.hypothesis
+    if hypothesis.stuck:
+        return unchanged(mt, "impossible")
+    found = processor.render(mt, hypothesis.tokens)
+    return PostEdit(
+        found.text,
+        found.changed,
+        hypothesis.score,
+        hypothesis.token_scores,
+        found.edits,
+        hypothesis.hit_limit,
+        features=candidate.features,
+    )
+
+
+def rendered_list(
+    processor: TextProcessor, mt: str, candidates: Sequence[Candidate], evidence: Evidence | None
+) -> PostEdit:
+    """Return the first of the corrections of `mt` with its evidence, the others as its alternatives."""
+    best, *others = (rendered(processor, mt, candidate) for candidate in candidates)
+    return replace(best, evidence=evidence, alternatives=tuple(others))
+
+
+def as_given(result: PostEdit, mt: str, output: str) -> PostEdit:
+    """Return a scored output as it was given: with edits of words only where the model would write it just so."""
+    if result.text == output:
+        return result
+    whole = (Edit("replace", (0, len(mt)), (0, len(output))),) if output != mt else ()
+    return replace(result, text=output, changed=output != mt, edits=whole)
+
+
+def warn(results: Sequence[PostEdit]) -> None:
+    """Log what the reader of the results should know of."""
+    for warning in _warnings(results):
+        _log.warning(warning)
+
+
+def _warnings(results: Sequence[PostEdit]) -> Iterator[str]:
+    for found, what in (
+        (
+            [result.hit_limit for result in results],
+            "outputs reached the maximum length (decode.max_ratio, decode.max_extra) and may be cut off",
+        ),
+        (
+            [result.skipped == "too long" for result in results],
+            "segments are too long (for decode.max_input, or the model) and stay as they are",
+        ),
+        (
+            [result.skipped == "no memory" for result in results],
+            "segments do not fit into memory and stay as they are",
+        ),
+        (
+            [result.skipped == "impossible" for result in results],
+            "segments stay as they are, because nothing can be written that is required and nowhere banned",
+        ),
+    ):
+        if any(found):
+            yield f"{sum(found)} of {len(results)} {what}; the first one is number {found.index(True) + 1}"

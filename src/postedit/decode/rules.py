@@ -1,0 +1,128 @@
+"""What may be written next: the model's grammar, the user's guidance, and the longest output, as one value."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+import torch
+from torch import Tensor
+
+from postedit.core.model import Constraint, Seq2Seq
+from postedit.core.symbols import BOS, EOS, PAD
+from postedit.core.types import Batch
+from postedit.decode.guidance import NONE, Guidance
+
+_NEVER_WRITTEN: Final = (PAD, BOS)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Choice:
+    """The best symbols to write next, best first, for N rows.
+
+    Args:
+        symbols: Long[N,C].
+        ranked: Float[N,C], by what they are ranked: log-probability and biases; -inf for what may not be written.
+        gained: Float[N,C], their log-probability.
+        ending: Bool[N], rows that only have room for what leads to their end.
+    """
+
+    symbols: Tensor
+    ranked: Tensor
+    gained: Tensor
+    ending: Tensor
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rules:
+    """The rules for N rows, given what each has written.
+
+    The symbols that grammar counts (STEPs) and those that guidance counts are not the same ones, so that what both
+    demand before EOS adds up.
+
+    Args:
+        limits: Long[N], how many symbols an output may have, EOS not counted.
+        grammar: of the model.
+        guidance: of the user.
+    """
+
+    limits: Tensor
+    grammar: tuple[Constraint, ...]
+    guidance: Guidance
+
+    @classmethod
+    def of(cls, model: Seq2Seq, batch: Batch, limits: Tensor, guidance: Guidance = NONE) -> Self:
+        """Return the rules at the start, `limits` Long[B] raised to what must come before an EOS."""
+        rules = cls(limits, tuple(model.constraints(batch)), guidance)
+        return cls(torch.maximum(limits, rules.to_end()), rules.grammar, guidance)
+
+    def to_end(self) -> Tensor:
+        """Long[N]: how many symbols must come before EOS may."""
+        needed = torch.zeros_like(self.limits)
+        for constraint in self.grammar:
+            needed = torch.maximum(needed, constraint.to_end())
+        for constraint in self.guidance.constraints:
+            needed = needed + constraint.to_end()
+        return needed
+
+    def best(self, log_probs: Tensor, written: Tensor | int, count: int) -> Choice:
+        """Return the `count` best next symbols (fewer if V is smaller), and after them those that goals propose.
+
+        A row as long as it may be can only end, or write what a constraint demands before that, at the probability
+        that the model gives it: so the score of every hypothesis is that of the model.
+
+        Args:
+            log_probs: Float[N,V], of the model.
+            written: how many symbols each row has: Long[N], or one number for all of them.
+            count: at least 1.
+        """
+        ranked = self._ranked(log_probs)
+        size = ranked.size(1)
+        # The symbols that are never written may be among the best, and are left out after the sorting.
+        values, symbols = ranked.topk(min(count + len(_NEVER_WRITTEN), size), 1)
+        for never in _NEVER_WRITTEN:
+            values = values.masked_fill(symbols == never, -math.inf)
+        values, order = values.topk(min(count, size), 1)
+        symbols = symbols.gather(1, order)
+        for goal in self.guidance.goals:
+            proposals = goal.proposals()
+            known = (proposals.unsqueeze(2) == symbols.unsqueeze(1)).any(2)
+            values = torch.cat([values, ranked.gather(1, proposals).masked_fill(known, -math.inf)], 1)
+            symbols = torch.cat([symbols, proposals], 1)
+        ending = self.limits <= written + self.to_end()
+        if bool(ending.any()):
+            last = self._closing()
+            at_last = torch.full_like(values, -math.inf)
+            at_last[:, 0] = ranked.gather(1, last.unsqueeze(1)).squeeze(1)
+            values = torch.where(ending.unsqueeze(1), at_last, values)
+            symbols = torch.where(ending.unsqueeze(1), last.unsqueeze(1), symbols)
+        return Choice(symbols, values, log_probs.gather(1, symbols), ending)
+
+    def advance(self, tokens: Tensor) -> Self:
+        """Return the rules after `tokens` Long[N] were written; PAD: nothing was."""
+        grammar = tuple(constraint.advance(tokens) for constraint in self.grammar)
+        return type(self)(self.limits, grammar, self.guidance.advance(tokens))
+
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows Long[M] in that order."""
+        grammar = tuple(constraint.select(rows) for constraint in self.grammar)
+        return type(self)(self.limits[rows], grammar, self.guidance.select(rows))
+
+    def _ranked(self, log_probs: Tensor) -> Tensor:
+        """Return Float[N,V] with biases, and -inf for what is not allowed; `log_probs` itself if nothing is said."""
+        constraints: Sequence[Constraint] = (*self.guidance.constraints, *self.grammar)
+        for bias in self.guidance.biases:
+            log_probs = log_probs + bias.added()
+        if not constraints:
+            return log_probs
+        allowed = constraints[0].allowed()
+        for constraint in constraints[1:]:
+            allowed = allowed & constraint.allowed()
+        return log_probs.masked_fill(~allowed, -math.inf)
+
+    def _closing(self) -> Tensor:
+        """Long[N]: the symbol that leads to the end soonest."""
+        last = torch.full_like(self.limits, EOS)
+        for constraint in (*self.guidance.constraints, *self.grammar):
+            last = torch.where(last == EOS, constraint.closing(), last)
+        return last

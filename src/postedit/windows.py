@@ -1,0 +1,173 @@
+"""Work on the segments of a window: in batches of like length that fit into memory, with the results in order."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from postedit.batches import in_batches
+from postedit.core.model import Seq2Seq
+from postedit.core.symbols import BOS, EOS, PAD
+from postedit.core.types import Batch, Stream
+from postedit.data.batching import collate
+from postedit.decode import DraftSearch, Hypothesis, SearchSettings, force
+from postedit.decode.rescoring import Candidate, LogLinear, rank
+from postedit.explain.evidence import Evidence
+from postedit.features import featured
+from postedit.searching import Searcher, Segment
+from postedit.text.config import Side
+from postedit.text.processor import TextProcessor
+
+_INPUTS: Final[tuple[Side, ...]] = ("src", "mt")
+
+# With mt as draft, this many sentences pass through each slot of a batch: those that finish early make room for others.
+_SENTENCES_A_SLOT: Final = 4
+
+# Sentences are taken up in groups of this share of the slots, which are encoded together.
+_GROUP_SHARE: Final = 0.25
+
+
+@dataclass(frozen=True)
+class WindowSearch:
+    """A model, and how it is asked for the outputs of segments.
+
+    Args:
+        model: any model or ensemble.
+        processor: its text processing.
+        settings: how to search.
+        budget: pieces of a batch, hypotheses included.
+        log_linear: what ranks the outputs that are found, if they are not to be ranked as search does.
+    """
+
+    model: Seq2Seq
+    processor: TextProcessor
+    settings: SearchSettings
+    budget: int
+    log_linear: LogLinear | None = None
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        settings = self.settings if self.log_linear is None else replace(self.settings, n_best=self.settings.beam)
+        return Searcher(self.model, self.processor, settings)
+
+    def find(self, segments: Sequence[Segment]) -> list[list[Candidate] | None]:
+        """Return the outputs of each segment of a window, best first; None where memory does not suffice.
+
+        Greedy search takes mt for a draft.
+
+        Raises:
+            DataError, ModelFolderError: as `Searcher.search`.
+        """
+        drafted = self.log_linear is None and self._searcher.drafts(segments)
+
+        def work(rows: list[int]) -> Iterable[list[Candidate]]:
+            chosen = [segments[row] for row in rows]
+            return self._follow_drafts(chosen) if drafted else self._search_batch(chosen)
+
+        lengths = [segment.length for segment in segments]
+        budget = _SENTENCES_A_SLOT * self.budget if drafted else max(1, self.budget // self.settings.beam)
+        return in_batches(lengths, budget, work)
+
+    def force(self, segments: Sequence[Segment], paths: Sequence[Sequence[int]]) -> list[Candidate | None]:
+        """Return the score and the features of one output a segment, given as what the model would have to write."""
+
+        def work(rows: list[int]) -> Iterable[Candidate]:
+            chosen = [segments[row] for row in rows]
+            batch = self._batch(chosen)
+            forced = force(self.model, batch, [paths[row] for row in rows])
+            return [only for (only,) in self._featured(batch, chosen, [[one] for one in forced])]
+
+        lengths = [max(segment.length, len(path)) for segment, path in zip(segments, paths, strict=True)]
+        return in_batches(lengths, self.budget, work)
+
+    def evidence(
+        self, segments: Sequence[Segment], found: Sequence[Sequence[Candidate] | None]
+    ) -> list[Evidence | None]:
+        """Return the evidence behind the best output of each segment, in order; None where memory ends."""
+        kept = [(row, candidates[0].hypothesis) for row, candidates in enumerate(found) if candidates is not None]
+
+        def work(places: list[int]) -> Iterable[Evidence]:
+            batch = self._batch([segments[kept[place][0]] for place in places])
+            return self._evidence(batch, [kept[place][1] for place in places])
+
+        results: list[Evidence | None] = [None] * len(segments)
+        reasons = in_batches([segments[row].length for row, _ in kept], self.budget, work)
+        for (row, _), evidence in zip(kept, reasons, strict=True):
+            results[row] = evidence
+        return results
+
+    def _follow_drafts(self, segments: Sequence[Segment]) -> Iterator[list[Candidate]]:
+        """Search greedily with mt as draft; segments are of like length."""
+        slots = math.ceil(len(segments) / _SENTENCES_A_SLOT)
+        # Sentences of which anything is demanded come one batch after the other, and not into the places of others.
+        size = slots if self._searcher.guides(segments) else max(1, int(slots * _GROUP_SHARE))
+        parts = (segments[start : start + size] for start in range(0, len(segments), size))
+        groups = (self._searcher.drafted(self._batch(part), part) for part in parts)
+        for hypotheses in DraftSearch(self.model, slots)(groups):
+            yield from ([Candidate(hypothesis)] for hypothesis in hypotheses)
+
+    def _search_batch(self, segments: Sequence[Segment]) -> list[list[Candidate]]:
+        batch = self._batch(segments)
+        lists = self._searcher.search(batch, segments)
+        if self.log_linear is None:
+            return [list(map(Candidate, one)) for one in lists]
+        featured = self._featured(batch, segments, lists)
+        return [self._ranked(segment, one) for segment, one in zip(segments, featured, strict=True)]
+
+    def _ranked(self, segment: Segment, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return the n best; mt stays on every list of more than one."""
+        assert self.log_linear is not None
+        count = self.settings.n_best
+        ranked = rank(candidates, self.log_linear.weights)
+        if count == 1:
+            return ranked[:1]
+        return [*ranked[:count], *(one for one in ranked[count:] if self._searcher.is_mt(segment, one.hypothesis))]
+
+    def _featured(
+        self, batch: Batch, segments: Sequence[Segment], found: Sequence[Sequence[Hypothesis]]
+    ) -> list[list[Candidate]]:
+        """Return what was found with the features of a log-linear model."""
+        texts: list[dict[Side, str]] = [{"src": segment.src, "mt": segment.mt} for segment in segments]
+        free = ("mt",) if self.log_linear is None else self.log_linear.known
+        return featured(self.model, self.processor, free, batch, texts, found)
+
+    def _batch(self, segments: Sequence[Segment]) -> Batch:
+        sides = sides_of(self.model)
+        return collate({side: [segment.ids[side] for segment in segments] for side in sides}, sides).to(self._device)
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    @torch.inference_mode()
+    def _evidence(self, batch: Batch, hypotheses: Sequence[Hypothesis]) -> Iterator[Evidence]:
+        """Read the outputs once more, all tokens in one call, for what the model looked at."""
+        written = [[BOS, *hypothesis.tokens] for hypothesis in hypotheses]
+        longest = max(len(tokens) for tokens in written)
+        tokens = torch.tensor([row + [PAD] * (longest - len(row)) for row in written], device=self._device)
+        output, _ = self.model.decode(tokens, self.model.encode(batch))
+        for row, hypothesis in enumerate(hypotheses):
+            count = len(hypothesis.tokens) + 1
+            streams: dict[str, tuple[str, ...]] = {
+                side: self._pieces(side, batch.streams[side], row) for side in sides_of(self.model)
+            }
+            weights = {}
+            for key, attention in output.attention.items():
+                # Of a joint attention, the real positions of each stream; for a single one, a prefix.
+                real = torch.cat([batch.streams[name].mask[row] for name in key.streams])
+                weights[key] = attention[row, :count, real].float().cpu().numpy()
+            pieces = self.processor.vocabulary("pe").pieces([*hypothesis.tokens, EOS])
+            yield Evidence(streams, tuple(pieces), hypothesis.token_scores, weights)
+
+    def _pieces(self, side: Side, stream: Stream, row: int) -> tuple[str, ...]:
+        ids: Tensor = stream.ids[row][stream.mask[row]]
+        return tuple(self.processor.vocabulary(side).pieces(ids.tolist()))
+
+
+def sides_of(model: Seq2Seq) -> list[Side]:
+    """Return the texts that a model reads."""
+    return [side for side in _INPUTS if side in model.spec.inputs]
