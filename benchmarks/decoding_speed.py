@@ -20,15 +20,16 @@ from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch
 from postedit.data.batching import collate
 from postedit.data.triplets import TripletFiles, read_triplets
-from postedit.decode import Hypothesis, beam_search, draft_decode, greedy, length_limits
+from postedit.decode import Hypothesis, SearchSettings, beam_search, draft_decode, greedy, length_limits
 from postedit.folder import ModelFolder
 from postedit.text.processor import TextProcessor
 
+BEAM = SearchSettings(beam=5)
 Search = Callable[[Seq2Seq, Batch, list[list[int]], torch.Tensor], list[Hypothesis]]
 SEARCHES: dict[str, Search] = {
     "greedy": lambda model, batch, drafts, limits: greedy(model, batch, limits),
     "greedy, mt as draft": draft_decode,
-    "beam 5": lambda model, batch, drafts, limits: [best for best, *_ in beam_search(model, batch, limits, 5)],
+    "beam 5": lambda model, batch, drafts, limits: [best for (best,) in beam_search(model, batch, limits, BEAM)],
 }
 
 

@@ -180,9 +180,9 @@ class _Trace:
 
     def add(self, step: _Step, sentences: Tensor, batch: int) -> None:
         """Add a step of the `sentences` Long[A] out of `batch`."""
-        self.steps.append(
-            _Step(*(part.new_zeros(batch, part.size(1)).index_copy_(0, sentences, part) for part in step))
-        )
+        if len(sentences) < batch:
+            step = _Step(*(part.new_zeros(batch, part.size(1)).index_copy_(0, sentences, part) for part in step))
+        self.steps.append(step)
 
     def read(self, places: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Return the symbols Long[B,M,T] and their log-probabilities Float[B,M,T] of hypotheses, padded.

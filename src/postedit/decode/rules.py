@@ -13,7 +13,7 @@ from postedit.core.symbols import BOS, EOS, PAD
 from postedit.core.types import Batch
 from postedit.decode.guidance import NONE, Guidance
 
-_NEVER_WRITTEN: Final = (PAD, BOS)
+_NEVER_WRITTEN: Final = len((PAD, BOS))  # the first symbols of all
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -79,9 +79,8 @@ class Rules:
         ranked = self._ranked(log_probs)
         size = ranked.size(1)
         # The symbols that are never written may be among the best, and are left out after the sorting.
-        values, symbols = ranked.topk(min(count + len(_NEVER_WRITTEN), size), 1)
-        for never in _NEVER_WRITTEN:
-            values = values.masked_fill(symbols == never, -math.inf)
+        values, symbols = ranked.topk(min(count + _NEVER_WRITTEN, size), 1)
+        values = values.masked_fill(symbols <= BOS, -math.inf)
         values, order = values.topk(min(count, size), 1)
         symbols = symbols.gather(1, order)
         for goal in self.guidance.goals:
