@@ -1,6 +1,6 @@
 """How fast is decoding, against general decoders on a model of the same size, on real post-edits?
 
-    python benchmarks/decoding.py MODEL DATA [--sentences N] [--threads N] [--repeats N] [--batch N ...] [--only TEXT]
+    python benchmarks/decoding.py MODEL DATA [--sentences N] [--threads N] [--repeats N] [--batch N ...]
 
 DATA is the prefix of .src and .mt. The outputs are those that MODEL gives, a trained one of any size. They are then
 written by models of base size (width 512, 6 layers in each stack, 32,000 symbols) with random weights whose output
@@ -68,7 +68,8 @@ def main() -> None:
     print(f"| batch | decoder | sentences/s | ratio to {OURS[0]}, greedy | calls a sentence | tokens fed a sentence |")
     print("|---:|---|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
-        contestants = [one for one in [*ours(), *hugging_face(), *ctranslate(Path(folder))] if options.only in one.name]
+        everyone = [*ours(), *hugging_face(), *ctranslate(Path(folder))]
+        contestants = [one for one in everyone if any(part in one.name for part in options.only)]
         for size in options.batch:
             compare(contestants, sentences, size, options.repeats)
 
@@ -81,7 +82,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 32])
-    parser.add_argument("--only", default="", help="contestants with this in their name")
+    parser.add_argument("--only", nargs="+", default=[""], help="contestants that have one of these in their names")
     return parser.parse_args()
 
 
