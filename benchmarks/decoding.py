@@ -1,12 +1,13 @@
 """How fast is decoding, against general decoders on a model of the same size, on real post-edits?
 
-    python benchmarks/decoding.py MODEL DATA [--sentences N] [--threads N] [--repeats N] [--batch N ...] [--only TEXT]
+    python benchmarks/decoding.py MODEL DATA [--sentences N] [--threads N] [--repeats N] [--batch N ...]
 
 DATA is the prefix of .src and .mt. The outputs are those that MODEL gives, a trained one of any size. They are then
 written by models of base size (width 512, 6 layers in each stack, 32,000 symbols) with random weights whose output
 layer is made to favour just these outputs (probability about 1): the work is that of a trained model which would write
-them, and no decoder can know them beforehand. The general decoders (Hugging Face `generate`, CTranslate2) run an
-encoder-decoder of 6 + 6 layers and the same width and vocabulary on src alone, with outputs as long.
+them, and no decoder can know them beforehand. The shortlist has 4,000 symbols and those of the sentence. The general
+decoders (Hugging Face `generate`, CTranslate2) run an encoder-decoder of 6 + 6 layers and the same width and vocabulary
+on src alone, with outputs as long.
 
 All contestants take turns over the same sentences in one process; medians of whole rounds, encoding included, text
 processing not. Without `transformers` or `ctranslate2` theirs are left out.
@@ -28,14 +29,16 @@ from torch import Tensor
 
 from postedit.core.model import Seq2Seq, State, Vocabularies, VocabularyInfo
 from postedit.core.symbols import EOS
-from postedit.core.types import Batch, DecoderOutput, Distribution, Target
+from postedit.core.types import Batch, DecoderOutput, Distribution, Shortlist, Target
 from postedit.data.batching import collate
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.decode import Drafted, DraftSearch, SearchSettings, beam_search, greedy
 from postedit.editor import PostEditor
 from postedit.models import ARCHITECTURES
+from postedit.nn.inference import Precision, prepare_for_inference
 
-VOCABULARY, WIDTH, LAYERS, HEADS, INNER = 32_000, 512, 6, 8, 2_048
+VOCABULARY, SHORTLIST = 32_000, 4_000
+WIDTH, LAYERS, HEADS, INNER = 512, 6, 8, 2_048
 OURS = ("transference", "dual-transformer")
 BEAM = 5
 FAVOUR = 20.0  # added to the logit of the symbol to write
@@ -65,7 +68,8 @@ def main() -> None:
     print(f"| batch | decoder | sentences/s | ratio to {OURS[0]}, greedy | calls a sentence | tokens fed a sentence |")
     print("|---:|---|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
-        contestants = [one for one in [*ours(), *hugging_face(), *ctranslate(Path(folder))] if options.only in one.name]
+        everyone = [*ours(), *hugging_face(), *ctranslate(Path(folder))]
+        contestants = [one for one in everyone if any(part in one.name for part in options.only)]
         for size in options.batch:
             compare(contestants, sentences, size, options.repeats)
 
@@ -78,7 +82,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 32])
-    parser.add_argument("--only", default="", help="contestants with this in their name")
+    parser.add_argument("--only", nargs="+", default=[""], help="contestants that have one of these in their names")
     return parser.parse_args()
 
 
@@ -133,18 +137,24 @@ def compare(contestants: Sequence[Contestant], sentences: Sequence[Sentence], si
 
 
 def ours() -> Iterator[Contestant]:
-    """Yield greedy search, drafting and beam search with each architecture."""
-    text = VocabularyInfo(VOCABULARY, "text")
+    """Yield greedy search, drafting and beam search with each architecture; int8 for drafting alone."""
     for name in OURS:
-        architecture = ARCHITECTURES[name]
-        settings = {"share_embeddings": "all"}
-        model = architecture.build(
-            architecture.config_class.model_validate(settings), Vocabularies({"src": text, "mt": text}, text)
-        )
-        favouring = Favouring(model).eval()
-        yield Contestant(f"{name}, greedy", partial(search_greedily, favouring))
-        yield Contestant(f"{name}, mt as draft", partial(search_with_drafts, favouring))
-        yield Contestant(f"{name}, beam {BEAM}", partial(search_by_beam, favouring))
+        full, int8 = favouring(name, "float32"), favouring(name, "int8")
+        yield Contestant(f"{name}, greedy", partial(search_greedily, full))
+        yield Contestant(f"{name}, mt as draft", partial(search_with_drafts, full, 0))
+        yield Contestant(f"{name}, beam {BEAM}", partial(search_by_beam, full))
+        yield Contestant(f"{name} int8, greedy", partial(search_greedily, int8))
+        yield Contestant(f"{name} int8, mt as draft", partial(search_with_drafts, int8, 0))
+        yield Contestant(f"{name} int8, mt as draft, shortlist", partial(search_with_drafts, int8, SHORTLIST))
+
+
+def favouring(name: str, precision: Precision) -> "Favouring":
+    """Return an architecture of base size with random weights, laid out for inference."""
+    text = VocabularyInfo(VOCABULARY, "text")
+    architecture = ARCHITECTURES[name]
+    config = architecture.config_class.model_validate({"share_embeddings": "all"})
+    model = architecture.build(config, Vocabularies({"src": text, "mt": text}, text))
+    return Favouring(prepare_for_inference(model.eval(), precision)).eval()
 
 
 def batches(sentences: Sequence[Sentence], size: int) -> Iterator[Drafted]:
@@ -167,8 +177,8 @@ def search_greedily(model: "Favouring", sentences: Sequence[Sentence], size: int
     return Written(symbols, model.calls, symbols)
 
 
-def search_with_drafts(model: "Favouring", sentences: Sequence[Sentence], size: int) -> Written:
-    search = DraftSearch(model, size)
+def search_with_drafts(model: "Favouring", shortlist: int, sentences: Sequence[Sentence], size: int) -> Written:
+    search = DraftSearch(model, size, shortlist=shortlist)
     check([each for group in search(batches(sentences, max(1, size // 4))) for each in group], sentences)
     return Written(sum(len(sentence.output) for sentence in sentences), search.calls, search.tokens)
 
@@ -178,7 +188,7 @@ def search_by_beam(model: "Favouring", sentences: Sequence[Sentence], size: int)
     found = [
         best
         for group in batches(sentences, size)
-        for (best,) in beam_search(model, group.batch, group.limits, SearchSettings(beam=BEAM))
+        for best, *_ in beam_search(model, group.batch, group.limits, SearchSettings(BEAM))
     ]
     check(found, sentences)
     return Written(sum(len(sentence.output) for sentence in sentences), model.calls)
@@ -252,6 +262,13 @@ class FavouringDistribution:
         raised = scores.gather(-1, chosen) + FAVOUR
         total = torch.logaddexp(torch.log1p(-(raised - FAVOUR).exp()), raised)
         return scores.scatter_(-1, chosen, raised).sub_(total)
+
+    def among(self, shortlist: Shortlist) -> Tensor:
+        """Return Float[N,K,C] of the symbols of a shortlist, to which the favoured ones are added."""
+        scores, chosen = self.inner.among(shortlist), self.favoured
+        beyond = shortlist.first + torch.searchsorted(shortlist.others, chosen)
+        column = torch.where(chosen < shortlist.first, chosen, beyond).clamp(max=shortlist.size - 1).unsqueeze(-1)
+        return scores.scatter_add_(-1, column, torch.full_like(column, FAVOUR, dtype=scores.dtype)).log_softmax(-1)
 
     def at(self, mask: Tensor) -> Self:
         """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""

@@ -2,9 +2,9 @@
 
     python benchmarks/inference_dtypes.py MODEL... --data PREFIX [--sentences N] [--threads N] [--repeats N]
 
-Types take turns; medians of whole calls of `edit`, text processing included. "unlike" are the shares of outputs that
-differ: from float32 with the same search; and from the same type with one sentence a batch, where greedy search takes
-mt for a draft, so that widths of calls differ as well as company.
+Types take turns; medians of the CPU time of whole calls of `edit`, text processing included. "unlike" are the shares
+of outputs that differ: from float32 with the same search; and from the same type with one sentence a batch, where
+calls are of other widths and in other company.
 """
 
 import argparse
@@ -40,9 +40,9 @@ def main() -> None:
             outputs: dict[str, list[str]] = {}
             for _ in range(options.repeats):
                 for dtype, editor in editors.items():
-                    start = time.perf_counter()
+                    start = time.process_time()
                     outputs[dtype] = [one.text for one in editor.edit(src, mt, beam=beam, batch_tokens=budget)]
-                    seconds[dtype].append(time.perf_counter() - start)
+                    seconds[dtype].append(time.process_time() - start)
             if budget == 1:
                 alone = outputs
             for dtype in PRECISIONS:

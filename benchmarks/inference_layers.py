@@ -4,9 +4,9 @@
 
 MODEL is a folder, or `base`: a Transformer of base size (6+6 layers, 32,000 words) with random weights. The kinds of
 weights take turns on the same calls: N rows of K tokens each, in the middle of an output. `plain` is the model as it
-was trained; `whole` is PyTorch's own dynamic quantisation, whose activations have one scale a tensor. Medians. The last
-line of a model is the share of places at which the likeliest word of a sentence is another one in a batch, all tokens
-in one call, than alone, token by token.
+was trained; `whole` is PyTorch's own dynamic quantisation, whose activations have one scale a tensor. Medians of CPU
+time. The last line of a model is the share of places at which the likeliest word of a sentence is another one in a
+batch, all tokens in one call, than alone, token by token.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.folder import ModelFolder
 from postedit.models import ARCHITECTURES
 from postedit.nn import inference
-from postedit.nn.inference import prepare_for_inference
+from postedit.nn.inference import Int8Linear, PackedLinear, prepare_for_inference
 
 CALLS = ((1, 1), (1, 8), (1, 16), (5, 1), (32, 1), (160, 1))
 KINDS = ("plain", "float32", "bf16", "int8", "whole")
@@ -40,6 +40,8 @@ PAST = 12  # tokens written before the call
 
 class Whole(nn.Module):
     """PyTorch's linear layer of dynamic int8, one scale for the activations of a call."""
+
+    smallest = Int8Linear.smallest
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         """Round `weight`."""
@@ -72,12 +74,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--data", help="prefix of .src and .mt, for model folders")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--smallest", type=int, default=inference._SMALLEST, help="weights of a layer worth replacing")
+    parser.add_argument(
+        "--smallest", type=int, help="weights of a layer worth replacing; as `edit` has it if not given"
+    )
     return parser.parse_args()
 
 
 def measure(name: str, options: argparse.Namespace) -> None:
-    inference._SMALLEST = options.smallest
+    if options.smallest is not None:
+        PackedLinear.smallest = Int8Linear.smallest = Whole.smallest = options.smallest
     model, batch = base() if name == "base" else trained(Path(name), options.data)
     models = {kind: variant(model, kind) for kind in KINDS}
     for rows, width in CALLS:
@@ -90,9 +95,9 @@ def measure(name: str, options: argparse.Namespace) -> None:
         seconds: dict[str, list[float]] = {kind: [] for kind in KINDS}
         for _ in range(options.repeats + 2):
             for kind, one in models.items():
-                start = time.perf_counter()
+                start = time.process_time()
                 one.decode(written[:, PAST:], states[kind])[0].log_probs  # noqa: B018
-                seconds[kind].append(time.perf_counter() - start)
+                seconds[kind].append(time.process_time() - start)
         times = [1000 * statistics.median(seconds[kind][2:]) for kind in KINDS]
         print(f"| {name} | {rows} x {width} | " + " | ".join(f"{t:.2f}" for t in times) + " |", flush=True)
     shares = " | ".join(f"{company(one, batch):.2%}" for one in models.values())

@@ -40,6 +40,9 @@ class DecodeConfig(Config):
     max_extra: int = Field(10, ge=1, description="... plus max_extra")
     max_input: int = Field(512, ge=1, description="pieces; a segment with a longer side is returned as it is")
     batch_tokens: int = Field(4000, ge=1, description="rows x pieces of the longest text in a batch, beams included")
+    shortlist: int = Field(
+        0, ge=0, description="greedy search writes pieces of mt, of src and so many frequent ones; 0: all of them"
+    )
     keep: float = Field(0.0, ge=0, description="nats that each piece costs which mt does not have; 0: off")
     keep_src: bool = Field(False, description="pieces of src do not cost that either")
     edit_cost: float = Field(

@@ -107,7 +107,7 @@ class WindowSearch:
         size = slots if self._searcher.guides(segments) else max(1, int(slots * _GROUP_SHARE))
         parts = (segments[start : start + size] for start in range(0, len(segments), size))
         groups = (self._searcher.drafted(self._batch(part), part) for part in parts)
-        for hypotheses in DraftSearch(self.model, slots)(groups):
+        for hypotheses in DraftSearch(self.model, slots, shortlist=self.settings.shortlist)(groups):
             yield from ([Candidate(hypothesis)] for hypothesis in hypotheses)
 
     def _search_batch(self, segments: Sequence[Segment]) -> list[list[Candidate]]:

@@ -7,13 +7,13 @@ import torch
 from tiny import SUBJECTS, alone, assert_close, batch_of, build, random_prefix, random_sentences
 
 from postedit.core.model import Seq2Seq
-from postedit.nn import inference
-from postedit.nn.inference import Precision, prepare_for_inference
+from postedit.nn.inference import Int8Linear, PackedLinear, Precision, prepare_for_inference
 
 
 @pytest.fixture(autouse=True)
 def _no_layer_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference, "_SMALLEST", 1)
+    for kind in (PackedLinear, Int8Linear):
+        monkeypatch.setattr(kind, "smallest", 1)
 
 
 def log_probs(model: Seq2Seq, seed: int = 3) -> torch.Tensor:

@@ -10,7 +10,8 @@ from tiny import DTYPES, SUBJECTS, alone, assert_close, batch_of, build, dtype_o
 from torch import Tensor
 
 from postedit.core.model import Seq2Seq
-from postedit.core.types import Batch, DecoderOutput, LabelLoss
+from postedit.core.types import Batch, DecoderOutput, LabelLoss, Shortlist
+from postedit.nn.heads import SoftmaxDistribution
 
 
 def teacher_forced(model: Seq2Seq, batch: Batch) -> DecoderOutput:
@@ -36,6 +37,22 @@ def test_law_1_distributions_can_be_picked_out(model: Seq2Seq) -> None:
     picked = output.distribution.at(mask).log_probs()
     assert picked.shape[1:] == (1, output.log_probs.size(2))
     assert_close(picked.squeeze(1), output.log_probs[mask])
+
+
+def test_law_1_log_probs_among_a_shortlist_are_those_of_its_symbols_made_one(model: Seq2Seq) -> None:
+    rng = random.Random(2)
+    sentences = random_sentences(rng, model, count=3)
+    state, size = model.encode(batch_of(sentences)), model.spec.vocabularies.target.size
+    output, _ = model.decode(torch.tensor([random_prefix(rng, model, 3) for _ in range(3)]), state)
+    everything = output.distribution.among(Shortlist(size, torch.empty(0, dtype=torch.long)))
+    assert_close(everything, output.log_probs)
+    others = torch.tensor([symbol for symbol in range(8, size) if rng.random() < 0.6])
+    shortlist = Shortlist(8, others)
+    said = output.distribution.among(shortlist)
+    assert said.shape == (3, 3, shortlist.size)
+    assert_close(said.logsumexp(-1), torch.zeros_like(said[..., 0]))
+    if type(output.distribution) is SoftmaxDistribution:
+        assert_close(said, output.log_probs[..., shortlist.symbols].log_softmax(-1))
 
 
 def test_law_2_attention_is_a_distribution_over_the_real_tokens_of_each_stream(model: Seq2Seq) -> None:

@@ -128,8 +128,7 @@ def test_law_9_forced_scores_are_those_of_search(model: Seq2Seq, seed: int) -> N
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=3)
     batch = batch_of(sentences)
-    limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
-    results = beam_search(model, batch, limits, SearchSettings(beam=3, n_best=3))
+    results = beam_search(model, batch, torch.tensor([rng.randint(0, 9) for _ in sentences]), SearchSettings(3, 3))
     forced = force_lists(model, batch, [[one.tokens for one in hypotheses] for hypotheses in results])
     for found, again in zip(results, forced, strict=True):
         for hypothesis, same in zip(found, again, strict=True):

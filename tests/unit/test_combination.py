@@ -15,10 +15,10 @@ from postedit.combination import Combination, Member
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.types import Batch, Stream, Target
 from postedit.decode.rescoring import LogLinear, weighted_sum
-from postedit.folder import ModelFolder, fingerprint
+from postedit.folder import ModelFolder, content_fingerprint, fingerprint
 from postedit.recipe import DecodeConfig
 from postedit.text.steps import with_steps
-from postedit.train.tensors import model_tensors, save_tensors
+from postedit.train.tensors import load_model_tensors, model_tensors, save_tensors
 
 SRC, MT = ["the house", "it goes", "the old house"], ["das Haus", "es geht", "das Haus ."]
 WEIGHTS = {"model 1": 0.6, "model 2": 0.4, "length": 0.5, "pep": -1.5}
@@ -124,9 +124,10 @@ def test_a_member_that_has_changed_is_named(file: Path, models: list[Path], what
 
 
 def test_search_settings_and_the_card_of_a_member_may_change(models: list[Path]) -> None:
-    before = fingerprint(models[0])
+    before, whole = fingerprint(models[0]), content_fingerprint(models[0])
     replace(ModelFolder.load(models[0]), decode=DecodeConfig(beam=9), provenance={"new": 1}).save(models[0])
     assert fingerprint(models[0]) == before
+    assert content_fingerprint(models[0]) != whole
 
 
 @pytest.mark.parametrize(
@@ -186,12 +187,24 @@ def test_checkpoints_of_one_run_make_an_ensemble(models: list[Path], tmp_path: P
     assert len(set(scores)) == 3
     features = ensemble.score(SRC, MT, texts)[0].features
     assert [features["model 1"], features["model 2"]] == pytest.approx(scores[:2])
-    assert len({fingerprint(path) for path in (*steps, models[0])}) == 3
+    for prints in (fingerprint, content_fingerprint):
+        assert len({prints(path) for path in (*steps, run / "model")}) == 3
     shutil.rmtree(run / "model")
     with pytest.raises(
         ModelFolderError, match=r"is a file of weights, but .*model, the model of its run, is not there"
     ):
         PostEditor.load(steps[0])
+
+
+def test_weights_that_several_layers_share_may_have_any_of_their_names(models: list[Path], tmp_path: Path) -> None:
+    folder = ModelFolder.load(models[0])
+    tensors, names = model_tensors(folder.model), folder.model.state_dict(keep_vars=True)
+    one, other = next((a, b) for a in tensors for b in names if a != b and names[a] is names[b])
+    renamed = {other if name == one else name: tensor for name, tensor in tensors.items()}
+    load_model_tensors(folder.model, renamed)
+    del renamed[other]
+    with pytest.raises(ModelFolderError, match="these are weights of another model: they differ in"):
+        load_model_tensors(folder.model, renamed)
 
 
 @pytest.mark.parametrize("name", ["transference", "m-cgru", "m-cgru-hard"])

@@ -13,8 +13,7 @@ from postedit import PostEditor
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.types import Batch
 from postedit.folder import content_fingerprint
-from postedit.nn import inference
-from postedit.nn.inference import Precision
+from postedit.nn.inference import Int8Linear, PackedLinear, Precision
 from postedit.text.processor import TextProcessor
 
 
@@ -89,7 +88,8 @@ def test_segments_that_do_not_fit_into_memory(
 def test_every_dtype_edits_and_what_is_saved_is_the_model_as_it_was(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: Precision
 ) -> None:
-    monkeypatch.setattr(inference, "_SMALLEST", 1)
+    for kind in (PackedLinear, Int8Linear):
+        monkeypatch.setattr(kind, "smallest", 1)
     loaded = PostEditor.load(path, device="cpu", dtype=dtype)
     kinds = {type(module).__name__ for module in loaded.model.modules()}
     assert ("Int8Linear" if dtype == "int8" else "PackedLinear") in kinds

@@ -82,6 +82,13 @@ def edit(
     devices: Annotated[
         str | None, typer.Option(help="Where to run, such as cuda:0,cuda:1: a process for each; a GPU if not given.")
     ] = None,
+    shortlist: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Greedy search writes pieces of mt, of src and N frequent ones alone: faster, but other outputs.",
+        ),
+    ] = None,
     keep: Annotated[
         float | None, typer.Option(min=0.0, help="Nats that each piece costs which mt does not have; 0: as it likes.")
     ] = None,
@@ -125,6 +132,7 @@ def edit(
     search = SearchOptions(
         length_penalty,
         normalisation,
+        shortlist,
         keep,
         keep_src,
         edit_cost,

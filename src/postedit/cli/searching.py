@@ -24,6 +24,7 @@ class SearchOptions:
 
     length_penalty: float | None = None
     normalisation: Normalisation | None = None
+    shortlist: int | None = None
     keep: float | None = None
     keep_src: bool | None = None
     edit_cost: float | None = None

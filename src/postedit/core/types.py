@@ -146,6 +146,24 @@ class LabelLoss(NamedTuple):
     tokens: Tensor
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Shortlist:
+    """Some of the symbols of a vocabulary: those below `first`, and `others` Long[E], above them and in order."""
+
+    first: int
+    others: Tensor
+
+    @property
+    def size(self) -> int:
+        """C, the number of symbols."""
+        return self.first + len(self.others)
+
+    @property
+    def symbols(self) -> Tensor:
+        """Long[C]: the symbols."""
+        return torch.cat([torch.arange(self.first, device=self.others.device), self.others])
+
+
 class Distribution(Protocol):
     """A distribution over the target vocabulary at N x K positions, written out only where asked for.
 
@@ -159,6 +177,13 @@ class Distribution(Protocol):
 
     def at(self, mask: Tensor) -> Self:
         """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        ...
+
+    def among(self, shortlist: Shortlist) -> Tensor:
+        """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others.
+
+        Of a mixture, each part is as if there were no others.
+        """
         ...
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:

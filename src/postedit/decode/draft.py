@@ -20,7 +20,7 @@ from torch import Tensor
 
 from postedit.core.model import Seq2Seq, State
 from postedit.core.symbols import BOS, EOS, PAD
-from postedit.core.types import Batch, DecoderOutput
+from postedit.core.types import Batch, DecoderOutput, Distribution, Shortlist
 from postedit.decode.greedy import greedy
 from postedit.decode.guidance import NONE, Guidance
 from postedit.decode.hypothesis import Hypothesis
@@ -62,17 +62,20 @@ class DraftSearch:
         model: any model or ensemble. Those that decode token by token anyway are searched greedily.
         slots: sentences searched at a time, at most.
         call_cost: what a call costs besides its tokens, in tokens; that of the model's device if not given.
+        shortlist: 0, or how many of the first symbols of the vocabulary, which are the frequent ones, a sentence may
+            have besides those of its draft and of its inputs. Outputs then are no longer those of greedy search.
     """
 
-    def __init__(self, model: Seq2Seq, slots: int = 32, call_cost: float | None = None) -> None:
+    def __init__(self, model: Seq2Seq, slots: int = 32, call_cost: float | None = None, shortlist: int = 0) -> None:
         """Start without experience."""
         self.model, self.slots, self._given_cost = model, slots, call_cost
+        self._first = shortlist if shortlist < model.spec.vocabularies.target.size else 0
         self.calls, self.tokens = 0, 0  # of `decode` so far, and what was fed in them
         self._acceptance = Acceptance()
 
     @torch.inference_mode()
     def __call__(self, groups: Iterable[Drafted]) -> Iterator[list[Hypothesis]]:
-        """Yield for each group the hypotheses of `greedy`, in order.
+        """Yield for each group the hypotheses of `greedy`, in order; guidance and shortlist do not go together.
 
         A group is taken up as soon as there is room for all of it, so that small groups of sentences of like length
         keep the slots full. One that has guidance, or more rows than slots, waits until all of these are empty.
@@ -87,7 +90,7 @@ class DraftSearch:
         coming, taken, live = next(waiting, None), deque[list[_Row]](), None
         while coming or live:
             while coming and (live is None or live.count + coming.batch.rows <= self.slots):
-                arrived = _Live.of(self.model, coming)
+                arrived = _Live.of(self.model, coming, self._first)
                 if live is not None and (live.rules or arrived.rules):
                     break
                 taken.append(arrived.rows)
@@ -156,6 +159,7 @@ class _Row:
         proposer: follows the draft.
         limit: how many tokens the output may have.
         guided: whether there is guidance.
+        others: symbols of its draft and its inputs, beside the first ones of a shortlist.
         tokens: written so far, without EOS.
         scores: their log-probabilities, and that of EOS once done.
         bias: what guidance added to them.
@@ -167,6 +171,7 @@ class _Row:
     proposer: Proposer
     limit: int
     guided: bool
+    others: frozenset[int] = frozenset()
     tokens: list[int] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     bias: float = 0.0
@@ -230,23 +235,27 @@ class _Live:
         state: of the model.
         rules: for the rows, where there are any but that an output has an end; else None.
         device: of the state.
+        first: how many of the first symbols are on the shortlist; 0: there is none.
     """
 
     rows: list[_Row]
     state: State
     rules: Rules | None
     device: torch.device
+    first: int
 
     @classmethod
-    def of(cls, model: Seq2Seq, group: Drafted) -> Self:
+    def of(cls, model: Seq2Seq, group: Drafted, first: int) -> Self:
         rules = Rules.of(model, group.batch, group.limits, group.guidance)
         guided = bool(group.guidance)
         rows = [
-            _Row(Proposer([*(symbol for symbol in draft if symbol != PAD), EOS]), limit, guided)
-            for draft, limit in zip(group.drafts, rules.limits.tolist(), strict=True)
+            _Row(Proposer([*(symbol for symbol in draft if symbol != PAD), EOS]), limit, guided, others)
+            for draft, limit, others in zip(
+                group.drafts, rules.limits.tolist(), _beyond(first, model, group), strict=True
+            )
         ]
         own = rules if guided or rules.grammar else None
-        return cls(rows, model.encode(group.batch), own, group.limits.device)
+        return cls(rows, model.encode(group.batch), own, group.limits.device, first)
 
     @property
     def going(self) -> list[_Row]:
@@ -267,11 +276,33 @@ class _Live:
         """Return for each row what is best after each token fed, given how many these are in Long[N,K] `tokens`."""
         if self.rules is not None:
             return self._ruled_answers(self.rules, output, tokens)
-        scores = output.distribution.at(tokens != PAD).log_probs().squeeze(1)
+        said = output.distribution.at(tokens != PAD)
         places = [(row.limit, len(row.tokens) + i) for row, count in zip(self.rows, fed) for i in range(count)]
         limits, written = torch.tensor(places, device=self.device).unbind(1)
-        found = iter(_listed(Rules(limits, (), NONE).best(scores, written, 1)))
+        shortlist = self._shortlist() if self.first else None
+        scores = said.log_probs().squeeze(1) if shortlist is None else self._among(said, shortlist, fed)
+        choice = Rules(limits, (), NONE).best(scores, written, 1)
+        if shortlist is not None:
+            choice = replace(choice, symbols=shortlist.symbols[choice.symbols])
+        found = iter(_listed(choice))
         return [[next(found) for _ in range(count)] for count in fed]
+
+    def _shortlist(self) -> Shortlist:
+        """Return the symbols that any row may have."""
+        others = sorted(frozenset().union(*(row.others for row in self.going)))
+        return Shortlist(self.first, torch.tensor(others, dtype=torch.long, device=self.device))
+
+    def _among(self, said: Distribution, shortlist: Shortlist, fed: Sequence[int]) -> Tensor:
+        """Return Float[M,C], where each row has its own symbols alone, so that its company changes nothing."""
+        scores = said.among(shortlist).squeeze(1)
+        column = {symbol: number for number, symbol in enumerate(shortlist.others.tolist(), start=self.first)}
+        own = torch.zeros(len(self.rows), shortlist.size, dtype=torch.bool)
+        own[:, : self.first] = True
+        for number, (row, count) in enumerate(zip(self.rows, fed, strict=True)):
+            if count:
+                own[number, [column[symbol] for symbol in row.others]] = True
+        own = own.to(self.device).repeat_interleave(torch.tensor(fed, device=self.device), 0)
+        return scores.masked_fill(~own, -torch.inf).log_softmax(-1)
 
     def _ruled_answers(self, rules: Rules, output: DecoderOutput, tokens: Tensor) -> list[list[_Answer]]:
         written = torch.tensor([len(row.tokens) for row in self.rows], device=self.device)
@@ -301,6 +332,16 @@ class _Live:
         index = torch.tensor(going, device=self.device)
         rules = None if self.rules is None else self.rules.select(index)
         return replace(self, rows=[self.rows[i] for i in going], state=self.state.select(index), rules=rules)
+
+
+def _beyond(first: int, model: Seq2Seq, group: Drafted) -> list[frozenset[int]]:
+    """Return for each sentence the symbols of its draft, and of its inputs in the same vocabulary, from `first` on."""
+    if not first:
+        return [frozenset()] * len(group.drafts)
+    vocabularies = model.spec.vocabularies
+    same = [name for name in model.spec.inputs if vocabularies.streams[name] == vocabularies.target]
+    texts = [group.drafts, *(group.batch.streams[name].ids.tolist() for name in same)]
+    return [frozenset(symbol for text in row for symbol in text if symbol >= first) for row in zip(*texts, strict=True)]
 
 
 def _listed(choice: Choice) -> list[_Answer]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import Constraint, ModelSpec, Seq2Seq, State, Vocabularies, VocabularyInfo
-from postedit.core.types import Batch, DecoderOutput, Distribution, LabelLoss
+from postedit.core.types import Batch, DecoderOutput, Distribution, LabelLoss, Shortlist
 
 Space = Literal["log", "probability"]
 
@@ -149,6 +149,13 @@ class Mixture:
         parts = tuple(part.at(mask.to(place)) for part, place in zip(self.parts, self.places, strict=True))
         return replace(self, parts=parts)
 
+    def among(self, shortlist: Shortlist) -> Tensor:
+        """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others."""
+        others = shortlist.others
+        lists = (Shortlist(shortlist.first, others.to(place)) for place in self.places)
+        said = [part.among(one).to(self.here) for part, one in zip(self.parts, lists, strict=True)]
+        return _mix(said, self.weights, self.space)
+
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
         return WrittenOut(self.log_probs()).label_loss(labels, mask, smoothing)
@@ -167,6 +174,10 @@ class WrittenOut:
     def at(self, mask: Tensor) -> Self:
         """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
         return type(self)(self.values[mask].unsqueeze(1))
+
+    def among(self, shortlist: Shortlist) -> Tensor:
+        """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others."""
+        return self.values[..., shortlist.symbols].log_softmax(-1)
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""

@@ -31,6 +31,8 @@ class SearchSettings:
             a = 1 the mean of a symbol), "wu" by ((5 + n) / 6) ** a (Wu et al. 2016, equation 14).
         max_ratio: an output has at most `max_ratio` times the symbols of mt ...
         max_extra: ... plus `max_extra`.
+        shortlist: 0, or how many of the first symbols of the vocabulary greedy search may write, besides those of mt
+            and src; with a fast output layer, and outputs that may differ. Not used with what guides a search.
         keep: the post-editing penalty in nats: what each symbol costs that is not in mt; 0 is off.
         keep_src: symbols of src are free of that penalty too.
         edit_cost: nats that each edit costs, by the Levenshtein distance of mt and output in symbols; 0 is off.
@@ -50,6 +52,7 @@ class SearchSettings:
     normalisation: Normalisation = "power"
     max_ratio: float = 1.5
     max_extra: int = 10
+    shortlist: int = 0
     keep: float = 0.0
     keep_src: bool = False
     edit_cost: float = 0.0
@@ -66,7 +69,9 @@ class SearchSettings:
             raise DataError(f"n_best must be between 1 and beam ({self.beam}), not {self.n_best}")
         if self.normalisation not in ("power", "wu"):
             raise DataError(f'normalisation must be "power" or "wu", not {self.normalisation!r}')
-        least = {name: getattr(self, name) for name in ("length_penalty", "keep", "edit_cost", "no_repeat")}
+        least = {
+            name: getattr(self, name) for name in ("length_penalty", "shortlist", "keep", "edit_cost", "no_repeat")
+        }
         for name, value in (least | {"max_edits": self.max_edits or 0}).items():
             if not value >= 0:
                 raise DataError(f"{name} must be at least 0, not {value}")

@@ -1,7 +1,7 @@
 """A sequence-to-sequence checkpoint of the Transformers library as post-editor: it reads src and mt as one text."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -16,7 +16,7 @@ from postedit.core.errors import RecipeError
 from postedit.core.extras import library
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
 from postedit.core.symbols import BOS, EOS, PAD, SEP, STEP, UNK
-from postedit.core.types import AttentionKey, Batch, DecoderOutput, Distribution, LabelLoss
+from postedit.core.types import AttentionKey, Batch, DecoderOutput, LabelLoss, Shortlist
 from postedit.nn.attention import KeyValue
 from postedit.nn.heads import SoftmaxDistribution
 from postedit.nn.library import Past, from_library, to_library
@@ -262,7 +262,7 @@ class PretrainedState:
 class _Renumbered:
     """A distribution over the rows of a network, by symbols: `rows` Long[V] has the row of each symbol."""
 
-    of_rows: Distribution
+    of_rows: SoftmaxDistribution
     rows: Tensor
 
     def log_probs(self) -> Tensor:
@@ -272,6 +272,13 @@ class _Renumbered:
     def at(self, mask: Tensor) -> Self:
         """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
         return type(self)(self.of_rows.at(mask), self.rows)
+
+    def among(self, shortlist: Shortlist) -> Tensor:
+        """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others."""
+        rows = self.rows[shortlist.symbols]
+        return replace(
+            self.of_rows, weight_VD=self.of_rows.weight_VD[rows], bias_V=self.of_rows.bias_V[rows], layer=None
+        ).log_probs()
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""

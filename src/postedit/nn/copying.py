@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from postedit.core.types import LabelLoss
+from postedit.core.types import LabelLoss, Shortlist
 from postedit.nn.heads import SoftmaxDistribution, at_least_float, chunks, compute_dtype
 
 
@@ -60,9 +60,24 @@ class CopyDistribution:
 
     def log_probs(self) -> Tensor:
         """Float[N,K,V], at least in single precision."""
-        generated = self.generator.log_probs()
+        return self._mixed(self.generator.log_probs(), self._ids(), 0.0)
+
+    def among(self, shortlist: Shortlist) -> Tensor:
+        """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others."""
+        ids, others = self._ids(), shortlist.others
+        beyond = torch.searchsorted(others, ids).clamp(max=max(0, len(others) - 1))
+        listed = ids < shortlist.first
+        if len(others):
+            listed |= others[beyond] == ids
+        columns = torch.where(ids < shortlist.first, ids, shortlist.first + beyond).masked_fill(~listed, 0)
+        unlisted = torch.zeros_like(ids, dtype=self.log_gates_NKG.dtype).masked_fill(~listed, -math.inf)
+        mixed = self._mixed(self.generator.among(shortlist), columns, unlisted.unsqueeze(1))
+        return mixed.log_softmax(-1)
+
+    def _mixed(self, generated: Tensor, columns_NS: Tensor, added: Tensor | float) -> Tensor:
+        """Return the mixture Float[N,K,V], where the symbol of each position is a column of `generated`."""
         log_gates = self.log_gates_NKG.to(generated.dtype)
-        copying = _scatter_log(self._terms(generated.dtype), self._ids(), generated.size(-1))
+        copying = _scatter_log(self._terms(generated.dtype) + added, columns_NS, generated.size(-1))
         return torch.logaddexp(log_gates[..., :1] + generated, copying)
 
     def at(self, mask: Tensor) -> Self:

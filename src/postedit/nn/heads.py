@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from postedit.core.types import LabelLoss
+from postedit.core.types import LabelLoss, Shortlist
 
 # Logits alive at a time. On a CPU a chunk should stay in the cache, on a GPU it should fill the device.
 _CHUNK_LOGITS = {"cpu": 2**22}
@@ -33,20 +33,44 @@ class SoftmaxHead(nn.Module):
         if tied is None:
             nn.init.xavier_uniform_(self.weight)
         self.layer: Callable[[Tensor], Tensor] | None = None  # W h + b, computed as is fastest for inference
+        self._make: LayerMaker | None = None
+        self._first: dict[int, Callable[[Tensor], Tensor]] = {}
 
     def forward(self, features_NKD: Tensor) -> "SoftmaxDistribution":
         """Return the distribution at each position."""
-        return SoftmaxDistribution(features_NKD, self.weight, self.bias, self.layer)
+        return SoftmaxDistribution(features_NKD, self.weight, self.bias, self.layer, self.first)
+
+    def prepare(self, make: "LayerMaker") -> None:
+        """For inference: compute W h + b by layers that `make` makes of weights and a bias."""
+        self._make, self._first = make, {}
+        self.layer = make(self.weight.detach(), self.bias.detach()).forward
+
+    def first(self, symbols: int) -> Callable[[Tensor], Tensor]:
+        """Return what computes W h + b for the first so many symbols."""
+        weight, bias = self.weight[:symbols], self.bias[:symbols]
+        if self._make is None:
+            return partial(F.linear, weight=weight, bias=bias)
+        if symbols not in self._first:
+            self._first[symbols] = self._make(weight.detach(), bias.detach()).forward
+        return self._first[symbols]
+
+
+LayerMaker = Callable[[Tensor, Tensor | None], nn.Module]
+"""Makes a linear layer of weights Float[out,in] and a bias Float[out]."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SoftmaxDistribution:
-    """`softmax(W h + b)` at each of N x K positions, not yet computed; `layer` computes W h + b, if it is given."""
+    """`softmax(W h + b)` at each of N x K positions, not yet computed.
+
+    If they are given, `layer` computes W h + b, and what `first(n)` returns computes it for the first n symbols.
+    """
 
     features_NKD: Tensor
     weight_VD: Tensor
     bias_V: Tensor
     layer: Callable[[Tensor], Tensor] | None = None
+    first: Callable[[int], Callable[[Tensor], Tensor]] | None = None
 
     def log_probs(self) -> Tensor:
         """Float[N,K,V], at least in single precision."""
@@ -57,6 +81,18 @@ class SoftmaxDistribution:
     def at(self, mask: Tensor) -> Self:
         """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
         return replace(self, features_NKD=self.features_NKD[mask].unsqueeze(1))
+
+    def among(self, shortlist: Shortlist) -> Tensor:
+        """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others."""
+        count = shortlist.first
+        if self.first is None:
+            first = F.linear(self.features_NKD, self.weight_VD[:count], self.bias_V[:count])
+        else:
+            first = self.first(count)(self.features_NKD)
+        others = shortlist.others
+        rest = F.linear(self.features_NKD, self.weight_VD[others], self.bias_V[others])
+        logits = torch.cat([first, rest.to(first.dtype)], -1)
+        return logits.log_softmax(-1, dtype=at_least_float(logits.dtype))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""

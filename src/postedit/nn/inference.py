@@ -5,8 +5,7 @@ absolute value, and sums of products are exact integers; PyTorch's dynamic quant
 a longer call, or other company, would change the output.
 """
 
-from collections.abc import Callable
-from typing import Final, Literal, TypeVar
+from typing import ClassVar, Final, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -17,9 +16,6 @@ from postedit.nn.heads import SoftmaxHead
 Precision = Literal["float32", "bf16", "int8"]
 
 PRECISIONS: Final[tuple[Precision, ...]] = ("float32", "bf16", "int8")
-
-_SMALLEST: Final = 2**18
-"""Weights. Smaller layers spend more time on being called than they save."""
 
 _ModelT = TypeVar("_ModelT", bound=nn.Module)
 
@@ -57,26 +53,33 @@ def _has_layouts(device: torch.device) -> bool:
     return device.type == "cpu" and bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
 
 
-def _replace(model: nn.Module, fast: "Callable[[Tensor, Tensor | None], nn.Module]") -> None:
+def _replace(model: nn.Module, fast: "type[PackedLinear | Int8Linear]") -> None:
     """Put layers made by `fast` in place of large linear layers, and beside the weights of large output layers."""
     made: dict[nn.Module, nn.Module] = {}  # a layer that stands in two places stays one
     for parent in list(model.modules()):
-        for name, layer in list(parent.named_children()):
+        for name, layer in list(parent._modules.items()):  # not named_children, which knows only one name of each
             # What stands in a dictionary is an adapter of peft's, which asks for the type of its weights.
-            if type(layer) is nn.Linear and _worth(layer.weight) and not isinstance(parent, nn.ModuleDict):
+            if (
+                type(layer) is nn.Linear
+                and _worth(layer.weight, fast.smallest)
+                and not isinstance(parent, nn.ModuleDict)
+            ):
                 if layer not in made:
                     made[layer] = fast(layer.weight.detach(), None if layer.bias is None else layer.bias.detach())
                 parent.add_module(name, made[layer])
-        if isinstance(parent, SoftmaxHead) and _worth(parent.weight):
-            parent.layer = fast(parent.weight.detach(), parent.bias.detach()).forward
+        if isinstance(parent, SoftmaxHead) and _worth(parent.weight, fast.smallest):
+            parent.prepare(fast)
 
 
-def _worth(weight: Tensor) -> bool:
-    return weight.numel() >= _SMALLEST and weight.dtype in (torch.float32, torch.bfloat16)
+def _worth(weight: Tensor, smallest: int) -> bool:
+    return weight.numel() >= smallest and weight.dtype in (torch.float32, torch.bfloat16)
 
 
 class _FastLinear(nn.Module):
     """A linear layer whose `weight` is in a layout of oneDNN's, and therefore in no state dict."""
+
+    smallest: ClassVar[int]
+    """Weights. Smaller layers spend more time on being called than they save (benchmarks/inference_layers.py)."""
 
     weight: Tensor
     bias: Tensor | None
@@ -90,6 +93,8 @@ class _FastLinear(nn.Module):
 class PackedLinear(_FastLinear):
     """A linear layer as it was, up to the order in which products are added."""
 
+    smallest = 2**19
+
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         """Lay out `weight` Float[out,in]; `bias` is Float[out]."""
         super().__init__(torch.ops.mkldnn._reorder_linear_weight(weight), bias)
@@ -102,6 +107,8 @@ class PackedLinear(_FastLinear):
 
 class Int8Linear(_FastLinear):
     """A linear layer with weights of eight bits, one scale for each row of W and one for each row of x."""
+
+    smallest = 2**18
 
     scales: Tensor
 

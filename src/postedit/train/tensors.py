@@ -24,14 +24,17 @@ def model_tensors(model: nn.Module) -> dict[str, Tensor]:
 
 
 def load_model_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Give `model` the weights that `model_tensors` returned.
+    """Give `model` the weights that `model_tensors` returned, a shared one by whichever of its names.
 
     Raises:
         ModelFolderError: if they are not all of the weights of this model, and nothing else.
     """
-    shared = model.state_dict().keys() - model_tensors(model).keys()
-    missing, unexpected = model.load_state_dict(dict(tensors), strict=False)
-    wrong = sorted((set(missing) - shared) | set(unexpected))
+    names: dict[int, set[str]] = {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        names.setdefault(id(tensor), set()).add(name)
+    _, unexpected = model.load_state_dict(dict(tensors), strict=False)
+    missing = [min(group) for group in names.values() if not group & tensors.keys()]
+    wrong = sorted({*missing, *unexpected})
     if wrong:
         raise ModelFolderError(f"these are weights of another model: they differ in {', '.join(wrong[:5])}")
 

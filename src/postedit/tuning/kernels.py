@@ -7,6 +7,19 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
+def sums(features: Any, weights: Any) -> Any:
+    """Float[H]: features Float[H,F] times weights Float[F], added up in order.
+
+    A library's product may round equal rows in different ways, and then not the first of equal outputs would count.
+    """
+    total = np.zeros(features.shape[0])
+    for row in range(features.shape[0]):
+        for column in range(features.shape[1]):
+            total[row] += weights[column] * features[row, column]
+    return total
+
+
+@njit(cache=True, nogil=True)
 def best(scores: Any, first: Any) -> Any:
     """Int[S]: the place of the highest of the scores Float[H] of each sentence; of equal ones, the first."""
     chosen = np.empty(first.size - 1, np.int64)
@@ -40,36 +53,45 @@ def envelopes(heights: Any, slopes: Any, first: Any, low: float, high: float) ->
     at = np.empty(heights.size, np.float64)
     before = np.empty(heights.size, np.int64)
     after = np.empty(heights.size, np.int64)
+    steeper = np.empty(heights.size, np.int64)  # lines of a sentence that may yet come on top
     changes = 0
-    longest = 0
     for sentence in range(first.size - 1):
-        longest = max(longest, first[sentence + 1] - first[sentence])
-    top = np.empty(longest, np.int64)  # the lines of the envelope, by slope
-    since = np.empty(longest, np.float64)  # and where each begins
-    for sentence in range(first.size - 1):
-        begin, end = first[sentence], first[sentence + 1]
-        size = 0
-        for place in np.argsort(slopes[begin:end], kind="mergesort"):
-            line = begin + place
-            if size and slopes[line] == slopes[top[size - 1]]:
-                if heights[line] <= heights[top[size - 1]]:
-                    continue
-                size -= 1
-            crossing = -np.inf
-            while size:
-                crossing = (heights[top[size - 1]] - heights[line]) / (slopes[line] - slopes[top[size - 1]])
-                if crossing > since[size - 1]:
-                    break
-                size -= 1
-                crossing = -np.inf
-            top[size], since[size] = line, crossing
-            size += 1
-        current = 0
-        while current + 1 < size and since[current + 1] <= low:
-            current += 1
-        start[sentence] = top[current]
-        while current + 1 < size and since[current + 1] < high:
-            current += 1
-            at[changes], before[changes], after[changes] = since[current], top[current - 1], top[current]
+        top = first[sentence]
+        for line in range(first[sentence] + 1, first[sentence + 1]):
+            if _beats(heights, slopes, line, top, low):
+                top = line
+        start[sentence] = top
+        count = 0
+        for line in range(first[sentence], first[sentence + 1]):
+            if slopes[line] > slopes[top]:
+                steeper[count] = line
+                count += 1
+        place = low
+        while count:
+            crossing, following = np.inf, -1
+            for k in range(count):
+                line = steeper[k]
+                meets = (heights[top] - heights[line]) / (slopes[line] - slopes[top])
+                if meets < crossing or (meets == crossing and slopes[line] > slopes[following]):
+                    crossing, following = meets, line
+            if crossing >= high:
+                break
+            place = max(place, crossing)  # rounding does not lead back
+            at[changes], before[changes], after[changes] = place, top, following
             changes += 1
+            top, left = following, 0
+            for k in range(count):
+                if slopes[steeper[k]] > slopes[top]:
+                    steeper[left] = steeper[k]
+                    left += 1
+            count = left
     return start, at[:changes], before[:changes], after[:changes]
+
+
+@njit(cache=True, nogil=True)
+def _beats(heights: Any, slopes: Any, line: int, top: int, low: float) -> bool:
+    """Whether a line is above another one at `low`, or meets it there and rises above it."""
+    if low > -np.inf:
+        here, there = heights[line] + slopes[line] * low, heights[top] + slopes[top] * low
+        return bool(here > there or (here == there and slopes[line] > slopes[top]))
+    return bool(slopes[line] < slopes[top] or (slopes[line] == slopes[top] and heights[line] > heights[top]))

@@ -37,9 +37,14 @@ class NBestLists:
     first: Ints
     metric: AdditiveMetric
 
+    def sums(self, weights: Floats) -> Floats:
+        """Float[H]: the weighted sum of each output's features; outputs of equal features have equal ones."""
+        found: Floats = kernels.sums(self.features, weights)
+        return found
+
     def best(self, weights: Floats) -> Ints:
         """Int[S]: the output of each sentence with the highest weighted sum; of equal ones, the first."""
-        chosen: Ints = kernels.best(self.features @ weights, self.first)
+        chosen: Ints = kernels.best(self.sums(weights), self.first)
         return chosen
 
     def loss(self, weights: Floats) -> float:

@@ -38,9 +38,7 @@ def line_optimum(
 
     It is the middle of a stretch along which nothing changes; of the longest one, if several are as good.
     """
-    start, at, before, after = kernels.envelopes(
-        lists.features @ weights, lists.features @ direction, lists.first, low, high
-    )
+    start, at, before, after = kernels.envelopes(lists.sums(weights), lists.sums(direction), lists.first, low, high)
     order = np.argsort(at, kind="stable")
     gained = lists.statistics[after[order]] - lists.statistics[before[order]]
     sums = lists.statistics[start].sum(0) + np.concatenate([np.zeros((1, gained.shape[1])), np.cumsum(gained, 0)])

@@ -12,7 +12,7 @@ from rich.console import Console
 from postedit.combination import combined
 from postedit.data.partial import PartialFile
 from postedit.decode.ensemble import Space
-from postedit.decode.rescoring import LENGTH, PENALTY, LogLinear, member_name, weighted_sum
+from postedit.decode.rescoring import LENGTH, PENALTY, LogLinear, member_name
 from postedit.editor import PostEdit, PostEditor
 from postedit.evaluate.additive import AdditiveMetric, Floats
 from postedit.progress import LineProgress
@@ -114,13 +114,15 @@ def tune(
     lower = np.array([_LEAST] * members + [-np.inf, -np.inf])
     pool = NBestPool(names, dev.pe, metric)
     trials: list[_Trial] = []
-    plain: list[str] = []
+    plain = PostEditor(
+        combined(editor.model.parts(), _named(names, weights), options.space), editor.processor, editor.decode
+    )
+    before = _searched(plain, dev, 1, folder / "plain.jsonl", console)
     for number in range(1, options.rounds + 2):
         console.print(f"round {number}: {_described(names, weights)}", soft_wrap=True)
-        named = dict(zip(names, weights.tolist(), strict=True))
-        found = _search(_weighted(editor, named, options), dev, folder / f"round-{number}.jsonl", named, console)
-        texts = [max(entries, key=lambda entry: weighted_sum(entry.features, named)).text for entries in found]
-        plain = plain or [entries[0].text for entries in found]
+        ranked = _ranked(editor, names, weights, options)
+        found = _searched(ranked, dev, editor.decode.beam, folder / f"round-{number}.jsonl", console)
+        texts = _best(found)
         loss = float(metric.loss(metric.statistics(texts, dev.pe).sum(0)))
         trials.append(_Trial(loss, weights, texts))
         new = pool.add(found)
@@ -132,8 +134,7 @@ def tune(
             break
         weights = tuned
     best = min(trials, key=lambda trial: trial.loss)
-    final = dict(zip(names, best.weights.tolist(), strict=True))
-    return Tuned(final, plain, best.texts, len(trials), len(pool))
+    return Tuned(_named(names, best.weights), _best(before), best.texts, len(trials), len(pool))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -145,27 +146,25 @@ class _Trial:
     texts: Sequence[str]
 
 
-def _weighted(editor: PostEditor, weights: Mapping[str, float], options: TuneOptions) -> PostEditor:
+def _ranked(editor: PostEditor, names: Sequence[str], weights: Floats, options: TuneOptions) -> PostEditor:
     """Return an editor of the same members with these weights."""
-    model = combined(editor.model.parts(), weights, options.space)
-    return PostEditor(model, editor.processor, editor.decode, log_linear=LogLinear(weights, options.known))
+    named = _named(names, weights)
+    model = combined(editor.model.parts(), named, options.space)
+    return PostEditor(model, editor.processor, editor.decode, log_linear=LogLinear(named, options.known))
 
 
-def _search(
-    editor: PostEditor, dev: DevSet, path: Path, weights: Mapping[str, float], console: Console
-) -> list[list[Entry]]:
-    """Return the n-best list of each sentence in the order of the search, which are then in the file `path`."""
+def _searched(editor: PostEditor, dev: DevSet, n_best: int, path: Path, console: Console) -> list[list[Entry]]:
+    """Return the n-best list of each sentence, best first, which are then in the file `path`."""
     if not path.exists():
-        file = PartialFile(path, {"weights": dict(weights)}, resume=True)
-        beam = editor.decode.beam
+        weights = {} if editor.log_linear is None else dict(editor.log_linear.weights)
+        file = PartialFile(path, {"weights": weights}, resume=True)
+        before = file.done
         try:
-            before = file.done
             with LineProgress(console, len(dev.src)) as progress:
                 while file.done < len(dev.src):
                     rows = slice(file.done, file.done + _CHUNK)
-                    edits = editor.edit(dev.src[rows], dev.mt[rows], beam=beam, n_best=beam)
-                    penalty = editor.decode.length_penalty
-                    file.write([json.dumps(_entries(edit, penalty), ensure_ascii=False) for edit in edits])
+                    edits = editor.edit(dev.src[rows], dev.mt[rows], n_best=n_best)
+                    file.write([json.dumps(_entries(edit), ensure_ascii=False) for edit in edits])
                     progress.update(file.done, before)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
@@ -177,17 +176,17 @@ def _search(
         return [[Entry(*entry) for entry in json.loads(line)] for line in lines]
 
 
-def _entries(edit: PostEdit, length_penalty: float) -> list[Entry]:
-    """Return the n-best list of a sentence in the order of the search, which the weights have changed.
+def _entries(edit: PostEdit) -> list[Entry]:
+    """Return the n-best list of a sentence; one that was not asked about has a single output and no features."""
+    return [Entry(one.text, dict(one.features or {})) for one in (edit, *edit.alternatives)]
 
-    One that was not asked about has a single output and no features.
-    """
-    outputs = sorted(
-        (edit, *edit.alternatives),
-        key=lambda one: one.score / max(1, len(one.token_scores)) ** length_penalty,
-        reverse=True,
-    )
-    return [Entry(one.text, dict(one.features or {})) for one in outputs]
+
+def _best(lists: Sequence[Sequence[Entry]]) -> list[str]:
+    return [entries[0].text for entries in lists]
+
+
+def _named(names: Sequence[str], weights: Floats) -> dict[str, float]:
+    return dict(zip(names, weights.tolist(), strict=True))
 
 
 def _normalised(weights: Floats, members: int) -> Floats:

@@ -89,6 +89,15 @@ class FakeEditor:
         )
 
 
+@pytest.fixture(autouse=True)
+def loud() -> Iterator[None]:
+    """Let the library warn again after a command that kept it quiet."""
+    logger = logging.getLogger("postedit")
+    level = logger.level
+    yield
+    logger.setLevel(level)
+
+
 @pytest.fixture
 def editor(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> FakeEditor:
     folder = tmp_path_factory.mktemp("fake-model")

@@ -126,7 +126,7 @@ def test_members_on_two_devices_search_like_members_on_one() -> None:
     for place in ("cpu", "cuda"):
         members = [tiny_models.folder(name, text).model.double() for name in ("transference", "m-cgru")]
         model = Ensemble([members[0], members[1].to(place)]).eval()
-        found.append((greedy(model, batch, limits), beam_search(model, batch, limits, SearchSettings(beam=3))))
+        found.append((greedy(model, batch, limits), beam_search(model, batch, limits, SearchSettings(3))))
     assert [one.tokens for one in found[0][0]] == [one.tokens for one in found[1][0]]
     assert [one[0].tokens for one in found[0][1]] == [one[0].tokens for one in found[1][1]]
 

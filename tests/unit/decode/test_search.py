@@ -278,3 +278,17 @@ def test_a_constraint_that_depends_on_what_is_written_holds_for_drafts(draft: li
     (found,) = draft_decode(table, batch(), [draft], limits(20))
     assert found == greedy(table, batch(), limits(20))[0]
     assert found.tokens == (A, B, C, A), "without the constraint its third symbol is B"
+
+
+def test_a_shortlist_has_the_first_symbols_and_those_of_the_sentence_itself() -> None:
+    wants_c = {(): {C: 0.6, B: 0.3, A: 0.1}}
+    rest = {EOS: 1.0}
+    for draft, expected in (([A], A), ([A, B], B), ([C], C), ([], None)):
+        search = DraftSearch(Table(wants_c, rest), 4, shortlist=A)
+        group = Drafted(batch(2), [draft, [C]], limits(9, 9))  # the second one's symbols are not the first one's
+        ((found, other),) = search([group])
+        # The stream of mt has As alone, and is in the same vocabulary.
+        assert found.tokens == (expected or A,)
+        assert other.tokens == (C,)
+    (whole,) = DraftSearch(Table(wants_c, rest), 4, shortlist=SIZE)([Drafted(batch(), [[A]], limits(9))])
+    assert whole[0].tokens == (C,)

@@ -1,5 +1,6 @@
 """The rounds of tuning, with a search whose outputs are written down."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +30,21 @@ DEV = DevSet(src=["1", "2", "0"], mt=["one", "two", ""], pe=["one two", "two", "
 
 @pytest.fixture
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, float]]:
-    """Let editors find the two outputs of a sentence that their ensemble prefers; return the weights of each search."""
+    """Let editors find the two outputs of a sentence that their ensemble prefers.
+
+    Returns:
+        The weights of each search that ranks by weights.
+    """
     weights: list[dict[str, float]] = []
 
-    def edit(self: PostEditor, src: list[str], mt: list[str], *, beam: int, n_best: int) -> list[PostEdit]:
-        assert self.log_linear is not None
-        assert (beam, n_best) == (2, 2)
-        weights.append(dict(self.log_linear.weights))
+    def edit(self: PostEditor, src: list[str], mt: list[str], *, n_best: int) -> list[PostEdit]:
+        assert self.decode.beam == 2
         shares = dict(zip(["model 1", "model 2"], self.model.weights))
+        if self.log_linear is None:
+            assert n_best == 1
+            return [replace(found(text, shares, shares), features=None, alternatives=()) for text in mt]
+        assert n_best == 2
+        weights.append(dict(self.log_linear.weights))
         return [found(text, shares, weights[-1]) for text in mt]
 
     monkeypatch.setattr(PostEditor, "edit", edit)
