@@ -23,7 +23,7 @@ from postedit.decode.wording import Banned, Beginning, Missing, Reading, Require
 
 SIZE = 9
 SPELLING = Spelling([""] * len(SYMBOLS) + [" a", " b", "b"], str.isalpha)
-MODELS = ["transference", "m-cgru", "m-cgru-hard", "copycat-trg", "two transference"]
+MODELS = ["transference", "m-cgru-hard", "copycat-trg"]
 NATS = 0.8
 
 seeds = st.integers(0, 2**32)
