@@ -1,6 +1,6 @@
 """How fast is decoding, against general decoders on a model of the same size, on real post-edits?
 
-    python benchmarks/decoding.py MODEL DATA [--sentences N] [--threads N] [--repeats N] [--batch N ...]
+    python benchmarks/decoding.py MODEL DATA [--sentences N] [--threads N] [--repeats N] [--batch N ...] [--device D]
 
 DATA is the prefix of .src and .mt. The outputs are those that MODEL gives, a trained one of any size. They are then
 written by models of base size (width 512, 6 layers in each stack, 32,000 symbols) with random weights whose output
@@ -57,7 +57,7 @@ def main() -> None:
     options = parse()
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    sentences = prepare(options.model, options.data, options.sentences)
+    sentences = prepare(options.model, options.data, options.sentences, options.device)
     unchanged = sum(sentence.draft == sentence.output[:-1] for sentence in sentences) / len(sentences)
     symbols = statistics.mean(len(sentence.output) for sentence in sentences)
     print(f"{platform.processor() or platform.machine()}, {options.threads} threads, torch {torch.__version__}")
@@ -68,7 +68,7 @@ def main() -> None:
     print(f"| batch | decoder | sentences/s | ratio to {OURS[0]}, greedy | calls a sentence | tokens fed a sentence |")
     print("|---:|---|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
-        everyone = [*ours(), *hugging_face(), *ctranslate(Path(folder))]
+        everyone = [*ours(options.device), *hugging_face(options.device), *ctranslate(Path(folder), options.device)]
         contestants = [one for one in everyone if any(part in one.name for part in options.only)]
         for size in options.batch:
             compare(contestants, sentences, size, options.repeats)
@@ -82,13 +82,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 32])
+    parser.add_argument("--device", type=torch.device, default=torch.device("cpu"), help="int8 is for the CPU alone")
     parser.add_argument("--only", nargs="+", default=[""], help="contestants that have one of these in their names")
     return parser.parse_args()
 
 
-def prepare(model: Path, data: str, count: int) -> list[Sentence]:
+def prepare(model: Path, data: str, count: int, device: torch.device) -> list[Sentence]:
     """Return sentences, longest first, with the outputs of the trained model."""
-    editor = PostEditor.load(model, device="cpu")
+    editor = PostEditor.load(model, device=device)
     triplets = list(read_triplets(TripletFiles.of(data)))[:count]
     edits = editor.edit([triplet.src for triplet in triplets], [triplet.mt for triplet in triplets])
     encode = editor.processor.encode_batch
@@ -136,28 +137,31 @@ def compare(contestants: Sequence[Contestant], sentences: Sequence[Sentence], si
         print(f"| {size} | {contestant.name} | {speed:,.2f} | {ratio:.2f} | {' | '.join(counts)} |", flush=True)
 
 
-def ours() -> Iterator[Contestant]:
-    """Yield greedy search, drafting and beam search with each architecture; int8 for drafting alone."""
+def ours(device: torch.device) -> Iterator[Contestant]:
+    """Yield greedy search, drafting and beam search with each architecture."""
     for name in OURS:
-        full, int8 = favouring(name, "float32"), favouring(name, "int8")
+        full = favouring(name, "float32", device)
         yield Contestant(f"{name}, greedy", partial(search_greedily, full))
         yield Contestant(f"{name}, mt as draft", partial(search_with_drafts, full, 0))
         yield Contestant(f"{name}, beam {BEAM}", partial(search_by_beam, full))
+        if device.type != "cpu":
+            continue
+        int8 = favouring(name, "int8", device)
         yield Contestant(f"{name} int8, greedy", partial(search_greedily, int8))
         yield Contestant(f"{name} int8, mt as draft", partial(search_with_drafts, int8, 0))
         yield Contestant(f"{name} int8, mt as draft, shortlist", partial(search_with_drafts, int8, SHORTLIST))
 
 
-def favouring(name: str, precision: Precision) -> "Favouring":
+def favouring(name: str, precision: Precision, device: torch.device) -> "Favouring":
     """Return an architecture of base size with random weights, laid out for inference."""
     text = VocabularyInfo(VOCABULARY, "text")
     architecture = ARCHITECTURES[name]
     config = architecture.config_class.model_validate({"share_embeddings": "all"})
     model = architecture.build(config, Vocabularies({"src": text, "mt": text}, text))
-    return Favouring(prepare_for_inference(model.eval(), precision)).eval()
+    return Favouring(prepare_for_inference(model.eval().to(device), precision)).eval()
 
 
-def batches(sentences: Sequence[Sentence], size: int) -> Iterator[Drafted]:
+def batches(sentences: Sequence[Sentence], size: int, device: torch.device) -> Iterator[Drafted]:
     """Yield batches whose targets are the outputs to favour."""
     for start in range(0, len(sentences), size):
         group = sentences[start : start + size]
@@ -165,13 +169,15 @@ def batches(sentences: Sequence[Sentence], size: int) -> Iterator[Drafted]:
         longest = max(len(sentence.output) for sentence in group)
         ids = torch.tensor([sentence.output + [EOS] * (longest - len(sentence.output)) for sentence in group])
         limits = torch.tensor([2 * len(sentence.output) + 10 for sentence in group])
-        wanted = Batch(batch.streams, Target(ids, torch.ones_like(ids, dtype=torch.bool)))
-        yield Drafted(wanted, [sentence.draft for sentence in group], limits)
+        wanted = Batch(batch.streams, Target(ids, torch.ones_like(ids, dtype=torch.bool))).to(device)
+        yield Drafted(wanted, [sentence.draft for sentence in group], limits.to(device))
 
 
 def search_greedily(model: "Favouring", sentences: Sequence[Sentence], size: int) -> Written:
     model.calls = 0
-    found = [each for group in batches(sentences, size) for each in greedy(model, group.batch, group.limits)]
+    found = [
+        each for group in batches(sentences, size, model.device) for each in greedy(model, group.batch, group.limits)
+    ]
     check(found, sentences)
     symbols = sum(len(sentence.output) for sentence in sentences)
     return Written(symbols, model.calls, symbols)
@@ -179,7 +185,7 @@ def search_greedily(model: "Favouring", sentences: Sequence[Sentence], size: int
 
 def search_with_drafts(model: "Favouring", shortlist: int, sentences: Sequence[Sentence], size: int) -> Written:
     search = DraftSearch(model, size, shortlist=shortlist)
-    check([each for group in search(batches(sentences, max(1, size // 4))) for each in group], sentences)
+    check([each for group in search(batches(sentences, max(1, size // 4), model.device)) for each in group], sentences)
     return Written(sum(len(sentence.output) for sentence in sentences), search.calls, search.tokens)
 
 
@@ -187,7 +193,7 @@ def search_by_beam(model: "Favouring", sentences: Sequence[Sentence], size: int)
     model.calls = 0
     found = [
         best
-        for group in batches(sentences, size)
+        for group in batches(sentences, size, model.device)
         for best, *_ in beam_search(model, group.batch, group.limits, SearchSettings(BEAM))
     ]
     check(found, sentences)
@@ -205,18 +211,19 @@ class Favouring(Seq2Seq["FavouringState"]):
     def __init__(self, model: Seq2Seq) -> None:
         super().__init__()
         self.model, self.spec, self.calls = model, model.spec, 0
+        self.device = next(model.parameters()).device
 
     def encode(self, batch: Batch) -> "FavouringState":
         """Encode the batch, whose targets are to be favoured."""
         assert batch.target is not None
-        return FavouringState(self.model.encode(batch), batch.target.ids, torch.zeros(batch.rows, dtype=torch.long), 0)
+        return FavouringState(self.model.encode(batch), batch.target.ids, torch.zeros_like(batch.target.ids[:, 0]), 0)
 
     def decode(self, tokens: Tensor, state: "FavouringState") -> tuple[DecoderOutput, "FavouringState"]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         self.calls += 1
         count = tokens.size(1)
         output, inner = self.model.decode(tokens, state.inner)
-        places = (state.read.unsqueeze(1) + torch.arange(count)).clamp(max=state.wanted.size(1) - 1)
+        places = (state.read.unsqueeze(1) + torch.arange(count, device=self.device)).clamp(max=state.wanted.size(1) - 1)
         distribution = FavouringDistribution(output.distribution, state.wanted.gather(1, places))
         after = FavouringState(inner, state.wanted, state.read + count, count)
         return DecoderOutput(distribution, output.attention), after
@@ -293,13 +300,13 @@ def general_model() -> Any:
     return BartForConditionalGeneration(config).eval()
 
 
-def hugging_face() -> Iterator[Contestant]:
+def hugging_face(device: torch.device) -> Iterator[Contestant]:
     """Yield greedy and beam search of the Transformers library."""
     try:
         from transformers import LogitsProcessor, LogitsProcessorList
     except ImportError:
         return
-    model = general_model()
+    model = general_model().to(device)
 
     class AsLong(LogitsProcessor):  # type: ignore[misc]
         """Each output ends when it is as long as it shall be."""
@@ -316,7 +323,7 @@ def hugging_face() -> Iterator[Contestant]:
 
     @torch.inference_mode()
     def generate(beam: int, sentences: Sequence[Sentence], size: int) -> Written:
-        for group in batches(sentences, size):
+        for group in batches(sentences, size, model.device):
             src = group.batch.streams["src"]
             assert group.batch.target is not None
             lengths = (group.batch.target.ids != EOS).sum(1) + 1
@@ -331,7 +338,7 @@ def hugging_face() -> Iterator[Contestant]:
     yield Contestant(f"Hugging Face, beam {BEAM}", partial(generate, BEAM))
 
 
-def ctranslate(folder: Path) -> Iterator[Contestant]:
+def ctranslate(folder: Path, device: torch.device) -> Iterator[Contestant]:
     """Yield greedy and beam search of CTranslate2, in fp32 and int8."""
     try:
         import ctranslate2
@@ -359,7 +366,11 @@ def ctranslate(folder: Path) -> Iterator[Contestant]:
 
     for kind in ("float32", "int8"):
         translator = ctranslate2.Translator(
-            str(folder / "ct2"), compute_type=kind, inter_threads=1, intra_threads=torch.get_num_threads()
+            str(folder / "ct2"),
+            device=device.type,
+            compute_type=kind,
+            inter_threads=1,
+            intra_threads=torch.get_num_threads(),
         )
         yield Contestant(f"CTranslate2 {kind}, greedy", partial(translate, translator, 1))
         yield Contestant(f"CTranslate2 {kind}, beam {BEAM}", partial(translate, translator, BEAM))

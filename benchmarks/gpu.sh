@@ -4,8 +4,10 @@
 #   bash benchmarks/gpu.sh RESULTS RECIPE [option=value ...]
 #
 # Stages, in this order: check (CPU against GPU), speed (training tokens a second), train (a slice of the recipe, going
-# on from the last slice), budget (only if asked for: every small recipe for a few minutes), pack (what must come back, into RESULTS). check and speed are done once. Call it again, with
-# the same arguments, for the next slice. `make gpu-bundle` packs the data it needs and says what else to carry.
+# on from the last slice), decode (only if asked for: decoding speed on the dev set, with the outputs of the trained
+# model), budget (only if asked for: every small recipe for some updates), pack (what must come back, into RESULTS).
+# check and speed are done once. Call it again, with the same arguments, for the next slice. `make gpu-bundle` packs the
+# data it needs and says what else to carry.
 #
 # Settings, from the environment:
 #   GPU_SLICE_MINUTES  9      minutes for the whole call
@@ -18,7 +20,8 @@
 #   GPU_PYTHON         python3
 #   GPU_DEVICE         cuda   or cpu, for trying it out
 #   GPU_SPEED_SECONDS  8      for each model and precision
-#   GPU_BUDGET_MINUTES 1      for each recipe in the stage budget, which goes on with what is not done
+#   GPU_BUDGET_UPDATES 800    of each recipe in the stage budget, which goes on with what is not done
+#   GPU_DECODE_SENTENCES 256  in the stage decode
 set -euo pipefail
 started=$SECONDS
 
@@ -65,7 +68,7 @@ export PYTHONPATH=$PWD/src${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1
 # A GPU is rare: what it computes wrongly is said, and does not stop the rest.
 if wants check; then once check || say "CHECK FAILED: see check.json for where CPU and GPU differ"; fi
 if wants speed; then once speed --seconds "${GPU_SPEED_SECONDS:-8}"; fi
-if wants train || wants budget; then
+if wants train || wants decode || wants budget; then
     say "unpacking the triplets"
     data=$("$python" benchmarks/gpu.py --results "$results" unpack "$bundle" "$(dirname "$run")/data" ${GPU_DATA:+--name "$GPU_DATA"})
 fi
@@ -74,9 +77,14 @@ if wants train; then
     gpu train "$recipe" "$run/train" --minutes "${GPU_SLICE_MINUTES:-9}" --finish "${GPU_FINISH_MINUTES:-1.5}" \
         --used-seconds $((SECONDS - started)) --set "data.dir=$data" "${overrides[@]/#/--set=}"
 fi
+if wants decode; then
+    say "decoding speed"
+    "$python" benchmarks/decoding.py "$run/train/model" "$data/dev" --device "$device" \
+        --sentences "${GPU_DECODE_SENTENCES:-256}" --batch 1 32 >"$results/decode.md"
+fi
 if wants budget; then
-    say "every small recipe for ${GPU_BUDGET_MINUTES:-1} minutes"
-    "$python" benchmarks/small_budget.py "$data" "$run/budget" --minutes "${GPU_BUDGET_MINUTES:-1}" \
+    say "${GPU_BUDGET_UPDATES:-800} updates of every small recipe"
+    "$python" benchmarks/small_budget.py "$data" "$run/budget" --updates "${GPU_BUDGET_UPDATES:-800}" \
         --threads "$(nproc)" >"$results/budget.md"
     (cd "$run" && cp --parents budget/*/result.json "$results")
 fi
