@@ -1,12 +1,12 @@
 """The engine: chunks from a source, through a stage, into files; stopped at any point, it goes on from there."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from postedit.core.errors import OutputError
+from postedit.core.errors import OutputError, PosteditError
 from postedit.synthesis.chunk import StageSpec
 from postedit.synthesis.executor import Executor
 from postedit.synthesis.outputs import Outputs
@@ -52,9 +52,11 @@ def run(
         save_seconds: see `Outputs`.
 
     Raises:
-        OutputError: if the files cannot be written; what is done is kept.
+        OutputError: if the files cannot be written.
         DataError: if the input cannot be read.
-        KeyboardInterrupt: saying how to go on.
+        PosteditError: of any other kind, if the stage or the executor fails; this and the others say how many lines
+            are done and kept, and how to go on.
+        KeyboardInterrupt: likewise.
     """
     identity = {**job.identity, "input": dict(job.source.fingerprints)}
     saving = {} if save_seconds is None else {"save_seconds": save_seconds}
@@ -69,14 +71,14 @@ def run(
                     report(outputs.done.lines, before)
         manifest = {**identity, **job.manifest(outputs.done.counts)}
         outputs.finish(manifest)
-    except KeyboardInterrupt:
-        outputs.save()
-        raise KeyboardInterrupt(
-            f"stopped after {outputs.done.lines:,} of {total:,} lines{outputs.kept}; the same command with --resume "
-            "goes on after them"
-        ) from None
-    except OutputError as error:
-        raise OutputError(f"{error}; --resume then goes on from there") from error
+    except (KeyboardInterrupt, PosteditError) as error:
+        with suppress(OutputError):  # then what was saved before counts
+            outputs.save()
+        done = f"{outputs.saved.lines:,} of {total:,} lines"
+        how = "the same command with --resume goes on after them"
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(f"stopped after {done}{outputs.kept}; {how}") from None
+        raise type(error)(f"{error}; {done} are done{outputs.kept}; {how}") from error
     finally:
         outputs.close()
     return manifest

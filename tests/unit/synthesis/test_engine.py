@@ -55,7 +55,7 @@ class StopsAt:
     """Runs the stage until so many chunks are done, and then fails as it is told."""
 
     chunks: int
-    error: type[BaseException]
+    error: type[BaseException] | BaseException
 
     def map(self, spec: StageSpec, chunks: Iterable[Chunk]) -> Generator[Chunk, None, None]:
         yield from InProcess().map(spec, islice(chunks, self.chunks))
@@ -259,6 +259,51 @@ def test_a_full_disk_is_an_error_and_work_goes_on_later(tmp_path: Path, monkeypa
     run(todo, tmp_path / "out", InProcess(), resume=True)
     run(todo, tmp_path / "whole", InProcess())
     assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("kind", [PosteditError, DataError, OutputError])
+def test_any_failure_keeps_what_is_done_and_says_so(tmp_path: Path, kind: type[PosteditError]) -> None:
+    todo, prefix = job(tmp_path, list("abcdefghi"), 2), tmp_path / "out"
+    with pytest.raises(kind, match=r"^it broke; 6 of 9 lines are done, kept in .*out.*--resume goes on after them$"):
+        run(todo, prefix, StopsAt(3, kind("it broke")))
+    assert json.loads((tmp_path / "out.partial.json").read_text())["chunks"] == 3
+
+
+def test_where_the_journal_cannot_be_written_only_what_it_knows_is_promised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(outputs: Outputs) -> None:
+        raise OutputError("the disk is full")
+
+    class Fails(StopsAt):
+        def map(self, spec: StageSpec, chunks: Iterable[Chunk]) -> Generator[Chunk, None, None]:
+            monkeypatch.setattr(Outputs, "save", full)
+            yield from super().map(spec, chunks)
+
+    todo = job(tmp_path, list("abcdefghi"), 2)
+    with pytest.raises(DataError, match="^it broke; 0 of 9 lines are done"):
+        run(todo, tmp_path / "out", Fails(3, DataError("it broke")))
+    monkeypatch.undo()
+    run(todo, tmp_path / "out", InProcess(), resume=True)
+    run(todo, tmp_path / "whole", InProcess())
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+def test_an_old_manifest_does_not_speak_of_new_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(job(tmp_path, list("abc"), 1), tmp_path / "out", InProcess())
+    todo, replace_file = job(tmp_path, list("abd"), 1), Path.replace
+
+    def never(self: Path, target: Path) -> Path:
+        if self.suffix == ".partial":
+            raise Stopped
+        return replace_file(self, target)
+
+    with monkeypatch.context() as patch, pytest.raises(Stopped):
+        patch.setattr(Path, "replace", never)
+        run(todo, tmp_path / "out", InProcess())
+    assert not (tmp_path / "out.json").exists()
+    manifest = run(todo, tmp_path / "out", InProcess(), resume=True)
+    assert json.loads((tmp_path / "out.json").read_text()) == manifest
 
 
 def test_unequal_files_are_an_error_with_both_counts(tmp_path: Path) -> None:
