@@ -7,13 +7,14 @@ phase with files of its own, so that an interruption costs no phase that is done
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from postedit.data.lines import path_problem, read_lines
@@ -34,6 +35,7 @@ from postedit.synthesis.tally import count_edits, describe, tally, ter_histogram
 from postedit.synthesis.translators import Translator, TranslatorConfig, open_translator
 
 _BLOCK: Final = 1 << 14
+_MODELS: Final = ("inside.arpa", "outside.arpa")
 _NOT_CHOSEN: Final = "less like the domain"
 _NOT_FITTING: Final = "more of this length and edit rate than among real ones"
 
@@ -78,6 +80,11 @@ class RoundtripConfig(SynthConfig):
         resolved = self.model_copy(update={"dir": str(folder), "text": str(text), "real": real})
         return resolved, problems + self.overwritten(inputs)
 
+    @property
+    def kept(self) -> Sequence[str]:
+        """The two n-gram models."""
+        return [f"chosen.{name}" for name in _MODELS]
+
     def phases(self) -> list[Phase]:
         """Return all that is to be done, in order."""
         return [
@@ -105,26 +112,58 @@ def _side(prefix: Path, side: str) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class ChooseSpec:
-    """Makes the stage that keeps sentences whose cross-entropy difference is at most a threshold."""
+class Rank:
+    """The last of the sentences that are chosen: those of a lower cross-entropy difference, or of the same and before.
 
-    inside: Path
-    outside: Path
-    threshold: float
+    Args:
+        difference: its cross-entropy difference.
+        line: where it stands in the text, from 0 on.
+    """
 
-    def build(self) -> Stage:
-        """Return the stage, its models loaded."""
-        return _Choose(CrossEntropyDifference(self.inside, self.outside), self.threshold)
+    difference: float
+    line: int
+
+
+def rank(differences: NDArray[np.float64], share: float) -> Rank:
+    """Return the rank to which a share of the sentences is chosen, exact but for what is less than one sentence.
+
+    Args:
+        differences: Float64[lines], cross-entropy differences; infinite for lines that are never chosen.
+        share: 0 to 1, of the others; one sentence is chosen at least.
+    """
+    count = max(1, round(share * int(np.isfinite(differences).sum())))
+    last = int(np.argsort(differences, kind="stable")[count - 1])
+    return Rank(float(differences[last]), last)
 
 
 @dataclass(frozen=True, slots=True)
-class _Choose:
-    difference: CrossEntropyDifference
-    threshold: float
+class ChooseSpec:
+    """Makes the stage that keeps sentences up to a rank."""
+
+    inside: Path
+    outside: Path
+    last: Rank
+
+    def build(self) -> Stage:
+        """Return the stage, its models loaded."""
+        return Choose(CrossEntropyDifference(self.inside, self.outside), self.last)
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """The stage that keeps sentences up to a rank."""
+
+    difference: Callable[[str], float]
+    last: Rank
 
     def __call__(self, chunk: Chunk) -> Chunk:
-        lines = chunk.lines("pe")
-        kept = [line for line in lines if line.strip() and self.difference(line) <= self.threshold]
+        """Return the sentences of a chunk that are chosen."""
+        lines, last = chunk.lines("pe"), (self.last.difference, self.last.line)
+        kept = [
+            line
+            for number, line in enumerate(lines, chunk.first_line)
+            if line.strip() and (self.difference(line), number) <= last
+        ]
         counts = {"kept": len(kept), _NOT_CHOSEN: len(lines) - len(kept)}
         return replace(chunk, counts=counts).with_lines("pe", kept)
 
@@ -136,7 +175,7 @@ class _KeepAll:
 
 
 def prepare_choice(config: RoundtripConfig) -> Job:
-    """Estimate the two models and find the threshold.
+    """Estimate the two models and find the rank to which sentences are chosen.
 
     The other text is a sample of all sentences, as large as the text of the domain (Moore and Lewis 2010).
 
@@ -155,15 +194,16 @@ def prepare_choice(config: RoundtripConfig) -> Job:
         return Job(source, _KeepAll(), ("pe",), said, manifest)
     text, domain = located(config.text), [triplet.pe for triplet in _real(config)]
     step = max(1, source.total // len(domain))
-    inside, outside = (_side(chosen_prefix(config), f"{name}.arpa") for name in ("inside", "outside"))
+    inside, outside = (_side(chosen_prefix(config), name) for name in _MODELS)
     estimate(domain, config.order, inside)
     estimate(islice(read_lines(text), 0, None, step), config.order, outside)
     difference = CrossEntropyDifference(inside, outside)
-    differences = np.fromiter((difference(line) for line in read_lines(text) if line.strip()), np.float32)
-    threshold = float(np.quantile(differences, config.choose)) if len(differences) else 0.0
-    return Job(
-        source, ChooseSpec(inside, outside, threshold), ("pe",), {**said, "threshold": round(threshold, 6)}, manifest
+    lines = read_lines(text)
+    last = rank(
+        np.fromiter((difference(line) if line.strip() else np.inf for line in lines), np.float64), config.choose
     )
+    said["threshold"] = round(last.difference, 6)
+    return Job(source, ChooseSpec(inside, outside, last), ("pe",), said, manifest)
 
 
 # The second: there and back.

@@ -5,10 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from synth_tools import program, read, sentences, write
 
+from postedit.data.partial import encode_lines
 from postedit.evaluate.ter import TER
+from postedit.synthesis.chunk import Chunk
 from postedit.synthesis.fitting import CELLS, cells
+from postedit.synthesis.roundtrip import Choose, rank
 
 Synth = Callable[..., Any]
 
@@ -55,13 +60,37 @@ def test_text_goes_there_and_back_and_what_is_kept_is_like_the_real(synth: Synth
     assert "3 of 3: choice of triplets" in result.stderr
 
 
+@given(st.lists(st.sampled_from([0.1, 0.2, 0.1 + 0.2, 1 / 3, None]), min_size=1, max_size=30), st.floats(0.01, 1))
+def test_as_many_sentences_are_chosen_as_are_asked_for(values: list[float | None], share: float) -> None:
+    assume(set(values) != {None})
+    of_line = {f"line {number}": value for number, value in enumerate(values) if value is not None}
+    lines = [f"line {number}" if value is not None else " " for number, value in enumerate(values)]
+    last = rank(np.array([np.inf if value is None else value for value in values]), share)
+    chosen = []
+    for start in range(0, len(lines), 4):
+        chunk = Chunk(start // 4, start, len(lines[start : start + 4]), {"pe": encode_lines(lines[start : start + 4])})
+        chosen += Choose(of_line.__getitem__, last)(chunk).lines("pe")
+    best = sorted(of_line, key=lambda line: of_line[line])[: max(1, round(share * len(of_line)))]
+    assert sorted(chosen) == sorted(best)
+
+
 def test_sentences_of_the_domain_are_chosen(synth: Synth, tmp_path: Path) -> None:
     pytest.importorskip("kenlm", reason="needs the extra postedit[roundtrip]")
     result = synth(options(tmp_path, choose=0.5, mismatch=1.0))
     assert result.exit_code == 0, result.output
     chosen = read(tmp_path / "out.chosen.pe")
-    assert len(chosen) == pytest.approx(600, abs=5)
+    assert len(chosen) == 600
     assert sum("unlike" in line for line in chosen) < 10
+
+
+@pytest.mark.parametrize("name", ["chosen.pe", "chosen.json", "chosen.inside.arpa", "translated.mt", "pe"])
+def test_the_text_is_not_overwritten_on_the_way(synth: Synth, tmp_path: Path, name: str) -> None:
+    recipe = options(tmp_path, text=f"out.{name}")
+    write(tmp_path / f"out.{name}", ["a b"])
+    result = synth(recipe)
+    assert result.exit_code == 1
+    assert "would overwrite" in result.stderr
+    assert read(tmp_path / f"out.{name}") == ["a b"]
 
 
 def test_a_phase_that_is_done_is_not_done_again(synth: Synth, tmp_path: Path) -> None:
