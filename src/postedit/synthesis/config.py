@@ -1,7 +1,7 @@
 """What the `[synth]` sections of all kinds have in common."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -34,9 +34,15 @@ class SynthConfig(Config):
         """Return the path of the input that an option names; of a Parquet file, unless it says another, that column."""
         return located(with_column(getattr(self, option), column), folder)
 
+    @property
+    def kept(self) -> Sequence[str]:
+        """What the names of further files that are written end with, after the prefix and a point."""
+        return ()
+
     def overwritten(self, inputs: Mapping[str, Path]) -> list[str]:
         """Return a problem for each of the inputs, named by their options, that an output would replace."""
-        outputs = {Path(f"{self.prefix.absolute()}.{name}").resolve() for name in ("src", "mt", "pe", "json")}
+        outputs = {path.absolute().resolve() for phase in self.phases() for path in phase.files}
+        outputs |= {Path(f"{self.prefix.absolute()}.{name}").resolve() for name in self.kept}
         return [
             f"synth.out: {self.out} would overwrite {path}, which is {option}; choose another name"
             for option, path in inputs.items()

@@ -30,9 +30,12 @@ from postedit.synthesis.fit import describe_edits, distance, expected_histogram,
 from postedit.synthesis.noise_kernel import Tables
 from postedit.synthesis.noise_stage import FATES, LENGTH, TER, NoiseSpec, histogram_of
 from postedit.synthesis.phase import Phase
-from postedit.synthesis.profile import MOST_WORDS, Profile, measure_profile
+from postedit.synthesis.profile import Profile, measure_profile
+from postedit.synthesis.profile_file import MOST_WORDS
 from postedit.synthesis.source import open_aligned
 from postedit.synthesis.tables import TextSample, matched_tables, plain_tables
+
+_PROFILE: Final = "profile.json"
 
 _SAMPLE_LINES: Final = 100_000
 """Lines of the text from which its words and lengths are taken: memory does not grow with the text."""
@@ -112,6 +115,11 @@ class NoiseConfig(SynthConfig):
         )
         return resolved, problems + self.overwritten(inputs)
 
+    @property
+    def kept(self) -> Sequence[str]:
+        """The profile, if it is measured."""
+        return () if self.real is None else (_PROFILE,)
+
     def phases(self) -> list[Phase]:
         """Return the one thing to be done."""
         return [Phase("noise", self.prefix, ("src", "mt", "pe"), self.prepare)]
@@ -159,7 +167,7 @@ def _profile(config: NoiseConfig) -> Profile | None:
         check_files(files)
     triplets = read_triplets(config.real, DataReport())
     profile = measure_profile((triplet.mt, triplet.pe) for triplet in triplets)
-    profile.save(config.prefix.with_name(f"{config.prefix.name}.profile.json"))
+    profile.save(config.prefix.with_name(f"{config.prefix.name}.{_PROFILE}"))
     return profile
 
 

@@ -90,6 +90,15 @@ def test_inputs_are_not_overwritten(run: Any, recipe: Path, tmp_path: Path) -> N
     assert (tmp_path / "text.pe").read_text() == "a b\n"
 
 
+@pytest.mark.parametrize("name", ["profile.json", "pe.partial", "partial.json"])
+def test_nor_are_they_by_what_else_is_written(run: Any, recipe: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / f"text.{name}").write_text("a b\n")
+    values = [f"synth.pe={tmp_path}/text.{name}", f"synth.out={tmp_path}/text"]
+    result = run("synth", recipe, *(word for value in values for word in ("--set", value)))
+    assert result.exit_code == 1
+    assert "would overwrite" in result.stderr
+
+
 def test_existing_results_are_replaced_and_unfinished_ones_are_not(run: Any, recipe: Path, tmp_path: Path) -> None:
     for name in ("out.mt", "out.json"):
         (tmp_path / name).write_text("old")
