@@ -4,7 +4,7 @@ Everything that needs TER asks here for counts of edits, sentence by sentence; c
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -84,14 +84,20 @@ class EditScript:
 
     def __len__(self) -> int:
         """Return the number of edits."""
-        return len(self.shifts) + sum(op != "keep" for op in self.ops)
+        return self.count.edits
+
+    @property
+    def count(self) -> EditCount:
+        """The edits by kind, as `TER.edits` counts them."""
+        substitutions, insertions, deletions = map(self.ops.count, ("substitute", "insert", "delete"))
+        return EditCount(len(self.shifts), substitutions, insertions, deletions, len(self.ops) - deletions)
 
 
 class TER(sacrebleu_ter.TER):
     """`sacrebleu.metrics.TER` with the same arguments, scores and signature, computed by compiled code on all cores."""
 
     def edits(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[EditCount]:
-        """Return the edits of each sentence, by kind.
+        """Return how many edits of each kind every sentence has; `scripts` returns the edits themselves.
 
         Raises:
             ValueError: if there are not as many references as hypotheses.
@@ -112,22 +118,16 @@ class TER(sacrebleu_ter.TER):
         return next(self.scripts([hypothesis], [reference]))
 
     def scripts(self, hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[EditScript]:
-        """Yield the edits of each sentence with their positions; all the texts are in memory at once.
+        """Yield the edits of each sentence with their positions, those that `edits` counts.
 
         Raises:
             ValueError: if there are not as many references as hypotheses.
         """
-        texts, others = self._texts(hypotheses), self._references(references)
-        (h, r), count = number_words(texts, others)
-        for place, (text, _) in enumerate(zip(texts, others, strict=True)):
-            order, ops, shifts = ter_kernel.find_script(
-                h.ids[h.ends[place] : h.ends[place + 1]], r.ids[r.ends[place] : r.ends[place + 1]], count
-            )
-            words = text.split()
-            yield EditScript(
-                tuple(Shift(*shift) for shift in shifts.tolist()),
-                tuple(words[position] for position in order.tolist()),
-                tuple(_OPS[op] for op in ops.tolist()),
+        if len(hypotheses) != len(references):
+            raise ValueError(f"{len(hypotheses)} hypotheses and {len(references)} references: must be equally many")
+        for start in range(0, len(hypotheses), _BLOCK):
+            yield from _scripts(
+                self._texts(hypotheses[start : start + _BLOCK]), self._references(references[start : start + _BLOCK])
             )
 
     def _texts(self, texts: Sequence[str]) -> list[str]:
@@ -192,13 +192,42 @@ def _kinds(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[NDArra
         end = min(start + _CHUNK, len(hypotheses))
         ter_kernel.count_kinds(h.ids, h.ends, r.ids, r.ends, vocabulary, start, end, kinds)
 
-    starts = range(0, len(hypotheses), _CHUNK)
+    _in_threads(count, len(hypotheses))
+    return kinds, np.diff(r.ends)
+
+
+def _scripts(hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[EditScript]:
+    """Yield the script of each pair, all found before the first."""
+    (h, r), vocabulary = number_words(hypotheses, references)
+    found = ter_kernel.new_scripts(h.ends, r.ends)
+
+    def find(start: int) -> None:
+        end = min(start + _CHUNK, len(hypotheses))
+        ter_kernel.find_scripts(h.ids, h.ends, r.ids, r.ends, vocabulary, start, end, found)
+
+    _in_threads(find, len(hypotheses))
+    for place, text in enumerate(hypotheses):
+        words, first = text.split(), found.first[place]
+        shifts, ops = (
+            found.shifts[first : first + found.sizes[place, 0]],
+            found.ops[first : first + found.sizes[place, 1]],
+        )
+        order = found.order[h.ends[place] : h.ends[place + 1]]
+        yield EditScript(
+            tuple(Shift(*shift) for shift in shifts.tolist()),
+            tuple([words[position] for position in order.tolist()] if len(shifts) else words),
+            tuple([_OPS[op] for op in ops.tolist()]),
+        )
+
+
+def _in_threads(work: Callable[[int], None], pairs: int) -> None:
+    """Do the work for each `_CHUNK` of pairs, given where it starts."""
+    starts = range(0, pairs, _CHUNK)
     if len(starts) <= 1:
-        count(0)
+        work(0)
     else:
         with ThreadPoolExecutor(min(len(starts), os.cpu_count() or 1)) as threads:
-            list(threads.map(count, starts))
-    return kinds, np.diff(r.ends)
+            list(threads.map(work, starts))
 
 
 def count_edits(

@@ -106,10 +106,10 @@ class Profile:
             ) from None
         return cls(
             {
-                EditCount(s.shifts, s.substitutions, s.insertions, s.deletions, s.length): s.count
+                EditCount(s.shifts, s.substitutions, s.insertions, s.deletions, s.length): s.times
                 for s in found.sentences
             },
-            {Move(move.length, move.distance): move.count for move in found.moves},
+            {Move(move.length, move.distance): move.times for move in found.moves},
             found.inserted,
             found.deleted,
             found.substituted,
@@ -130,12 +130,8 @@ def measure_profile(pairs: Iterable[tuple[str, str]]) -> Profile:
     metric = TER(case_sensitive=True)
     while batch := list(islice(usable, _TOGETHER)):
         mts, pes = [mt for mt, _ in batch], [pe for _, pe in batch]
-        for mt, pe, count in zip(mts, pes, metric.edits(mts, pes)):
-            found.sentences[count] += 1
-            words = pe.split()
-            found.seen.update(words)
-            if count.edits:
-                found.add(metric.script(mt, pe), words)
+        for pe, script in zip(pes, metric.scripts(mts, pes), strict=True):
+            found.add(script, pe.split())
     if not found.sentences:
         raise DataError("a profile needs real triplets, but there is none with words in mt and pe")
     if not any(count.edits for count in found.sentences):
@@ -156,6 +152,8 @@ class _Counts:
 
     def add(self, script: EditScript, pe: Sequence[str]) -> None:
         """Count the edits of one script that leads to the words `pe`."""
+        self.sentences[script.count] += 1
+        self.seen.update(pe)
         self.moves.update(_move(shift) for shift in script.shifts)
         theirs, ours = iter(script.shifted), iter(pe)
         for op in script.ops:

@@ -45,7 +45,7 @@ class SentenceRow(NamedTuple):
     substitutions: _Edits
     insertions: _Edits
     deletions: _Edits
-    count: _Row
+    times: _Row
 
     def fault(self) -> str | None:
         """Return why no sentence can have these edits, if none can."""
@@ -64,7 +64,10 @@ class MoveRow(NamedTuple):
 
     length: _Length
     distance: _Distance
-    count: _Row
+    times: _Row
+
+
+_COLUMNS: Final = {"sentences": SentenceRow._fields, "moves": MoveRow._fields}
 
 
 class ProfileFile(BaseModel):
@@ -88,7 +91,7 @@ class ProfileFile(BaseModel):
         if not any(sum(row[1:5]) for row in self.sentences):
             raise ValueError("sentences: a profile needs some with edits, but there is none")
         for name, rows in (("sentences", self.sentences), ("moves", self.moves)):
-            _check_rows(name, [row[:-1] for row in rows], sum(row.count for row in rows))
+            _check_rows(name, [row[:-1] for row in rows], sum(row.times for row in rows))
         edited = Counter(self.inserted)
         for word, others in self.substituted.items():
             if not others:
@@ -113,9 +116,9 @@ def _check_rows(name: str, keys: Iterable[tuple[int, ...]], total: int) -> None:
 def _place(loc: tuple[int | str, ...]) -> str:
     """Return where a value stands, the columns of a row by name, words with nothing that breaks a line."""
     parts = [repr(part)[1:-1] if isinstance(part, str) else str(part) for part in loc if part != "[key]"]
-    rows = {"sentences": SentenceRow, "moves": MoveRow}.get(parts[0]) if parts else None
-    if rows and len(loc) == 3 and isinstance(loc[2], int):
-        parts[2] = rows._fields[loc[2]]
+    columns = _COLUMNS.get(parts[0], ()) if parts else ()
+    if len(loc) == 3 and isinstance(loc[2], int) and loc[2] < len(columns):
+        parts[2] = columns[loc[2]]
     return ".".join(parts)
 
 

@@ -102,6 +102,9 @@ def test_a_corpus_in_many_blocks_and_chunks(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(ter_module, "_BLOCK", 7)
     monkeypatch.setattr(ter_module, "_CHUNK", 3)
     assert TER().edits(hypotheses, references) == whole
+    scripts = list(TER().scripts(hypotheses, references))
+    assert [script.count for script in scripts] == whole
+    assert scripts == [TER().script(*one) for one in pairs]
     assert_equal(hypotheses, [references])
 
 
@@ -131,6 +134,7 @@ def test_a_script_leads_to_the_reference_in_as_many_edits(seed: int, vocabulary:
     (count,) = count_edits([hypothesis], [reference])
     assert applied(script, reference.split()) == reference.split()
     assert sorted(script.shifted) == sorted(hypothesis.split())
+    assert script.count == count
     assert len(script) == count.edits
     assert (len(script.shifts), script.ops.count("substitute")) == (count.shifts, count.substitutions)
     assert (script.ops.count("insert"), script.ops.count("delete")) == (count.insertions, count.deletions)
@@ -141,6 +145,13 @@ def test_a_shift_is_one_edit() -> None:
     script = TER().script("c d a b x", "a b c d x")
     assert [(shift.start, shift.length, shift.target) for shift in script.shifts] == [(0, 2, 2)]
     assert script.shifted == ("a", "b", "c", "d", "x")
+
+
+def test_texts_without_words_have_scripts_too() -> None:
+    assert list(TER().scripts([], [])) == []
+    scripts = list(TER().scripts(["", "a b", "", "b a"], ["a", "", "", "a b"]))
+    assert [script.ops for script in scripts] == [("insert",), ("delete", "delete"), (), ("keep", "keep")]
+    assert [script.shifted for script in scripts] == [(), ("a", "b"), (), ("a", "b")]
 
 
 def test_kinds() -> None:
@@ -179,6 +190,8 @@ def test_signature_tells_case_and_normalisation() -> None:
 def test_unequal_numbers_of_lines_are_refused() -> None:
     with pytest.raises(ValueError, match="1 hypotheses and 2 references"):
         count_edits(["a"], ["a", "b"])
+    with pytest.raises(ValueError, match="1 hypotheses and 2 references"):
+        list(TER().scripts(["a"], ["a", "b"]))
 
 
 def test_a_segment_without_a_reference_is_named() -> None:
