@@ -288,7 +288,7 @@ class _Live:
         return [[next(found) for _ in range(count)] for count in fed]
 
     def _shortlist(self, fed: Sequence[int]) -> Shortlist:
-        """Return the symbols that rows may have after each of the tokens fed: each row its own, whatever its company."""
+        """Return the symbols that rows may have after each of the tokens fed: each its own, whatever its company."""
         others = sorted(frozenset().union(*(row.others for row in self.going)))
         column = {symbol: number for number, symbol in enumerate(others)}
         own = torch.zeros(len(self.rows), len(others), dtype=torch.bool)
