@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Grid
 from rich.text import Text
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, width=width, highlight=False)
 
 
-def new_table(columns: Sequence[str], numbers: Sequence[str] = ()) -> Table:
+def new_table(columns: Sequence[str], numbers: Sequence[str] = ()) -> Grid:
     """Return an empty table; the columns called `numbers` are set flush right."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    table = Grid(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for name in columns:
         table.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
     return table

@@ -85,8 +85,9 @@ def edits_made(systems: Sequence[System], test: TestSet) -> Table:
         rows.append(Row((system.name,), (*counts, quality.precision, quality.recall, quality.f1, ratio)))
     names = columns(["made", "needed", "right"]) + columns(["precision", "recall", "F1"], 1)
     note = (
-        "Word edits of the fewest that lead from mt to the output (made) and to pe (needed); right: in both, at the same "
-        "word, with the same new word. Gain per edit: TER edits that need no longer be done, by TER edits made; 1 is best."
+        "Word edits of the fewest that lead from mt to the output (made) and to pe (needed); right: in both, at "
+        "the same word, with the same new word. Gain per edit: TER edits that need no longer be done, by TER edits "
+        "made; 1 is best."
     )
     return Table("edits made", ("system",), (*names, Column("gain per edit", 2)), tuple(rows), note)
 

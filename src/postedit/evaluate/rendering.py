@@ -50,7 +50,7 @@ def _markdown(table: Table) -> str:
     lines = [f"| {' | '.join(cell.translate(_MARKDOWN) for cell in row)} |" for row in rows]
     rule = f"| {' | '.join(['---'] * len(table.keys) + ['---:'] * len(table.columns))} |"
     note = [table.note.translate(_MARKDOWN), ""] if table.note else []
-    return "\n".join([f"## {table.name.capitalize()}", "", lines[0], rule, *lines[1:], "", *note])
+    return "\n".join([f"## {table.title}", "", lines[0], rule, *lines[1:], "", *note])
 
 
 def _latex(table: Table) -> str:
@@ -58,7 +58,7 @@ def _latex(table: Table) -> str:
         " & ".join(cell.translate(_LATEX) for cell in row) + r" \\"
         for row in [table.header(), *map(table.cells, table.rows)]
     )
-    caption = f"{table.name.capitalize()}. {table.note}".translate(_LATEX)
+    caption = f"{table.title}. {table.note}".translate(_LATEX)
     return "\n".join(
         [
             r"\begin{table}",

@@ -43,6 +43,11 @@ class Table:
     rows: tuple[Row, ...]
     note: str = ""
 
+    @property
+    def title(self) -> str:
+        """The name as a heading."""
+        return self.name[:1].upper() + self.name[1:]
+
     def header(self) -> list[str]:
         """Return the names of all columns."""
         return [*self.keys, *(column.name for column in self.columns)]

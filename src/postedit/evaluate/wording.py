@@ -59,8 +59,8 @@ def differences(name: str, lines: Sequence[str], reference_name: str, reference:
         found.append(f"{name} has {here.escaped:,} XML escapes such as &quot; and {reference_name} none: unescape them")
     if here.pieces >= _ENOUGH and not there.pieces:
         found.append(
-            f"{name} seems to be divided into subwords ({here.pieces:,} marks such as @@ or ▁), which {reference_name} is "
-            "not: join them"
+            f"{name} seems to be divided into subwords ({here.pieces:,} marks such as @@ or ▁), which "
+            f"{reference_name} is not: join them"
         )
     empty = [row for row, (line, other) in enumerate(zip(lines, reference), start=1) if not line.strip() and other]
     if empty:

@@ -16,10 +16,16 @@ _BOTTOM: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Bars of one colour: a value, 0 or more, for each label of the chart."""
+    """Bars of one colour, by its number: a value, 0 or more, for each label of the chart."""
 
     name: str
     values: Sequence[float]
+    colour: int
+
+    @property
+    def fill(self) -> str:
+        """The colour as CSS writes it; after the last one they begin again."""
+        return _COLOURS[self.colour % len(_COLOURS)]
 
 
 def bar_chart(title: str, labels: Sequence[str], series: Sequence[Series], unit: str) -> str:
@@ -37,12 +43,12 @@ def bar_chart(title: str, labels: Sequence[str], series: Sequence[Series], unit:
             hint = escape(f"{one.name}, {label}: {one.values[group]:,.4g} {unit}")
             parts.append(
                 f'<rect x="{left:.1f}" y="{_TOP + _HEIGHT - height:.1f}" width="{max(width - 1, 0.5):.1f}" '
-                f'height="{height:.1f}" fill="{_COLOURS[place % len(_COLOURS)]}"><title>{hint}</title></rect>'
+                f'height="{height:.1f}" fill="{one.fill}"><title>{hint}</title></rect>'
             )
     keys = "".join(
         f'<li><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" '
-        f'fill="{_COLOURS[place % len(_COLOURS)]}"/></svg> {escape(one.name)}</li>'
-        for place, one in enumerate(series)
+        f'fill="{one.fill}"/></svg> {escape(one.name)}</li>'
+        for one in series
     )
     total = _TOP + _HEIGHT + _BOTTOM
     return (

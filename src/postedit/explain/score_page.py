@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from postedit.evaluate.study import KINDS, System, TestSet
+from postedit.evaluate.study import KINDS, Ints, System, TestSet
 from postedit.evaluate.table import Table
 from postedit.explain.charts import Series, bar_chart
 
@@ -79,7 +79,7 @@ def _table(number: int, table: Table) -> str:
         cells = table.cells(row)
         labels = "".join(f'<th scope="row">{escape(label)}</th>' for label in cells[: len(table.keys)])
         body.append(f"<tr>{labels}{''.join(f'<td>{escape(cell)}</td>' for cell in cells[len(table.keys) :])}</tr>")
-    name = escape(table.name.capitalize())
+    name = escape(table.title)
     return f"""<details class="analysis"{" open" if number == 0 else ""}><summary><h2>{name}</h2></summary>
 <div class="scroll" tabindex="0" role="region" aria-label="{name}"><table>
 <caption>{escape(table.note)}</caption><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>
@@ -89,23 +89,26 @@ def _table(number: int, table: Table) -> str:
 def _charts(systems: Sequence[System], *, has_mt: bool) -> str:
     names = ["0", *(f"≤{_BIN * place}" for place in range(1, _BINS)), f">{_BIN * (_BINS - 1)}"]
     rates = []
-    for system in systems:
+    for colour, system in enumerate(systems):
         columns = np.minimum(np.ceil(system.left.rates / _BIN), _BINS).astype(np.int64)
-        rates.append(Series(system.name, _shares(columns, _BINS + 1)))
-    kinds = [Series(system.name, system.left.kinds.sum(0).tolist()) for system in systems]
+        rates.append(Series(system.name, _shares(columns, _BINS + 1), colour))
+    kinds = [Series(system.name, system.left.kinds.sum(0).tolist(), colour) for colour, system in enumerate(systems)]
     charts = [
         bar_chart("TER of sentences against the post-edit", names, rates, "%"),
         bar_chart("Edits left to do, by kind", KINDS, kinds, "edits"),
     ]
     if has_mt:
-        gains = [Series(system.name, _gains(systems[0], system)) for system in systems[1:]]
+        gains = [
+            Series(system.name, _gains(systems[0], system), colour)
+            for colour, system in enumerate(systems[1:], start=1)
+        ]
         labels = [f"{place:+d}" if place else "0" for place in range(-_MOST, _MOST + 1)]
         title = "Changed sentences by edits spared (right: better than doing nothing; left: worse)"
         charts.insert(1, bar_chart(title, labels, gains, "sentences"))
     return f'<section aria-labelledby="charts"><h2 id="charts">Distributions</h2>{"".join(charts)}</section>'
 
 
-def _shares(columns: "np.typing.NDArray[np.int64]", count: int) -> list[float]:
+def _shares(columns: Ints, count: int) -> list[float]:
     shares: list[float] = (100.0 * np.bincount(columns, minlength=count) / max(1, len(columns))).tolist()
     return shares
 
