@@ -78,6 +78,7 @@ def score(
     from postedit.cli.tables import console, print_scores, print_table
     from postedit.evaluate import analyses, rendering
     from postedit.evaluate.study import TestSet, examine
+    from postedit.progress import LineProgress
 
     texts = _read([pe, *filter(None, (mt, src, groups)), *hypotheses], pe)
     lines = {name: texts[path] if path else None for name, path in (("mt", mt), ("src", src), ("groups", groups))}
@@ -85,7 +86,9 @@ def score(
     warnings = _warnings(texts, [*([mt] if mt else []), *hypotheses], pe)
     for warning in warnings:
         typer.echo(f"warning: {warning}", err=True)
-    systems = examine(test, {str(path): texts[path] for path in hypotheses})
+    outputs = {str(path): texts[path] for path in hypotheses}
+    with LineProgress(console(stderr=True), len(test.pe) * (len(outputs) + (mt is not None))) as progress:
+        systems = examine(test, outputs, progress.update)
     scores = [system.scores for system in systems]
     print_scores(scores, console())
 

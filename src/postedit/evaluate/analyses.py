@@ -11,7 +11,7 @@ from postedit.evaluate.changes import edit_quality
 from postedit.evaluate.scores import SystemScores, Tokenize
 from postedit.evaluate.significance import CONFIDENCE, RESAMPLES, Significance, compare
 from postedit.evaluate.study import KINDS, System, TestSet
-from postedit.evaluate.summaries import ORDERS, summary_scores
+from postedit.evaluate.summaries import ORDERS, rouge_signature, summary_scores
 from postedit.evaluate.table import Column, Row, Table, columns, percentage
 from postedit.evaluate.ter import split_words
 
@@ -125,11 +125,14 @@ def summaries(systems: Sequence[System], test: TestSet, source: Sequence[str]) -
     """ROUGE, novel and repeated n-grams, of the systems and the references (Ive et al. 2019, 5.1)."""
     rows = []
     for name, outputs in [*((system.name, system.outputs) for system in systems), ("reference", test.pe)]:
-        found = summary_scores(outputs, source, test.pe)
+        found = summary_scores(outputs, source, test.pe, normalise=test.tokenize == "13a")
         rows.append(Row((name,), (*found.rouge, *found.novel, *found.repeated)))
     shares = [f"{what} {order}-grams, %" for what in ("novel", "repeated") for order in ORDERS]
     names = columns(["ROUGE-1", "ROUGE-2", "ROUGE-L"], 2) + columns(shares, 1)
-    note = "ROUGE: F1 against the reference. Novel: not in the source. Repeated: had before in the same output."
+    note = (
+        "ROUGE: F1 against the reference. Novel: not in the source. Repeated: had before in the same output. "
+        f"ROUGE: {rouge_signature()}"
+    )
     return Table("single-source measures", ("system",), names, tuple(rows), note)
 
 

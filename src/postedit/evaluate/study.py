@@ -1,6 +1,6 @@
 """A test set, and what is counted once, sentence by sentence, of each system over it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -103,14 +103,25 @@ class System:
     bleu: Floats
 
 
-def examine(test: TestSet, systems: Mapping[str, Sequence[str]]) -> list[System]:
+def examine(
+    test: TestSet, systems: Mapping[str, Sequence[str]], progress: Callable[[int], None] = lambda _: None
+) -> list[System]:
     """Return all systems, doing nothing first where the machine translations are known.
+
+    Args:
+        test: the texts.
+        systems: outputs by the name of the system.
+        progress: is told after each system how many lines have been scored.
 
     Raises:
         DataError: if a system has not as many lines as the test set.
     """
     baseline = {} if test.mt is None else {DO_NOTHING: test.mt}
-    return [_examine(name, outputs, test) for name, outputs in [*baseline.items(), *systems.items()]]
+    found = []
+    for name, outputs in [*baseline.items(), *systems.items()]:
+        found.append(_examine(name, outputs, test))
+        progress(len(found) * len(test.pe))
+    return found
 
 
 def _examine(name: str, outputs: Sequence[str], test: TestSet) -> System:

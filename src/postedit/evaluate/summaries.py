@@ -7,6 +7,8 @@ from importlib.metadata import version
 from statistics import fmean
 from typing import Final
 
+from postedit.evaluate.ter import split_words
+
 ORDERS: Final = (1, 2, 3, 4)
 """Lengths of n-grams looked at."""
 
@@ -43,15 +45,23 @@ def rouge_signature() -> str:
     return f"nrefs:1|case:lower|tok:letters-digits|stem:no|mean:sentences|version:rouge-score-{version('rouge_score')}"
 
 
-def summary_scores(outputs: Sequence[str], sources: Sequence[str], references: Sequence[str]) -> SummaryScores:
-    """Return the measures of one system; all texts line by line, at least one."""
+def summary_scores(
+    outputs: Sequence[str], sources: Sequence[str], references: Sequence[str], *, normalise: bool = False
+) -> SummaryScores:
+    """Return the measures of one system; all texts line by line, at least one.
+
+    Args:
+        outputs: of the system.
+        sources: what they were made of.
+        references: what they should be.
+        normalise: divide texts into the words of n-grams by Tercom's rules, for text that is not tokenised.
+    """
     from rouge_score.rouge_scorer import RougeScorer
 
     scorer = RougeScorer(list(_ROUGE), tokenizer=_Words())
     scored = [scorer.score(reference, output) for output, reference in zip(outputs, references, strict=True)]
     one, two, longest = (100.0 * fmean(row[name].fmeasure for row in scored) for name in _ROUGE)
-    words = [text.split() for text in outputs]
-    originals = [text.split() for text in sources]
+    words, originals = (split_words(texts, normalise=normalise) for texts in (outputs, sources))
     return SummaryScores(
         rouge=(one, two, longest),
         novel=tuple(_share(_novel(words, originals, order)) for order in ORDERS),

@@ -21,3 +21,8 @@ def test_rouge_of_other_scripts() -> None:
 
 def test_signature() -> None:
     assert "rouge-score-" in rouge_signature()
+
+
+def test_punctuation_makes_no_word_new_in_raw_text() -> None:
+    assert summary_scores(["it is"], ["it is, so"], ["x"]).novel[0] == pytest.approx(50.0)
+    assert summary_scores(["it is"], ["it is, so"], ["x"], normalise=True).novel[0] == 0.0

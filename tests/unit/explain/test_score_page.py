@@ -90,16 +90,43 @@ def test_differences_by_kind(before: str, after: str, expected: list[list[str]],
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium to open the page")
 def test_a_browser_shows_a_page_of_it(tmp_path: Path) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(page(40), encoding="utf-8")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
-    done = subprocess.run(["chromium", *options, path.as_uri()], capture_output=True, timeout=120, check=False)
-    dom = done.stdout.decode()
-    if "<body" not in dom:
-        pytest.skip("chromium does not start here")
+    dom = opened(page(40), tmp_path)
     assert dom.count("<article>") == 25
     assert "1–25 of 120 sentences" in dom
     assert "<title>&lt;/script&gt;" in dom  # what the text asks for was not done
     assert '<ins class="insertions">y</ins>' in dom
     assert f'<dd dir="auto">{ARABIC}</dd>' in dom
     assert "<img" not in dom.split("<script", 1)[0]
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium to open the page")
+@pytest.mark.parametrize(
+    ("chosen", "lines"),
+    [
+        ('value="worst"', ["2", "1", "3", "4"]),  # TER 200, 100, 50, 0
+        ('value="gain"', ["4", "2", "3", "1"]),  # edits spared 1, 0, 0, -2
+        ('value="long"', ["1", "3", "4", "2"]),
+        ('value="worse"', ["1"]),
+        ('value="better"', ["4"]),
+        ('value="kept"', ["2", "3"]),
+        ('value="changed"', ["1", "4"]),
+    ],
+)
+def test_sorting_and_filtering(chosen: str, lines: list[str], tmp_path: Path) -> None:
+    test = TestSet(["a b", "c", "d e", "f g"], ["a b", "x y", "d x", "f x"])
+    systems = examine(test, {"model": ["x y", "x y", "d x", "f g"]})
+    html = score_page("t", test, systems, [analyses.overview([system.scores for system in systems])])
+    dom = opened(html.replace(f"<option {chosen}", f"<option {chosen} selected"), tmp_path)
+    assert re.findall(r"<h3>(\d+) ", dom) == lines
+
+
+def opened(html: str, folder: Path) -> str:
+    """Return the document that a browser makes of the page."""
+    path = folder / "report.html"
+    path.write_text(html, encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}", "--dump-dom"]
+    done = subprocess.run(["chromium", *options, path.as_uri()], capture_output=True, timeout=120, check=False)
+    dom = done.stdout.decode()
+    if "<body" not in dom:
+        pytest.skip("chromium does not start here")
+    return dom
