@@ -3,9 +3,10 @@
     python benchmarks/artificial_data.py DATA WORK [--updates U] [--threads N] [--only NAME ...]
 
 DATA holds `wmt18-nmt.en-de` and `wmt18-smt.en-de` (real triplets) and `it.en-de` (parallel text). The text is cleaned
-and tokenised, its target side damaged as the real triplets are (`matched`) or at random at the same TER (`plain`), and
-mixed with three copies of the real ones. All models make the same number of updates on batches of the same size. What
-is done in WORK is not done again. Models have the sizes of `small_budget.toml`.
+and tokenised, and lines of the lengths of real triplets are damaged as these are (`matched`), or the same lines at random
+at the same TER (`plain`), and mixed with three copies of the real ones. All models of an architecture make the same number
+of updates on batches of the same size, so that they have equal time, whatever else the machine does. What is done in WORK
+is not done again. Models have the sizes of `small_budget.toml`.
 """
 
 import argparse
@@ -78,8 +79,8 @@ def make_corpora(data: Path, work: Path) -> None:
                 work / "plain.toml",
                 {
                     "kind": "noise",
-                    "src": "text.src",
-                    "pe": "text.pe",
+                    "src": "matched-noise.src",
+                    "pe": "matched-noise.pe",
                     "out": "x",
                     "ter": made["made"]["ter"],
                     "mode": "plain",
@@ -89,7 +90,14 @@ def make_corpora(data: Path, work: Path) -> None:
         else:
             recipe = write(
                 work / "matched.toml",
-                {"kind": "noise", "src": "text.src", "pe": "text.pe", "out": "x", "real": ["real"]},
+                {
+                    "kind": "noise",
+                    "src": "text.src",
+                    "pe": "text.pe",
+                    "out": "x",
+                    "real": ["real"],
+                    "lengths": "real",
+                },
             )
             command("synth", recipe, *sets(noise))
         corpora = [{"files": f"{mode}-noise"}, {"files": "real", "copies": float(COPIES)}]
@@ -146,6 +154,8 @@ def print_table(options: argparse.Namespace) -> None:
     print(
         f"\n{platform.machine()}, torch {torch.__version__}, {options.threads} thread(s), {options.updates:,} updates\n"
     )
+    made = json.loads((options.work / "matched-noise.json").read_text(encoding="utf-8"))
+    print(f"matched: {made['made']['triplets']:,} triplets, Kolmogorov-Smirnov distance to real {made['ks_ter']:.3f}\n")
     print("| model | trained on | " + " | ".join(f"{name}: TER | BLEU" for name in REAL) + " |")
     print("| --- | --- |" + " ---: | ---: |" * len(REAL))
     if rows:

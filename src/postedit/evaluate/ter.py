@@ -101,7 +101,7 @@ class TER(sacrebleu_ter.TER):
         counts = []
         for start in range(0, len(hypotheses), _BLOCK):
             kinds, lengths = _kinds(
-                self._texts(hypotheses[start : start + _BLOCK]), self._texts(references[start : start + _BLOCK])
+                self._texts(hypotheses[start : start + _BLOCK]), self._references(references[start : start + _BLOCK])
             )
             rows = zip(kinds.tolist(), lengths.tolist(), strict=True)
             counts += [EditCount(s, b, i, d, length) for (s, b, i, d), length in rows]
@@ -117,7 +117,7 @@ class TER(sacrebleu_ter.TER):
         Raises:
             ValueError: if there are not as many references as hypotheses.
         """
-        texts, others = self._texts(hypotheses), self._texts(references)
+        texts, others = self._texts(hypotheses), self._references(references)
         (h, r), count = number_words(texts, others)
         for place, (text, _) in enumerate(zip(texts, others, strict=True)):
             order, ops, shifts = ter_kernel.find_script(
@@ -140,6 +140,13 @@ class TER(sacrebleu_ter.TER):
             return [self._preprocess_segment(text) for text in texts]
         return list(texts) if self.case_sensitive else [text.lower() for text in texts]
 
+    def _references(self, texts: Sequence[str]) -> list[str]:
+        """Return references as they are compared.
+
+        sacrebleu normalises them twice, which is not always the same as once: "..0" is ". .0", and that is ". . 0".
+        """
+        return self._texts(self._texts(texts)) if self.normalized else self._texts(texts)
+
     def _extract_corpus_statistics(
         self, hypotheses: Sequence[str], references: Sequence[Sequence[str]] | None
     ) -> list[list[float]]:
@@ -150,7 +157,7 @@ class TER(sacrebleu_ter.TER):
             ValueError: if a segment has none.
         """
         if references:
-            sets = [self._texts([text for text in texts if text is not None]) for texts in zip(*references)]
+            sets = [self._references([text for text in texts if text is not None]) for texts in zip(*references)]
             counts = {len(texts) for texts in sets}
             self.num_refs = counts.pop() if len(counts) == 1 else -1
         elif self._ref_cache:
@@ -164,7 +171,7 @@ class TER(sacrebleu_ter.TER):
         return statistics
 
     def _extract_reference_info(self, refs: Sequence[str]) -> dict[str, Any]:
-        return {"ref_words": [ref.split() for ref in refs]}
+        return {"ref_words": [ref.split() for ref in self._texts(refs)]}  # which sacrebleu has normalised once
 
 
 def _statistics(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[list[float]]:

@@ -1,8 +1,7 @@
 """A stand-in for trained models, so that the command line is tested without any."""
 
-import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -89,15 +88,6 @@ class FakeEditor:
         )
 
 
-@pytest.fixture(autouse=True)
-def loud() -> Iterator[None]:
-    """Let the library warn again after a command that kept it quiet."""
-    logger = logging.getLogger("postedit")
-    level = logger.level
-    yield
-    logger.setLevel(level)
-
-
 @pytest.fixture
 def editor(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> FakeEditor:
     folder = tmp_path_factory.mktemp("fake-model")
@@ -110,12 +100,10 @@ def editor(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture
-def run() -> Iterator[Any]:
+def run() -> Any:
     from postedit.cli.main import app
 
     def invoke(*arguments: object, stdin: bytes | None = None) -> Any:
         return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
 
-    level = logging.getLogger("postedit").level
-    yield invoke
-    logging.getLogger("postedit").setLevel(level)  # commands keep warnings off the screen
+    return invoke

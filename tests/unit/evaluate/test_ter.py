@@ -70,6 +70,16 @@ def test_every_option_and_several_references(texts: list[tuple[str, str, str]], 
     assert_equal(hypotheses, references, **chosen)
 
 
+@pytest.mark.parametrize("text", ["..0", "&amp;lt;", "a-1-.,", "5's 's"])
+def test_references_are_normalised_as_often_as_by_sacrebleu(text: str) -> None:
+    assert_equal([text], [[text]], normalized=True)
+    assert_equal([""], [["x"], [text]], normalized=True)
+    kept, theirs = (metric(normalized=True, references=[[text]]) for metric in (TER, sacrebleu_ter.TER))
+    one, other = kept.corpus_score([text], None), theirs.corpus_score([text], None)
+    assert (one.num_edits, one.ref_length) == (other.num_edits, other.ref_length)
+    assert TER(normalized=True).edits([text], [text])[0].edits == one.num_edits
+
+
 def test_references_that_are_missing_for_some_sentences() -> None:
     assert_equal(["a b", "c d"], [["b a", "c c"], ["a b", None]])  # type: ignore[list-item]
 
