@@ -46,7 +46,8 @@ class Comet:
             outputs = [_write(folder / f"system{place}", lines) for place, lines in enumerate(systems)]
             sides = ["-s", _write(folder / "src", src), "-r", _write(folder / "pe", pe)]
             result = folder / "scores.json"
-            arguments = [command, *sides, "-t", *outputs, "--model", self.model, "--quiet", "--to_json", str(result)]
+            arguments = [command, *sides, "-t", *outputs, "--model", self.model, "--gpus", _gpus(), "--quiet"]
+            arguments += ["--to_json", str(result)]
             done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", check=False)
             if done.returncode or not result.exists():
                 lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
@@ -55,8 +56,14 @@ class Comet:
             return [_mean(scores[output]) for output in outputs]
 
 
+def _gpus() -> str:
+    import torch
+
+    return str(int(torch.cuda.is_available()))  # the command expects one unless told otherwise
+
+
 def _write(path: Path, lines: Sequence[str]) -> str:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    path.write_text("".join(line.replace("\r", " ") + "\n" for line in lines), encoding="utf-8")
     return str(path)
 
 

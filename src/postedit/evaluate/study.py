@@ -18,6 +18,10 @@ KINDS: Final = ("shifts", "substitutions", "insertions", "deletions")
 """What TER counts, in the order of the columns of `Edits.kinds`."""
 
 
+MOST_GROUPS: Final = 100
+"""Labels that a table of groups can have; more of them are rather sentences, or numbers of lines, given by mistake."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Edits:
     """Edits, sentence by sentence, from one text to another.
@@ -60,7 +64,7 @@ class TestSet:
         tokenize: how text is divided into words.
 
     Raises:
-        DataError: if there are no lines, or not as many of each.
+        DataError: if there are no lines, or not as many of each, or more than `MOST_GROUPS` groups.
     """
 
     __test__ = False  # nothing for pytest to collect
@@ -80,6 +84,12 @@ class TestSet:
                 raise DataError(
                     f"{name} has {len(lines):,} lines, the post-edits have {len(self.pe):,}; they must match one to one"
                 )
+        labels = set(self.groups or ())
+        if len(labels) > MOST_GROUPS:
+            raise DataError(
+                f"groups has {len(labels):,} different labels, and at most {MOST_GROUPS} are possible; give a file with a "
+                "short label for each line, such as the name of the MT system"
+            )
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -107,6 +107,11 @@ def test_unequal_lines() -> None:
         TestSet([])
 
 
+def test_sentences_are_no_groups() -> None:
+    with pytest.raises(DataError, match="groups has 101 different labels"):
+        TestSet(["a"] * 101, groups=[str(place) for place in range(101)])
+
+
 def test_a_line_of_a_thousand_words() -> None:
     long = " ".join(f"w{place % 97}" for place in range(1000))
     test = TestSet([long], [" ".join(reversed(long.split()))])
