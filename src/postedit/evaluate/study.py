@@ -87,8 +87,8 @@ class TestSet:
         labels = set(self.groups or ())
         if len(labels) > MOST_GROUPS:
             raise DataError(
-                f"groups has {len(labels):,} different labels, and at most {MOST_GROUPS} are possible; give a file with a "
-                "short label for each line, such as the name of the MT system"
+                f"groups has {len(labels):,} different labels, and at most {MOST_GROUPS} are possible; give a file "
+                "with a short label for each line, such as the name of the MT system"
             )
 
 
