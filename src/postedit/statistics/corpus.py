@@ -293,7 +293,7 @@ def _look_at(triplets: Sequence[Triplet], sides: Sequence[str]) -> _Block:
 def _edits(triplets: Sequence[Triplet]) -> EditStatistics:
     metric, result = TER(case_sensitive=True), EditStatistics()
     result.unchanged = sum(triplet.mt == triplet.pe for triplet in triplets)
-    counts = metric.edits([triplet.mt for triplet in triplets], [triplet.pe for triplet in triplets])
+    counts = metric.counts([triplet.mt for triplet in triplets], [triplet.pe for triplet in triplets])
     result.count(counts)
     changed = [triplet for triplet, count in zip(triplets, counts) if count.edits]
     places = list(edits_in_context(metric, [triplet.mt for triplet in changed], [triplet.pe for triplet in changed]))

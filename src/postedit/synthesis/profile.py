@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -129,9 +129,8 @@ def measure_profile(pairs: Iterable[tuple[str, str]]) -> Profile:
     usable = ((mt, pe) for mt, pe in pairs if 0 < len(mt.split()) <= MOST_WORDS and 0 < len(pe.split()) <= MOST_WORDS)
     metric = TER(case_sensitive=True)
     while batch := list(islice(usable, _TOGETHER)):
-        mts, pes = [mt for mt, _ in batch], [pe for _, pe in batch]
-        for pe, script in zip(pes, metric.scripts(mts, pes), strict=True):
-            found.add(script, pe.split())
+        for script in metric.edits([mt for mt, _ in batch], [pe for _, pe in batch]):
+            found.add(script)
     if not found.sentences:
         raise DataError("a profile needs real triplets, but there is none with words in mt and pe")
     if not any(count.edits for count in found.sentences):
@@ -150,12 +149,12 @@ class _Counts:
         self.seen: Counter[str] = Counter()
         self.substituted: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
-    def add(self, script: EditScript, pe: Sequence[str]) -> None:
-        """Count the edits of one script that leads to the words `pe`."""
+    def add(self, script: EditScript) -> None:
+        """Count the edits between one mt and its pe."""
         self.sentences[script.count] += 1
-        self.seen.update(pe)
+        self.seen.update(script.reference)
         self.moves.update(_move(shift) for shift in script.shifts)
-        theirs, ours = iter(script.shifted), iter(pe)
+        theirs, ours = iter(script.shifted), iter(script.reference)
         for op in script.ops:
             if op == "insert":
                 self.inserted[next(ours)] += 1

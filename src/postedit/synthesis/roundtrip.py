@@ -262,7 +262,7 @@ class FitSpec:
     def __call__(self, chunk: Chunk) -> Chunk:
         """Return the triplets that are kept."""
         texts = {side: chunk.lines(side) for side in SIDES}
-        found = cells(TER(case_sensitive=True).edits(texts["mt"], texts["pe"]))
+        found = cells(TER(case_sensitive=True).counts(texts["mt"], texts["pe"]))
         kept = self.acceptance.choose(found, draws(self.seed, chunk.first_line, chunk.read))
         made = {side: [text for text, keep in zip(lines, kept) if keep] for side, lines in texts.items()}
         counts = tally(made["mt"], made["pe"])
@@ -311,7 +311,7 @@ def _histogram(triplets: Iterable[Any]) -> _Measured:
     found, counts = np.zeros(CELLS, np.int64), Counter[str]()
     reader, metric = iter(triplets), TER(case_sensitive=True)
     while block := list(islice(reader, _BLOCK)):
-        edits = metric.edits([triplet.mt for triplet in block], [triplet.pe for triplet in block])
+        edits = metric.counts([triplet.mt for triplet in block], [triplet.pe for triplet in block])
         found += np.bincount(cells(edits), minlength=CELLS)
         counts += count_edits(edits)
     return _Measured(found, ter_histogram(counts), counts["kept"], counts)

@@ -15,7 +15,7 @@ _TER_BIN: Final = "ter="
 
 def tally(mt: Sequence[str], pe: Sequence[str]) -> Counter[str]:
     """Return how many triplets there are, their words and edits by kind, and how many have each per cent of TER."""
-    return count_edits(TER(case_sensitive=True).edits(mt, pe))
+    return count_edits(TER(case_sensitive=True).counts(mt, pe))
 
 
 def count_edits(found: Sequence[EditCount]) -> Counter[str]:

@@ -50,7 +50,7 @@ def test_text_goes_there_and_back_and_what_is_kept_is_like_the_real(synth: Synth
         assert src == " ".join(f"{word}_en" for word in pe.split())
     histograms = []
     for prefix in ("out", "real"):
-        edits = TER(case_sensitive=True).edits(read(tmp_path / f"{prefix}.mt"), read(tmp_path / f"{prefix}.pe"))
+        edits = TER(case_sensitive=True).counts(read(tmp_path / f"{prefix}.mt"), read(tmp_path / f"{prefix}.pe"))
         histograms.append(np.bincount(cells(edits), minlength=CELLS) / len(edits))
     assert np.abs(histograms[0] - histograms[1]).sum() / 2 < 0.25 + 0.1  # and the chance of which are kept
     manifest = json.loads((tmp_path / "out.json").read_text())
