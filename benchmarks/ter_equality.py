@@ -2,10 +2,10 @@
 
     python benchmarks/ter_equality.py FOLDER... [--pairs N] [--hard N] [--share S] [--workers N]
 
-FOLDER holds `*.mt` and `*.pe`, perhaps deeper down. Hard pairs are long, of few different words, some of them with marks and
-of other scripts, with blocks moved, or have an empty side. Each pair is compared in edits and length, by the edits and by their counts, as sacrebleu is by
-default; and a share of the pairs, drawn anew for each, in every other set of its options: case, normalisation,
-punctuation, Asian support. A difference ends it with status 1.
+FOLDER holds `*.mt` and `*.pe`, perhaps deeper down. Hard pairs are long, of few different words, some of them with
+marks or of other scripts, with blocks moved, or have an empty side. Each pair is compared in edits and length, by the
+edits and by their counts, as sacrebleu is by default; and a share of the pairs, drawn anew for each, in every other set
+of its options: case, normalisation, punctuation, Asian support. A difference ends it with status 1.
 """
 
 import argparse

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from postedit.core.config import Config
+from postedit.core.files import prefix_problem
 from postedit.data.location import is_far, located, with_column
 from postedit.synthesis.phase import Phase
 
@@ -19,6 +20,13 @@ class SynthConfig(Config):
     out: str = Field(description="OUT.src, OUT.mt, OUT.pe and OUT.json are written; relative to the current folder")
     seed: int = Field(1, ge=0, lt=2**63, description="another seed gives other triplets")
     chunk_lines: int = Field(4096, ge=1, description="lines that are worked on together; changes no output")
+
+    @field_validator("out")
+    @classmethod
+    def _begins_names(cls, out: str) -> str:
+        if problem := prefix_problem(out):
+            raise ValueError(problem)
+        return out
 
     @property
     def prefix(self) -> Path:

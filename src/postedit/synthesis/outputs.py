@@ -122,6 +122,17 @@ class Outputs:
         with explain_os_errors(self._journal):
             self._journal.unlink()
 
+    def discard(self) -> None:
+        """Delete what is unfinished: nobody wants to go on with it.
+
+        Raises:
+            OutputError: if that fails.
+        """
+        self.close()
+        for path in (*(_partial(self._prefix, side) for side in self.done.lengths), self._journal):
+            with explain_os_errors(path):
+                path.unlink(missing_ok=True)
+
     def close(self) -> None:
         """Close the files as they are, so that the work can go on later."""
         for file in self._files.values():

@@ -6,8 +6,9 @@ language and back, and triplets are kept so that their TER statistics are those 
 phase with files of its own, so that an interruption costs no phase that is done.
 """
 
+import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
+from postedit.core.errors import DataError
 from postedit.data.lines import path_problem, read_lines
 from postedit.data.location import located
 from postedit.data.report import DataReport
@@ -111,60 +113,46 @@ def _side(prefix: Path, side: str) -> Path:
 # The first phase: sentences of the domain.
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
-    """The last of the sentences that are chosen: those of a lower cross-entropy difference, or of the same and before.
+def chosen(differences: NDArray[np.float64], share: float) -> NDArray[np.bool_]:
+    """Return Bool[lines]: a share of the sentences, exact but for what is less than one sentence.
 
     Args:
-        difference: its cross-entropy difference.
-        line: where it stands in the text, from 0 on.
+        differences: Float64[lines], cross-entropy differences; infinite for lines that are never chosen. Those of the
+            lowest are chosen, of equal ones the first.
+        share: 0 to 1, of the others; one sentence is chosen at least, if there is any.
     """
-
-    difference: float
-    line: int
-
-
-def rank(differences: NDArray[np.float64], share: float) -> Rank:
-    """Return the rank to which a share of the sentences is chosen, exact but for what is less than one sentence.
-
-    Args:
-        differences: Float64[lines], cross-entropy differences; infinite for lines that are never chosen.
-        share: 0 to 1, of the others; one sentence is chosen at least.
-    """
-    count = max(1, round(share * int(np.isfinite(differences).sum())))
-    last = int(np.argsort(differences, kind="stable")[count - 1])
-    return Rank(float(differences[last]), last)
-
-
-@dataclass(frozen=True, slots=True)
-class ChooseSpec:
-    """Makes the stage that keeps sentences up to a rank."""
-
-    inside: Path
-    outside: Path
-    last: Rank
-
-    def build(self) -> Stage:
-        """Return the stage, its models loaded."""
-        return Choose(CrossEntropyDifference(self.inside, self.outside), self.last)
+    sentences = int(np.isfinite(differences).sum())
+    count = min(sentences, max(1, round(share * sentences)))
+    kept = np.zeros(len(differences), np.bool_)
+    kept[np.argsort(differences, kind="stable")[:count]] = True
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """The stage that keeps sentences up to a rank."""
+    """The stage that keeps the sentences that were chosen, which needs no n-gram models where it runs.
 
-    difference: Callable[[str], float]
-    last: Rank
+    Args:
+        kept: one bit a line of the text, whether it is kept, the first line in the highest bit.
+    """
+
+    kept: bytes
+
+    @classmethod
+    def of(cls, kept: NDArray[np.bool_]) -> Self:
+        """Return the stage that keeps the lines where `kept`, Bool[lines], is true."""
+        return cls(np.packbits(kept).tobytes())
+
+    def build(self) -> Stage:
+        """Return the stage."""
+        return self
 
     def __call__(self, chunk: Chunk) -> Chunk:
         """Return the sentences of a chunk that are chosen."""
-        lines, last = chunk.lines("pe"), (self.last.difference, self.last.line)
-        kept = [
-            line
-            for number, line in enumerate(lines, chunk.first_line)
-            if line.strip() and (self.difference(line), number) <= last
-        ]
-        counts = {"kept": len(kept), _NOT_CHOSEN: len(lines) - len(kept)}
+        first, last = chunk.first_line, chunk.first_line + chunk.read
+        bits = np.unpackbits(np.frombuffer(self.kept, np.uint8)[first // 8 : -(-last // 8)])[first % 8 :]
+        kept = [line for line, bit in zip(chunk.lines("pe"), bits) if bit]
+        counts = {"kept": len(kept), _NOT_CHOSEN: chunk.read - len(kept)}
         return replace(chunk, counts=counts).with_lines("pe", kept)
 
 
@@ -175,9 +163,10 @@ class _KeepAll:
 
 
 def prepare_choice(config: RoundtripConfig) -> Job:
-    """Estimate the two models and find the rank to which sentences are chosen.
+    """Estimate the two models and choose sentences by them.
 
-    The other text is a sample of all sentences, as large as the text of the domain (Moore and Lewis 2010).
+    The other text is a sample of all sentences, as large as the text of the domain (Moore and Lewis 2010). Eight bytes
+    a line of the text are held in memory.
 
     Raises:
         DataError: if the files cannot be read.
@@ -193,17 +182,18 @@ def prepare_choice(config: RoundtripConfig) -> Job:
     if config.choose == 1:
         return Job(source, _KeepAll(), ("pe",), said, manifest)
     text, domain = located(config.text), [triplet.pe for triplet in _real(config)]
+    if not domain:
+        raise DataError("synth.real: there is no triplet that can be used, so no domain to choose sentences of")
     step = max(1, source.total // len(domain))
     inside, outside = (_side(chosen_prefix(config), name) for name in _MODELS)
     estimate(domain, config.order, inside)
     estimate(islice(read_lines(text), 0, None, step), config.order, outside)
     difference = CrossEntropyDifference(inside, outside)
-    lines = read_lines(text)
-    last = rank(
-        np.fromiter((difference(line) if line.strip() else np.inf for line in lines), np.float64), config.choose
+    differences = np.fromiter(
+        (difference(line) if line.strip() else np.inf for line in read_lines(text)), np.float64, source.total
     )
-    said["threshold"] = round(last.difference, 6)
-    return Job(source, ChooseSpec(inside, outside, last), ("pe",), said, manifest)
+    stage = Choose.of(chosen(differences, config.choose))
+    return Job(source, stage, ("pe",), {**said, "chosen": hashlib.sha256(stage.kept).hexdigest()}, manifest)
 
 
 # The second: there and back.
@@ -284,7 +274,8 @@ def prepare_fit(config: RoundtripConfig) -> Job:
     files = TripletFiles.of(prefix)
     real, made = (_histogram(triplets) for triplets in (_real(config), read_triplets(files, DataReport())))
     acceptance = fit(real.cells, made.cells, config.mismatch)
-    said = {**identity(config), "phase": "fit", "mismatch": round(acceptance.mismatch, 4)}
+    shares = hashlib.sha256(acceptance.shares.tobytes()).hexdigest()
+    said = {**identity(config), "phase": "fit", "mismatch": round(acceptance.mismatch, 4), "shares": shares}
 
     def manifest(counts: Mapping[str, int]) -> dict[str, Any]:
         found = describe(counts, [_NOT_FITTING])

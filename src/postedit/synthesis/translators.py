@@ -49,7 +49,9 @@ class TranslatorConfig(Config):
     src_lang: str | None = Field(None, description="code of the language it reads, where a tokenizer has codes")
     tgt_lang: str | None = Field(None, description="likewise, of the language it writes")
     device: str = Field("cpu", description="cpu or cuda")
-    max_ratio: float = Field(2.0, gt=0, description="a translation has at most max_ratio times the pieces of src ...")
+    max_ratio: float = Field(
+        2.0, gt=0, le=1000, description="a translation has at most max_ratio times the pieces of src ..."
+    )
     max_extra: int = Field(10, ge=1, description="... plus max_extra (ctranslate2, huggingface)")
 
     @model_validator(mode="after")

@@ -1,4 +1,5 @@
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from postedit.data.partial import encode_lines
 from postedit.evaluate.ter import TER
 from postedit.synthesis.chunk import Chunk
 from postedit.synthesis.fitting import CELLS, cells
-from postedit.synthesis.roundtrip import Choose, rank
+from postedit.synthesis.roundtrip import Choose, chosen
 
 Synth = Callable[..., Any]
 
@@ -63,15 +64,18 @@ def test_text_goes_there_and_back_and_what_is_kept_is_like_the_real(synth: Synth
 @given(st.lists(st.sampled_from([0.1, 0.2, 0.1 + 0.2, 1 / 3, None]), min_size=1, max_size=30), st.floats(0.01, 1))
 def test_as_many_sentences_are_chosen_as_are_asked_for(values: list[float | None], share: float) -> None:
     assume(set(values) != {None})
-    of_line = {f"line {number}": value for number, value in enumerate(values) if value is not None}
-    lines = [f"line {number}" if value is not None else " " for number, value in enumerate(values)]
-    last = rank(np.array([np.inf if value is None else value for value in values]), share)
-    chosen = []
+    lines = [f"line {number}" for number in range(len(values))]
+    stage = Choose.of(chosen(np.array([np.inf if value is None else value for value in values]), share)).build()
+    found, counts = [], Counter[str]()
     for start in range(0, len(lines), 4):
-        chunk = Chunk(start // 4, start, len(lines[start : start + 4]), {"pe": encode_lines(lines[start : start + 4])})
-        chosen += Choose(of_line.__getitem__, last)(chunk).lines("pe")
-    best = sorted(of_line, key=lambda line: of_line[line])[: max(1, round(share * len(of_line)))]
-    assert sorted(chosen) == sorted(best)
+        block = lines[start : start + 4]
+        chunk = stage(Chunk(start // 4, start, len(block), {"pe": encode_lines(block)}))
+        found += chunk.lines("pe")
+        counts.update(chunk.counts)
+    sentences = [number for number, value in enumerate(values) if value is not None]
+    best = sorted(sentences, key=lambda number: values[number] or 0)[: max(1, round(share * len(sentences)))]
+    assert found == [lines[number] for number in sorted(best)]
+    assert counts == Counter({"kept": len(best), "less like the domain": len(lines) - len(best)})
 
 
 def test_sentences_of_the_domain_are_chosen(synth: Synth, tmp_path: Path) -> None:

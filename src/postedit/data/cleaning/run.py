@@ -25,7 +25,7 @@ from typing import IO, Any, Final, Literal, get_args
 import numpy as np
 
 from postedit.core.errors import DataError, OutputError
-from postedit.core.files import atomic_write, check_writable, explain_os_errors
+from postedit.core.files import atomic_write, check_writable, explain_os_errors, prefix_problem
 from postedit.data.blocks import blocks_of, map_blocks
 from postedit.data.cleaning.config import CleanConfig, DuplicateConfig, FilterName
 from postedit.data.cleaning.filters import Filter, filters_of
@@ -148,6 +148,8 @@ def check_output(files: Sequence[TripletFiles], out: Path, *, resume: bool) -> P
     Raises:
         OutputError: if not.
     """
+    if problem := prefix_problem(out):
+        raise OutputError(f"--out {out}: {problem}")
     sides = files[0].sides
     written = [out.with_name(f"{out.name}.{end}") for end in (*sides, "removed.jsonl", "report.json")]
     read = {path.resolve() for one in files for path in one.paths}
