@@ -39,6 +39,16 @@ def test_lines_that_are_blank_on_a_side_are_left_out_and_counted(synth: Synth, t
     assert "left out: 3 blank on a side" in result.stdout
 
 
+def test_where_all_lines_are_blank_on_a_side_it_is_an_error(synth: Synth, tmp_path: Path) -> None:
+    recipe = options(tmp_path)
+    write(tmp_path / "text.src", ["a", "", " "])
+    write(tmp_path / "text.pe", ["", "B", "C"])
+    result = synth(recipe)
+    assert result.exit_code == 1
+    assert "would be empty, since none of 3 lines can be used (3 blank on a side)" in result.stderr
+    assert not list(tmp_path.glob("out*"))
+
+
 @pytest.mark.parametrize(
     ("fault", "message"),
     [

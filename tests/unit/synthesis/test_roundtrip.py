@@ -1,4 +1,5 @@
 import json
+import pickle
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from postedit.data.partial import encode_lines
 from postedit.evaluate.ter import TER
 from postedit.synthesis.chunk import Chunk
 from postedit.synthesis.fitting import CELLS, cells
-from postedit.synthesis.roundtrip import Choose, chosen
+from postedit.synthesis.roundtrip import Choose, RoundtripConfig, chosen, prepare_choice
 
 Synth = Callable[..., Any]
 
@@ -85,6 +86,29 @@ def test_sentences_of_the_domain_are_chosen(synth: Synth, tmp_path: Path) -> Non
     chosen = read(tmp_path / "out.chosen.pe")
     assert len(chosen) == 600
     assert sum("unlike" in line for line in chosen) < 10
+
+
+def test_no_domain_is_an_error(synth: Synth, tmp_path: Path) -> None:
+    pytest.importorskip("kenlm", reason="needs the extra postedit[roundtrip]")
+    recipe = options(tmp_path, choose=0.5)
+    write(tmp_path / "real.mt", [""] * 300)
+    result = synth(recipe)
+    assert result.exit_code == 1
+    assert "synth.real: there is no triplet that can be used, so no domain" in result.stderr
+
+
+def test_a_stage_that_chooses_opens_no_file(tmp_path: Path) -> None:
+    pytest.importorskip("kenlm", reason="needs the extra postedit[roundtrip]")
+    files = {name: str(tmp_path / name) for name in ("text", "real")}
+    config = {**options(tmp_path), **files, "out": str(tmp_path / "out"), "choose": 0.5}
+    job = prepare_choice(RoundtripConfig.model_validate(config))
+    pickled = pickle.dumps(job.spec)
+    for path in tmp_path.iterdir():
+        path.rename(path.with_name(f"moved-{path.name}"))  # as on another machine
+    assert str(tmp_path).encode() not in pickled
+    stage = pickle.loads(pickled).build()
+    text = encode_lines(read(tmp_path / "moved-text"))
+    assert len(stage(Chunk(0, 0, 1200, {"pe": text})).lines("pe")) == 600
 
 
 @pytest.mark.parametrize("name", ["chosen.pe", "chosen.json", "chosen.inside.arpa", "translated.mt", "pe"])
