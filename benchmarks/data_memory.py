@@ -1,6 +1,7 @@
 """Memory and speed of cleaning and statistics, for corpora of very different sizes (Linux only).
 
-    python benchmarks/data_memory.py [--triplets 10000 1000000 10000000] [--workers N] [--folder FOLDER]
+    python benchmarks/data_memory.py [--triplets 10000 1000000 10000000] [--commands clean stats] [--workers N]
+        [--folder FOLDER]
 
 Triplets are made up: words of a vocabulary of 50,000 by Zipf's law, 5 to 30 a line, mt with one word in ten replaced.
 For each size `postedit data clean` (all filters but that of languages, which asks a model about every line) and
@@ -30,6 +31,7 @@ LOOK_SECONDS = 0.2
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--triplets", type=int, nargs="+", default=[10_000, 1_000_000, 10_000_000])
+    parser.add_argument("--commands", nargs="+", choices=("clean", "stats"), default=["clean", "stats"])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="where to put the corpora (they are deleted at the end)")
     options = parser.parse_args()
@@ -42,17 +44,9 @@ def main() -> None:
         for triplets in options.triplets:
             corpus = folder / "corpus"
             write(corpus, triplets)
-            clean = [
-                "clean",
-                str(corpus),
-                "--out",
-                str(folder / "cleaned"),
-                "--recipe",
-                str(folder / "clean.toml"),
-                *workers,
-            ]
-            for command in (clean, ["stats", str(corpus), *workers]):
-                run(command, triplets)
+            cleaned = ["--out", str(folder / "cleaned"), "--recipe", str(folder / "clean.toml")]
+            for command in options.commands:
+                run([command, str(corpus), *workers, *(cleaned if command == "clean" else [])], triplets)
             for path in folder.glob("cleaned*"):
                 path.unlink()
     print(f"\n{platform.machine()}, {platform.system()}, Python {platform.python_version()}, {options.workers} workers")
