@@ -85,6 +85,7 @@ class PlacedEdit(NamedTuple):
 class EditScript:
     """How to turn a hypothesis into its reference: shifts, in order, and then one operation for each word.
 
+    `word_edits` are those of the operations that are edits, with their positions, and `count` is how many there are.
     Positions count words from 0 on, as they are compared: after lower-casing, dividing and so on, as TER is told to.
 
     Args:
