@@ -97,6 +97,27 @@ class Rules:
             symbols = torch.where(ending.unsqueeze(1), last.unsqueeze(1), symbols)
         return Choice(symbols, values, log_probs.gather(1, symbols), ending)
 
+    def draw(self, log_probs: Tensor, written: int, temperature: float, top_k: int) -> Choice:
+        """Return one next symbol for each row, drawn from the distribution over those that may come next.
+
+        Args:
+            log_probs: Float[N,V], of the model.
+            written: how many symbols each row has.
+            temperature: above 0; log-probabilities are divided by it.
+            top_k: how many of the best symbols may be drawn; 0: all of them.
+        """
+        ranked = self._ranked(log_probs).clone()
+        ranked[:, :_NEVER_WRITTEN] = -math.inf
+        best = ranked.amax(1, keepdim=True)
+        possible = best > -math.inf  # nor not a number, which multinomial would not take
+        shares = ((ranked - best) / temperature).exp()
+        if 0 < top_k < shares.size(1):
+            shares = shares.masked_fill(ranked < ranked.topk(top_k, 1).values[:, -1:], 0.0)
+        ending = self.limits <= written + self.to_end()
+        last = torch.nn.functional.one_hot(self._closing(), shares.size(1))
+        symbols = torch.where(ending.unsqueeze(1) | ~possible, last, shares).multinomial(1)
+        return Choice(symbols, ranked.gather(1, symbols), log_probs.gather(1, symbols), ending)
+
     def advance(self, tokens: Tensor) -> Self:
         """Return the rules after `tokens` Long[N] were written; PAD: nothing was."""
         grammar = tuple(constraint.advance(tokens) for constraint in self.grammar)
