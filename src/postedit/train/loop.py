@@ -96,9 +96,9 @@ class Trainer:
         self.checkpoints = Checkpoints(folder / "checkpoints", config.keep_last)
         self.best = BestWeights(folder / "best")
         self.optimizer = build_optimizer(model, config)
-        loss = build_loss(self.model, config, propose)
+        self.loss = build_loss(self.model, config, propose)
         # Wrapped, it averages gradients over the processes.
-        shared = self.accelerator.prepare_model(loss) if self.accelerator.num_processes > 1 else loss
+        shared = self.accelerator.prepare_model(self.loss) if self.accelerator.num_processes > 1 else self.loss
         self.updater = Updater(shared, self.optimizer, config, self.accelerator)
         self.validator = Validator(dev, score_dev, config, self.accelerator)
         self.identity = identity(model, corpus, dev, config)
@@ -225,7 +225,7 @@ class Trainer:
         """
         attempt = self.updater.failure()
         if attempt is not None:
-            error = save_failure(attempt, self.model, self.config, self.accelerator, self.folder)
+            error = save_failure(attempt, self.loss, self.config, self.accelerator, self.folder)
             raise TrainingError(f"{error}. {self._how_to_go_on()}")
         totals = self.updater.totals()
         report.add(totals)
