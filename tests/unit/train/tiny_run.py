@@ -209,7 +209,7 @@ def train(
             if run.state.step == kill_at:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        run.model.register_forward_pre_hook(in_forward)
+        run.loss.register_forward_pre_hook(in_forward)
         if largest_file is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
         try:
