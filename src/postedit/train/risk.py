@@ -66,7 +66,7 @@ class RiskLoss(nn.Module):
         """
         if batch.target is None:
             raise ValueError("the loss needs a batch with a target")
-        with as_it_is(self.model, batch.device):
+        with as_it_is(self.model):
             lists = self.propose(self.model, batch)
         candidates = _Candidates.of(lists, batch.device)
         target = _stacked(batch.target, candidates)
@@ -151,20 +151,17 @@ def _stacked(target: Target, candidates: _Candidates) -> Target:
 
 
 @contextmanager
-def as_it_is(model: Seq2Seq, device: torch.device) -> Iterator[None]:
+def as_it_is(model: Seq2Seq) -> Iterator[None]:
     """Let a model in training be used without dropout and gradients within the block.
 
-    Autocast must not keep the copies of weights that it makes here: without a gradient they would be taken for those
-    of the training pass.
+    Some versions of PyTorch would use the narrow copies of weights that autocast keeps from the block, and that have no
+    gradient, in the training pass; so these are made anew.
     """
     training = model.training
     model.eval()
-    kind = device.type
-    narrow = torch.autocast(
-        kind, torch.get_autocast_dtype(kind), enabled=torch.is_autocast_enabled(kind), cache_enabled=False
-    )
     try:
-        with torch.no_grad(), narrow:
+        with torch.no_grad():
             yield
     finally:
         model.train(training)
+        torch.clear_autocast_cache()

@@ -168,7 +168,7 @@ def test_in_bf16_the_search_does_not_take_the_gradients_of_the_weights_away() ->
 
 def test_the_gradient_is_kept_if_the_search_fails() -> None:
     model = tiny_model().train()
-    with pytest.raises(RuntimeError), as_it_is(model, torch.device("cpu")):
+    with pytest.raises(RuntimeError), as_it_is(model):
         raise RuntimeError
     assert model.training
     assert torch.is_grad_enabled()
@@ -192,7 +192,7 @@ def test_learning_lowers_the_expected_cost_of_samples(monkeypatch: pytest.Monkey
     optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
 
     def mean_cost() -> float:
-        with as_it_is(model, torch.device("cpu")):
+        with as_it_is(model):
             drawn = [one.cost for _ in range(5) for found in draw(model, batch) for one in found]
         return math.fsum(drawn) / len(drawn)
 
