@@ -1,4 +1,4 @@
-"""R-Drop: two passes with different dropout shall agree (Liang et al. 2021, equations 2 to 4)."""
+"""R-Drop: two passes with different dropout shall agree (Liang et al. 2021, section 2)."""
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ class RDropLoss(nn.Module):
 
     loss = (L_1 + L_2) / 2 + strength / 2 * (KL(p_1||p_2) + KL(p_2||p_1)) / 2
 
-    That is half of the paper's equation 4, so that learning rate and clipping mean what they mean without it. Both
+    That is half of the paper's loss, so that learning rate and clipping mean what they mean without it. Both
     passes are one, over a batch that has every sentence twice.
 
     Args:

@@ -1,4 +1,4 @@
-"""Minimum risk training: the expected cost of what a model would write (Shen et al. 2016, equations 9 to 11).
+"""Minimum risk training: the expected cost of what a model would write (Shen et al. 2016, section 3).
 
 R = sum over candidates y of Q(y) cost(y),   Q(y) = p(y)^a / sum over candidates y' of p(y')^a
 

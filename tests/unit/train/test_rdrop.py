@@ -12,7 +12,7 @@ from postedit.train.rdrop import RDropLoss
 
 
 def direct(model: TinyModel, batch: Batch, strength: float, smoothing: float) -> LabelLoss:
-    """Return equation 4 of the paper, halved, from all log-probabilities of both passes."""
+    """Return the loss of the paper, halved, from all log-probabilities of both passes."""
     assert batch.target is not None
     twice = torch.arange(batch.rows).repeat(2)
     both = Batch({name: stream.select(twice) for name, stream in batch.streams.items()}, batch.target.select(twice))
