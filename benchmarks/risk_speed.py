@@ -79,7 +79,7 @@ def parse() -> argparse.Namespace:
 def measure(
     model: Seq2Seq, folder: ModelFolder, recipe: Recipe, batch: Batch, search: str, count: int
 ) -> tuple[dict[str, float], int]:
-    """Return the seconds of each part of an update, and how many different outputs were found."""
+    """Return the seconds of each part of an update, and how many outputs were found."""
     assert batch.target is not None
     config = RiskConfig.model_validate({"search": search, "candidates": count})
     proposer = Proposer(config, recipe.decode.search(), folder.processor)
@@ -107,7 +107,7 @@ def measure(
         with timed(parts, "plain update"):
             model(batch, smoothing).loss.backward()
     model.zero_grad(set_to_none=True)
-    return parts, sum(len(some) for some in outputs)
+    return parts, sum(len(some) for some in found)
 
 
 class timed:  # noqa: N801  # reads as a statement

@@ -106,16 +106,16 @@ class Rules:
             temperature: above 0; log-probabilities are divided by it.
             top_k: how many of the best symbols may be drawn; 0: all of them.
         """
-        ranked = self._ranked(log_probs).clone()
-        ranked[:, :_NEVER_WRITTEN] = -math.inf
-        best = ranked.amax(1, keepdim=True)
-        possible = best > -math.inf  # nor not a number, which multinomial would not take
-        shares = ((ranked - best) / temperature).exp()
+        ranked = self._ranked(log_probs)
+        best = ranked[:, _NEVER_WRITTEN:].amax(1, keepdim=True)
+        possible = best > -math.inf  # and a number
+        shares = ((ranked - best) / temperature).exp_()
+        shares[:, :_NEVER_WRITTEN] = 0.0
         if 0 < top_k < shares.size(1):
-            shares = shares.masked_fill(ranked < ranked.topk(top_k, 1).values[:, -1:], 0.0)
+            shares = shares.masked_fill(shares < shares.topk(top_k, 1).values[:, -1:], 0.0)
+        drawn = _drawn(shares.masked_fill_(~possible, 1.0))
         ending = self.limits <= written + self.to_end()
-        last = torch.nn.functional.one_hot(self._closing(), shares.size(1))
-        symbols = torch.where(ending.unsqueeze(1) | ~possible, last, shares).multinomial(1)
+        symbols = torch.where(ending.unsqueeze(1) | ~possible, self._closing().unsqueeze(1), drawn)
         return Choice(symbols, ranked.gather(1, symbols), log_probs.gather(1, symbols), ending)
 
     def advance(self, tokens: Tensor) -> Self:
@@ -146,3 +146,15 @@ class Rules:
         for constraint in (*self.guidance.constraints, *self.grammar):
             last = torch.where(last == EOS, constraint.closing(), last)
         return last
+
+
+def _drawn(shares: Tensor) -> Tensor:
+    """Return a column Long[N,1] of each row of `shares` Float[N,V], drawn with its share of the row as probability.
+
+    By the inverse of the cumulative distribution, as `multinomial` draws a random number for each of the V columns,
+    which on a CPU takes as long as a small model.
+    """
+    cumulative = shares.cumsum(1, dtype=torch.float64)
+    total = cumulative[:, -1:].clone()
+    place = (torch.rand_like(total) * total).minimum(total.nextafter(torch.zeros_like(total)))
+    return torch.searchsorted(cumulative, place, right=True)  # the first column whose end lies beyond: no empty one
