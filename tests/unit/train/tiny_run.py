@@ -140,14 +140,29 @@ def propose(model: Seq2Seq, batch: Batch) -> list[list[Candidate]]:
     """Draw some outputs for each sentence; the symbols that have to be changed are what they cost."""
     assert batch.target is not None
     found = sample(model, batch, batch.target.lengths, Sampling(3))
-    references = [ids[mask][:-1].tolist() for ids, mask in zip(batch.target.ids, batch.target.mask)]
     return [
-        [
-            Candidate(output, Levenshtein.distance(output, reference) / (1 + len(reference)))
-            for output in dict.fromkeys([tuple(reference), *(one.tokens for one in samples)])
-        ]
-        for samples, reference in zip(found, references)
+        judged(reference, [one.tokens for one in samples]) for samples, reference in zip(found, references_of(batch))
     ]
+
+
+def propose_parts(model: Seq2Seq, batch: Batch) -> list[list[Candidate]]:
+    """Return candidates for each sentence that neither chance nor the model has a part in."""
+    return [judged(text, [text[1:], text[::-1], text[:2]]) for text in references_of(batch)]
+
+
+def judged(reference: tuple[int, ...], outputs: list[tuple[int, ...]]) -> list[Candidate]:
+    return [
+        Candidate(output, Levenshtein.distance(output, reference) / (1 + len(reference)))
+        for output in dict.fromkeys([reference, *outputs])
+    ]
+
+
+def references_of(batch: Batch) -> list[tuple[int, ...]]:
+    assert batch.target is not None
+    return [tuple(ids[mask][:-1].tolist()) for ids, mask in zip(batch.target.ids, batch.target.mask)]
+
+
+PROPOSERS = {"sample": propose, "beam": propose_parts}  # by `train.risk.search`
 
 
 def trainer(folder: Path, corpora: Path, settings: Mapping[str, Any], **changes: Any) -> Trainer:
@@ -160,7 +175,7 @@ def trainer(folder: Path, corpora: Path, settings: Mapping[str, Any], **changes:
         "score_dev": None,
         "export": export,
         "console": Console(width=200, force_terminal=False),
-        "propose": propose if settings.get("risk") else None,
+        "propose": PROPOSERS[settings.get("risk", {}).get("search", "sample")],
     }
     return Trainer(**(arguments | changes))
 
