@@ -81,7 +81,7 @@ def measure(
 ) -> tuple[dict[str, float], int]:
     """Return the seconds of each part of an update, and how many outputs were found."""
     assert batch.target is not None
-    config = RiskConfig.model_validate({"search": search, "candidates": count})
+    config = RiskConfig.model_validate({"search": search, "candidates": count, "reference": True})
     proposer = Proposer(config, recipe.decode.search(), folder.processor)
     found: list[list[Hypothesis]] = []
     judged: dict[str, list[list[Candidate]]] = {}

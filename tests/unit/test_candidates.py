@@ -36,7 +36,9 @@ def test_candidates_differ_and_cost_what_their_text_costs(name: str, search: str
     torch.manual_seed(2)
     folder = tiny_models.folder(name)
     batch = batch_of(folder)
-    found = Proposer(RiskConfig(search=search, candidates=4), SETTINGS, folder.processor)(folder.model, batch)
+    found = Proposer(RiskConfig(search=search, candidates=4, reference=True), SETTINGS, folder.processor)(
+        folder.model, batch
+    )
     assert batch.target is not None
     for candidates, ids, triplet in zip(found, batch.target.ids, TRIPLETS):
         outputs = [candidate.tokens for candidate in candidates]
@@ -57,7 +59,7 @@ def test_candidates_differ_and_cost_what_their_text_costs(name: str, search: str
 def test_the_reference_is_a_candidate_only_where_it_is_asked_for() -> None:
     torch.manual_seed(2)
     folder = tiny_models.folder()
-    config = RiskConfig(candidates=3, reference=False, cost="bleu")
+    config = RiskConfig(search="sample", candidates=3, reference=False, cost="bleu")
     for candidates in Proposer(config, SETTINGS, folder.processor)(folder.model, batch_of(folder)):
         assert all(candidate.cost > 0.0 for candidate in candidates)
 
@@ -65,7 +67,7 @@ def test_the_reference_is_a_candidate_only_where_it_is_asked_for() -> None:
 def test_options_reach_the_search() -> None:
     torch.manual_seed(2)
     folder = tiny_models.folder()
-    config = RiskConfig(candidates=20, top_k=1)
+    config = RiskConfig(search="sample", candidates=20, top_k=1)
     for found in Proposer(config, SETTINGS, folder.processor).search(folder.model, batch_of(folder)):
         assert len({hypothesis.tokens for hypothesis in found}) == 1
 
@@ -90,7 +92,7 @@ validate_every = 3
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("transference", "[train.risk]\ncandidates = 3"),
+        ("transference", '[train.risk]\nsearch = "sample"\nreference = true\ncandidates = 3'),
         ("m-cgru-hard", '[train.risk]\nsearch = "beam"\ncost = "bleu"\ncandidates = 2'),
         ("m-cgru", "rdrop = 2.0"),
     ],

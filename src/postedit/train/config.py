@@ -25,12 +25,12 @@ class RiskConfig(Config):
         description="What an output costs: ter, edits per word of the post-edit; bleu, 1 - smoothed sentence BLEU.",
     )
     search: Literal["sample", "beam"] = Field(
-        default="sample", description="Candidates are drawn from the model, or are the best of a beam as wide."
+        default="beam", description="Candidates are the best of a beam as wide, or are drawn from the model."
     )
     candidates: Count = Field(
-        default=8, description="Outputs of a sentence that are looked for; those that are the same count once."
+        default=4, description="Outputs of a sentence that are looked for; those that are the same count once."
     )
-    reference: bool = Field(default=True, description="The post-edit is a candidate too.")
+    reference: bool = Field(default=False, description="The post-edit is a candidate too.")
     sharpness: float = Field(
         default=1.0, gt=0.0, description="Exponent of the candidates' probabilities before they are made to sum to 1."
     )
