@@ -39,6 +39,14 @@ class RiskConfig(Config):
     )
     top_k: int = Field(default=0, ge=0, description="Draw from so many of the likeliest symbols alone; 0: from all.")
 
+    @model_validator(mode="after")
+    def _has_a_choice(self) -> Self:
+        if self.candidates == 1 and not self.reference:
+            raise ValueError(
+                "candidates: one output leaves nothing to choose from; use 2 or more, or set reference = true"
+            )
+        return self
+
 
 class TrainConfig(Config):
     """How a model is trained.

@@ -242,6 +242,7 @@ def test_the_loss_needs_a_target() -> None:
         ({"risk": {"sharpness": 0.0}}, "risk.sharpness"),
         ({"risk": {"cost": "meteor"}}, "risk.cost"),
         ({"risk": {"candidate": 3}}, "risk.candidate: no such option; did you mean"),
+        ({"risk": {"candidates": 1}}, "one output leaves nothing to choose from"),
         ({"risk": {}, "rdrop": 1.0}, "do not go together"),
         ({"rdrop": -1.0}, "rdrop"),
     ],
