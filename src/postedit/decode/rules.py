@@ -97,6 +97,27 @@ class Rules:
             symbols = torch.where(ending.unsqueeze(1), last.unsqueeze(1), symbols)
         return Choice(symbols, values, log_probs.gather(1, symbols), ending)
 
+    def draw(self, log_probs: Tensor, written: int, temperature: float, top_k: int) -> Choice:
+        """Return one next symbol for each row, drawn from the distribution over those that may come next.
+
+        Args:
+            log_probs: Float[N,V], of the model.
+            written: how many symbols each row has.
+            temperature: above 0; log-probabilities are divided by it.
+            top_k: how many of the best symbols may be drawn; 0: all of them.
+        """
+        ranked = self._ranked(log_probs)
+        best = ranked[:, _NEVER_WRITTEN:].amax(1, keepdim=True)
+        possible = best > -math.inf  # and a number
+        shares = ((ranked - best) / temperature).exp_()
+        shares[:, :_NEVER_WRITTEN] = 0.0
+        if 0 < top_k < shares.size(1):
+            shares = shares.masked_fill(shares < shares.topk(top_k, 1).values[:, -1:], 0.0)
+        drawn = _drawn(shares.masked_fill_(~possible, 1.0))
+        ending = self.limits <= written + self.to_end()
+        symbols = torch.where(ending.unsqueeze(1) | ~possible, self._closing().unsqueeze(1), drawn)
+        return Choice(symbols, ranked.gather(1, symbols), log_probs.gather(1, symbols), ending)
+
     def advance(self, tokens: Tensor) -> Self:
         """Return the rules after `tokens` Long[N] were written; PAD: nothing was."""
         grammar = tuple(constraint.advance(tokens) for constraint in self.grammar)
@@ -125,3 +146,15 @@ class Rules:
         for constraint in (*self.guidance.constraints, *self.grammar):
             last = torch.where(last == EOS, constraint.closing(), last)
         return last
+
+
+def _drawn(shares: Tensor) -> Tensor:
+    """Return a column Long[N,1] of each row of `shares` Float[N,V], drawn with its share of the row as probability.
+
+    By the inverse of the cumulative distribution, as `multinomial` draws a random number for each of the V columns,
+    which on a CPU takes as long as a small model.
+    """
+    cumulative = shares.cumsum(1, dtype=torch.float64)
+    total = cumulative[:, -1:].clone()
+    place = (torch.rand_like(total) * total).minimum(total.nextafter(torch.zeros_like(total)))
+    return torch.searchsorted(cumulative, place, right=True)  # the first column whose end lies beyond: no empty one
