@@ -53,6 +53,16 @@ def test_the_output_does_not_depend_on_the_number_of_processes(
     assert outputs[0] == outputs[1]
 
 
+def test_lines_before_a_bad_one_are_written_whatever_the_number_of_processes(run: Any, model: Path) -> None:
+    stdin = "".join(f"the house {n}\tdas Haus {n}\n" for n in range(6)) + "no tab\n"
+    results = [run("edit", model, "--chunk-lines", 1, *more, stdin=stdin.encode()) for more in ([], ["--workers", 2])]
+    for result in results:
+        assert result.exit_code == 1
+        assert "stdin, line 7" in result.stderr
+        assert result.stdout.count("\n") == 6
+    assert results[0].stdout == results[1].stdout
+
+
 COMMAND = [sys.executable, "-c", "from postedit.cli.main import main; main()", "edit"]
 
 
