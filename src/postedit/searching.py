@@ -40,6 +40,11 @@ _BESIDE_REQUIRED: Final = 2
 """By how much a beam is wider than the pieces of required words: a place for each number of them, and some choice."""
 
 
+_WIDER_AGAIN: Final = 4
+_LEAST_AGAIN: Final = 8
+"""How much wider the beam is, and how wide at least, in which an output is sought when none was found."""
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """What is known of one output before it is written.
@@ -90,7 +95,8 @@ class Searcher:
         the best.
 
         Returns:
-            One `stuck` hypothesis alone for a segment whose output cannot have and not have all that it must.
+            One `stuck` hypothesis alone for a segment of which no output is found that has, and has not, all that it
+            must, not even with a beam that is four times as wide, and eight at least.
 
         Raises:
             DataError: if a required word cannot be written in the model's pieces.
@@ -120,14 +126,10 @@ class Searcher:
         """Whether an output is mt as it stands."""
         return bool(segment.mt.strip()) and not self._processor.render(segment.mt, hypothesis.tokens).changed
 
-    def drafts(self, segments: Sequence[Segment]) -> bool:
-        """Whether the outputs of these segments are those of greedy search, and mt may be a draft of each."""
+    def drafts(self, segment: Segment) -> bool:
+        """Whether the output of a segment is that of greedy search, and mt may be a draft of it."""
         greedily = self._settings.beam == 1 and self._settings.n_best == 1
-        return (
-            greedily
-            and self._model.spec.parallel
-            and all(segment.mt and not any(self._required(segment)) for segment in segments)
-        )
+        return greedily and self._model.spec.parallel and bool(segment.mt) and not any(self._required(segment))
 
     def drafted(self, batch: Batch, segments: Sequence[Segment]) -> Drafted:
         """Return segments as `decode.DraftSearch` wants them."""
@@ -145,21 +147,29 @@ class Searcher:
         return length_limits(batch, settings.max_ratio, settings.max_extra, spec.writes, spec.longest)
 
     def _found(self, batch: Batch, segments: Sequence[Segment], settings: SearchSettings) -> list[list[Hypothesis]]:
-        """Search; apart from the others for segments that require words, which need a beam wide enough for them."""
+        """Search, each segment with a beam that suits it alone; those that are stuck once more, with a wider one."""
         required = [frozenset(map(self._spelt, self._required(segment))) for segment in segments]
-        demanding = [row for row, phrases in enumerate(required) if phrases]
-        if not demanding:
-            return self._found_together(batch, segments, settings, required)
-        pieces = max(Required.count(self._spelling, phrases) for phrases in required)
-        wide = replace(settings, beam=max(settings.beam, pieces + _BESIDE_REQUIRED))
-        others = [row for row, phrases in enumerate(required) if not phrases]
-        result: list[list[Hypothesis]] = [[] for _ in segments]
-        for rows, widened in ((demanding, wide), (others, settings)):
-            if rows:
+        beams = {row: self._beam(settings, phrases) for row, phrases in enumerate(required)}
+        found: dict[int, list[Hypothesis]] = {}
+        while beams:
+            for beam in sorted(set(beams.values())):
+                rows = [row for row, own in beams.items() if own == beam]
                 part, phrases = [segments[row] for row in rows], [required[row] for row in rows]
-                for row, found in zip(rows, self._found_together(_rows(batch, rows), part, widened, phrases)):
-                    result[row] = found
-        return result
+                batch_of_rows = batch if len(rows) == len(segments) else _rows(batch, rows)
+                together = self._found_together(batch_of_rows, part, replace(settings, beam=beam), phrases)
+                found.update(zip(rows, together, strict=True))
+            beams = {
+                row: max(_LEAST_AGAIN, _WIDER_AGAIN * beam)
+                for row, beam in beams.items()
+                if found[row][0].stuck and beam == self._beam(settings, required[row])
+            }
+        return [found[row] for row in range(len(segments))]
+
+    def _beam(self, settings: SearchSettings, required: frozenset[str]) -> int:
+        """Return the beam of a segment: wider than the words that are required have pieces."""
+        if not required:
+            return settings.beam
+        return max(settings.beam, Required.count(self._spelling, required) + _BESIDE_REQUIRED)
 
     def _found_together(
         self, batch: Batch, segments: Sequence[Segment], settings: SearchSettings, required: Sequence[frozenset[str]]

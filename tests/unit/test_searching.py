@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,15 @@ import tiny_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postedit import PostEditor
+from postedit import PostEditor, searching
 from postedit.core.errors import DataError, RecipeError
-from postedit.decode import SearchSettings
+from postedit.decode import Hypothesis, SearchSettings
+from postedit.decode.rescoring import Candidate
 from postedit.decode.settings import Term
 from postedit.recipe import DecodeConfig
+from postedit.searching import Segment
 from postedit.text.vocabulary import byte_joins, character_joins
+from postedit.windows import WindowSearch
 
 SRC = ["the house", "it goes", "the house it goes ."]
 MT = ["das Haus", "es geht", "das Haus , es geht ."]
@@ -180,3 +184,46 @@ def test_bytes_and_characters_divide_words_alike(text: str) -> None:
             inside = joins
             of_bytes.append(inside)
     assert of_bytes == [character != " " and character_joins(character) for character in text]
+
+
+def test_outputs_do_not_depend_on_what_other_segments_require(editor: PostEditor) -> None:
+    few, many = ["Häuschen"], ["ging", "das Haus", "Häuschen ging das Haus"]
+    alone = editor.edit(SRC, MT, beam=2, required=[few] * 3)
+    together = editor.edit([*SRC, SRC[0]], [*MT, MT[0]], beam=2, required=[*[few] * 3, many])
+    assert [(one.text, one.skipped) for one in together[:3]] == [(one.text, one.skipped) for one in alone]
+
+
+def test_segments_that_require_nothing_have_drafts_beside_others_that_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    drafted: list[str] = []
+    with_drafts = WindowSearch._with_drafts
+
+    def watched(self: WindowSearch, segments: Sequence[Segment]) -> Any:
+        drafted.extend(segment.mt for segment in segments)
+        return with_drafts(self, segments)
+
+    monkeypatch.setattr(WindowSearch, "_with_drafts", watched)
+    folder = tiny_models.folder()
+    editor = PostEditor(folder.model, folder.processor, folder.decode)
+    results = edited(editor, required=[[], ["Häuschen"], []])
+    assert sorted(drafted) == sorted([MT[0], MT[2]])
+    assert "Häuschen" in results[1].text
+    assert [results[0], results[2]] == editor.edit([SRC[0], SRC[2]], [MT[0], MT[2]])
+
+
+def test_what_is_stuck_in_greedy_search_is_sought_with_a_wider_beam(
+    editor: PostEditor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck, beams = Hypothesis((), (), False, 0.0, True), []
+    search = searching.beam_search
+
+    def watched(model: Any, batch: Any, limits: Any, settings: SearchSettings, guidance: Any) -> Any:
+        beams.append(settings.beam)
+        found = search(model, batch, limits, settings, guidance)
+        return found if settings.beam > 2 else [[stuck]] * batch.rows
+
+    monkeypatch.setattr(searching, "beam_search", watched)
+    monkeypatch.setattr(searching, "greedy", lambda model, batch, limits, guidance: [stuck] * batch.rows)
+    monkeypatch.setattr(WindowSearch, "_follow_drafts", lambda self, segments: [[Candidate(stuck)]] * len(segments))
+    for beam in (1, 2):
+        assert [result.skipped for result in edited(editor, beam=beam)] == [None] * 3
+    assert beams == [8, 2, 8]

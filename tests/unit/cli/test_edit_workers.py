@@ -39,9 +39,9 @@ def test_the_output_does_not_depend_on_the_number_of_processes(
         assert result.exit_code == 0, result.output
         outputs.append((tmp_path / name).read_text())
         for warning in (
-            "1 lines have no mt and stay empty (to have them translated, run a model with a first stage without --mt)",
-            "1 lines have no src to judge mt by and were left as they are",
-            "1 lines are too long and were left as they are (decode.max_input in the model's config.json)",
+            "1 line has no mt and stays empty (to have it translated, run a model with a first stage without --mt)",
+            "1 line has no src to judge mt by and was left as it is",
+            "1 line is too long and was left as it is (decode.max_input in the model's config.json)",
         ):
             assert warning in result.stderr
         assert [line.rpartition(": ")[2] for line in result.stderr.splitlines()[1:]][-3:] == [
