@@ -15,15 +15,17 @@ from postedit.correction import PostEdit, as_given, rendered, rendered_list, unc
 from postedit.decode import Ensemble, SearchSettings
 from postedit.decode.ensemble import Space, check_weights
 from postedit.decode.rescoring import LogLinear
+from postedit.demands import Demands
 from postedit.folder import FILES, ModelFolder
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
 from postedit.recipe import DecodeConfig
 from postedit.request import Wish, check_outputs, check_request, check_wishes
-from postedit.searching import Segment
+from postedit.searching import Segment, required_of
 from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
 from postedit.text.steps import with_steps, without_steps
 from postedit.text.swapped import seem_swapped
+from postedit.text.words import splitter
 from postedit.windows import WindowSearch, sides_of
 
 __all__ = ["PostEdit", "PostEditor"]
@@ -246,12 +248,14 @@ class PostEditor:
         search = WindowSearch(self.model, self.processor, settings, budget, self.log_linear)
         found = search.find(chosen)
         reasons = search.evidence(chosen, found) if evidence else [None] * len(found)
+        words = splitter(self.processor.config.tokenizer, self.processor.config.tgt_lang)
         for row, candidates, why in zip(asked, found, reasons, strict=True):
             mt = segments[row].mt
             if candidates is None:
                 results[row] = unchanged(mt, "no memory")
             else:
-                results[row] = rendered_list(self.processor, mt, candidates, why)
+                demands = Demands(segments[row].prefix, required_of(segments[row], settings), words)
+                results[row] = demands.meet(mt, rendered_list(self.processor, mt, candidates, why))
         finished = [result for result in results if result is not None]
         warn(finished)
         return finished

@@ -1,7 +1,7 @@
 """From texts to hypotheses: a search over a model's symbols, told by texts what to write and what not to."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -129,7 +129,12 @@ class Searcher:
     def drafts(self, segment: Segment) -> bool:
         """Whether the output of a segment is that of greedy search, and mt may be a draft of it."""
         greedily = self._settings.beam == 1 and self._settings.n_best == 1
-        return greedily and self._model.spec.parallel and bool(segment.mt) and not any(self._required(segment))
+        return (
+            greedily
+            and self._model.spec.parallel
+            and bool(segment.mt)
+            and not any(required_of(segment, self._settings))
+        )
 
     def drafted(self, batch: Batch, segments: Sequence[Segment]) -> Drafted:
         """Return segments as `decode.DraftSearch` wants them."""
@@ -148,7 +153,7 @@ class Searcher:
 
     def _found(self, batch: Batch, segments: Sequence[Segment], settings: SearchSettings) -> list[list[Hypothesis]]:
         """Search, each segment with a beam that suits it alone; those that are stuck once more, with a wider one."""
-        required = [frozenset(map(self._spelt, self._required(segment))) for segment in segments]
+        required = [frozenset(map(self._spelt, required_of(segment, self._settings))) for segment in segments]
         beams = {row: self._beam(settings, phrases) for row, phrases in enumerate(required)}
         found: dict[int, list[Hypothesis]] = {}
         while beams:
@@ -251,10 +256,6 @@ class Searcher:
         read = [ids[mask].tolist() for ids, mask in zip(stream.ids, stream.mask, strict=True)]
         return [with_steps(mt, [*pe, EOS])[:-1] for mt, pe in zip(read, pieces, strict=True)]
 
-    def _required(self, segment: Segment) -> Iterable[str]:
-        terms = self._settings.required
-        return [*segment.required, *(term.target for term in terms if _has(segment.src, term.source))]
-
     @property
     def _spelling(self) -> Spelling:
         return self._processor.vocabulary("pe").spelling
@@ -283,6 +284,11 @@ class Searcher:
         if given.strip() and (not found.strip(" ") or self._spelling.shortest(found) is None):
             raise DataError(f"{given!r} cannot be written with the pieces that this model has; leave it out")
         return found
+
+
+def required_of(segment: Segment, settings: SearchSettings) -> list[str]:
+    """Return the words and phrases that the output of a segment must have."""
+    return [*segment.required, *(term.target for term in settings.required if _has(segment.src, term.source))]
 
 
 def _has(text: str, phrase: str) -> bool:
