@@ -3,10 +3,10 @@
     python benchmarks/artificial_data.py DATA WORK [--updates U] [--threads N] [--only NAME ...]
 
 DATA holds `wmt18-nmt.en-de` and `wmt18-smt.en-de` (real triplets) and `it.en-de` (parallel text). The text is cleaned
-and tokenised, and lines of the lengths of real triplets are damaged as these are (`matched`), or the same lines at random
-at the same TER (`plain`), and mixed with three copies of the real ones. All models of an architecture make the same number
-of updates on batches of the same size, so that they have equal time, whatever else the machine does. What is done in WORK
-is not done again. Models have the sizes of `small_budget.toml`.
+and tokenised. Lines of the lengths of real triplets are damaged as these are (`matched`), or the same lines at random
+at the same TER (`plain`), and mixed with three copies of the real ones. All models of an architecture make the same
+number of updates on batches of the same size, so that they have equal time, whatever else the machine does. What is
+done in WORK is not done again. Models have the sizes of `small_budget.toml`.
 """
 
 import argparse

@@ -5,9 +5,9 @@
 DATA is the prefix of .src and .mt. The outputs are those that MODEL gives, a trained one of any size. They are then
 written by models of base size (width 512, 6 layers in each stack, 32,000 symbols) with random weights whose output
 layer is made to favour just these outputs (probability about 1): the work is that of a trained model which would write
-them, and no decoder can know them beforehand. The shortlist has 4,000 symbols and those of the sentence. The general
-decoders (Hugging Face `generate`, CTranslate2) run an encoder-decoder of 6 + 6 layers and the same width and vocabulary
-on src alone, with outputs as long.
+them, and no decoder can know them beforehand. The shortlist has 4,000 symbols and those of the sentence; the few others
+in outputs are replaced, for all contestants. The general decoders (Hugging Face `generate`, CTranslate2) run an
+encoder-decoder of 6 + 6 layers and the same width and vocabulary on src alone, with outputs as long.
 
 All contestants take turns over the same sentences in one process; medians of whole rounds, encoding included, text
 processing not. Without `transformers` or `ctranslate2` theirs are left out.
@@ -95,8 +95,15 @@ def prepare(model: Path, data: str, count: int, device: torch.device) -> list[Se
     encode = editor.processor.encode_batch
     src, mt = encode("src", [triplet.src for triplet in triplets]), encode("mt", [triplet.mt for triplet in triplets])
     drafts, outputs = encode("pe", [triplet.mt for triplet in triplets]), encode("pe", [edit.text for edit in edits])
-    sentences = [Sentence({"src": s, "mt": m}, d[:-1], o) for s, m, d, o in zip(src, mt, drafts, outputs, strict=True)]
+    sentences = [
+        Sentence({"src": s, "mt": m}, d[:-1], listed(o, {*s, *m, *d})) for s, m, d, o in zip(src, mt, drafts, outputs)
+    ]
     return sorted(sentences, key=lambda sentence: -len(sentence.output))
+
+
+def listed(output: Sequence[int], own: set[int]) -> list[int]:
+    """Return an output with another symbol for each that would not be on the shortlist."""
+    return [symbol if symbol < SHORTLIST or symbol in own else symbol % SHORTLIST for symbol in output]
 
 
 @dataclass

@@ -23,7 +23,17 @@ from tiny import (
 
 from postedit.core.model import Constraint, Seq2Seq
 from postedit.core.symbols import BOS, EOS, PAD
-from postedit.decode import Guidance, Hypothesis, SearchSettings, beam_search, draft_decode, force_lists, greedy
+from postedit.decode import (
+    Drafted,
+    DraftSearch,
+    Guidance,
+    Hypothesis,
+    SearchSettings,
+    beam_search,
+    draft_decode,
+    force_lists,
+    greedy,
+)
 from postedit.decode.nearness import Distances, EditCost, Keep, MaxEdits
 from postedit.decode.repetition import NoRepeat
 
@@ -251,6 +261,22 @@ def test_law_10_guided_draft_output_is_guided_greedy_output(model: Seq2Seq, seed
         assert (actual.hit_limit, actual.stuck) == (wanted.hit_limit, wanted.stuck)
         assert actual.token_scores == pytest.approx(wanted.token_scores, rel=0, abs=TOLERANCES[dtype_of(model)])
         assert actual.bias == pytest.approx(wanted.bias, rel=0, abs=1e-3)
+
+
+@tried
+@given(seed=seeds)
+def test_law_6_a_shortlist_has_nothing_of_the_company_in_a_batch(model: Seq2Seq, seed: int) -> None:
+    rng = random.Random(seed)
+    sentences = random_sentences(rng, model, count=4)
+    limits = torch.tensor([rng.randint(0, 12) for _ in sentences])
+    drafts = [sentence.inputs.get("mt", sentence.pe)[:-1] for sentence in sentences]
+    first = rng.randint(6, 9)
+    (together,) = DraftSearch(model, 4, shortlist=first)([Drafted(batch_of(sentences), drafts, limits)])
+    for sentence, ids, limit, found in zip(sentences, drafts, limits, together, strict=True):
+        ((single,),) = DraftSearch(model, 1, shortlist=first)([Drafted(batch_of([sentence]), [ids], limit.view(1))])
+        if found.tokens == single.tokens or dtype_of(model) == torch.float64:
+            assert found.tokens == single.tokens
+            assert found.token_scores == pytest.approx(single.token_scores, rel=0, abs=TOLERANCES[dtype_of(model)])
 
 
 def draft(rng: random.Random, kind: str, sentence: Sentence, output: tuple[int, ...]) -> list[int]:

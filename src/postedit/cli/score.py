@@ -1,14 +1,19 @@
 """`postedit score`."""
 
 import json
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write, check_writable
+
+if TYPE_CHECKING:
+    from postedit.evaluate.study import System, TestSet
+    from postedit.evaluate.table import Table
 
 
 class Tokenize(StrEnum):
@@ -22,30 +27,152 @@ def score(
     hypotheses: Annotated[list[Path], typer.Argument(metavar="HYP...", help="Outputs of one or more systems.")],
     pe: Annotated[Path, typer.Option(help="The human post-edits.")],
     mt: Annotated[
-        Path | None, typer.Option(help="The machine translations: adds the do-nothing row and counts of changes.")
+        Path | None,
+        typer.Option(help="The machine translations: adds the do-nothing row and what was changed, and how well."),
+    ] = None,
+    src: Annotated[Path | None, typer.Option(help="The sources: for the report, COMET, and --summaries.")] = None,
+    groups: Annotated[
+        Path | None, typer.Option(help="A label for each line, such as its MT system: adds scores by label.")
     ] = None,
     tokenize: Annotated[
         Tokenize, typer.Option(help="none: words are divided by spaces; 13a: raw text (TER then normalises it).")
     ] = Tokenize.none,
-    json_out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also write the scores here.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Print the scores by bucket too, which the files below always have.")
+    ] = False,
+    summaries: Annotated[
+        bool,
+        typer.Option("--summaries", help="Add ROUGE, novel and repeated n-grams; against --src, or else --mt."),
+    ] = False,
+    comet: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Add the score of this COMET model, by the command comet-score; needs --src. May be repeated."
+        ),
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option(min=100, help="Resamples of sentences for intervals and p-values.")
+    ] = 10_000,
+    json_out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also write all tables here.")] = None,
+    csv_out: Annotated[
+        Path | None, typer.Option("--csv", metavar="OUT", help="All tables, one value a line: for statistics programs.")
+    ] = None,
+    latex: Annotated[Path | None, typer.Option(metavar="OUT", help="All tables for LaTeX (booktabs).")] = None,
+    markdown: Annotated[Path | None, typer.Option(metavar="OUT", help="All tables as Markdown.")] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="OUT", help="A report in one HTML file, with all sentences to sort and filter."),
+    ] = None,
 ) -> None:
-    """Score outputs against post-edits: TER (case-sensitive), BLEU and chrF, beside doing nothing."""
-    if json_out is not None:
-        check_writable(json_out)
-    from postedit.cli.tables import console, print_scores
-    from postedit.data.lines import read_lines
-    from postedit.evaluate.scores import score_systems
+    """Score outputs against post-edits, beside doing nothing: TER (case-sensitive), BLEU and chrF, and why.
 
-    texts = {path: list(read_lines(path)) for path in dict.fromkeys([pe, *([mt] if mt else []), *hypotheses])}
+    Then what was changed and whether it had to be, and whether differences between systems are more than chance.
+    """
+    for path in (json_out, csv_out, latex, markdown, html):
+        if path is not None:
+            check_writable(path)
+    if summaries and src is None and mt is None:
+        raise DataError("--summaries compares outputs with what they were made of: give --src (or --mt)")
+    if comet and src is None:
+        raise DataError("--comet needs the sources: give --src")
+    from postedit.cli.tables import console, print_scores, print_table
+    from postedit.evaluate import analyses, rendering
+    from postedit.evaluate.study import TestSet, examine
+    from postedit.progress import LineProgress
+
+    texts = _read([pe, *filter(None, (mt, src, groups)), *hypotheses], pe)
+    lines = {name: texts[path] if path else None for name, path in (("mt", mt), ("src", src), ("groups", groups))}
+    test = TestSet(texts[pe], lines["mt"], lines["src"], lines["groups"], tokenize.value)
+    warnings = _warnings(texts, [*([mt] if mt else []), *hypotheses], pe)
+    for warning in warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    outputs = {str(path): texts[path] for path in hypotheses}
+    with LineProgress(console(stderr=True), len(test.pe) * (len(outputs) + (mt is not None))) as progress:
+        systems = examine(test, outputs, progress.update)
+    scores = [system.scores for system in systems]
+    print_scores(scores, console())
+
+    tables = _tables(systems, test, resamples)
+    if summaries:
+        tables.append(analyses.summaries(systems, test, test.src if test.src is not None else test.mt or ()))
+    tables += _neural(systems, test, comet or ())
+    buckets = analyses.by_bucket(systems, test)
+    for table in [*tables, *(buckets if everything else ())]:
+        print_table(table, console())
+
+    tables = [analyses.overview(scores), *tables, *buckets]
+    if json_out is not None:
+        values = {
+            "systems": [row.to_dict() for row in scores],
+            "warnings": warnings,
+            "tables": [table.to_dict() for table in tables],
+        }
+        _write(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+    for path, render in ((csv_out, rendering.to_csv), (latex, rendering.to_latex), (markdown, rendering.to_markdown)):
+        if path is not None:
+            _write(path, render(tables))
+    if html is not None:
+        from postedit.explain.score_page import score_page
+
+        _write(html, score_page(f"Scores against {pe.name}", test, systems, tables, warnings))
+
+
+def _read(paths: Sequence[Path], pe: Path) -> dict[Path, list[str]]:
+    """Return the lines of each file.
+
+    Raises:
+        DataError: if one has not as many as the post-edits.
+    """
+    from postedit.data.lines import read_lines
+
+    texts = {path: list(read_lines(path)) for path in dict.fromkeys(paths)}
     for path, lines in texts.items():
         if len(lines) != len(texts[pe]):
             raise DataError(
                 f"{path} has {len(lines):,} lines and {pe} has {len(texts[pe]):,}; they must match one to one"
             )
-    systems = {str(path): texts[path] for path in hypotheses}
-    scores = score_systems(systems, texts[pe], texts[mt] if mt else None, tokenize.value)
-    print_scores(scores, console())
-    if json_out is not None:
-        with atomic_write(json_out) as file:
-            json.dump({"systems": [row.to_dict() for row in scores]}, file, indent=2, ensure_ascii=False)
-            file.write("\n")
+    return texts
+
+
+def _warnings(texts: dict[Path, list[str]], paths: Sequence[Path], pe: Path) -> list[str]:
+    from postedit.evaluate.wording import differences
+
+    return [
+        warning for path in dict.fromkeys(paths) for warning in differences(str(path), texts[path], str(pe), texts[pe])
+    ]
+
+
+def _tables(systems: "Sequence[System]", test: "TestSet", resamples: int) -> "list[Table]":
+    from postedit.evaluate import analyses
+
+    if test.mt is None:
+        return [analyses.edits_left(systems), *analyses.significance(systems, test.tokenize, resamples)]
+    return [
+        analyses.faithfulness(systems),
+        analyses.edits_left(systems),
+        analyses.edits_spared(systems),
+        analyses.edits_made(systems, test),
+        *analyses.significance(systems, test.tokenize, resamples),
+    ]
+
+
+def _neural(systems: "Sequence[System]", test: "TestSet", models: Sequence[str]) -> "list[Table]":
+    """Return the scores by COMET models; of one that cannot be had, a sentence on stderr says why."""
+    from postedit.evaluate.neural import Comet, UnavailableError
+    from postedit.evaluate.table import Column, Row, Table
+
+    tables = []
+    for model in models:
+        try:
+            values = Comet(model).score([system.outputs for system in systems], test.src or (), test.pe)
+        except UnavailableError as error:
+            typer.echo(f"warning: {model} is skipped: {error}", err=True)
+            continue
+        rows = tuple(Row((system.name,), (value,)) for system, value in zip(systems, values, strict=True))
+        tables.append(Table(f"COMET, {model}", ("system",), (Column("COMET", 4),), rows, "Mean over sentences."))
+    return tables
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_write(path) as file:
+        file.write(text)

@@ -148,10 +148,17 @@ class LabelLoss(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Shortlist:
-    """Some of the symbols of a vocabulary: those below `first`, and `others` Long[E], above them and in order."""
+    """Some of the symbols of a vocabulary, not the same ones in all rows.
+
+    Args:
+        first: all symbols below this one.
+        others: Long[E], some above them, in order.
+        own: Bool[N,K,E], which of these a row may have; None: all of them.
+    """
 
     first: int
     others: Tensor
+    own: Tensor | None = None
 
     @property
     def size(self) -> int:
@@ -162,6 +169,17 @@ class Shortlist:
     def symbols(self) -> Tensor:
         """Long[C]: the symbols."""
         return torch.cat([torch.arange(self.first, device=self.others.device), self.others])
+
+    def normalised(self, logits: Tensor) -> Tensor:
+        """Return the log softmax Float[N,K,C] of `logits` over the symbols that each row may have."""
+        if self.own is not None:
+            common, others = logits.tensor_split([self.first], -1)
+            logits = torch.cat([common, others.masked_fill(~self.own, -torch.inf)], -1)
+        return logits.log_softmax(-1)
+
+    def to(self, device: torch.device) -> "Shortlist":
+        """Return the same on `device`."""
+        return Shortlist(self.first, self.others.to(device), None if self.own is None else self.own.to(device))
 
 
 class Distribution(Protocol):

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from postedit.core.model import Seq2Seq, State
 from postedit.core.symbols import BOS, EOS, PAD
-from postedit.core.types import Batch, DecoderOutput, Distribution, Shortlist
+from postedit.core.types import Batch, DecoderOutput, Shortlist
 from postedit.decode.greedy import greedy
 from postedit.decode.guidance import NONE, Guidance
 from postedit.decode.hypothesis import Hypothesis
@@ -90,9 +90,9 @@ class DraftSearch:
         coming, taken, live = next(waiting, None), deque[list[_Row]](), None
         while coming or live:
             while coming and (live is None or live.count + coming.batch.rows <= self.slots):
-                arrived = _Live.of(self.model, coming, self._first)
-                if live is not None and (live.rules or arrived.rules):
+                if live is not None and (live.rules or coming.guidance):
                     break
+                arrived = _Live.of(self.model, coming, self._first)
                 taken.append(arrived.rows)
                 live = arrived if live is None else live.join(arrived)
                 coming = next(waiting, None)
@@ -268,7 +268,7 @@ class _Live:
         return len(self.going)
 
     def join(self, other: Self) -> Self:
-        """Return the rows of both without those that have finished; neither has rules."""
+        """Return the rows of both without those that have finished; neither has guidance, nor the model a grammar."""
         kept = self._cut()
         return replace(kept, rows=kept.rows + other.rows, state=kept.state.join(other.state))
 
@@ -279,30 +279,24 @@ class _Live:
         said = output.distribution.at(tokens != PAD)
         places = [(row.limit, len(row.tokens) + i) for row, count in zip(self.rows, fed) for i in range(count)]
         limits, written = torch.tensor(places, device=self.device).unbind(1)
-        shortlist = self._shortlist() if self.first else None
-        scores = said.log_probs().squeeze(1) if shortlist is None else self._among(said, shortlist, fed)
+        shortlist = self._shortlist(fed) if self.first else None
+        scores = (said.log_probs() if shortlist is None else said.among(shortlist)).squeeze(1)
         choice = Rules(limits, (), NONE).best(scores, written, 1)
         if shortlist is not None:
             choice = replace(choice, symbols=shortlist.symbols[choice.symbols])
         found = iter(_listed(choice))
         return [[next(found) for _ in range(count)] for count in fed]
 
-    def _shortlist(self) -> Shortlist:
-        """Return the symbols that any row may have."""
+    def _shortlist(self, fed: Sequence[int]) -> Shortlist:
+        """Return the symbols that rows may have after each of the tokens fed: each its own, whatever its company."""
         others = sorted(frozenset().union(*(row.others for row in self.going)))
-        return Shortlist(self.first, torch.tensor(others, dtype=torch.long, device=self.device))
-
-    def _among(self, said: Distribution, shortlist: Shortlist, fed: Sequence[int]) -> Tensor:
-        """Return Float[M,C], where each row has its own symbols alone, so that its company changes nothing."""
-        scores = said.among(shortlist).squeeze(1)
-        column = {symbol: number for number, symbol in enumerate(shortlist.others.tolist(), start=self.first)}
-        own = torch.zeros(len(self.rows), shortlist.size, dtype=torch.bool)
-        own[:, : self.first] = True
+        column = {symbol: number for number, symbol in enumerate(others)}
+        own = torch.zeros(len(self.rows), len(others), dtype=torch.bool)
         for number, (row, count) in enumerate(zip(self.rows, fed, strict=True)):
             if count:
                 own[number, [column[symbol] for symbol in row.others]] = True
-        own = own.to(self.device).repeat_interleave(torch.tensor(fed, device=self.device), 0)
-        return scores.masked_fill(~own, -torch.inf).log_softmax(-1)
+        own = own.repeat_interleave(torch.tensor(fed), 0).unsqueeze(1)
+        return Shortlist(self.first, torch.tensor(others, dtype=torch.long), own).to(self.device)
 
     def _ruled_answers(self, rules: Rules, output: DecoderOutput, tokens: Tensor) -> list[list[_Answer]]:
         written = torch.tensor([len(row.tokens) for row in self.rows], device=self.device)

@@ -151,10 +151,8 @@ class Mixture:
 
     def among(self, shortlist: Shortlist) -> Tensor:
         """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others."""
-        others = shortlist.others
-        lists = (Shortlist(shortlist.first, others.to(place)) for place in self.places)
-        said = [part.among(one).to(self.here) for part, one in zip(self.parts, lists, strict=True)]
-        return _mix(said, self.weights, self.space)
+        said = [part.among(shortlist.to(place)).to(self.here) for part, place in zip(self.parts, self.places)]
+        return shortlist.normalised(_mix(said, self.weights, self.space))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
@@ -177,7 +175,7 @@ class WrittenOut:
 
     def among(self, shortlist: Shortlist) -> Tensor:
         """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others."""
-        return self.values[..., shortlist.symbols].log_softmax(-1)
+        return shortlist.normalised(self.values[..., shortlist.symbols])
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""

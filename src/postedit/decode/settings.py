@@ -32,7 +32,8 @@ class SearchSettings:
         max_ratio: an output has at most `max_ratio` times the symbols of mt ...
         max_extra: ... plus `max_extra`.
         shortlist: 0, or how many of the first symbols of the vocabulary greedy search may write, besides those of mt
-            and src; with a fast output layer, and outputs that may differ. Not used with what guides a search.
+            and src: faster, but outputs may differ, and scores are those among these symbols. Not used with a beam, nor
+            with what guides a search.
         keep: the post-editing penalty in nats: what each symbol costs that is not in mt; 0 is off.
         keep_src: symbols of src are free of that penalty too.
         edit_cost: nats that each edit costs, by the Levenshtein distance of mt and output in symbols; 0 is off.

@@ -130,6 +130,10 @@ class TER(sacrebleu_ter.TER):
                 tuple(_OPS[op] for op in ops.tolist()),
             )
 
+    def words(self, texts: Sequence[str]) -> list[list[str]]:
+        """Return the words of each text, as they are compared."""
+        return [text.split() for text in self._texts(texts)]
+
     def _texts(self, texts: Sequence[str]) -> list[str]:
         """Return texts as they are compared, their words divided by spaces."""
         if self.normalized or self.no_punct:
@@ -216,6 +220,16 @@ def count_edits(
         ValueError: if the numbers of lines differ.
     """
     return _metric(case_sensitive, normalise).edits(hypotheses, references)
+
+
+def split_words(texts: Sequence[str], *, normalise: bool = False) -> list[list[str]]:
+    """Return the words of each text, between which case-sensitive TER counts edits.
+
+    Args:
+        texts: one a line.
+        normalise: divide the text into words by Tercom's own rules, for text that is not tokenised.
+    """
+    return _metric(True, normalise).words(texts)
 
 
 def edit_rate(counts: Iterable[EditCount]) -> float:

@@ -276,9 +276,10 @@ class _Renumbered:
     def among(self, shortlist: Shortlist) -> Tensor:
         """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others."""
         rows = self.rows[shortlist.symbols]
-        return replace(
+        some = replace(
             self.of_rows, weight_VD=self.of_rows.weight_VD[rows], bias_V=self.of_rows.bias_V[rows], layer=None
-        ).log_probs()
+        )
+        return shortlist.normalised(some.log_probs())
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""

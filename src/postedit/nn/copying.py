@@ -72,7 +72,7 @@ class CopyDistribution:
         columns = torch.where(ids < shortlist.first, ids, shortlist.first + beyond).masked_fill(~listed, 0)
         unlisted = torch.zeros_like(ids, dtype=self.log_gates_NKG.dtype).masked_fill(~listed, -math.inf)
         mixed = self._mixed(self.generator.among(shortlist), columns, unlisted.unsqueeze(1))
-        return mixed.log_softmax(-1)
+        return shortlist.normalised(mixed)
 
     def _mixed(self, generated: Tensor, columns_NS: Tensor, added: Tensor | float) -> Tensor:
         """Return the mixture Float[N,K,V], where the symbol of each position is a column of `generated`."""

@@ -91,8 +91,7 @@ class SoftmaxDistribution:
             first = self.first(count)(self.features_NKD)
         others = shortlist.others
         rest = F.linear(self.features_NKD, self.weight_VD[others], self.bias_V[others])
-        logits = torch.cat([first, rest.to(first.dtype)], -1)
-        return logits.log_softmax(-1, dtype=at_least_float(logits.dtype))
+        return shortlist.normalised(torch.cat([first, rest], -1).to(at_least_float(first.dtype)))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""

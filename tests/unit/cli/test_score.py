@@ -18,7 +18,8 @@ def files(tmp_path: Path) -> Path:
 def test_the_do_nothing_row_comes_first(run: Any, files: Path) -> None:
     result = run("score", files / "good", files / "bad", "--pe", files / "pe", "--mt", files / "mt")
     assert result.exit_code == 0
-    rows = [line.split() for line in result.stdout.splitlines() if line.strip()]
+    scores = result.stdout.partition("TER: ")[0]  # the first table
+    rows = [line.split() for line in scores.splitlines() if line.strip()]
     table = {row[0]: row for row in rows}
     assert list(table)[2:5] == ["do", str(files / "good"), str(files / "bad")]
     assert table["do"][2] == "12.50"  # 1 edit of 8 words
@@ -73,7 +74,7 @@ def test_lines_end_at_line_feeds_only(run: Any, files: Path) -> None:
 def test_an_output_that_cannot_be_written_is_found_before_the_work(
     run: Any, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("postedit.evaluate.scores.score_systems", lambda *_: pytest.fail("it worked first"))
+    monkeypatch.setattr("postedit.evaluate.study.examine", lambda *_: pytest.fail("it worked first"))
     result = run("score", files / "good", "--pe", files / "pe", "--json", files / "none" / "scores.json")
     assert result.exit_code == 1
     assert "does not exist" in result.stderr
@@ -97,3 +98,71 @@ def test_compressed_files(run: Any, files: Path) -> None:
     assert result.exit_code == 1
     assert "pe.gz, line" in result.stderr
     assert "cut off" in result.stderr
+
+
+def test_every_form_of_output(run: Any, files: Path) -> None:
+    (files / "src").write_text("A B C D\nthe cat sat down\n")
+    (files / "groups").write_text("one\ntwo\n")
+    outs = {form: files / f"out.{form}" for form in ("json", "csv", "latex", "markdown", "html")}
+    options = [option for form, path in outs.items() for option in (f"--{form}", path)]
+    texts = [f"--{name}={files / name}" for name in ("pe", "mt", "src", "groups")]
+    result = run("score", files / "good", files / "bad", *texts, *options, "--summaries", "--resamples", 100)
+    assert result.exit_code == 0, result.stderr
+    names = [table["name"] for table in json.loads(outs["json"].read_text())["tables"]]
+    assert names == [
+        "scores",
+        "faithfulness",
+        "edits left to do",
+        "edits spared, %",
+        "edits made",
+        "confidence intervals",
+        "significance of TER",
+        "significance of BLEU",
+        "single-source measures",
+        "by length",
+        "by TER of mt",
+        "by kind of edit",
+        "by group",
+    ]
+    for form in ("csv", "latex", "markdown", "html"):
+        text = outs[form].read_text()
+        assert "do nothing" in text
+        assert "precision" in text
+        assert "ROUGE-L" in text
+    assert "significance of TER" in result.stdout
+    assert "by group" not in result.stdout
+    again = run("score", files / "good", *texts, "--all", "--resamples", 100).stdout
+    assert "by group" in again
+
+
+def test_the_same_numbers_every_time(run: Any, files: Path) -> None:
+    arguments = ("score", files / "good", files / "bad", "--pe", files / "pe", "--mt", files / "mt")
+    assert run(*arguments).stdout == run(*arguments).stdout
+
+
+def test_doubts_about_the_text_are_said(run: Any, files: Path) -> None:
+    (files / "pe").write_text("Yes , he came .\n" * 10)
+    (files / "odd").write_text("Yes, he came.\n" * 9 + "\n")
+    out = files / "out.json"
+    result = run("score", files / "odd", "--pe", files / "pe", "--json", out)
+    assert result.exit_code == 0
+    assert "odd seems to be running text" in result.stderr
+    assert "odd has 1 empty lines" in result.stderr
+    assert len(json.loads(out.read_text())["warnings"]) == 2
+
+
+def test_comet_is_skipped_with_a_reason(run: Any, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    arguments = ("score", files / "good", "--pe", files / "pe", "--comet", "some/model")
+    result = run(*arguments, "--src", files / "mt")
+    assert result.exit_code == 0
+    assert "some/model is skipped: the command comet-score is not there" in result.stderr
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert "give --src" in result.stderr
+
+
+def test_summaries_need_what_was_summarised(run: Any, files: Path) -> None:
+    result = run("score", files / "good", "--pe", files / "pe", "--summaries")
+    assert result.exit_code == 1
+    assert "give --src (or --mt)" in result.stderr

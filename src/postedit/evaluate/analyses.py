@@ -1,0 +1,205 @@
+"""The analyses of systems over a test set, each a table."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postedit.evaluate.additive import AdditiveBLEU, AdditiveMetric, AdditiveTER, Floats
+from postedit.evaluate.changes import edit_quality
+from postedit.evaluate.scores import SystemScores, Tokenize
+from postedit.evaluate.significance import CONFIDENCE, RESAMPLES, Significance, compare
+from postedit.evaluate.study import KINDS, System, TestSet
+from postedit.evaluate.summaries import ORDERS, rouge_signature, summary_scores
+from postedit.evaluate.table import Column, Row, Table, columns, percentage
+from postedit.evaluate.ter import split_words
+
+_LENGTHS: Final = (0, 10, 20, 30, 40, 60)
+_RATES: Final = (0, 10, 20, 30, 50, 75)
+"""Where buckets end, inclusive; the last one has no end."""
+
+
+def overview(scores: Sequence[SystemScores]) -> Table:
+    """TER, BLEU and chrF, and against the machine translation the sentences changed for better and worse."""
+    with_changes = any(row.changes for row in scores)
+    rows = []
+    for row in scores:
+        values: list[float | None] = [row.ter, row.bleu, row.chrf]
+        if row.changes:
+            values += [row.changes.changed, row.changes.better, row.changes.worse, row.changes.same]
+        rows.append(Row((row.name,), tuple(values)))
+    counts = columns(["changed", "better", "worse", "same"]) if with_changes else ()
+    what = "; changed, better, worse, same count sentences against mt" if with_changes else ""
+    measures = columns(["TER", "BLEU", "chrF"], 2)
+    return Table("scores", ("system",), (*measures, *counts), tuple(rows), f"{scores[0].lines:,} sentences{what}")
+
+
+def faithfulness(systems: Sequence[System]) -> Table:
+    """TER to the post-edit and to the machine translation (Junczys-Dowmunt and Grundkiewicz 2017, 6.1)."""
+    rows = []
+    ter = AdditiveTER()
+    for system in systems:
+        changes, made = system.scores.changes, system.made
+        if changes is None or made is None:
+            raise ValueError("faithfulness is to the machine translations, which are not known")
+        to_mt = float(ter.loss(made.sums.sum(0)))
+        rows.append(Row((system.name,), (system.scores.ter, to_mt, changes.changed, changes.better, changes.worse)))
+    names = columns(["TER to pe", "TER to mt"], 2) + columns(["modified", "improved", "deteriorated"])
+    return Table(
+        "faithfulness", ("system",), names, tuple(rows), "A lower TER to mt: fewer changes; the counts are sentences."
+    )
+
+
+def edits_left(systems: Sequence[System]) -> Table:
+    """Edits by kind, as TER counts them, from the outputs to the post-edits."""
+    rows = tuple(Row((system.name,), tuple(_left(system))) for system in systems)
+    note = "Edits, as TER counts them, from the output to the post-edit."
+    return Table("edits left to do", ("system",), columns([*KINDS, "all"]), rows, note)
+
+
+def edits_spared(systems: Sequence[System]) -> Table:
+    """How many fewer edits of each kind a system leaves than the first, which does nothing, in per cent."""
+    base = _left(systems[0])
+    rows = tuple(
+        Row((system.name,), tuple(percentage(before - after, before) for before, after in zip(base, _left(system))))
+        for system in systems[1:]
+    )
+    note = "Edits that are no longer to be done, in per cent of those of that kind that the machine translation needs."
+    return Table("edits spared, %", ("system",), columns([*KINDS, "all"], 1), rows, note)
+
+
+def edits_made(systems: Sequence[System], test: TestSet) -> Table:
+    """Precision and recall of the edits made, and what each gained."""
+    if test.mt is None:
+        raise ValueError("edits are made in the machine translations, which are not known")
+    mt, pe = (split_words(text, normalise=test.tokenize == "13a") for text in (test.mt, test.pe))
+    before = int(systems[0].left.total.sum())
+    rows = []
+    for system in systems:
+        quality = edit_quality(mt, split_words(system.outputs, normalise=test.tokenize == "13a"), pe)
+        made = int(system.made.total.sum()) if system.made else 0
+        gain = before - int(system.left.total.sum())
+        ratio = gain / made if made else None
+        counts = (quality.made, quality.needed, quality.right)
+        rows.append(Row((system.name,), (*counts, quality.precision, quality.recall, quality.f1, ratio)))
+    names = columns(["made", "needed", "right"]) + columns(["precision", "recall", "F1"], 1)
+    note = (
+        "Word edits of the fewest that lead from mt to the output (made) and to pe (needed); right: in both, at "
+        "the same word, with the same new word. Gain per edit: TER edits that need no longer be done, by TER edits "
+        "made; 1 is best."
+    )
+    return Table("edits made", ("system",), (*names, Column("gain per edit", 2)), tuple(rows), note)
+
+
+def significance(systems: Sequence[System], tokenize: Tokenize, resamples: int = RESAMPLES) -> list[Table]:
+    """Confidence intervals of TER and BLEU, and p-values of the differences of all pairs of systems."""
+    ter, bleu = AdditiveTER(tokenize), AdditiveBLEU(tokenize)
+    found = {
+        "TER": compare([system.left.sums for system in systems], _score(ter), resamples),
+        "BLEU": compare([system.bleu for system in systems], _score(bleu), resamples),
+    }
+    names = [system.name for system in systems]
+    pairs = [_pairs(metric, result, names, resamples) for metric, result in found.items()]
+    return [_intervals(found, names, resamples), *(table for table in pairs if table.rows)]
+
+
+def by_bucket(systems: Sequence[System], test: TestSet) -> list[Table]:
+    """TER and BLEU of sentences of like length, of like need of edits, and of each group."""
+    tables = [_buckets("by length", "words of pe", _ranges(systems[0].left.length, _LENGTHS), systems)]
+    if test.mt is not None:
+        left = systems[0].left
+        kinds = [(f"needs {name}", left.kinds[:, place] > 0) for place, name in enumerate(KINDS)]
+        tables += [
+            _buckets("by TER of mt", "TER of mt", _ranges(np.ceil(left.rates), _RATES), systems),
+            _buckets("by kind of edit", "mt", [("needs none", left.total == 0), *kinds], systems),
+        ]
+    if test.groups is not None:
+        labels = np.array(test.groups, dtype=object)
+        groups = [(label or "(none)", labels == label) for label in dict.fromkeys(test.groups)]
+        tables.append(_buckets("by group", "group", groups, systems))
+    return tables
+
+
+def summaries(systems: Sequence[System], test: TestSet, source: Sequence[str]) -> Table:
+    """ROUGE, novel and repeated n-grams, of the systems and the references (Ive et al. 2019, 5.1)."""
+    rows = []
+    for name, outputs in [*((system.name, system.outputs) for system in systems), ("reference", test.pe)]:
+        found = summary_scores(outputs, source, test.pe, normalise=test.tokenize == "13a")
+        rows.append(Row((name,), (*found.rouge, *found.novel, *found.repeated)))
+    shares = [f"{what} {order}-grams, %" for what in ("novel", "repeated") for order in ORDERS]
+    names = columns(["ROUGE-1", "ROUGE-2", "ROUGE-L"], 2) + columns(shares, 1)
+    note = (
+        "ROUGE: F1 against the reference. Novel: not in the source. Repeated: had before in the same output. "
+        f"ROUGE: {rouge_signature()}"
+    )
+    return Table("single-source measures", ("system",), names, tuple(rows), note)
+
+
+def _left(system: System) -> list[int]:
+    counts = system.left.kinds.sum(0)
+    return [*map(int, counts), int(counts.sum())]
+
+
+def _score(metric: AdditiveMetric) -> Callable[[Floats], Floats]:
+    """Return the function from sums to scores as they are printed."""
+    best, worst = metric.score(0.0), metric.score(100.0)
+    return lambda sums: best + (worst - best) / 100.0 * metric.loss(sums)
+
+
+def _intervals(found: dict[str, Significance], names: Sequence[str], resamples: int) -> Table:
+    rows = [
+        Row(
+            (name,),
+            tuple(
+                end for result in found.values() for end in (result.intervals[place].low, result.intervals[place].high)
+            ),
+        )
+        for place, name in enumerate(names)
+    ]
+    measures = [f"{metric} {end}" for metric in found for end in ("from", "to")]
+    note = f"{CONFIDENCE:.0%} of {resamples:,} bootstrap resamples of the sentences."
+    return Table("confidence intervals", ("system",), columns(measures, 2), tuple(rows), note)
+
+
+def _pairs(metric: str, found: Significance, names: Sequence[str], resamples: int) -> Table:
+    rows = [
+        Row(
+            (names[one.second], names[one.first]),
+            (-one.difference, -one.interval.high, -one.interval.low, one.bootstrap, one.randomisation),
+        )
+        for one in found.comparisons
+    ]
+    measures = columns(["difference", "from", "to"], 2) + columns(["p, bootstrap", "p, randomisation"], 4)
+    note = (
+        f"{metric} of system less {metric} of other, with its {CONFIDENCE:.0%} interval; p-values are two-sided, of "
+        f"{resamples:,} resamples, and not corrected for the number of comparisons."
+    )
+    return Table(f"significance of {metric}", ("system", "other"), measures, tuple(rows), note)
+
+
+_Buckets = Sequence[tuple[str, NDArray[np.bool_]]]
+"""Labels, and Bool[sentences]: which belong to it; a sentence may belong to several."""
+
+
+def _ranges(values: NDArray[np.int64] | Floats, ends: Sequence[int]) -> _Buckets:
+    """Return ranges of whole numbers that end with `ends`, inclusive, and one beyond them."""
+    places = np.searchsorted(ends, values, side="left")
+    starts = [ends[0], *(end + 1 for end in ends)]
+    labels = [str(end) if start == end else f"{start}–{end}" for start, end in zip(starts, ends)]
+    return [(label, places == place) for place, label in enumerate([*labels, f"over {ends[-1]}"])]
+
+
+def _buckets(name: str, key: str, buckets: _Buckets, systems: Sequence[System]) -> Table:
+    """Return the scores in each bucket that is not empty."""
+    ter, bleu = _score(AdditiveTER()), _score(AdditiveBLEU())
+    rows = []
+    for label, members in buckets:
+        count = int(members.sum())
+        for system in systems if count else ():
+            first = float(ter(systems[0].left.sums[members].sum(0)))
+            here = float(ter(system.left.sums[members].sum(0)))
+            values = (count, here, here - first, float(bleu(system.bleu[members].sum(0))))
+            rows.append(Row((system.name, label), values))
+    measures = (Column("sentences"), *columns(["TER", "TER less the first's", "BLEU"], 2))
+    return Table(name, ("system", key), measures, tuple(rows))

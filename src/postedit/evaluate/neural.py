@@ -1,0 +1,71 @@
+"""COMET and xCOMET, by the command `comet-score` of unbabel-comet.
+
+It is run as a program of its own: its versions of libraries do not go together with ours, so it mostly lives in
+another environment, and its checkpoints are pickles, which this package does not load.
+"""
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from postedit.core.errors import PosteditError
+
+COMMAND: Final = "comet-score"
+
+
+class UnavailableError(PosteditError):
+    """A metric that cannot be computed here, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comet:
+    """A model of COMET.
+
+    Args:
+        model: a name such as "Unbabel/wmt22-comet-da", or the path of a checkpoint.
+    """
+
+    model: str
+
+    def score(self, systems: Sequence[Sequence[str]], src: Sequence[str], pe: Sequence[str]) -> list[float]:
+        """Return the score of each system, the mean over sentences, in the model's own scale.
+
+        Raises:
+            UnavailableError: if the command is not installed, or ends with an error, such as a model that is absent.
+        """
+        command = shutil.which(COMMAND)
+        if command is None:
+            raise UnavailableError(f"the command {COMMAND} is not there; install unbabel-comet and put it on the PATH")
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            outputs = [_write(folder / f"system{place}", lines) for place, lines in enumerate(systems)]
+            sides = ["-s", _write(folder / "src", src), "-r", _write(folder / "pe", pe)]
+            result = folder / "scores.json"
+            arguments = [command, *sides, "-t", *outputs, "--model", self.model, "--gpus", _gpus(), "--quiet"]
+            arguments += ["--to_json", str(result)]
+            done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", check=False)
+            if done.returncode or not result.exists():
+                lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+                raise UnavailableError(f"{COMMAND} failed: {lines[-1] if lines else f'exit code {done.returncode}'}")
+            scores = json.loads(result.read_text(encoding="utf-8"))
+            return [_mean(scores[output]) for output in outputs]
+
+
+def _gpus() -> str:
+    import torch
+
+    return str(int(torch.cuda.is_available()))  # the command expects one unless told otherwise
+
+
+def _write(path: Path, lines: Sequence[str]) -> str:
+    path.write_text("".join(line.replace("\r", " ") + "\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def _mean(rows: Sequence[dict[str, float]]) -> float:
+    return sum(row["COMET"] for row in rows) / max(1, len(rows))

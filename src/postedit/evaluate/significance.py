@@ -1,0 +1,150 @@
+"""Whether a difference of two scores is more than chance, by resampling sentences.
+
+Paired bootstrap (Koehn 2004) and approximate randomisation (Riezler and Maxwell 2005). Scores are functions of sums
+over sentences, so a resample is a row of weights, and all resamples of all systems are one product of matrices.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+RESAMPLES: Final = 10_000
+CONFIDENCE: Final = 0.95
+
+_BLOCK: Final = 2**20
+"""Weights that are in memory at a time."""
+
+_TIE: Final = 1e-9
+"""Differences of scores this near are the same: they come from sums in another order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The middle 95 % of a score's resamples."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two systems under one metric.
+
+    Args:
+        first: the place of one system.
+        second: of the other.
+        difference: the score of `first` less that of `second`.
+        interval: of the difference.
+        bootstrap: p-value, two-sided, of the paired bootstrap.
+        randomisation: p-value, two-sided, of approximate randomisation.
+    """
+
+    first: int
+    second: int
+    difference: float
+    interval: Interval
+    bootstrap: float
+    randomisation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Significance:
+    """The interval of each system's score, and all pairs of systems."""
+
+    intervals: tuple[Interval, ...]
+    comparisons: tuple[Comparison, ...]
+
+
+def compare(
+    statistics: Sequence[Floats], score: Callable[[Floats], Floats], resamples: int = RESAMPLES, seed: int = 1
+) -> Significance:
+    """Return intervals and p-values for all pairs of systems.
+
+    Args:
+        statistics: Float[sentences,counts] for each system, to be added up; whole numbers.
+        score: of sums Float[...,counts], Float[...].
+        resamples: how many.
+        seed: of the random numbers; the same one, the same result.
+
+    Raises:
+        ValueError: if there are no sentences, or not as many in each.
+    """
+    if not statistics or not len(statistics[0]):
+        raise ValueError("nothing to resample: there must be at least one system and one sentence")
+    stacked = np.stack(statistics, 1)
+    observed = score(stacked.sum(0))
+    bootstrapped = score(_bootstrap_sums(stacked, resamples, np.random.default_rng([seed, 0])))
+    pairs = list(combinations(range(len(statistics)), 2))
+    swapped = _swapped_differences(stacked, pairs, score, resamples, np.random.default_rng([seed, 1]))
+    comparisons = []
+    for place, (first, second) in enumerate(pairs):
+        difference = float(observed[first] - observed[second])
+        drawn = bootstrapped[:, first] - bootstrapped[:, second]
+        comparisons.append(
+            Comparison(
+                first,
+                second,
+                difference,
+                _interval(drawn),
+                bootstrap=_p_value(drawn - difference, difference),
+                randomisation=_p_value(swapped[:, place], difference),
+            )
+        )
+    return Significance(tuple(map(_interval, bootstrapped.T)), tuple(comparisons))
+
+
+def _bootstrap_sums(stacked: Floats, resamples: int, generator: np.random.Generator) -> Floats:
+    """Float[resamples,systems,counts]: sums over sentences drawn with replacement, the same ones for all systems."""
+    sentences = len(stacked)
+    flat = stacked.reshape(sentences, -1)
+    parts = []
+    for rows in _blocks(resamples, sentences):
+        drawn = generator.integers(0, sentences, (rows, sentences), dtype=np.int32)
+        places = drawn + np.arange(0, rows * sentences, sentences)[:, None]
+        weights = np.bincount(places.ravel(), minlength=rows * sentences).reshape(rows, sentences)
+        parts.append(weights.astype(np.float64) @ flat)
+    return np.concatenate(parts).reshape(resamples, *stacked.shape[1:])
+
+
+def _swapped_differences(
+    stacked: Floats,
+    pairs: Sequence[tuple[int, int]],
+    score: Callable[[Floats], Floats],
+    resamples: int,
+    generator: np.random.Generator,
+) -> Floats:
+    """Float[resamples,pairs]: differences of scores when each sentence changes sides with probability one half."""
+    if not pairs:
+        return np.zeros((resamples, 0))
+    first, second = (np.array(side) for side in zip(*pairs))
+    sentences, totals = len(stacked), stacked.sum(0)
+    gains = (stacked[:, second] - stacked[:, first]).reshape(sentences, -1)
+    parts = []
+    for rows in _blocks(resamples, sentences):
+        random = np.frombuffer(generator.bytes(rows * (-(-sentences // 8))), np.uint8).reshape(rows, -1)
+        swaps = np.unpackbits(random, axis=1, count=sentences).astype(np.float64)
+        moved = (swaps @ gains).reshape(rows, len(pairs), -1)
+        parts.append(score(totals[first] + moved) - score(totals[second] - moved))
+    return np.concatenate(parts)
+
+
+def _blocks(resamples: int, sentences: int) -> list[int]:
+    size = max(1, _BLOCK // sentences)
+    return [min(size, resamples - start) for start in range(0, resamples, size)]
+
+
+def _interval(values: Floats) -> Interval:
+    low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Interval(float(low), float(high))
+
+
+def _p_value(by_chance: Floats, observed: float) -> float:
+    """Return the share of differences by chance that are as large; the observed one counts as one of them."""
+    extreme = int((np.abs(by_chance) >= abs(observed) - _TIE).sum())
+    return (extreme + 1) / (len(by_chance) + 1)

@@ -1,0 +1,147 @@
+"""A test set, and what is counted once, sentence by sentence, of each system over it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postedit.core.errors import DataError
+from postedit.evaluate.additive import AdditiveBLEU, Floats
+from postedit.evaluate.scores import DO_NOTHING, SystemScores, Tokenize, score_system
+from postedit.evaluate.ter import count_edits
+
+Ints = NDArray[np.int64]
+
+KINDS: Final = ("shifts", "substitutions", "insertions", "deletions")
+"""What TER counts, in the order of the columns of `Edits.kinds`."""
+
+
+MOST_GROUPS: Final = 100
+"""Labels that a table of groups can have; more of them are rather sentences, or numbers of lines, given by mistake."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Edits:
+    """Edits, sentence by sentence, from one text to another.
+
+    Args:
+        kinds: Int[sentences,4], in the order of `KINDS`.
+        length: Int[sentences], words of the other text.
+    """
+
+    kinds: Ints
+    length: Ints
+
+    @property
+    def total(self) -> Ints:
+        """Int[sentences]: all kinds together."""
+        result: Ints = self.kinds.sum(1)
+        return result
+
+    @property
+    def sums(self) -> Floats:
+        """Float[sentences,2]: edits and words, of which TER is a function."""
+        return np.stack([self.total, self.length], 1).astype(np.float64)
+
+    @property
+    def rates(self) -> Floats:
+        """Float[sentences]: TER of each sentence in per cent."""
+        rates: Floats = 100.0 * self.total / np.maximum(self.length, 1)
+        return rates
+
+
+@dataclass(frozen=True, slots=True)
+class TestSet:
+    """What systems are compared on, line by line.
+
+    Args:
+        pe: the post-edits, or other references.
+        mt: the machine translations.
+        src: the sources.
+        groups: a label for each line, such as the system that translated it.
+        tokenize: how text is divided into words.
+
+    Raises:
+        DataError: if there are no lines, or not as many of each, or more than `MOST_GROUPS` groups.
+    """
+
+    __test__ = False  # nothing for pytest to collect
+
+    pe: Sequence[str]
+    mt: Sequence[str] | None = None
+    src: Sequence[str] | None = None
+    groups: Sequence[str] | None = None
+    tokenize: Tokenize = "none"
+
+    def __post_init__(self) -> None:
+        if not self.pe:
+            raise DataError("nothing to score: the post-edits have no lines")
+        for name in ("mt", "src", "groups"):
+            lines = getattr(self, name)
+            if lines is not None and len(lines) != len(self.pe):
+                raise DataError(
+                    f"{name} has {len(lines):,} lines, the post-edits have {len(self.pe):,}; they must match one to one"
+                )
+        labels = set(self.groups or ())
+        if len(labels) > MOST_GROUPS:
+            raise DataError(
+                f"groups has {len(labels):,} different labels, and at most {MOST_GROUPS} are possible; give a file "
+                "with a short label for each line, such as the name of the MT system"
+            )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class System:
+    """One system over a test set.
+
+    Args:
+        name: of the system.
+        outputs: its sentences.
+        scores: of the whole.
+        left: edits from the outputs to the post-edits.
+        made: edits from the machine translations to the outputs, if those are known.
+        bleu: Float[sentences,10], statistics of `AdditiveBLEU`.
+    """
+
+    name: str
+    outputs: Sequence[str]
+    scores: SystemScores
+    left: Edits
+    made: Edits | None
+    bleu: Floats
+
+
+def examine(
+    test: TestSet, systems: Mapping[str, Sequence[str]], progress: Callable[[int], None] = lambda _: None
+) -> list[System]:
+    """Return all systems, doing nothing first where the machine translations are known.
+
+    Args:
+        test: the texts.
+        systems: outputs by the name of the system.
+        progress: is told after each system how many lines have been scored.
+
+    Raises:
+        DataError: if a system has not as many lines as the test set.
+    """
+    baseline = {} if test.mt is None else {DO_NOTHING: test.mt}
+    found = []
+    for name, outputs in [*baseline.items(), *systems.items()]:
+        found.append(_examine(name, outputs, test))
+        progress(len(found) * len(test.pe))
+    return found
+
+
+def _examine(name: str, outputs: Sequence[str], test: TestSet) -> System:
+    scores = score_system(name, outputs, test.pe, test.mt, test.tokenize)
+    left = _edits(outputs, test.pe, test.tokenize)
+    made = None if test.mt is None else _edits(outputs, test.mt, test.tokenize)
+    return System(name, outputs, scores, left, made, AdditiveBLEU(test.tokenize).statistics(outputs, test.pe))
+
+
+def _edits(texts: Sequence[str], others: Sequence[str], tokenize: Tokenize) -> Edits:
+    counts = count_edits(texts, others, normalise=tokenize == "13a")
+    kinds = [(count.shifts, count.substitutions, count.insertions, count.deletions) for count in counts]
+    return Edits(np.array(kinds, np.int64), np.array([count.length for count in counts], np.int64))

@@ -1,0 +1,95 @@
+"""Measures of single-source tasks, such as summaries: ROUGE, and what is new or said twice (Ive et al. 2019, 5.1)."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from statistics import fmean
+from typing import Final
+
+from postedit.evaluate.ter import split_words
+
+ORDERS: Final = (1, 2, 3, 4)
+"""Lengths of n-grams looked at."""
+
+_ROUGE: Final = ("rouge1", "rouge2", "rougeL")
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryScores:
+    """Measures of one system.
+
+    Args:
+        rouge: F1 of ROUGE-1, ROUGE-2 and ROUGE-L, 0 to 100, the mean over sentences.
+        novel: for each of `ORDERS`, n-grams of the output that its source lacks, per cent of all, or None if there are
+            no n-grams so long.
+        repeated: for each of `ORDERS`, n-grams that the same output has had before, per cent of all.
+    """
+
+    rouge: tuple[float, float, float]
+    novel: tuple[float | None, ...]
+    repeated: tuple[float | None, ...]
+
+
+class _Words:
+    """What rouge-score asks of a tokeniser: on English text its own words, and words of other scripts too."""
+
+    def tokenize(self, text: str) -> list[str]:
+        """Return letters and digits, in lower case."""
+        return _WORD.findall(text.lower())
+
+
+def rouge_signature() -> str:
+    """Return what is needed to get the same ROUGE again, in sacrebleu's form."""
+    return f"nrefs:1|case:lower|tok:letters-digits|stem:no|mean:sentences|version:rouge-score-{version('rouge_score')}"
+
+
+def summary_scores(
+    outputs: Sequence[str], sources: Sequence[str], references: Sequence[str], *, normalise: bool = False
+) -> SummaryScores:
+    """Return the measures of one system; all texts line by line, at least one.
+
+    Args:
+        outputs: of the system.
+        sources: what they were made of.
+        references: what they should be.
+        normalise: divide texts into the words of n-grams by Tercom's rules, for text that is not tokenised.
+    """
+    from rouge_score.rouge_scorer import RougeScorer
+
+    scorer = RougeScorer(list(_ROUGE), tokenizer=_Words())
+    scored = [scorer.score(reference, output) for output, reference in zip(outputs, references, strict=True)]
+    one, two, longest = (100.0 * fmean(row[name].fmeasure for row in scored) for name in _ROUGE)
+    words, originals = (split_words(texts, normalise=normalise) for texts in (outputs, sources))
+    return SummaryScores(
+        rouge=(one, two, longest),
+        novel=tuple(_share(_novel(words, originals, order)) for order in ORDERS),
+        repeated=tuple(_share(_repeated(words, order)) for order in ORDERS),
+    )
+
+
+def _novel(outputs: Iterable[Sequence[str]], sources: Iterable[Sequence[str]], order: int) -> Iterable[bool]:
+    for output, source in zip(outputs, sources, strict=True):
+        known = set(_ngrams(source, order))
+        yield from (ngram not in known for ngram in _ngrams(output, order))
+
+
+def _repeated(outputs: Iterable[Sequence[str]], order: int) -> Iterable[bool]:
+    for output in outputs:
+        seen = set()
+        for ngram in _ngrams(output, order):
+            yield ngram in seen
+            seen.add(ngram)
+
+
+def _ngrams(words: Sequence[str], order: int) -> Iterable[tuple[str, ...]]:
+    return zip(*(words[start:] for start in range(order)))
+
+
+def _share(flags: Iterable[bool]) -> float | None:
+    hits = total = 0
+    for flag in flags:
+        hits += flag
+        total += 1
+    return 100.0 * hits / total if total else None

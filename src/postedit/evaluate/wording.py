@@ -1,0 +1,70 @@
+"""How a text is divided into words, to find out that an output and its reference are not divided alike."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_GLUED: Final = re.compile(r"[^\W\d_][.,;:!?](?= |$)")
+_APART: Final = re.compile(r"(?:^| )[.,;:!?](?= |$)")
+_ESCAPED: Final = re.compile(r"&(?:apos|quot|amp|lt|gt|#91|#93|#124);")
+_PIECES: Final = re.compile(r"@@ |(?:^| )▁|##\w")
+
+_FEW: Final = 0.2
+_MANY: Final = 0.8
+"""Shares of punctuation that follows a word without a space: tokenised text has few, running text many."""
+
+_ENOUGH: Final = 5
+"""Signs of a kind that must be seen before they are spoken of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """Signs of how a text was divided: counts of punctuation after a word without and with a space, and of marks."""
+
+    glued: int
+    apart: int
+    escaped: int
+    pieces: int
+
+    @property
+    def form(self) -> str | None:
+        """Whether the text is "tokenised" or "running text"; None if that cannot be told."""
+        total = self.glued + self.apart
+        share = self.glued / total if total else 0.5
+        if total < _ENOUGH or _FEW < share < _MANY:
+            return None
+        return "tokenised" if share <= _FEW else "running text"
+
+
+def wording(lines: Iterable[str]) -> Wording:
+    """Count the signs in a text."""
+    counts = [0, 0, 0, 0]
+    for line in lines:
+        for place, pattern in enumerate((_GLUED, _APART, _ESCAPED, _PIECES)):
+            counts[place] += len(pattern.findall(line))
+    return Wording(*counts)
+
+
+def differences(name: str, lines: Sequence[str], reference_name: str, reference: Sequence[str]) -> list[str]:
+    """Return a sentence for each sign that two texts are not divided into words alike, or that lines are missing."""
+    here, there = wording(lines), wording(reference)
+    found = []
+    if here.form and there.form and here.form != there.form:
+        found.append(
+            f"{name} seems to be {here.form} and {reference_name} {there.form}: scores are only true if both are "
+            "divided into words alike; tokenise or detokenise one of them"
+        )
+    if here.escaped >= _ENOUGH and not there.escaped:
+        found.append(f"{name} has {here.escaped:,} XML escapes such as &quot; and {reference_name} none: unescape them")
+    if here.pieces >= _ENOUGH and not there.pieces:
+        found.append(
+            f"{name} seems to be divided into subwords ({here.pieces:,} marks such as @@ or ▁), which "
+            f"{reference_name} is not: join them"
+        )
+    empty = [row for row, (line, other) in enumerate(zip(lines, reference), start=1) if not line.strip() and other]
+    if empty:
+        found.append(
+            f"{name} has {len(empty):,} empty lines where {reference_name} has text (first: line {empty[0]:,})"
+        )
+    return found

@@ -1,0 +1,70 @@
+"""Bar charts as SVG, with no library and no script."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+_COLOURS: Final = ("#767676", "#2b6cb0", "#d97b29", "#2f8f5b", "#8a4fb0", "#b3362d")
+_WIDTH: Final = 720
+_HEIGHT: Final = 180
+_TOP: Final = 10
+_LEFT: Final = 52
+_BOTTOM: Final = 24
+"""Pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Bars of one colour, by its number: a value, 0 or more, for each label of the chart."""
+
+    name: str
+    values: Sequence[float]
+    colour: int
+
+    @property
+    def fill(self) -> str:
+        """The colour as CSS writes it; after the last one they begin again."""
+        return _COLOURS[self.colour % len(_COLOURS)]
+
+
+def bar_chart(title: str, labels: Sequence[str], series: Sequence[Series], unit: str) -> str:
+    """Return a figure with a group of bars, one of each series, over each label."""
+    most = max((value for one in series for value in one.values), default=0.0) or 1.0
+    step = (_WIDTH - _LEFT) / max(1, len(labels))
+    width = 0.8 * step / max(1, len(series))
+    parts = [_axis(most, unit)]
+    for group, label in enumerate(labels):
+        middle = _LEFT + (group + 0.5) * step
+        parts.append(f'<text x="{middle:.1f}" y="{_TOP + _HEIGHT + 16}" text-anchor="middle">{escape(label)}</text>')
+        for place, one in enumerate(series):
+            height = _HEIGHT * one.values[group] / most
+            left = middle - 0.4 * step + place * width
+            hint = escape(f"{one.name}, {label}: {one.values[group]:,.4g} {unit}")
+            parts.append(
+                f'<rect x="{left:.1f}" y="{_TOP + _HEIGHT - height:.1f}" width="{max(width - 1, 0.5):.1f}" '
+                f'height="{height:.1f}" fill="{one.fill}"><title>{hint}</title></rect>'
+            )
+    keys = "".join(
+        f'<li><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" '
+        f'fill="{one.fill}"/></svg> {escape(one.name)}</li>'
+        for one in series
+    )
+    total = _TOP + _HEIGHT + _BOTTOM
+    return (
+        f'<figure class="chart"><figcaption>{escape(title)}</figcaption>'
+        f'<svg viewBox="0 0 {_WIDTH} {total}" role="img" aria-label="{escape(title)}">{"".join(parts)}</svg>'
+        f"<ul>{keys}</ul></figure>"
+    )
+
+
+def _axis(most: float, unit: str) -> str:
+    lines = []
+    for share in (0.0, 0.5, 1.0):
+        y = _TOP + _HEIGHT * (1 - share)
+        lines.append(f'<line x1="{_LEFT}" x2="{_WIDTH}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        text = escape(f"{most * share:,.3g}" if most < 1000 else f"{most * share:,.0f}")
+        lines.append(
+            f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{text}{" %" if unit == "%" else ""}</text>'
+        )
+    return "".join(lines)

@@ -1,0 +1,147 @@
+"""One HTML page about systems over a test set: all tables, histograms, and every sentence to sort and filter.
+
+A single file without network or server. Sentences lie in it as compact JSON, of which the script shows a page at a
+time, so that it opens quickly with 100,000 of them. Text reaches the document by `textContent` alone, and a content
+security policy lets no other script run.
+"""
+
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any, Final
+
+import numpy as np
+
+from postedit.evaluate.study import KINDS, Ints, System, TestSet
+from postedit.evaluate.table import Table
+from postedit.explain.charts import Series, bar_chart
+
+_POLICY: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; script-src "
+
+_BIN: Final = 10
+_BINS: Final = 11
+"""Bars of the histogram of TER: none, ten of ten per cent each, the last one without an end."""
+
+_MOST: Final = 6
+"""Edits more or fewer, beyond which the histogram of gains puts all together."""
+
+
+def score_page(
+    title: str, test: TestSet, systems: Sequence[System], tables: Sequence[Table], warnings: Sequence[str] = ()
+) -> str:
+    """Return a self-contained HTML document.
+
+    Args:
+        title: heading of the page.
+        test: the texts.
+        systems: over them, doing nothing first if the machine translations are known.
+        tables: the analyses, in the order they are shown.
+        warnings: sentences about the texts that a reader must know.
+    """
+    script = _asset("score_page.js")
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    signatures = dict.fromkeys(item for system in systems for item in system.scores.signatures.items())
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}\'sha256-{digest}\'">',
+            f"<title>{escape(title)}</title>",
+            f"<style>{_asset('page.css')}{_asset('score_page.css')}</style></head>",
+            f"<body><main><h1>{escape(title)}</h1>",
+            *(f'<p class="warning" role="note">{escape(warning)}.</p>' for warning in warnings),
+            *(_table(number, table) for number, table in enumerate(tables)),
+            '<details><summary>Signatures of the scores</summary><dl class="signatures">',
+            *(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in signatures),
+            "</dl></details>",
+            _charts(systems, has_mt=test.mt is not None),
+            _asset("score_page.html"),
+            f'<script type="application/json" id="data">{_data(test, systems)}</script>',
+            f"</main><script>{script}</script></body></html>",
+            "",
+        ]
+    )
+
+
+def _asset(name: str) -> str:
+    return files("postedit.explain").joinpath(name).read_text(encoding="utf-8")
+
+
+def _table(number: int, table: Table) -> str:
+    """Return a table, open if it is one of the first; buckets are folded away."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header())
+    body = []
+    for row in table.rows:
+        cells = table.cells(row)
+        labels = "".join(f'<th scope="row">{escape(label)}</th>' for label in cells[: len(table.keys)])
+        body.append(f"<tr>{labels}{''.join(f'<td>{escape(cell)}</td>' for cell in cells[len(table.keys) :])}</tr>")
+    name = escape(table.title)
+    return f"""<details class="analysis"{" open" if number == 0 else ""}><summary><h2>{name}</h2></summary>
+<div class="scroll" tabindex="0" role="region" aria-label="{name}"><table>
+<caption>{escape(table.note)}</caption><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>
+</details>"""
+
+
+def _charts(systems: Sequence[System], *, has_mt: bool) -> str:
+    names = ["0", *(f"≤{_BIN * place}" for place in range(1, _BINS)), f">{_BIN * (_BINS - 1)}"]
+    rates = []
+    for colour, system in enumerate(systems):
+        columns = np.minimum(np.ceil(system.left.rates / _BIN), _BINS).astype(np.int64)
+        rates.append(Series(system.name, _shares(columns, _BINS + 1), colour))
+    kinds = [Series(system.name, system.left.kinds.sum(0).tolist(), colour) for colour, system in enumerate(systems)]
+    charts = [
+        bar_chart("TER of sentences against the post-edit", names, rates, "%"),
+        bar_chart("Edits left to do, by kind", KINDS, kinds, "edits"),
+    ]
+    if has_mt:
+        gains = [
+            Series(system.name, _gains(systems[0], system), colour)
+            for colour, system in enumerate(systems[1:], start=1)
+        ]
+        labels = [f"{place:+d}" if place else "0" for place in range(-_MOST, _MOST + 1)]
+        title = "Changed sentences by edits spared (right: better than doing nothing; left: worse)"
+        charts.insert(1, bar_chart(title, labels, gains, "sentences"))
+    return f'<section aria-labelledby="charts"><h2 id="charts">Distributions</h2>{"".join(charts)}</section>'
+
+
+def _shares(columns: Ints, count: int) -> list[float]:
+    shares: list[float] = (100.0 * np.bincount(columns, minlength=count) / max(1, len(columns))).tolist()
+    return shares
+
+
+def _gains(base: System, system: System) -> list[float]:
+    """Return how many changed sentences gained -6 or less, -5, ..., 6 or more edits."""
+    changed = np.array([old != new for old, new in zip(base.outputs, system.outputs)])
+    gains = np.clip(base.left.total - system.left.total, -_MOST, _MOST)[changed]
+    counts: list[float] = np.bincount(gains + _MOST, minlength=2 * _MOST + 1).tolist()
+    return counts
+
+
+def _data(test: TestSet, systems: Sequence[System]) -> str:
+    """Return all sentences, column by column, as JSON that can stand in HTML."""
+    labels = list(dict.fromkeys(test.groups or ()))
+    place = {label: number for number, label in enumerate(labels)}
+    flags = 1 << np.arange(len(KINDS))
+    values: dict[str, Any] = {
+        "kinds": KINDS,
+        "src": test.src,
+        "mt": test.mt,
+        "pe": test.pe,
+        "length": systems[0].left.length.tolist(),
+        "labels": labels,
+        "groups": [place[label] for label in test.groups or ()],
+        "systems": [
+            {
+                "name": system.name,
+                "outputs": None if system.outputs is test.mt else system.outputs,
+                "edits": system.left.total.tolist(),
+                "needs": ((system.left.kinds > 0) @ flags).tolist(),
+            }
+            for system in systems
+        ],
+    }
+    return json.dumps(values, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")

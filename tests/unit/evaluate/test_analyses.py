@@ -1,0 +1,118 @@
+import pytest
+
+from postedit.core.errors import DataError
+from postedit.evaluate import analyses
+from postedit.evaluate.scores import DO_NOTHING
+from postedit.evaluate.study import TestSet, examine
+from postedit.evaluate.table import Table
+
+MT = ["a b c d", "the cat sat down", "x y z w", ""]
+PE = ["a b c e", "the cat sat down", "w x y z", ""]
+GOOD = ["a b c e", "the cat sat down", "w x y z", ""]
+BAD = ["a b c d", "the dog sat down", "x y z w", ""]
+
+
+@pytest.fixture(scope="module")
+def test_set() -> TestSet:
+    return TestSet(PE, MT, ["A", "B", "C", ""], ["one", "two", "one", ""])
+
+
+def of(table: Table, *labels: str) -> dict[str, float | None]:
+    (row,) = [row for row in table.rows if row.labels == labels]
+    return dict(zip((column.name for column in table.columns), row.values, strict=True))
+
+
+def test_faithfulness(test_set: TestSet) -> None:
+    systems = examine(test_set, {"good": GOOD, "bad": BAD})
+    assert [system.name for system in systems] == [DO_NOTHING, "good", "bad"]
+    table = analyses.faithfulness(systems)
+    assert of(table, DO_NOTHING)["TER to mt"] == 0.0
+    good = of(table, "good")
+    assert good["TER to pe"] == 0.0
+    assert good["TER to mt"] == pytest.approx(100 * 2 / 12)
+    assert (good["modified"], good["improved"], good["deteriorated"]) == (2, 2, 0)
+    assert (of(table, "bad")["modified"], of(table, "bad")["deteriorated"]) == (1, 1)
+
+
+def test_edits_left_and_spared(test_set: TestSet) -> None:
+    systems = examine(test_set, {"good": GOOD, "bad": BAD})
+    base = of(analyses.edits_left(systems), DO_NOTHING)
+    assert base == {"shifts": 1, "substitutions": 1, "insertions": 0, "deletions": 0, "all": 2}
+    spared = analyses.edits_spared(systems)
+    assert of(spared, "good") == {
+        "shifts": 100.0,
+        "substitutions": 100.0,
+        "insertions": None,
+        "deletions": None,
+        "all": 100.0,
+    }
+    assert of(spared, "bad")["all"] == -50.0
+
+
+def test_edits_made(test_set: TestSet) -> None:
+    table = analyses.edits_made(examine(test_set, {"good": GOOD, "bad": BAD}), test_set)
+    assert of(table, DO_NOTHING)["precision"] is None
+    good, bad = of(table, "good"), of(table, "bad")
+    assert (good["precision"], good["recall"], good["F1"], good["gain per edit"]) == (100.0, 100.0, 100.0, 1.0)
+    assert (bad["made"], bad["right"], bad["precision"], bad["gain per edit"]) == (1, 0, 0.0, -1.0)
+
+
+def test_buckets(test_set: TestSet) -> None:
+    tables = {table.name: table for table in analyses.by_bucket(examine(test_set, {"good": GOOD}), test_set)}
+    assert list(tables) == ["by length", "by TER of mt", "by kind of edit", "by group"]
+    assert of(tables["by length"], "good", "1–10")["sentences"] == 3
+    assert of(tables["by length"], "good", "0")["sentences"] == 1
+    assert of(tables["by TER of mt"], DO_NOTHING, "21–30")["TER"] == 25.0
+    assert of(tables["by kind of edit"], "good", "needs shifts")["TER less the first's"] == -25.0
+    assert of(tables["by group"], DO_NOTHING, "one")["TER"] == 25.0
+    assert of(tables["by group"], DO_NOTHING, "(none)")["sentences"] == 1
+
+
+def test_buckets_are_the_whole(test_set: TestSet) -> None:
+    systems = examine(test_set, {})
+    for table in analyses.by_bucket(systems, test_set):
+        if table.name != "by kind of edit":  # a sentence may need several kinds
+            assert sum(row.values[0] or 0 for row in table.rows) == len(PE)
+
+
+def test_significance_speaks_of_the_later_system(test_set: TestSet) -> None:
+    intervals, ter, bleu = analyses.significance(examine(test_set, {"good": GOOD}), "none", 200)
+    assert of(ter, "good", DO_NOTHING)["difference"] == pytest.approx(-100 * 2 / 12)
+    assert (of(bleu, "good", DO_NOTHING)["difference"] or 0) > 0
+    assert of(intervals, "good")["BLEU to"] == pytest.approx(100.0)
+
+
+def test_one_system_alone_is_compared_with_nothing() -> None:
+    test = TestSet(PE)
+    systems = examine(test, {"good": GOOD})
+    assert [table.name for table in analyses.significance(systems, "none", 200)] == ["confidence intervals"]
+    assert [table.name for table in analyses.by_bucket(systems, test)] == ["by length"]
+
+
+def test_summaries(test_set: TestSet) -> None:
+    outputs = ["a a a b", "c d", "", "A"]
+    test = TestSet(["a b", "c d", "e", "a"])
+    table = analyses.summaries(examine(test, {"model": outputs}), test, ["a b", "x", "y", "a"])
+    found = of(table, "model")
+    assert found["novel 1-grams, %"] == pytest.approx(100 * 3 / 7)  # c, d, A
+    assert found["repeated 1-grams, %"] == pytest.approx(100 * 2 / 7)
+    assert found["repeated 2-grams, %"] == pytest.approx(100 * 1 / 4)
+    assert of(table, "reference")["ROUGE-1"] == 100.0
+
+
+def test_unequal_lines() -> None:
+    with pytest.raises(DataError, match="mt has 1 lines, the post-edits have 2"):
+        TestSet(["a", "b"], ["a"])
+    with pytest.raises(DataError, match="nothing to score"):
+        TestSet([])
+
+
+def test_sentences_are_no_groups() -> None:
+    with pytest.raises(DataError, match="groups has 101 different labels"):
+        TestSet(["a"] * 101, groups=[str(place) for place in range(101)])
+
+
+def test_a_line_of_a_thousand_words() -> None:
+    long = " ".join(f"w{place % 97}" for place in range(1000))
+    test = TestSet([long], [" ".join(reversed(long.split()))])
+    assert of(analyses.edits_made(examine(test, {"x": [long]}), test), "x")["precision"] == 100.0

@@ -1,0 +1,132 @@
+import json
+import re
+import shutil
+import subprocess
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postedit.evaluate import analyses
+from postedit.evaluate.study import TestSet, examine
+from postedit.explain.score_page import score_page
+
+NASTY = '</script><script>document.title="broken"</script><img src=x onerror="alert(1)">'
+ARABIC = "القط نائم"
+JAPANESE = "猫が 寝て いる"
+
+
+def page(lines: int = 1) -> str:
+    pe = [NASTY, ARABIC, JAPANESE] * lines
+    test = TestSet(pe, [f"{line} x" for line in pe], [NASTY] * len(pe), [NASTY, "b", "b"] * lines)
+    systems = examine(test, {NASTY: [f"y {line}" for line in pe]})
+    tables = [analyses.overview([system.scores for system in systems]), *analyses.by_bucket(systems, test)]
+    return score_page(NASTY, test, systems, tables, [NASTY])
+
+
+def data_of(html: str) -> Any:
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
+    return json.loads(text)
+
+
+def test_markup_in_text_stays_text() -> None:
+    html = page()
+    assert "<img" not in html
+    assert html.count("<script") == html.count("</script>") == 2  # the data and the page's own
+    assert data_of(html)["pe"][0] == NASTY
+    assert "script-src 'sha256-" in html
+    assert "innerHTML" not in html
+
+
+def test_all_sentences_are_in_it() -> None:
+    data = data_of(page(40))
+    assert len(data["pe"]) == len(data["src"]) == len(data["systems"][1]["outputs"]) == 120
+    assert data["systems"][0]["outputs"] is None  # those of mt, which are there
+    assert data["systems"][0]["edits"][1] == 1
+    assert data["labels"] == [NASTY, "b"]
+    assert data["kinds"][3] == "deletions"
+    assert data["systems"][0]["needs"][1] == 1 << 3
+
+
+def test_nothing_is_fetched() -> None:
+    html = page()
+    assert "default-src 'none'" in html
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", html)
+
+
+def test_what_is_not_given_is_not_in_it() -> None:
+    test = TestSet(["a b"])
+    systems = examine(test, {"model": ["a c"]})
+    html = score_page("t", test, systems, [analyses.overview([system.scores for system in systems])])
+    data = data_of(html)
+    assert data["src"] is data["mt"] is None
+    assert data["systems"][0]["outputs"] == ["a c"]
+    assert "better than doing nothing" not in html
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node to run the page's script")
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("a b", "a b", [["", "", "a b"]]),
+        ("a b", "a c", [["", "", "a"], ["del", "substitutions", "b"], ["ins", "substitutions", "c"]]),
+        ("a b", "b", [["del", "deletions", "a"], ["", "", "b"]]),
+        ("", "a", [["ins", "insertions", "a"]]),
+        ("x a b c", "a b c x", [["del", "shifts", "x"], ["", "", "a b c"], ["ins", "shifts", "x"]]),
+    ],
+)
+def test_differences_by_kind(before: str, after: str, expected: list[list[str]], tmp_path: Path) -> None:
+    path = tmp_path / "page.js"
+    path.write_text(files("postedit.explain").joinpath("score_page.js").read_text(encoding="utf-8"))
+    program = (
+        f"const page = require({json.dumps(str(path))});"
+        f"const [a, b] = {json.dumps([before, after])}.map(page.words);"
+        "console.log(JSON.stringify(page.differences(a, b).map((r) => [r.tag, r.kind, r.words.join(' ')])))"
+    )
+    done = subprocess.run(["node", "-e", program], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == expected
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium to open the page")
+def test_a_browser_shows_a_page_of_it(tmp_path: Path) -> None:
+    dom = opened(page(40), tmp_path)
+    assert dom.count("<article>") == 25
+    assert "1–25 of 120 sentences" in dom
+    assert "<title>&lt;/script&gt;" in dom  # what the text asks for was not done
+    assert '<ins class="insertions">y</ins>' in dom
+    assert f'<dd dir="auto">{ARABIC}</dd>' in dom
+    assert "<img" not in dom.split("<script", 1)[0]
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium to open the page")
+@pytest.mark.parametrize(
+    ("chosen", "lines"),
+    [
+        ('value="worst"', ["2", "1", "3", "4"]),  # TER 200, 100, 50, 0
+        ('value="gain"', ["4", "2", "3", "1"]),  # edits spared 1, 0, 0, -2
+        ('value="long"', ["1", "3", "4", "2"]),
+        ('value="worse"', ["1"]),
+        ('value="better"', ["4"]),
+        ('value="kept"', ["2", "3"]),
+        ('value="changed"', ["1", "4"]),
+    ],
+)
+def test_sorting_and_filtering(chosen: str, lines: list[str], tmp_path: Path) -> None:
+    test = TestSet(["a b", "c", "d e", "f g"], ["a b", "x y", "d x", "f x"])
+    systems = examine(test, {"model": ["x y", "x y", "d x", "f g"]})
+    html = score_page("t", test, systems, [analyses.overview([system.scores for system in systems])])
+    dom = opened(html.replace(f"<option {chosen}", f"<option {chosen} selected"), tmp_path)
+    assert re.findall(r"<h3>(\d+) ", dom) == lines
+
+
+def opened(html: str, folder: Path) -> str:
+    """Return the document that a browser makes of the page."""
+    path = folder / "report.html"
+    path.write_text(html, encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}", "--dump-dom"]
+    done = subprocess.run(["chromium", *options, path.as_uri()], capture_output=True, timeout=120, check=False)
+    dom = done.stdout.decode()
+    if "<body" not in dom:
+        pytest.skip("chromium does not start here")
+    return dom
