@@ -46,9 +46,10 @@ class Demands:
         """Return `text` with the demands as they are given, or None if they are not all in it."""
         phrases = [(_written(phrase), _rendered(self.splitter.words(phrase)), phrase) for phrase in self.required]
         for written, rendered, phrase in phrases:
-            if not written.search(text):
+            found = None if written.search(text) else rendered.search(text)
+            if found:
                 # The first letter stays: it may be the capital of a sentence.
-                text = rendered.sub(lambda found, phrase=phrase: found.group()[0] + phrase.strip()[1:], text, count=1)
+                text = f"{text[: found.start() + 1]}{phrase.strip()[1:]}{text[found.end() :]}"
         begun = _begun(text, self.prefix)
         return begun if begun is not None and all(written.search(begun) for written, _, _ in phrases) else None
 
