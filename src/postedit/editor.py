@@ -20,7 +20,7 @@ from postedit.folder import FILES, ModelFolder
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
 from postedit.recipe import DecodeConfig
 from postedit.request import Wish, check_outputs, check_request, check_wishes
-from postedit.searching import Segment, required_of
+from postedit.searching import Searcher, Segment, required_of
 from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
 from postedit.text.steps import with_steps, without_steps
@@ -226,6 +226,24 @@ class PostEditor:
             for edit, draft in zip(refined, drafts, strict=True)
         ]
 
+    def check_search(self, settings: SearchSettings, *, with_mt: bool) -> None:
+        """Find out before long work whether segments, with or without mt, can be searched for in this way.
+
+        Raises:
+            DataError: if outputs are to be compared with an mt that is not there, a combination has no beam to rank, or
+                a word cannot be written in the pieces of the model.
+        """
+        if settings.needs_mt and not with_mt:
+            raise DataError("keep, edit_cost and max_edits compare outputs with mt: give it, or leave them out")
+        if self.log_linear is not None and settings.beam == 1:
+            raise DataError("a combination ranks the outputs of a beam, so that beam must be at least 2, not 1")
+        Searcher(self.model, self.processor, settings)
+
+    @property
+    def drafts(self) -> bool:
+        """Whether greedy search takes mt for a draft, and so can do with a shortlist of pieces."""
+        return self.model.spec.parallel and self.log_linear is None
+
     def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
         """Return whether src and mt clearly seem to have changed places; see `text.swapped`."""
         return seem_swapped(self.processor, src, mt)
@@ -239,8 +257,7 @@ class PostEditor:
         evidence: bool,
     ) -> list[PostEdit]:
         """Edit texts of src and mt, or of src alone, as if all mt were empty."""
-        if settings.needs_mt and "mt" not in texts:
-            raise DataError("keep, edit_cost and max_edits compare outputs with mt: give it, or leave them out")
+        self.check_search(settings, with_mt="mt" in texts)
         segments = self._segments(texts, wishes)
         results = [self._skip(segment, "mt" in texts) for segment in segments]
         asked = [row for row, result in enumerate(results) if result is None]

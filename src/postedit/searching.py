@@ -78,13 +78,15 @@ class Searcher:
         settings: for all segments.
 
     Raises:
-        DataError: if a banned word cannot be written in the model's pieces.
+        DataError: if a word that is banned or required cannot be written in the model's pieces.
     """
 
     def __init__(self, model: Seq2Seq, processor: TextProcessor, settings: SearchSettings) -> None:
         self._model, self._processor, self._settings = model, processor, settings
         self._banned = Banned(self._spelling, map(self._spelt, settings.banned)) if settings.banned else None
         self._unknown = NoUnknown() if settings.no_unk else None
+        for term in settings.required:
+            self._spelt(term.target)
 
     def search(self, batch: Batch, segments: Sequence[Segment]) -> list[list[Hypothesis]]:
         """Return the outputs of each segment, best first, as the model reads the segments in `batch`.
@@ -99,7 +101,7 @@ class Searcher:
             must, not even with a beam that is four times as wide, and eight at least.
 
         Raises:
-            DataError: if a required word cannot be written in the model's pieces.
+            DataError: if a word that a segment requires cannot be written in the model's pieces.
             ModelFolderError: if the model gives nothing that it may write a probability.
         """
         settings = self._settings
@@ -143,9 +145,7 @@ class Searcher:
 
     def guides(self, segments: Sequence[Segment]) -> bool:
         """Whether anything is demanded of the outputs of these segments, or favoured."""
-        settings = self._settings
-        given = settings.banned, settings.no_unk, settings.no_repeat, settings.needs_mt
-        return any(given) or any(segment.prefix for segment in segments)
+        return self._settings.guides or any(segment.prefix for segment in segments)
 
     def _limits(self, batch: Batch) -> Tensor:
         spec, settings = self._model.spec, self._settings

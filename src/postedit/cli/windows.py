@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +15,9 @@ from postedit.core.errors import DataError
 from postedit.core.processes import map_in_processes
 
 if TYPE_CHECKING:
+    from postedit.decode.settings import SearchSettings
     from postedit.editor import PostEdit, PostEditor
+    from postedit.recipe import DecodeConfig
 
 _LISTED: Final = 10
 """Lines whose numbers a warning names."""
@@ -153,6 +155,15 @@ class Settings:
     batch_tokens: int | None = None
     search: SearchOptions = field(default_factory=SearchOptions)
 
+    def over(self, decode: "DecodeConfig") -> "SearchSettings":
+        """Return how a model that has these settings of its own is to search.
+
+        Raises:
+            DataError: if an option is out of range.
+        """
+        settings = self.search.over(decode.search())
+        return replace(settings, beam=self.beam or settings.beam, n_best=self.n_best)
+
 
 @dataclass(frozen=True, slots=True)
 class WindowEditor:
@@ -178,9 +189,7 @@ class WindowEditor:
         return self.editor.edit(
             window.src,
             window.mt,
-            beam=how.beam,
-            n_best=how.n_best,
-            search=how.search.over(self.editor.decode.search()),
+            search=how.over(self.editor.decode),
             batch_tokens=how.batch_tokens,
         )
 
