@@ -1,5 +1,6 @@
 """`postedit edit` on a real, tiny model in several processes: the same lines, and nothing left behind."""
 
+import json
 import os
 import signal
 import subprocess
@@ -51,6 +52,29 @@ def test_the_output_does_not_depend_on_the_number_of_processes(
         ]
     assert outputs[0].count("\n") == LINES
     assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize("search", [[], ["--beam", 3, "--n-best", 2]])
+def test_lines_that_are_not_edited_are_written_as_they_are_and_said(
+    run: Any, model: Path, files: list[object], tmp_path: Path, search: list[object]
+) -> None:
+    result = run("edit", model, *files, "--format", "jsonl", *search, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    lines = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    left = {number: (one["text"], one["skipped"]) for number, one in enumerate(lines) if one["skipped"]}
+    assert left == {6: ("", "empty"), 8: ("das Haus 8", "empty"), 9: ("Haus " * 50, "too long")}
+    assert "too long and was left as it is (decode.max_input in the model's config.json): line 10" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--ban", "--require"])
+def test_words_that_a_model_cannot_write_are_named_before_anything_is_written(
+    run: Any, model: Path, files: list[object], tmp_path: Path, option: str
+) -> None:
+    (tmp_path / "words").write_text("Haus\n\x01\n")
+    result = run("edit", model, *files, option, tmp_path / "words", "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "'\\x01' cannot be written with the pieces that this model has" in result.stderr
+    assert not list(tmp_path.glob("out*"))
 
 
 def test_lines_before_a_bad_one_are_written_whatever_the_number_of_processes(run: Any, model: Path) -> None:
