@@ -68,10 +68,12 @@ def test_lines_that_are_not_edited_are_written_as_they_are_and_said(
 
 @pytest.mark.parametrize("option", ["--ban", "--require"])
 def test_words_that_a_model_cannot_write_are_named_before_anything_is_written(
-    run: Any, model: Path, files: list[object], tmp_path: Path, option: str
+    run: Any, files: list[object], tmp_path: Path, option: str
 ) -> None:
+    text = tiny_models.processor(tokenizer="moses", src_lang="en", tgt_lang="de")  # which drops control characters
+    tiny_models.folder(text=text).save(tmp_path / "model")
     (tmp_path / "words").write_text("Haus\n\x01\n")
-    result = run("edit", model, *files, option, tmp_path / "words", "--out", tmp_path / "out")
+    result = run("edit", tmp_path / "model", *files, option, tmp_path / "words", "--out", tmp_path / "out")
     assert result.exit_code == 1
     assert "'\\x01' cannot be written with the pieces that this model has" in result.stderr
     assert not list(tmp_path.glob("out*"))
