@@ -1,4 +1,4 @@
-"""How much memory does greedy search take with mt as draft, beside token by token? (Linux only)
+"""Memory of greedy search with mt as draft, beside that of token by token (Linux only).
 
     python benchmarks/decoding_memory.py MODEL DATA [--sentences N] [--batch N ...] [--repeats N]
 
