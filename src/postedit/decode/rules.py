@@ -69,7 +69,8 @@ class Rules:
         """Return the `count` best next symbols (fewer if V is smaller), and after them those that goals propose.
 
         A row as long as it may be can only end, or write what a constraint demands before that, at the probability
-        that the model gives it: so the score of every hypothesis is that of the model.
+        that the model gives it: so the score of every hypothesis is that of the model. Symbols that put off the end
+        beyond the limit are not among the best.
 
         Args:
             log_probs: Float[N,V], of the model.
@@ -89,6 +90,9 @@ class Rules:
             values = torch.cat([values, ranked.gather(1, proposals).masked_fill(known, -math.inf)], 1)
             symbols = torch.cat([symbols, proposals], 1)
         ending = self.limits <= written + self.to_end()
+        if self.guidance.constraints:
+            values = values.masked_fill(self._too_far(symbols, written), -math.inf)
+            ending = ending | (values.amax(1) == -math.inf)
         if bool(ending.any()):
             last = self._closing()
             at_last = torch.full_like(values, -math.inf)
@@ -127,6 +131,13 @@ class Rules:
         """Return the rows Long[M] in that order."""
         grammar = tuple(constraint.select(rows) for constraint in self.grammar)
         return type(self)(self.limits[rows], grammar, self.guidance.select(rows))
+
+    def _too_far(self, symbols: Tensor, written: Tensor | int) -> Tensor:
+        """Bool[N,C]: symbols after which too little room is left: they may put off the end, as "Haus" + "boot" does."""
+        rows = torch.arange(len(symbols), device=symbols.device).repeat_interleave(symbols.size(1))
+        to_end = self.select(rows).advance(symbols.reshape(-1)).to_end().view_as(symbols)
+        room = (self.limits - written - 1).unsqueeze(1)
+        return (to_end > room) & (symbols != EOS)
 
     def _ranked(self, log_probs: Tensor) -> Tensor:
         """Return Float[N,V] with biases, and -inf for what is not allowed; `log_probs` itself if nothing is said."""
