@@ -12,7 +12,7 @@ from postedit.core.errors import RecipeError, nearest
 
 
 class Config(BaseModel):
-    """Base of every configuration section: unknown keys, loose types and nan are errors, values do not change."""
+    """Base of every configuration section: unknown keys, loose types, inf and nan are errors; values do not change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
