@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +15,9 @@ from postedit.core.errors import DataError
 from postedit.core.processes import map_in_processes
 
 if TYPE_CHECKING:
+    from postedit.decode.settings import SearchSettings
     from postedit.editor import PostEdit, PostEditor
+    from postedit.gate import Gate
 
 _LISTED: Final = 10
 """Lines whose numbers a warning names."""
@@ -66,12 +68,14 @@ class Tally:
     Args:
         lines: how many there are.
         changed: how many of them changed.
+        reverted: how many edits were taken back.
         events: the number of lines of each event.
         first: the numbers of the first of them.
     """
 
     lines: int = 0
     changed: int = 0
+    reverted: int = 0
     events: dict[Event, int] = field(default_factory=dict)
     first: dict[Event, list[int]] = field(default_factory=dict)
 
@@ -83,6 +87,7 @@ class Tally:
         """Add what happened to later lines."""
         self.lines += other.lines
         self.changed += other.changed
+        self.reverted += other.reverted
         for event, count in other.events.items():
             self.events[event] = self.events.get(event, 0) + count
             self.first[event] = (self.first.get(event, []) + other.first[event])[:_LISTED]
@@ -131,6 +136,13 @@ class Settings:
     n_best: int = 1
     batch_tokens: int | None = None
     search: SearchOptions = field(default_factory=SearchOptions)
+    gate: "Gate | None" = None
+    min_confidence: float = 0.0
+
+    def search_with(self, own: "SearchSettings") -> "SearchSettings":
+        """Return how a model with settings of its own searches."""
+        settings = self.search.over(own)
+        return replace(settings, beam=self.beam or settings.beam, n_best=self.n_best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +155,8 @@ class WindowEditor:
     def __call__(self, window: Window) -> Edited:
         """Return what is written for a window."""
         results = self._results(window)
-        tally = Tally(len(results), sum(result.changed for result in results))
+        changed, reverted = sum(one.changed for one in results), sum(one.reverted for one in results)
+        tally = Tally(len(results), changed, reverted)
         for row, result in enumerate(results):
             event = _event(window, row, result)
             if event:
@@ -161,6 +174,8 @@ class WindowEditor:
             n_best=how.n_best,
             search=how.search.over(self.editor.decode.search()),
             batch_tokens=how.batch_tokens,
+            gate=how.gate,
+            min_confidence=how.min_confidence,
         )
 
 
@@ -291,7 +306,11 @@ def _record(result: "PostEdit") -> dict[str, Any]:
         "changed": result.changed,
         "score": result.score,
         "token_scores": result.token_scores,
-        "edits": [{"op": edit.op, "mt_span": edit.mt_span, "pe_span": edit.pe_span} for edit in result.edits],
+        "edits": [
+            {"op": edit.op, "mt_span": edit.mt_span, "pe_span": edit.pe_span, "confidence": confidence}
+            for edit, confidence in zip(result.edits, result.confidences, strict=True)
+        ],
+        "reverted": result.reverted,
         "hit_limit": result.hit_limit,
         "skipped": result.skipped,
     }
