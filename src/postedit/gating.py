@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from rich.console import Console
 
+from postedit.core.files import atomic_write
 from postedit.correction import PostEdit
-from postedit.data.partial import PartialFile
+from postedit.data.partial import PartialFile, check_job
 from postedit.decode import SearchSettings
 from postedit.editor import PostEditor
 from postedit.gate.calibrate import Calibrated, GateOptions, calibrate, expected_calibration_error
@@ -80,7 +81,10 @@ def judge_lines(
         OutputError: if it cannot be written, or holds those of another job, or of an unfinished one without `resume`.
         KeyboardInterrupt: after Ctrl-C; what was done is kept.
     """
-    total = len(dev.src)
+    total, note = len(dev.src), note_of(path)
+    if path.exists():
+        check_job(note, job, path)
+        return _read(path)
     file = PartialFile(path, job, resume=resume)
     before = file.done
     try:
@@ -95,7 +99,18 @@ def judge_lines(
             f"stopped after {file.done:,} of {total:,} lines{file.kept}; the same command with --resume goes on "
             "after them"
         ) from None
+    with atomic_write(note) as written:
+        json.dump(job, written, indent=2)
     file.finish()
+    return _read(path)
+
+
+def note_of(path: Path) -> Path:
+    """Return the file beside complete corrections that says what they are of."""
+    return path.with_name(f"{path.name}.json")
+
+
+def _read(path: Path) -> list[Judged]:
     with path.open(encoding="utf-8") as lines:
         return [_judged(json.loads(line)) for line in lines]
 

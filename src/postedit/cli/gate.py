@@ -68,7 +68,7 @@ def gate(
     from postedit.cli.tables import console
     from postedit.core.extras import library
     from postedit.gate.calibrate import GateOptions
-    from postedit.gating import judge_lines, make_gate
+    from postedit.gating import judge_lines, make_gate, note_of
 
     library("sklearn.linear_model", "making a gate", "gate")
     dev, texts = _read(src, mt, pe)
@@ -92,7 +92,8 @@ def gate(
         from postedit.gate.reliability import draw
 
         draw(found.forecasts, plot)
-    kept.unlink()
+    for path in (kept, note_of(kept)):
+        path.unlink()
     _report(found, confidence, err)
     err.print(f"Wrote {out}", soft_wrap=True, highlight=False)
 
@@ -132,8 +133,8 @@ def _report(found: "Calibrated", confidence: float, err: "Console") -> None:
             highlight=False,
         )
     err.print(
-        f"On the {found.lines:,} lines of the test: {found.gain:+.3f} TER edits saved a line, {found.ungated:+.3f} without "
-        f"gate; expected calibration error {expected_calibration_error(found.forecasts):.3f}",
+        f"On the {found.lines:,} lines of the test: {found.gain:+.3f} TER edits saved a line, {found.ungated:+.3f} "
+        f"without gate; expected calibration error {expected_calibration_error(found.forecasts):.3f}",
         soft_wrap=True,
         highlight=False,
     )

@@ -1,8 +1,9 @@
 """A test of a mean that holds for samples of any size: by betting (Waudby-Smith and Ramdas 2024).
 
-Someone who believes that the mean of some numbers is above 0 bets on each of them, a share of what he has, before he sees
-it. If the mean is 0 or less, his capital does not grow on average, whatever he bets, so it is 20 times the stake with a
-probability of at most 1/20 (Markov). Nothing needs to be known of the numbers but the most that one can be below 0.
+Someone who believes that the mean of some numbers is above 0 bets on each of them, a share of what he has, before he
+sees it. If the mean is 0 or less, his capital does not grow on average, whatever he bets, so it is 20 times the stake
+with a probability of at most 1/20 (Markov). Nothing needs to be known of the numbers but the most that one can be
+below 0.
 """
 
 from typing import Final
@@ -28,7 +29,7 @@ def evidence(gains: Floats, worst: float, expected: Floats | None = None, seed: 
     Args:
         gains: Float[n], each at least -`worst`.
         worst: above 0.
-        expected: Float[m], others of the kind, from which the bettor knows what to bet at first; independent of `gains`.
+        expected: Float[m], others of the kind, from which the bettor knows how to begin; independent of `gains`.
         seed: of the orders.
 
     Raises:

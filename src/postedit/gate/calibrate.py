@@ -1,10 +1,11 @@
 """How a gate is made from a dev set, so that it keeps its promise.
 
-The promise: with a confidence of 95 %, over the draw of the dev set, TER behind the gate is not above that of doing nothing,
-on text that is drawn as the dev set was. It is kept by dividing the dev set. On one part, all is learnt and chosen, as
-greedily as one likes: a logistic regression, and an order in which gates are worth trying. On the other part the gates are
-tested in that order, until one cannot be shown to be better than nothing (Angelopoulos et al. 2021, "Learn then test",
-section 2.3 on fixed sequences): the probability that one passes which does harm is at most 5 %, however many are tested.
+The promise: with a confidence of 95 %, over the draw of the dev set, TER behind the gate is not above that of doing
+nothing, on text that is drawn as the dev set was. It is kept by dividing the dev set. On one part, all is learnt and
+chosen, as greedily as one likes: a logistic regression, and an order in which gates are worth trying. On the other part
+the gates are tested in that order, until one cannot be shown to be better than nothing (a fixed sequence, as in "Learn
+then test", Angelopoulos et al. 2021): the probability that one passes which does harm is at most 5 %, however many are
+tested, and so the best of those that passed may be chosen. The test needs no normal distribution; see `betting`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,8 +33,11 @@ _THRESHOLDS: Final = 12
 _LONGEST: Final = 0.9
 """The share of corrections that a gate considers: those that change more words can do the most harm."""
 
-_FEWEST: Final = 20
+_FEWEST: Final = 10
 """Changes of either kind, for better and not, below which nothing is learnt."""
+
+_LOOSENESS: Final = 0.1
+"""scikit-learn's C: strong regularisation, as there may be no more than some dozens of changes to learn from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +165,13 @@ _INDIFFERENT: Final = Calibrator(
 )
 
 
+def is_learnt(rule: Rule) -> bool:
+    """Whether there was enough to learn probabilities from."""
+    return rule.calibrator != _INDIFFERENT
+
+
 def _closed(tried: Sequence[_Tried], otherwise: Rule) -> Rule:
-    """Return the most promising rule, which failed, with nothing let through: its confidences are still worth having."""
+    """Return the most promising rule, which failed, but closed: its probabilities are worth having."""
     if not tried:
         return otherwise
     rule = tried[0].rule
@@ -233,6 +242,6 @@ def _fitted(outcomes: Outcomes, rows: Sequence[int], level: Level) -> Calibrator
     values = np.array(features)
     means, scales = values.mean(0), values.std(0)
     scales = np.where(scales > 1e-9, scales, 1.0)
-    model = linear.LogisticRegression(C=1.0, max_iter=1000).fit((values - means) / scales, better)
+    model = linear.LogisticRegression(C=_LOOSENESS, max_iter=1000).fit((values - means) / scales, better)
     weights = tuple(float(weight) for weight in model.coef_[0])
     return Calibrator(tuple(means.tolist()), tuple(scales.tolist()), weights, float(model.intercept_[0]))
