@@ -121,7 +121,7 @@ class Gate:
             raise ModelFolderError(
                 "the gate was made for another model, or this one has changed since; make a new one by `postedit gate`"
             )
-        theirs, ours = self.identity.settings, json.loads(json.dumps(found.settings))
+        theirs, ours = (json.loads(json.dumps(dict(one.settings))) for one in (self.identity, found))
         differing = [
             f"{name} (gate: {theirs.get(name)!r}, here: {ours.get(name)!r})"
             for name in {**theirs, **ours}
