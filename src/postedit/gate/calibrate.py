@@ -105,9 +105,11 @@ def calibrate(outcomes: Outcomes, options: GateOptions, rows: Sequence[int] | No
     levels: tuple[Level, ...] = ("sentence", "edit") if options.levels == "auto" else (options.levels,)
     tried = [one for level in levels for one in _rules(outcomes, fit, level, longest, options.seed)]
     tried.sort(key=lambda one: one.promise, reverse=True)
+    rules = {one.rule.level: one.rule for one in tried}  # those of a level differ in their thresholds alone
+    probabilities = {level: _probabilities(outcomes, test, rule) for level, rule in rules.items()}
     passed, last = [], 1.0
     for one in tried:
-        gains = rule_gains(outcomes, test, one.rule)
+        gains = _gains(outcomes, test, probabilities[one.rule.level], one.rule.threshold or 0.0, longest)
         last = evidence(np.maximum(gains, -longest), longest, one.gains, options.seed)
         if last < 1.0 / (1.0 - options.confidence):
             break
@@ -122,8 +124,7 @@ def rule_gains(outcomes: Outcomes, rows: Sequence[int], rule: Rule) -> Floats:
     """Return Float[n]: the gain of each line behind a gate with this rule."""
     if rule.threshold is None:
         return np.zeros(len(rows))
-    probabilities = [rule.confidences(outcomes.judged[row]) for row in rows]
-    return _gains(outcomes, rows, probabilities, rule.threshold, rule.longest)
+    return _gains(outcomes, rows, _probabilities(outcomes, rows, rule), rule.threshold, rule.longest)
 
 
 def forecasts(outcomes: Outcomes, rows: Sequence[int], rule: Rule) -> Forecasts:
@@ -202,6 +203,10 @@ def _rules(outcomes: Outcomes, rows: Sequence[int], level: Level, longest: int, 
         gains = _gains(outcomes, order, probabilities, threshold, longest)
         if gains.mean() > 0.0:
             yield _Tried(Rule(level, whole, threshold, longest), gains)
+
+
+def _probabilities(outcomes: Outcomes, rows: Sequence[int], rule: Rule) -> list[tuple[float, ...]]:
+    return [rule.confidences(outcomes.judged[row]) for row in rows]
 
 
 def _gains(

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Final, Self
 
 import numpy as np
@@ -53,12 +54,16 @@ class Features:
 
     def values(self) -> tuple[float, ...]:
         """Return them in that order."""
-        return astuple(self)
+        return _VALUES(self)
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Self:
         """Return them from values in that order."""
         return cls(*values)
+
+
+_VALUES: Final[Callable[[Features], tuple[float, ...]]] = attrgetter(*Features.names())
+"""Many times faster than `dataclasses.astuple`."""
 
 
 @dataclass(frozen=True, slots=True)
