@@ -19,7 +19,7 @@ from rich.console import Console
 
 from postedit import PostEditor
 from postedit.data.lines import read_lines
-from postedit.gate.betting import Floats
+from postedit.gate.betting import Floats, evidence
 from postedit.gate.calibrate import (
     Forecasts,
     GateOptions,
@@ -66,6 +66,7 @@ def main() -> None:
         dev = DevTexts(*(list(read_lines(Path(f"{data}.{side}"))) for side in ("src", "mt", "pe")))
         name = f"{Path(model).resolve().parent.name}.{Path(data).parent.name}"
         outcomes = judged_outcomes(model, dev, options.work / f"{name}.jsonl")
+        print(f"{name}: passed by chance {100.0 * opened_by_chance(outcomes):.1f} %", file=sys.stderr)
         for level in LEVELS:
             found = divide(outcomes, [len(text.split()) for text in dev.pe], level, options.splits)
             print_row(name, level, found)
@@ -113,6 +114,18 @@ def divide(outcomes: Outcomes, words: Sequence[int], level: Levels, splits: int)
         np.concatenate([np.zeros(0), *(one.better for one in said)]),
     )
     return Splits(*np.array(rows).T, together)
+
+
+def opened_by_chance(outcomes: Outcomes, draws: int = 2000, worst: float = 5.0) -> float:
+    """Return how often a model passes that does neither good nor harm: gains as they are, their signs by chance."""
+    every = np.clip(outcomes.gains(range(len(outcomes)), everything(outcomes, range(len(outcomes)))), -worst, worst)
+    generator = np.random.default_rng(8)
+    opened = 0
+    for _ in range(draws):
+        gains = generator.permutation(every) * generator.choice([-1.0, 1.0], len(every))
+        expected, tested = gains[:200], gains[200:500]
+        opened += expected.mean() > 0.0 and evidence(tested, worst, expected) >= 20.0
+    return opened / draws
 
 
 def print_row(name: str, level: str, found: Splits) -> None:

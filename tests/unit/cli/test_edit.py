@@ -38,7 +38,8 @@ def test_lines_keep_order_and_number_over_chunks(run: Any, editor: Any, files: F
 
 def test_options_reach_the_editor(run: Any, editor: Any, files: Files) -> None:
     run(*options(files, "--beam", 3, "--batch-tokens", 99, "--format", "jsonl", "--n-best", 2))
-    assert editor.options == {"beam": 3, "n_best": 2, "batch_tokens": 99, "search": SearchSettings()}
+    expected = {"beam": 3, "n_best": 2, "batch_tokens": 99, "search": SearchSettings()}
+    assert editor.options == {**expected, "gate": None, "min_confidence": 0.0}
     assert editor.loaded == [("MODEL",)]
 
 
