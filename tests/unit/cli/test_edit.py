@@ -169,7 +169,7 @@ def test_jsonl(run: Any, editor: Any) -> None:
     result = run("edit", "MODEL", "--format", "jsonl", "--n-best", 2, stdin="s\tgrün\ns\tsame\n".encode())
     first, second = (json.loads(line) for line in result.stdout.splitlines())
     assert first["text"] == "grün!"
-    assert first["edits"] == [{"op": "insert", "mt_span": [4, 4], "pe_span": [4, 5]}]
+    assert first["edits"] == [{"op": "insert", "mt_span": [4, 4], "pe_span": [4, 5], "confidence": 0.5}]
     assert [alternative["text"] for alternative in first["alternatives"]] == ["grün?"]
     assert (second["changed"], second["hit_limit"], second["skipped"]) == (False, False, None)
 
