@@ -71,10 +71,15 @@ def write_drafts(recipe: Recipe, run: Path, train_stage: TrainStage, console: Co
     return recipe.data.model_copy(update={"train": [train], "dev": dev})
 
 
-def _train(stage: Recipe, folder: Path, train_stage: TrainStage) -> None:
-    model = folder / "model"
+def is_finished(run: Path) -> bool:
+    """Return whether training in the folder `run` has come to its end."""
+    model = run / "model"
     # A run writes how training went into its model when it ends.
-    if not (model.exists() and "training" in ModelFolder.load(model).provenance):
+    return model.exists() and "training" in ModelFolder.load(model).provenance
+
+
+def _train(stage: Recipe, folder: Path, train_stage: TrainStage) -> None:
+    if not is_finished(folder):
         train_stage(stage, folder)
 
 

@@ -7,7 +7,7 @@ import tiny_models
 import tomli_w
 from rich.console import Console
 
-from postedit import run
+from postedit import preparation, run
 from postedit.core.errors import DataError, OutputError, RecipeError
 from postedit.recipe import Recipe, load_recipe
 
@@ -49,7 +49,7 @@ def test_a_run_leaves_a_model_and_all_that_is_needed_to_repeat_it(recipe: Recipe
 
 @pytest.mark.parametrize("change", ["train.lr=0.5", "model.dim=16", "data.max_length=9", "text.truecase=true"])
 def test_a_run_is_not_resumed_with_another_recipe_and_keeps_its_own(path: Path, tmp_path: Path, change: str) -> None:
-    run._begin(load_recipe(path), tmp_path / "run", resume=False)
+    preparation.begin(load_recipe(path), tmp_path / "run", resume=False)
     before = (tmp_path / "run" / "recipe.toml").read_text()
     with pytest.raises(RecipeError) as caught:
         run.train(load_recipe(path, [change]), tmp_path / "run", resume=True, console=QUIET)
@@ -73,13 +73,13 @@ def test_bad_data_is_found_first_and_the_same_command_works_once_it_is_mended(
         run.train(recipe, tmp_path / "run", console=QUIET)
     assert list((tmp_path / "run").iterdir()) == []
     (tmp_path / "dev.pe").write_bytes(good)
-    run._begin(recipe, tmp_path / "run", resume=False)
+    preparation.begin(recipe, tmp_path / "run", resume=False)
 
 
 def test_a_folder_that_cannot_be_written_is_found_before_the_data_is_read(
     recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "check_files", lambda files: pytest.fail("data was read"))
+    monkeypatch.setattr(preparation, "check_files", lambda files: pytest.fail("data was read"))
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be written"):
         run.train(recipe, tmp_path / "file" / "run", console=QUIET)

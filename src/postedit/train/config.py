@@ -1,5 +1,6 @@
 """The `[train]` section of a recipe."""
 
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -23,6 +24,11 @@ class TrainConfig(Config):
     of `max_steps`, `max_epochs`, `max_minutes` and `patience` that is reached; one of the first three is needed.
     """
 
+    init: str | None = Field(
+        default=None,
+        description="Model folder, relative to the recipe's, whose weights of the same name and sizes training starts "
+        "from; of embeddings and output layers over another vocabulary, the rows of the pieces that both have.",
+    )
     seed: int = Field(default=1, ge=0, description="Seed of the data order and of dropout.")
 
     max_steps: Count | None = Field(default=None, description="Stop after this many updates of the weights.")
@@ -99,6 +105,10 @@ class TrainConfig(Config):
     )
     keep_last: Count = Field(default=2, description="How many of the newest checkpoints to keep.")
     log_every: Count = Field(default=50, description="Steps between lines of the log.")
+
+    def published(self) -> Self:
+        """Return the section without paths of this machine."""
+        return self if self.init is None else self.model_copy(update={"init": Path(self.init).name})
 
     @property
     def higher_is_better(self) -> bool:

@@ -61,6 +61,7 @@ class Trainer:
         folder: the run folder.
         score_dev: decodes the dev set and returns scores by name (`ter`, `bleu`, `chrf`); None if only the loss counts.
         export: writes a loadable model folder; called at each new best, and at the end.
+        initialise: gives the model what training starts from; called unless a run is resumed.
         console: for progress and messages.
 
     Raises:
@@ -77,6 +78,7 @@ class Trainer:
         score_dev: ScoreDev | None,
         export: Callable[[Seq2Seq, Path], None],
         console: Console,
+        initialise: Callable[[Seq2Seq], None] = Seq2Seq.load_initial_weights,
     ) -> None:
         if config.metric != "loss" and score_dev is None:
             raise RecipeError(f'train.metric = "{config.metric}" needs the dev set to be decoded; use "loss"')
@@ -87,6 +89,7 @@ class Trainer:
         self.config = config
         self.folder = folder
         self.export = export
+        self.initialise = initialise
         self.state = TrainState()
         self.checkpoints = Checkpoints(folder / "checkpoints", config.keep_last)
         self.best = BestWeights(folder / "best")
@@ -152,7 +155,7 @@ class Trainer:
         if checkpoint is not None:
             self._restore(checkpoint)
         else:
-            self.model.load_initial_weights()
+            self.initialise(self.model)
             if self._is_main:
                 self.best.remove_all_but(())
         self.model.train()
