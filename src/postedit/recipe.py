@@ -148,7 +148,7 @@ class Recipe:
     def to_dict(self) -> dict[str, Any]:
         """Return the resolved recipe, defaults written out, as values of a TOML file."""
         sections: dict[str, Config] = {name: getattr(self, name) for name in _SECTIONS}
-        values = {"model": _model_values(self.architecture, self.model)}
+        values: dict[str, Any] = {"model": _model_values(self.architecture, self.model)}
         values |= {name: _values(section) for name, section in sections.items()}
         if self.draft is not None:
             values["draft"] = _values(self.draft)

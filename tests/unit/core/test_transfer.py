@@ -25,7 +25,6 @@ def test_other_sizes_and_other_names_are_told_and_the_rest_is_taken() -> None:
     )
     before = {name: tensor.clone() for name, tensor in ours.model.state_dict().items()}
     transfer = take_weights(ours.model, text.symbols, theirs.model, text.symbols)
-    fates = {fate.name: fate for fate in transfer.fates}
     other = {fate.detail for fate in transfer.fates if 10 in fate.shape and fate.taken == "nothing"}
     assert "it is 8 x 8 in the other model" in other or "it is 8 in the other model" in other
     assert any(fate.detail == "the other model has none of that name" for fate in transfer.fates)
