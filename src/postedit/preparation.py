@@ -1,6 +1,6 @@
 """What comes before training: claiming the folder of a run, learning the text, writing the corpora."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,12 @@ from postedit.core.config import problem_report, read_toml
 from postedit.core.errors import OutputError
 from postedit.core.files import atomic_folder, check_writable, explain_os_errors
 from postedit.core.model import Writes
-from postedit.data.corpus import write_corpus
+from postedit.data.corpus import Corpus, write_parts
+from postedit.data.manifest import MANIFEST, manifest
+from postedit.data.mixture import Mixture
 from postedit.data.report import DataReport
-from postedit.data.triplets import DataConfig, check_files, read_triplets
+from postedit.data.shares import Share
+from postedit.data.triplets import DataConfig, TripletFiles, check_files, read_triplets
 from postedit.recipe import Recipe, parse_recipe
 from postedit.text.processor import TextProcessor
 from postedit.train.config import FREE_ON_RESUME
@@ -97,9 +100,29 @@ def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Conso
     processor = TextProcessor.load(text)
     report = DataReport()
     with atomic_folder(corpora) as temporary:
-        parts = {"train": data.train, "dev": [data.dev]}
+        parts: dict[str, Sequence[TripletFiles]] = {"train": data.train, "dev": [data.dev]}
         for name, sources in parts.items():
-            triplets = read_triplets(sources, report)
-            write_corpus(temporary / f"{name}.arrow", triplets, processor, data.max_length, report, writes)
+            triplets = [read_triplets(files, report) for files in sources]
+            write_parts(temporary / f"{name}.arrow", triplets, processor, data.max_length, report, writes)
     save_json(folder / "data.json", report.to_dict())
+    save_json(folder / MANIFEST, manifest(data, Corpus.open(corpora / "train.arrow")))
     console.print(str(report), highlight=False, markup=False, soft_wrap=True)
+    _print_shares(data, Corpus.open(corpora / "train.arrow"), console)
+
+
+def _print_shares(data: DataConfig, corpus: Corpus, console: Console) -> None:
+    """Say how much of an epoch each source is, if one counts otherwise than once."""
+    shares = [files.share for files in data.train]
+    if set(shares) == {Share()}:
+        return
+    mixture = Mixture(corpus, shares, seed=0)
+    for epoch in sorted({0, *(share.from_epoch for share in shares), *(share.until_epoch or 0 for share in shares)}):
+        rows = mixture.rows(epoch)
+        parts = [
+            f"{count:,} of {files.name} ({100 * count / sum(rows):.1f} %)"
+            for files, count in zip(data.train, rows)
+            if count
+        ]
+        console.print(
+            f"Triplets from epoch {epoch} on: {', '.join(parts)}", highlight=False, markup=False, soft_wrap=True
+        )

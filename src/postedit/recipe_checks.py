@@ -7,6 +7,7 @@ from postedit.core.errors import RecipeError
 from postedit.core.inherit import inherit_embeddings
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.registry import Architecture
+from postedit.data.shares import Share
 from postedit.data.triplets import DataConfig
 from postedit.text.checkpoint import checkpoint_vocabularies
 from postedit.text.config import GROUPS, TextConfig
@@ -87,6 +88,10 @@ def data_problems(architecture: Architecture, data: DataConfig, text: TextConfig
     if "mt" in architecture.inputs and not drafted:
         fault = f"has no mt, which {architecture.name} reads; give it, or add a [draft] section that writes it"
         problems += [f"{option}: {fault}" for option in without]
+    if drafted and any(files.share != Share() for files in data.train):
+        problems.append(
+            "data.train: weights and epochs of sources are not known to a recipe with [draft]; leave them out"
+        )
     if without and text is not None and text.vocabulary.sharing == "separate":
         problems.append(
             f'text.vocabulary.sharing = "separate" needs mt to learn a vocabulary from, but {without[0]} has none; '

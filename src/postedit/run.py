@@ -3,6 +3,7 @@
 recipe.toml        the resolved recipe, from which the run can be repeated
 environment.json   versions, machine, command and data fingerprints, for each time the run was started
 data.json          what became of the triplets: kept, left out, why and where
+manifest.json      the files that went in, with their SHA-256 sums, and how much of an epoch each source is
 text/              subword vocabularies and truecasing
 corpus/            the triplets as memory-mapped ids
 initial.json       which weights were taken from the model that training started from, and which were not
@@ -138,6 +139,7 @@ def train(
         run.score_dev,
         run.export,
         console,
+        [files.share for files in data.train],
         partial(_initialise, recipe, given.init, run.processor, folder, console),
     )
     result = trainer.run(resume)

@@ -147,3 +147,23 @@ def test_a_model_to_start_from_must_be_there_and_have_something_to_give(tmp_path
     tiny_models.folder("m-cgru").save(tmp_path / "nowhere")
     with pytest.raises(RecipeError, match="no matrix has the name and the sizes"):
         run.train(load_recipe(path), tmp_path / "run", console=QUIET)
+
+
+def test_what_went_in_is_on_record_and_an_epoch_has_the_shares_that_were_wanted(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    path.write_text(path.read_text().partition("[[stage]]")[0])
+    recipe = load_recipe(path, ["data.train=['train', {files='real', weight=3.0, from_epoch=1}]"])
+    console = Console(record=True, width=200, file=(tmp_path / "console").open("w"))
+    run.train(recipe, tmp_path / "run", console=console)
+    account = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert [(source["triplets"], source["weight"], source["from_epoch"]) for source in account["train"]] == [
+        (8, 1.0, 0), (8, 3.0, 1),
+    ]  # fmt: skip
+    assert set(account["train"][1]["files"]) == {str(tmp_path / f"real.{side}") for side in ("src", "mt", "pe")}
+    assert all(len(file["sha256"]) == 64 for file in account["dev"]["files"].values())
+    shown = console.export_text()
+    assert f"Triplets from epoch 0 on: 8 of {tmp_path}/train (100.0 %)" in shown
+    assert f"Triplets from epoch 1 on: 8 of {tmp_path}/train (25.0 %), 24 of {tmp_path}/real (75.0 %)" in shown
+    other = load_recipe(path, ["data.train=['train', {files='real', weight=2.0, from_epoch=1}]"])
+    with pytest.raises(RecipeError, match=r"data\.train"):
+        run.train(other, tmp_path / "run", resume=True, console=QUIET)

@@ -2,21 +2,26 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from torch import nn
 
 from postedit.data.corpus import Corpus
+from postedit.data.shares import Share
 from postedit.train.config import FREE_ON_RESUME, TrainConfig
 
 
-def identity(model: nn.Module, corpus: Corpus, dev: Corpus, config: TrainConfig) -> dict[str, Any]:
+def identity(
+    model: nn.Module, corpus: Corpus, dev: Corpus, config: TrainConfig, shares: Sequence[Share] = ()
+) -> dict[str, Any]:
     """Return all that must be the same for a resumed run to end as if it had never been stopped."""
     shapes = sorted((name, list(tensor.shape)) for name, tensor in model.state_dict().items())
     return {
         "config": config.model_dump(mode="json", exclude=set(FREE_ON_RESUME)),
         "corpus": corpus.fingerprint,
+        "shares": [] if set(shares) <= {Share()} else [asdict(share) for share in shares],
         "dev": dev.fingerprint,
         "model": hashlib.sha256(json.dumps(shapes).encode()).hexdigest(),
     }
@@ -32,7 +37,8 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     ]
     sentences = {
         "corpus": "the training corpus has other content",
+        "shares": "the sources of the training corpus have other weights or epochs",
         "dev": "the dev corpus has other content",
         "model": "the model has other weights: another architecture, other sizes or other vocabularies",
     }
-    return found + [sentence for key, sentence in sentences.items() if before[key] != now[key]]
+    return found + [sentence for key, sentence in sentences.items() if before.get(key, []) != now[key]]

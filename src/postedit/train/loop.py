@@ -1,6 +1,6 @@
 """The training loop."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 
@@ -16,6 +16,7 @@ from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch
 from postedit.data.batching import BatchStream, Position
 from postedit.data.corpus import Corpus
+from postedit.data.shares import Share
 from postedit.train.average import average_weights
 from postedit.train.best import BestWeights, rank
 from postedit.train.checkpoints import Checkpoint, Checkpoints, read_state
@@ -61,6 +62,7 @@ class Trainer:
         folder: the run folder.
         score_dev: decodes the dev set and returns scores by name (`ter`, `bleu`, `chrf`); None if only the loss counts.
         export: writes a loadable model folder; called at each new best, and at the end.
+        shares: how much of each part of the corpus an epoch reads; none stands for all of each.
         initialise: gives the model what training starts from; called unless a run is resumed.
         console: for progress and messages.
 
@@ -78,6 +80,7 @@ class Trainer:
         score_dev: ScoreDev | None,
         export: Callable[[Seq2Seq, Path], None],
         console: Console,
+        shares: Sequence[Share] = (),
         initialise: Callable[[Seq2Seq], None] = Seq2Seq.load_initial_weights,
     ) -> None:
         if config.metric != "loss" and score_dev is None:
@@ -89,6 +92,7 @@ class Trainer:
         self.config = config
         self.folder = folder
         self.export = export
+        self.shares = tuple(shares)
         self.initialise = initialise
         self.state = TrainState()
         self.checkpoints = Checkpoints(folder / "checkpoints", config.keep_last)
@@ -98,7 +102,7 @@ class Trainer:
         shared = self.accelerator.prepare_model(self.model) if self.accelerator.num_processes > 1 else self.model
         self.updater = Updater(shared, self.optimizer, config, self.accelerator)
         self.validator = Validator(dev, score_dev, config, self.accelerator)
-        self.identity = identity(model, corpus, dev, config)
+        self.identity = identity(model, corpus, dev, config, shares)
         self._display = Display(console, enabled=self._is_main)
         self._interruption = Interruption()
         self._saved_step = 0
@@ -161,8 +165,6 @@ class Trainer:
         self.model.train()
         with explain_os_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-        folder = self.folder if self._is_main else None
-        report = Report(folder, self._display, self.config, self.state, len(self.corpus))
         self._saved_step = self.state.step
         self._saved_at = perf_counter()
         self._started_at = self._saved_at - self.state.seconds
@@ -174,8 +176,11 @@ class Trainer:
             rank=self.accelerator.process_index,
             world=self.accelerator.num_processes,
             position=self.state.position,
+            shares=self.shares,
         )
-        return iter(stream), report
+        folder = self.folder if self._is_main else None
+        rows = sum(stream.mixture.rows(stream.mixture.next_epoch(self.state.position.epoch)))
+        return iter(stream), Report(folder, self._display, self.config, self.state, rows)
 
     def _train(self, stream: Iterator[tuple[Batch, Position]], report: Report) -> str:
         """Make updates until an end is reached, and return which.
