@@ -1,5 +1,6 @@
 """What comes before training: claiming the folder of a run, learning the text, writing the corpora."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,24 @@ def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Conso
     save_json(folder / MANIFEST, manifest(data, Corpus.open(corpora / "train.arrow")))
     console.print(str(report), highlight=False, markup=False, soft_wrap=True)
     _print_shares(data, Corpus.open(corpora / "train.arrow"), console)
+
+
+def share_corpora(other: Path, folder: Path) -> None:
+    """Give the run in `folder` the corpora of another run, without a second copy where the file system lets it."""
+    if (folder / "corpus").exists() or not (other / "corpus").exists():
+        return
+    with atomic_folder(folder / "corpus") as temporary:
+        for file in sorted((other / "corpus").iterdir()):
+            _link(file, temporary / file.name)
+    for name in ("data.json", MANIFEST):
+        shutil.copyfile(other / name, folder / name)
+
+
+def _link(file: Path, new: Path) -> None:
+    try:
+        new.hardlink_to(file)
+    except OSError:  # of a file system without links
+        shutil.copyfile(file, new)
 
 
 def _print_shares(data: DataConfig, corpus: Corpus, console: Console) -> None:

@@ -25,7 +25,7 @@ import torch
 from accelerate import PartialState
 from rich.console import Console
 
-from postedit.core.errors import RecipeError
+from postedit.core.errors import OutputError, RecipeError
 from postedit.core.files import atomic_folder
 from postedit.core.inherit import inherit_embeddings
 from postedit.core.model import Seq2Seq
@@ -36,7 +36,7 @@ from postedit.drafting import first_stage_folder, is_finished, write_drafts
 from postedit.editor import PostEditor
 from postedit.evaluate.scores import DO_NOTHING, SystemScores, score_system
 from postedit.folder import ModelFolder
-from postedit.preparation import begin, learn_text, write_corpora
+from postedit.preparation import begin, learn_text, share_corpora, write_corpora
 from postedit.provenance import INITIAL, provenance, record_start
 from postedit.recipe import Recipe
 from postedit.text.processor import TextProcessor
@@ -73,10 +73,12 @@ class Given:
 
     Args:
         text: folder of a saved text processing; it is learnt from the training triplets if not given.
+        corpora: folder of a run on the same data with the same text processing, whose corpora serve this one too.
         init: folder of the model whose weights training starts from; that of `train.init` if not given.
     """
 
     text: Path | None = None
+    corpora: Path | None = None
     init: Path | None = None
 
 
@@ -116,6 +118,8 @@ def train(
     if recipe.draft is not None:
         data = write_drafts(recipe, folder, partial(_train_first_stage, folder / "text", console), console)
     if processes.is_main_process:
+        if given.corpora is not None and recipe.draft is None:
+            share_corpora(given.corpora, folder)
         write_corpora(data, recipe.architecture.model.writes, folder, console)
         record_start(recipe, folder)
     processes.wait_for_everyone()
@@ -146,6 +150,28 @@ def train(
     if processes.is_main_process:
         run.record(result)
     return RunResult(folder, result.model_folder, result, run.do_nothing)
+
+
+def train_seeds(recipe: Recipe, folder: Path, seeds: int, resume: bool, console: Console) -> list[RunResult]:
+    """Train the model of `recipe` several times, in `seed-1`, `seed-2` and so on, with seeds from `train.seed` on.
+
+    Vocabularies and corpora are made once, so that the models can be an ensemble.
+
+    Raises:
+        As `train`; an OutputError if the folder is itself that of a run.
+    """
+    if (folder / "recipe.toml").exists():
+        raise OutputError(f"{folder}: holds a run with one seed; choose another folder by --out")
+    first = folder / "seed-1"
+    results = []
+    for number in range(1, seeds + 1):
+        part = folder / f"seed-{number}"
+        options = recipe.train.model_copy(update={"seed": recipe.train.seed + number - 1})
+        console.print(f"Seed {options.seed} ({number} of {seeds}), in {part}", soft_wrap=True, highlight=False)
+        goes_on = resume and (part / "recipe.toml").exists()
+        given = Given() if number == 1 else Given(text=first / "text", corpora=first)
+        results.append(train(replace(recipe, train=options), part, goes_on, console, given))
+    return results
 
 
 def prepare(recipe: Recipe, folder: Path, resume: bool, console: Console) -> None:
@@ -180,7 +206,9 @@ def _train_stages(recipe: Recipe, folder: Path, console: Console, given: Given) 
         if last or not is_finished(part):
             if PartialState().is_main_process:
                 console.print(f"Stage {number} of {len(stages)}, {name}, in {part}", soft_wrap=True, highlight=False)
-            result = train(stage, part, (part / "recipe.toml").exists(), console, Given(folder / "text", init))
+            corpora = None if given.corpora is None else given.corpora / "stages" / name
+            taken = Given(folder / "text", corpora, init)
+            result = train(stage, part, (part / "recipe.toml").exists(), console, taken)
         init = part / "model"
     if PartialState().is_main_process:
         with atomic_folder(folder / "model") as copy:

@@ -14,7 +14,8 @@ from rich.console import Console
 from safetensors.torch import load_file
 
 from postedit import run
-from postedit.core.errors import RecipeError
+from postedit.core.errors import OutputError, RecipeError
+from postedit.editor import PostEditor
 from postedit.folder import ModelFolder
 from postedit.recipe import load_recipe
 
@@ -167,3 +168,27 @@ def test_what_went_in_is_on_record_and_an_epoch_has_the_shares_that_were_wanted(
     other = load_recipe(path, ["data.train=['train', {files='real', weight=2.0, from_epoch=1}]"])
     with pytest.raises(RecipeError, match=r"data\.train"):
         run.train(other, tmp_path / "run", resume=True, console=QUIET)
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_several_seeds_share_vocabularies_and_corpora_and_are_an_ensemble(tmp_path: Path, staged: bool) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    if not staged:
+        path.write_text(path.read_text().partition("[[stage]]")[0])
+    recipe = load_recipe(path, ["train.max_steps=2", "train.seed=7"])
+    results = run.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET)
+    assert [result.folder.name for result in results] == ["seed-1", "seed-2"]
+    inside = Path("stages/fine-tuning") if staged else Path()
+    files = [result.folder / inside / "corpus" / "train.arrow" for result in results]
+    assert files[0].samefile(files[1])
+    assert [load_recipe(result.folder / "recipe.toml").train.seed for result in results] == [7, 8]
+    weights = [(result.model / "model.safetensors").read_bytes() for result in results]
+    assert weights[0] != weights[1]
+    editor = PostEditor.load(*(result.model for result in results))
+    assert len(editor.edit(src=["the house"], mt=["das Haus"])) == 1
+    again = run.train_seeds(recipe, tmp_path / "run", 2, resume=True, console=QUIET)
+    assert [result.training.steps for result in again] == [result.training.steps for result in results]
+    with pytest.raises(OutputError, match="already holds a run"):
+        run.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET)
+    with pytest.raises(OutputError, match="holds a run with one seed"):
+        run.train_seeds(recipe, tmp_path / "run" / "seed-1", 2, resume=False, console=QUIET)

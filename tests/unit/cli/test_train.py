@@ -51,3 +51,17 @@ def test_all_faults_of_a_recipe_are_told_at_once(run: Any, tmp_path: Path) -> No
     assert result.stdout == ""
     for part in ('did you mean "transference"', "train.lr", "none.src"):
         assert part in result.stderr
+
+
+def test_several_seeds_end_with_how_to_use_them(run: Any, calls: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    from postedit import run as running
+
+    def train_seeds(recipe: Any, folder: Path, seeds: int, resume: bool, console: Any) -> list[RunResult]:
+        return [running.train(recipe, folder / f"seed-{number + 1}", resume, console) for number in range(seeds)]
+
+    monkeypatch.setattr("postedit.run.train_seeds", train_seeds)
+    out = run("train", "some/small.toml", "--seeds", "2").stdout
+    assert [folder for _, folder, _ in calls] == [Path(f"runs/small/seed-{number}") for number in (1, 2)]
+    models = "runs/small/seed-1/model runs/small/seed-2/model"
+    assert f"As an ensemble: postedit edit {models} --src FILE --mt FILE" in out
+    assert run("train", "some/small.toml", "--seeds", "1").exit_code == 2
