@@ -1,5 +1,6 @@
 """What comes before training: claiming the folder of a run, learning the text, writing the corpora."""
 
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,11 +9,11 @@ from typing import Any
 from rich.console import Console
 
 from postedit.core.config import problem_report, read_toml
-from postedit.core.errors import OutputError
+from postedit.core.errors import DataError, OutputError
 from postedit.core.files import atomic_folder, check_writable, explain_os_errors
 from postedit.core.model import Writes
 from postedit.data.corpus import Corpus, write_parts
-from postedit.data.manifest import MANIFEST, manifest
+from postedit.data.manifest import MANIFEST, changed_files, manifest
 from postedit.data.mixture import Mixture
 from postedit.data.report import DataReport
 from postedit.data.shares import Share
@@ -23,7 +24,7 @@ from postedit.train.config import FREE_ON_RESUME
 from postedit.train.tensors import save_json
 
 
-def begin(recipe: Recipe, folder: Path, resume: bool) -> None:
+def begin(recipe: Recipe, folder: Path, resume: bool, accept_changed_data: bool = False) -> None:
     """Make sure that the folder is this run's and may be written, and the data can be read; then claim the folder.
 
     In this order, so that nothing is left behind that would stop the same command once the fault is mended.
@@ -35,6 +36,7 @@ def begin(recipe: Recipe, folder: Path, resume: bool) -> None:
         raise OutputError(f"{folder}: is not empty and holds no run; choose a new folder by --out")
     if saved.exists():
         _check_same(parse_recipe(read_toml(saved), str(saved), None), recipe, saved)
+        _check_files_same(folder, accept_changed_data)
     with explain_os_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     check_writable(saved)
@@ -44,6 +46,26 @@ def begin(recipe: Recipe, folder: Path, resume: bool) -> None:
         for files in dict.fromkeys(files for data in parts for _, files in data.sources):
             check_files(files)
     recipe.save(saved)
+
+
+def _check_files_same(folder: Path, accept: bool) -> None:
+    """Make sure that the files are those that the corpora were made of; if the change is accepted, drop the corpora.
+
+    Raises:
+        DataError: if they have changed, and that is not accepted.
+    """
+    _, corpora = prepared(folder)
+    path = folder / MANIFEST
+    if not (corpora.exists() and path.exists()):
+        return
+    changed = changed_files(json.loads(path.read_text(encoding="utf-8")))
+    if changed and not accept:
+        raise DataError(
+            f"{folder}: {', '.join(changed)}: not as when the run was started; bring the old content back, go on with what "
+            "is there by --accept-changed-data, or start anew in another folder"
+        )
+    if changed:
+        shutil.rmtree(corpora)
 
 
 def _check_same(old: Recipe, new: Recipe, where: Path) -> None:

@@ -22,7 +22,14 @@ from postedit.data.triplets import DataConfig
 from postedit.decode import SearchSettings
 from postedit.decode.settings import Normalisation
 from postedit.models import ARCHITECTURES
-from postedit.recipe_checks import build_on_meta, data_problems, draft_problems, inheritance_problems, length_problems
+from postedit.recipe_checks import (
+    build_on_meta,
+    data_problems,
+    draft_problems,
+    freezing_problems,
+    inheritance_problems,
+    length_problems,
+)
 from postedit.text.config import TextConfig
 from postedit.train.config import TrainConfig
 
@@ -221,6 +228,8 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
         problems += data_problems(architecture, sections["data"], text, drafted="draft" in values)
     if built is not None and sections["data"] is not None:
         problems += length_problems(built, sections["data"])
+    if architecture is not None and model is not None and text is not None and sections["train"] is not None:
+        problems += freezing_problems(architecture, model, text, sections["train"])
     if problems or architecture is None or model is None:
         raise problem_report(where, [*problems, *(_check_stages(values, None, base)[1])])
     recipe = Recipe(architecture, model, **sections, draft=draft)
@@ -228,6 +237,7 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
     for name, stage in replace(recipe, stage=stages).stages() if not found else []:
         more = data_problems(architecture, stage.data, None, drafted=False)
         more += length_problems(built, stage.data) if built is not None else []
+        more += freezing_problems(architecture, model, recipe.text, stage.train)
         found += [f"stage.{name}.{problem}" for problem in more]
     if found:
         raise problem_report(where, found)

@@ -11,6 +11,8 @@ from postedit.data.shares import Share
 from postedit.data.triplets import DataConfig
 from postedit.text.checkpoint import checkpoint_vocabularies
 from postedit.text.config import GROUPS, TextConfig
+from postedit.train.config import TrainConfig
+from postedit.train.freezing import freeze
 
 
 def largest_vocabularies(text: TextConfig) -> Vocabularies:
@@ -109,3 +111,16 @@ def length_problems(model: Seq2Seq, data: DataConfig) -> list[str]:
         f"data.max_length: texts of {data.max_length} pieces are too long for the model, which reads "
         f"{longest} of all texts together; use {longest // texts} at most"
     ]
+
+
+def freezing_problems(architecture: Architecture, model: Config, text: TextConfig, train: TrainConfig) -> list[str]:
+    """Return what is wrong with the patterns of parameters that are not trained."""
+    if not train.freeze:
+        return []
+    built = build_on_meta(architecture, model, text, "model.", [])
+    try:
+        if built is not None:
+            freeze(built, train.freeze)
+    except RecipeError as error:
+        return [f"train.freeze: {error}"]
+    return []

@@ -40,6 +40,7 @@ from postedit.preparation import begin, learn_text, share_corpora, write_corpora
 from postedit.provenance import INITIAL, provenance, record_start
 from postedit.recipe import Recipe
 from postedit.text.processor import TextProcessor
+from postedit.train.freezing import freeze
 from postedit.train.loop import Trainer
 from postedit.train.result import TrainResult
 from postedit.train.tensors import save_json
@@ -88,6 +89,7 @@ def train(
     resume: bool = False,
     console: Console | None = None,
     given: Given = Given(),
+    accept_changed_data: bool = False,
 ) -> RunResult:
     """Train the model of `recipe` in `folder`, in its stages if it has some, and after its first stage if it drafts.
 
@@ -97,11 +99,12 @@ def train(
         resume: go on with the run in `folder`.
         console: where to report; standard error if not given.
         given: what is taken from other runs.
+        accept_changed_data: go on even if the files of the data have other content than when the run was started.
 
     Raises:
         RecipeError: if the run to resume had another recipe; only how long to train, what to write and
                 `[decode]` may change.
-        DataError: if the data cannot be used.
+        DataError: if the data cannot be used, or has changed since the run to resume was started.
         OutputError: if the folder holds another run, cannot be written, or the disk is full.
         TrainingError: if the loss is not a number.
         KeyboardInterrupt: after Ctrl-C, when a checkpoint is written.
@@ -109,11 +112,11 @@ def train(
     console = Console(stderr=True) if console is None else console
     processes = PartialState(timeout=_LONGEST_WAIT)
     if processes.is_main_process:
-        begin(recipe, folder, resume)
+        begin(recipe, folder, resume, accept_changed_data)
         learn_text(recipe, folder, given.text, console)
     processes.wait_for_everyone()
     if recipe.stage:
-        return _train_stages(recipe, folder, console, given)
+        return _train_stages(recipe, folder, console, given, accept_changed_data)
     data = recipe.data
     if recipe.draft is not None:
         data = write_drafts(recipe, folder, partial(_train_first_stage, folder / "text", console), console)
@@ -126,6 +129,7 @@ def train(
     run = _Run(recipe, data, folder, TextProcessor.load(folder / "text"))
     torch.manual_seed(recipe.train.seed)
     model = recipe.architecture.build(recipe.model, run.processor.vocabularies)
+    freeze(model, recipe.train.freeze)
     if run.first is not None and recipe.draft is not None and recipe.draft.inherit_embeddings:
         inherit_embeddings(model, run.first.model)
     if processes.is_main_process:
@@ -146,13 +150,15 @@ def train(
         [files.share for files in data.train],
         partial(_initialise, recipe, given.init, run.processor, folder, console),
     )
-    result = trainer.run(resume)
+    result = trainer.run(resume, accept_changed_data)
     if processes.is_main_process:
         run.record(result)
     return RunResult(folder, result.model_folder, result, run.do_nothing)
 
 
-def train_seeds(recipe: Recipe, folder: Path, seeds: int, resume: bool, console: Console) -> list[RunResult]:
+def train_seeds(
+    recipe: Recipe, folder: Path, seeds: int, resume: bool, console: Console, accept_changed_data: bool = False
+) -> list[RunResult]:
     """Train the model of `recipe` several times, in `seed-1`, `seed-2` and so on, with seeds from `train.seed` on.
 
     Vocabularies and corpora are made once, so that the models can be an ensemble.
@@ -170,7 +176,7 @@ def train_seeds(recipe: Recipe, folder: Path, seeds: int, resume: bool, console:
         console.print(f"Seed {options.seed} ({number} of {seeds}), in {part}", soft_wrap=True, highlight=False)
         goes_on = resume and (part / "recipe.toml").exists()
         given = Given() if number == 1 else Given(text=first / "text", corpora=first)
-        results.append(train(replace(recipe, train=options), part, goes_on, console, given))
+        results.append(train(replace(recipe, train=options), part, goes_on, console, given, accept_changed_data))
     return results
 
 
@@ -196,7 +202,7 @@ def _train_first_stage(text: Path, console: Console, stage: Recipe, folder: Path
     console.print(f"First stage: {result.steps:,} updates; ended because {result.reason}", highlight=False)
 
 
-def _train_stages(recipe: Recipe, folder: Path, console: Console, given: Given) -> RunResult:
+def _train_stages(recipe: Recipe, folder: Path, console: Console, given: Given, accept_changed_data: bool) -> RunResult:
     """Train one stage after the other, each from the model of the one before; what is done is not done again."""
     stages = recipe.stages()
     init = given.init
@@ -208,7 +214,7 @@ def _train_stages(recipe: Recipe, folder: Path, console: Console, given: Given) 
                 console.print(f"Stage {number} of {len(stages)}, {name}, in {part}", soft_wrap=True, highlight=False)
             corpora = None if given.corpora is None else given.corpora / "stages" / name
             taken = Given(folder / "text", corpora, init)
-            result = train(stage, part, (part / "recipe.toml").exists(), console, taken)
+            result = train(stage, part, (part / "recipe.toml").exists(), console, taken, accept_changed_data)
         init = part / "model"
     if PartialState().is_main_process:
         with atomic_folder(folder / "model") as copy:

@@ -192,3 +192,17 @@ def test_several_seeds_share_vocabularies_and_corpora_and_are_an_ensemble(tmp_pa
         run.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET)
     with pytest.raises(OutputError, match="holds a run with one seed"):
         run.train_seeds(recipe, tmp_path / "run" / "seed-1", 2, resume=False, console=QUIET)
+
+
+def test_patterns_of_parameters_are_checked_with_the_recipe_and_hold_in_a_stage(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    with pytest.raises(
+        RecipeError, match=r'stage\.fine-tuning\.train\.freeze: no parameter is called "embd\*"; did you'
+    ):
+        load_recipe(path, ["stage.fine-tuning.train.freeze=['embd*']"])
+    change = ["stage.fine-tuning.train.freeze=['embed_*', 'encoder*']", "train.average='none'"]
+    run.train(load_recipe(path, change), tmp_path / "run", console=QUIET)
+    stages = tmp_path / "run" / "stages"
+    first, second = (load_file(stages / name / "model" / "model.safetensors") for name in ("generic", "fine-tuning"))
+    same = {name for name in first if first[name].equal(second[name])}
+    assert {name for name in first if name.startswith(("embed_", "encoder"))} <= same < first.keys()

@@ -19,6 +19,9 @@ def train(
         typer.Option("--set", metavar="OPTION=VALUE", help="Another value for an option, such as train.lr=3e-4."),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
+    accept_changed_data: Annotated[
+        bool, typer.Option("--accept-changed-data", help="Go on with --resume although files of the data have changed.")
+    ] = False,
     seeds: Annotated[
         int | None,
         typer.Option(min=2, help="Train so many times with other seeds, in OUT/seed-1 ..., for an ensemble."),
@@ -33,9 +36,12 @@ def train(
     checked = load_recipe(recipe, overrides or ())
     folder = out or Path("runs") / recipe.stem
     if seeds is None:
-        typer.echo(describe(run(checked, folder, resume=resume, console=console(stderr=True))))
+        result = run(
+            checked, folder, resume=resume, console=console(stderr=True), accept_changed_data=accept_changed_data
+        )
+        typer.echo(describe(result))
         return
-    results = train_seeds(checked, folder, seeds, resume, console(stderr=True))
+    results = train_seeds(checked, folder, seeds, resume, console(stderr=True), accept_changed_data)
     typer.echo("\n\n".join(map(describe, results)))
     typer.echo(
         f"\nAs an ensemble: postedit edit {' '.join(str(result.model) for result in results)} --src FILE --mt FILE"

@@ -1,9 +1,9 @@
 """The `[train]` section of a recipe."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from postedit.core.config import Config
 
@@ -11,8 +11,24 @@ Count = Annotated[int, Field(ge=1)]
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
 Minutes = Annotated[float, Field(gt=0.0)]
 
+
+def _of_bool(value: Any) -> Any:
+    """True and false stand for "best" and "none"."""
+    return {True: "best", False: "none"}[value] if isinstance(value, bool) else value
+
+
 FREE_ON_RESUME = frozenset(
-    {"max_steps", "max_epochs", "max_minutes", "patience", "save_every", "save_minutes", "keep_last", "log_every"}
+    [
+        "max_steps",
+        "max_epochs",
+        "max_minutes",
+        "patience",
+        "diverges",
+        "save_every",
+        "save_minutes",
+        "keep_last",
+        "log_every",
+    ]
 )
 """Options that say how long to train and what to write: they may change when a run is resumed."""
 
@@ -43,10 +59,22 @@ class TrainConfig(Config):
     )
     accumulate: Count = Field(default=1, description="Batches (on each process) whose gradients make one update.")
 
-    optimizer: Literal["adam", "adamw"] = Field(
-        default="adam", description="adam: weight decay is part of the gradient (L2); adamw: it is apart from it."
+    freeze: list[str] = Field(
+        default=[], description='Patterns of names of parameters that are not trained, such as "embed*" or "*.bias".'
     )
-    lr: float = Field(default=5e-4, gt=0.0, description="Peak learning rate, reached at the end of the warm-up.")
+
+    optimizer: Literal["adam", "adamw", "sgd", "adafactor"] = Field(
+        default="adam",
+        description="adam: weight decay is part of the gradient (L2); adamw: it is apart from it; sgd: L2; adafactor: "
+        "Adam's means of squares by rows and columns, so that they need next to no memory.",
+    )
+    lr: float = Field(
+        default=5e-4,
+        gt=0.0,
+        description="Peak learning rate, reached at the end of the warm-up. That of adafactor is relative to the size "
+        "of the weights, and never above 1/sqrt(step); 1e-2 is usual.",
+    )
+    momentum: Fraction = Field(default=0.0, description="Of sgd.")
     betas: Annotated[tuple[Fraction, Fraction], Field(strict=False)] = Field(
         default=(0.9, 0.98), description="Decay rates, per update, of Adam's means of gradients and of their squares."
     )
@@ -92,11 +120,22 @@ class TrainConfig(Config):
     patience: Count | None = Field(
         default=None, description="Stop after this many validations without improvement; none: never stop early."
     )
+    diverges: float = Field(
+        default=10.0,
+        ge=0.0,
+        description="Stop with an error when the loss of an update is so many times the lowest so far, which counts as "
+        "1 nat at least; 0: never.",
+    )
     keep_best: Count = Field(default=5, description="How many of the best models on dev to keep, and to average.")
-    average: bool = Field(
-        default=True,
-        description="At the end, average the weights of the best models, and export the average if it is better on "
-        "dev than the best single one.",
+    average: Annotated[Literal["best", "last", "none"], BeforeValidator(_of_bool)] = Field(
+        default="best",
+        description="At the end, average the weights of the `keep_best` best models, or of the last ones that were "
+        "validated, and export the average if it is better on dev than the best single one.",
+    )
+    ema: Fraction = Field(
+        default=0.0,
+        description="Decay, per update, of an exponential moving average of the weights, which then is what is "
+        "validated and exported; 0: none. 0.999 is usual.",
     )
 
     save_every: Count = Field(default=1000, description="Steps between checkpoints, from which a run resumes.")

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from torch import nn
 
@@ -27,6 +27,14 @@ def identity(
     }
 
 
+DATA: Final = {
+    "corpus": "the training corpus has other content",
+    "shares": "the sources of the training corpus have other weights or epochs",
+    "dev": "the dev corpus has other content",
+}
+"""What may be other data, and how to say it."""
+
+
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return, for a person, what differs between the identity `before` and that of `now`."""
     options = sorted(before["config"].keys() | now["config"].keys())
@@ -35,10 +43,11 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         for option in options
         if before["config"].get(option) != now["config"].get(option)
     ]
-    sentences = {
-        "corpus": "the training corpus has other content",
-        "shares": "the sources of the training corpus have other weights or epochs",
-        "dev": "the dev corpus has other content",
-        "model": "the model has other weights: another architecture, other sizes or other vocabularies",
-    }
-    return found + [sentence for key, sentence in sentences.items() if before.get(key, []) != now[key]]
+    model = "the model has other weights: another architecture, other sizes or other vocabularies"
+    changed = [model] if before["model"] != now["model"] else []
+    return found + [DATA[key] for key in changed_data(before, now)] + changed
+
+
+def changed_data(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return which of `DATA` differ; runs of before there were shares had none."""
+    return [key for key in DATA if before.get(key, []) != now[key]]

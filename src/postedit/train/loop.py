@@ -1,6 +1,7 @@
 """The training loop."""
 
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from pathlib import Path
 from time import perf_counter
 
@@ -21,8 +22,9 @@ from postedit.train.average import average_weights
 from postedit.train.best import BestWeights, rank
 from postedit.train.checkpoints import Checkpoint, Checkpoints, read_state
 from postedit.train.config import TrainConfig
-from postedit.train.failure import save_failure
-from postedit.train.identity import differences, identity
+from postedit.train.ema import MovingAverage
+from postedit.train.failure import save_divergence, save_failure
+from postedit.train.identity import DATA, changed_data, differences, identity
 from postedit.train.optimisers import build_optimizer, load_optimizer_tensors, optimizer_tensors
 from postedit.train.progress import Display
 from postedit.train.report import Report
@@ -30,17 +32,19 @@ from postedit.train.result import TrainResult
 from postedit.train.runtime import (
     Interruption,
     bound_kernel_cache,
+    check_bf16,
     fast_fp32,
     keep_freed_memory,
     random_state,
     return_freed_memory,
     rounds_fast_fp32,
     set_random_state,
+    spare_processes,
 )
 from postedit.train.schedules import learning_rate
 from postedit.train.state import Scored, TrainState
 from postedit.train.tensors import load_model_tensors, load_tensors, model_tensors, save_tensors
-from postedit.train.update import Updater
+from postedit.train.update import Attempt, Updater
 from postedit.train.validation import ScoreDev, Validator
 
 # An accelerator works ahead of the host; waiting for it this often costs nothing that can be measured, and bounds
@@ -67,7 +71,7 @@ class Trainer:
         console: for progress and messages.
 
     Raises:
-        RecipeError: if the metric needs decoding and `score_dev` is None.
+        RecipeError: if the metric needs decoding and `score_dev` is None, or the device has no bf16 that is wanted.
     """
 
     def __init__(
@@ -87,6 +91,8 @@ class Trainer:
             raise RecipeError(f'train.metric = "{config.metric}" needs the dev set to be decoded; use "loss"')
         # Precision is chosen around forward, not by accelerate, which would change the model's forward for good.
         self.accelerator = Accelerator(mixed_precision="no")
+        if config.precision == "bf16":
+            check_bf16(self.accelerator.device)
         self.model = model.to(self.accelerator.device)
         self.corpus = corpus
         self.config = config
@@ -97,6 +103,7 @@ class Trainer:
         self.state = TrainState()
         self.checkpoints = Checkpoints(folder / "checkpoints", config.keep_last)
         self.best = BestWeights(folder / "best")
+        self.ema = MovingAverage(self.model, config.ema) if config.ema else None
         self.optimizer = build_optimizer(model, config)
         # Wrapped, it averages gradients over the processes.
         shared = self.accelerator.prepare_model(self.model) if self.accelerator.num_processes > 1 else self.model
@@ -113,16 +120,23 @@ class Trainer:
         return bool(self.accelerator.is_main_process)
 
     @property
+    def _judged(self) -> Seq2Seq:
+        """The model that is validated and exported: with the moving average of the weights, if there is one."""
+        return self.model if self.ema is None else self.ema.model
+
+    @property
     def model_folder(self) -> Path:
         """Where the exported model is: the best one so far, from the first validation on."""
         return self.folder / "model"
 
-    def run(self, resume: bool = False) -> TrainResult:
+    def run(self, resume: bool = False, accept_changed_data: bool = False) -> TrainResult:
         """Train until an end is reached, and export the best model.
 
         Args:
             resume: go on from the newest checkpoint in the folder, or start if there is none. On the CPU the
                 result is, to the bit, that of a run that was never stopped.
+            accept_changed_data: go on with other data than that of the checkpoint, at the start of an epoch. What was
+                best on another dev set counts no more.
 
         Raises:
             RecipeError: if the run to resume was started with other data or another recipe.
@@ -134,9 +148,11 @@ class Trainer:
         bound_kernel_cache()
         if self.config.fast_fp32 and rounds_fast_fp32():
             self._display.say("train.fast_fp32: this processor has AMX, so factors are rounded to bfloat16")
+        if (warning := spare_processes(self.accelerator.num_processes)) is not None:
+            self._display.say(warning)
         with fast_fp32(self.config.fast_fp32), self._interruption, self._display:
             try:
-                stream, report = self._start(resume)
+                stream, report = self._start(resume, accept_changed_data)
                 with report:
                     reason = self._train(stream, report)
                     return self._finish(reason, report)
@@ -152,10 +168,10 @@ class Trainer:
                 self._display.say(f"Interrupted at step {self.state.step:,}. {self._how_to_go_on()}")
                 raise
 
-    def _start(self, resume: bool) -> tuple[Iterator[tuple[Batch, Position]], Report]:
+    def _start(self, resume: bool, accept_changed_data: bool) -> tuple[Iterator[tuple[Batch, Position]], Report]:
         """Begin or go on: weights, optimiser, random states, log; return the batches to come and the report."""
         torch.manual_seed(self.config.seed + self.accelerator.process_index)
-        checkpoint = self._checkpoint(resume)
+        checkpoint = self._checkpoint(resume, accept_changed_data)
         if checkpoint is not None:
             self._restore(checkpoint)
         else:
@@ -215,6 +231,8 @@ class Trainer:
             batches.append(batch)
         self.state.step += 1
         self.updater.update(self.state.step, batches, self._learning_rate())
+        if self.ema is not None:
+            self.ema.update(self.model)
 
     def _learning_rate(self) -> float:
         return learning_rate(self.config, self.state.step, self.state.plateau)
@@ -223,16 +241,25 @@ class Trainer:
         """Wait for the device, and take stock of the updates since the last pause.
 
         Raises:
-            TrainingError: if the loss or the gradient of one of them was not finite.
+            TrainingError: if the loss or the gradient of one of them was not finite, or the loss far too high.
         """
-        attempt = self.updater.failure()
+        lowest = self.state.lowest
+        too_high = inf if lowest is None or not self.config.diverges else self.config.diverges * max(lowest, 1.0)
+        attempt = self.updater.failure(too_high)
         if attempt is not None:
-            error = save_failure(attempt, self.model, self.config, self.accelerator, self.folder)
-            raise TrainingError(f"{error}. {self._how_to_go_on()}")
+            raise TrainingError(f"{self._explain(attempt)}. {self._how_to_go_on()}")
         totals = self.updater.totals()
+        if totals.tokens:
+            self.state.lowest = min(totals.loss / totals.tokens, inf if lowest is None else lowest)
         report.add(totals)
         self.state.target_tokens += round(totals.tokens)
         self.state.seconds = perf_counter() - self._started_at
+
+    def _explain(self, attempt: Attempt) -> TrainingError:
+        """Keep the batch of an update that failed, and return why it did."""
+        if attempt.failed:
+            return save_failure(attempt, self.model, self.config, self.accelerator, self.folder)
+        return save_divergence(attempt, self.state.lowest or 0.0, self.folder, self.accelerator.process_index)
 
     def _is_pause(self) -> bool:
         config, step = self.config, self.state.step
@@ -284,7 +311,7 @@ class Trainer:
             return
         try:
             with self._interruption.at_once(self.accelerator.num_processes == 1):
-                metrics = self.validator.validate(self.model)
+                metrics = self.validator.validate(self._judged)
         except KeyboardInterrupt:
             if not self._interruption.requested:
                 raise
@@ -292,15 +319,17 @@ class Trainer:
         state = self.state
         scored = self._scored(metrics)
         state.best = rank([*state.best, scored], self.config.keep_best, self.config.higher_is_better)
+        if self.config.average == "last":
+            state.last = (*state.last, scored)[-self.config.keep_best :]
         improved = scored in state.best[:1]
         state.stale = 0 if improved else state.stale + 1
         state.plateau = state.plateau.after(improved, self.config.plateau_patience)
         state.validated = state.step
-        if self._is_main and scored in state.best:
-            self.best.save(scored, self.model)
+        if self._is_main and scored in state.kept:
+            self.best.save(scored, self._judged)
             self.best.write_list(state.best, self.config.metric)
             if improved:
-                self.export(self.model, self.model_folder)
+                self.export(self._judged, self.model_folder)
         report.validation(state, scored, improved)
 
     def _scored(self, metrics: dict[str, float]) -> Scored:
@@ -318,19 +347,20 @@ class Trainer:
         if self._is_main:
             state = {"identity": self.identity, "run": self.state.to_dict()}
             tensors = model_tensors(self.model), optimizer_tensors(self.model, self.optimizer)
-            self.checkpoints.save(self.state.step, Checkpoint(state, *tensors, rng))
-            self.best.remove_all_but([*self.state.best, *self._best_of_checkpoints()])
+            ema = {} if self.ema is None else model_tensors(self.ema.model)
+            self.checkpoints.save(self.state.step, Checkpoint(state, *tensors, rng, ema))
+            self.best.remove_all_but([*self.state.kept, *self._kept_by_checkpoints()])
         self._saved_step = self.state.step
         self._saved_at = perf_counter()
 
-    def _best_of_checkpoints(self) -> list[Scored]:
+    def _kept_by_checkpoints(self) -> list[Scored]:
         states = [read_state(path) for path in self.checkpoints.paths()]
-        return [scored for state in states if state is not None for scored in TrainState.from_dict(state["run"]).best]
+        return [scored for state in states if state is not None for scored in TrainState.from_dict(state["run"]).kept]
 
     def _random_state(self) -> dict[str, torch.Tensor]:
         return random_state(self.accelerator.device)
 
-    def _checkpoint(self, resume: bool) -> Checkpoint | None:
+    def _checkpoint(self, resume: bool, accept_changed_data: bool) -> Checkpoint | None:
         """Return the checkpoint to go on from, or None to start.
 
         Raises:
@@ -345,22 +375,30 @@ class Trainer:
         if checkpoint is None:
             self._display.say(f"{self.folder}: no checkpoint yet; training from the start")
             return None
-        changed = differences(checkpoint.state["identity"], self.identity)
+        before = checkpoint.state["identity"]
+        accepted = {key: self.identity[key] for key in DATA} if accept_changed_data else {}
+        changed = differences({**before, **accepted}, self.identity)
         if changed:
             raise problem_report(
-                f"{self.folder}: cannot be resumed with what has changed since it was started", changed
+                f"{self.folder}: cannot be resumed with what has changed since it was started (other data may be accepted "
+                "by --accept-changed-data)",
+                changed,
             )
         return checkpoint
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         self.state = TrainState.from_dict(checkpoint.state["run"])
-        missing = [scored for scored in self.state.best if not self.best.path(scored).exists()]
+        missing = [scored for scored in self.state.kept if not self.best.path(scored).exists()]
         if missing:
             self.state.best = tuple(scored for scored in self.state.best if scored not in missing)
+            self.state.last = tuple(scored for scored in self.state.last if scored not in missing)
             names = ", ".join(scored.file_name for scored in missing)
             self._display.say(f"{self.best.folder}: {names} is gone, and counts as one of the best no more")
         load_model_tensors(self.model, checkpoint.model)
         load_optimizer_tensors(self.model, self.optimizer, checkpoint.optimizer)
+        if self.ema is not None:
+            load_model_tensors(self.ema.model, checkpoint.ema)
+            self.ema.resume(self.state.step)
         own = f"{self.accelerator.process_index}/"
         states = {name.removeprefix(own): state for name, state in checkpoint.rng.items() if name.startswith(own)}
         if states:
@@ -369,7 +407,18 @@ class Trainer:
             self._display.say(
                 "The number of processes is another than before: dropout will differ from what it would have been"
             )
+        self._take_changed_data(changed_data(checkpoint.state["identity"], self.identity))
         self._display.say(f"Resumed at step {self.state.step:,}")
+
+    def _take_changed_data(self, changed: Sequence[str]) -> None:
+        """Make the state one of other data: no place in the old corpus, no scores on the old dev set."""
+        state = self.state
+        if changed and state.position != Position(state.position.epoch):
+            state.position = Position(state.position.epoch + 1)
+        if "dev" in changed:
+            state.best, state.last, state.stale = (), (), 0
+        for key in changed:
+            self._display.say(f"{DATA[key]}, as accepted; going on at the start of epoch {state.position.epoch}")
 
     def _finish(self, reason: str, report: Report) -> TrainResult:
         """Validate where training ended, and export the best single model or the average, whichever is better on dev.
@@ -403,10 +452,11 @@ class Trainer:
         )
 
     def _average(self) -> Scored | None:
-        """Average the best models, and return the dev scores of that; None if there is nothing to average."""
-        if not self.config.average or len(self.state.best) < 2:
+        """Average the best or last models, and return the dev scores of that; None if there is nothing to average."""
+        chosen = {"best": self.state.best, "last": self.state.last, "none": ()}[self.config.average]
+        if len(chosen) < 2:
             return None
-        weights = average_weights([self.best.path(scored) for scored in self.state.best])
+        weights = average_weights([self.best.path(scored) for scored in chosen])
         if self._is_main:
             save_tensors(self.best.average, weights)
         self.accelerator.wait_for_everyone()
