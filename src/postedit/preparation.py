@@ -61,7 +61,7 @@ def _check_files_same(folder: Path, accept: bool) -> None:
     changed = changed_files(json.loads(path.read_text(encoding="utf-8")))
     if changed and not accept:
         raise DataError(
-            f"{folder}: {', '.join(changed)}: not as when the run was started; bring the old content back, go on with what "
+            f"{folder}: {', '.join(changed)}: not as when the run was started; bring it back, go on with what "
             "is there by --accept-changed-data, or start anew in another folder"
         )
     if changed:

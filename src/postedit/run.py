@@ -147,8 +147,8 @@ def train(
         run.score_dev,
         run.export,
         console,
-        [files.share for files in data.train],
-        partial(_initialise, recipe, given.init, run.processor, folder, console),
+        shares=[files.share for files in data.train],
+        initialise=partial(_initialise, recipe, given.init, run.processor, folder, console),
     )
     result = trainer.run(resume, accept_changed_data)
     if processes.is_main_process:
@@ -166,6 +166,7 @@ def train_seeds(
     Raises:
         As `train`; an OutputError if the folder is itself that of a run.
     """
+    processes = PartialState(timeout=_LONGEST_WAIT)
     if (folder / "recipe.toml").exists():
         raise OutputError(f"{folder}: holds a run with one seed; choose another folder by --out")
     first = folder / "seed-1"
@@ -173,7 +174,8 @@ def train_seeds(
     for number in range(1, seeds + 1):
         part = folder / f"seed-{number}"
         options = recipe.train.model_copy(update={"seed": recipe.train.seed + number - 1})
-        console.print(f"Seed {options.seed} ({number} of {seeds}), in {part}", soft_wrap=True, highlight=False)
+        if processes.is_main_process:
+            console.print(f"Seed {options.seed} ({number} of {seeds}), in {part}", soft_wrap=True, highlight=False)
         goes_on = resume and (part / "recipe.toml").exists()
         given = Given() if number == 1 else Given(text=first / "text", corpora=first)
         results.append(train(replace(recipe, train=options), part, goes_on, console, given, accept_changed_data))
@@ -184,14 +186,14 @@ def prepare(recipe: Recipe, folder: Path, resume: bool, console: Console) -> Non
     """Do what comes before training, as far as it is not done: claim the folder, learn the text, write the corpora.
 
     `train` does it too; on its own it is for who wants to know how long it takes. The folder then holds a run to
-    resume. Corpora with the drafts of a first stage are left to `train`.
+    resume. Corpora of stages, and those with the drafts of a first one, are left to `train`.
 
     Raises:
         RecipeError, DataError, OutputError: as `train`.
     """
     begin(recipe, folder, resume)
     learn_text(recipe, folder, None, console)
-    if recipe.draft is None:
+    if recipe.draft is None and not recipe.stage:
         write_corpora(recipe.data, recipe.architecture.model.writes, folder, console)
 
 

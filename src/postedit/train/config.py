@@ -12,8 +12,8 @@ Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
 Minutes = Annotated[float, Field(gt=0.0)]
 
 
-def _of_bool(value: Any) -> Any:
-    """True and false stand for "best" and "none"."""
+def average_of(value: Any) -> Any:
+    """Return what to average; true and false, of earlier recipes, stand for "best" and "none"."""
     return {True: "best", False: "none"}[value] if isinstance(value, bool) else value
 
 
@@ -127,7 +127,7 @@ class TrainConfig(Config):
         "1 nat at least; 0: never.",
     )
     keep_best: Count = Field(default=5, description="How many of the best models on dev to keep, and to average.")
-    average: Annotated[Literal["best", "last", "none"], BeforeValidator(_of_bool)] = Field(
+    average: Annotated[Literal["best", "last", "none"], BeforeValidator(average_of)] = Field(
         default="best",
         description="At the end, average the weights of the `keep_best` best models, or of the last ones that were "
         "validated, and export the average if it is better on dev than the best single one.",

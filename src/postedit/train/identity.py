@@ -10,7 +10,7 @@ from torch import nn
 
 from postedit.data.corpus import Corpus
 from postedit.data.shares import Share
-from postedit.train.config import FREE_ON_RESUME, TrainConfig
+from postedit.train.config import FREE_ON_RESUME, TrainConfig, average_of
 
 
 def identity(
@@ -27,6 +27,9 @@ def identity(
     }
 
 
+_DEFAULTS: Final = TrainConfig(max_steps=1).model_dump(mode="json", exclude=set(FREE_ON_RESUME))
+"""What options stand for that a run of an earlier version did not know."""
+
 DATA: Final = {
     "corpus": "the training corpus has other content",
     "shares": "the sources of the training corpus have other weights or epochs",
@@ -37,6 +40,8 @@ DATA: Final = {
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return, for a person, what differs between the identity `before` and that of `now`."""
+    known = {**_DEFAULTS, **before["config"]}
+    before = {**before, "config": {**known, "average": average_of(known["average"])}}
     options = sorted(before["config"].keys() | now["config"].keys())
     found = [
         f"train.{option}: was {before['config'].get(option)!r}, is {now['config'].get(option)!r}"

@@ -10,7 +10,6 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 from rich.console import Console
 
-from postedit.core.config import problem_report
 from postedit.core.errors import OutputError, RecipeError, TrainingError
 from postedit.core.files import explain_os_errors
 from postedit.core.model import Seq2Seq
@@ -24,11 +23,12 @@ from postedit.train.checkpoints import Checkpoint, Checkpoints, read_state
 from postedit.train.config import TrainConfig
 from postedit.train.ema import MovingAverage
 from postedit.train.failure import save_divergence, save_failure
-from postedit.train.identity import DATA, changed_data, differences, identity
+from postedit.train.identity import identity
 from postedit.train.optimisers import build_optimizer, load_optimizer_tensors, optimizer_tensors
 from postedit.train.progress import Display
 from postedit.train.report import Report
 from postedit.train.result import TrainResult
+from postedit.train.resume import find_checkpoint, with_changed_data
 from postedit.train.runtime import (
     Interruption,
     bound_kernel_cache,
@@ -171,7 +171,7 @@ class Trainer:
     def _start(self, resume: bool, accept_changed_data: bool) -> tuple[Iterator[tuple[Batch, Position]], Report]:
         """Begin or go on: weights, optimiser, random states, log; return the batches to come and the report."""
         torch.manual_seed(self.config.seed + self.accelerator.process_index)
-        checkpoint = self._checkpoint(resume, accept_changed_data)
+        checkpoint = find_checkpoint(self.checkpoints, resume, self.identity, accept_changed_data, self._display.say)
         if checkpoint is not None:
             self._restore(checkpoint)
         else:
@@ -360,34 +360,10 @@ class Trainer:
     def _random_state(self) -> dict[str, torch.Tensor]:
         return random_state(self.accelerator.device)
 
-    def _checkpoint(self, resume: bool, accept_changed_data: bool) -> Checkpoint | None:
-        """Return the checkpoint to go on from, or None to start.
-
-        Raises:
-            OutputError: if there are checkpoints, but the user did not say to go on from them.
-            RecipeError: if they are of a run with other data or another recipe.
-        """
-        if not resume:
-            if self.checkpoints.paths():
-                raise OutputError(f"{self.folder} holds a run already; choose another folder, or go on with it")
-            return None
-        checkpoint = self.checkpoints.load_newest(self._display.say)
-        if checkpoint is None:
-            self._display.say(f"{self.folder}: no checkpoint yet; training from the start")
-            return None
-        before = checkpoint.state["identity"]
-        accepted = {key: self.identity[key] for key in DATA} if accept_changed_data else {}
-        changed = differences({**before, **accepted}, self.identity)
-        if changed:
-            raise problem_report(
-                f"{self.folder}: cannot be resumed with what has changed since it was started (other data may be accepted "
-                "by --accept-changed-data)",
-                changed,
-            )
-        return checkpoint
-
     def _restore(self, checkpoint: Checkpoint) -> None:
-        self.state = TrainState.from_dict(checkpoint.state["run"])
+        self.state = with_changed_data(
+            TrainState.from_dict(checkpoint.state["run"]), checkpoint, self.identity, self._display.say
+        )
         missing = [scored for scored in self.state.kept if not self.best.path(scored).exists()]
         if missing:
             self.state.best = tuple(scored for scored in self.state.best if scored not in missing)
@@ -407,18 +383,7 @@ class Trainer:
             self._display.say(
                 "The number of processes is another than before: dropout will differ from what it would have been"
             )
-        self._take_changed_data(changed_data(checkpoint.state["identity"], self.identity))
         self._display.say(f"Resumed at step {self.state.step:,}")
-
-    def _take_changed_data(self, changed: Sequence[str]) -> None:
-        """Make the state one of other data: no place in the old corpus, no scores on the old dev set."""
-        state = self.state
-        if changed and state.position != Position(state.position.epoch):
-            state.position = Position(state.position.epoch + 1)
-        if "dev" in changed:
-            state.best, state.last, state.stale = (), (), 0
-        for key in changed:
-            self._display.say(f"{DATA[key]}, as accepted; going on at the start of epoch {state.position.epoch}")
 
     def _finish(self, reason: str, report: Report) -> TrainResult:
         """Validate where training ended, and export the best single model or the average, whichever is better on dev.

@@ -16,6 +16,7 @@ from postedit.core.errors import OutputError, RecipeError, TrainingError
 from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch, LabelLoss
 from postedit.data.batching import ordered_batches
+from postedit.train.identity import differences
 from postedit.train.runtime import check_bf16, spare_processes
 from postedit.train.tensors import load_tensors, model_tensors
 from postedit.train.validation import Validator
@@ -489,3 +490,14 @@ def test_more_processes_than_cores_are_told(monkeypatch: pytest.MonkeyPatch) -> 
     assert spare_processes(3) == "3 processes share 2 processor cores and will wait for each other; start 2 at most"
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     assert spare_processes(8) is None  # on four machines
+
+
+def test_a_checkpoint_of_an_earlier_version_may_be_resumed(tmp_path: Path, corpora: Path) -> None:
+    now = trainer(tmp_path, corpora, {}).identity
+    new = {"init", "freeze", "ema", "momentum"}
+    config = {option: value for option, value in now["config"].items() if option not in new} | {"average": True}
+    before = {key: value for key, value in now.items() if key != "shares"} | {"config": config}
+    assert differences(before, now) == []
+    assert differences({**before, "config": config | {"average": False}}, now) == [
+        "train.average: was 'none', is 'best'"
+    ]
