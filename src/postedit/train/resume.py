@@ -44,8 +44,8 @@ def find_checkpoint(
     changed = differences({**checkpoint.state["identity"], **accepted}, identity)
     if changed:
         raise problem_report(
-            f"{checkpoints.folder.parent}: cannot be resumed with what has changed since it was started (other data may "
-            "be accepted by --accept-changed-data)",
+            f"{checkpoints.folder.parent}: cannot be resumed with what has changed since it was started (other data "
+            "may be accepted by --accept-changed-data)",
             changed,
         )
     return checkpoint
