@@ -4,7 +4,6 @@ import json
 import os
 import platform
 import sys
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -64,10 +63,7 @@ def _version(package: str) -> str | None:
 
 def provenance(recipe: Recipe, folder: Path) -> dict[str, Any]:
     """Return what a model folder says of its making: no paths, as it may be published."""
-    published = replace(
-        recipe, model=recipe.model.published(), text=recipe.text.published(), train=recipe.train.published()
-    )
-    values = published.to_dict()
+    values = recipe.published().to_dict()
     data = recipe.data
     names = dict.fromkeys(path.name for files in [*data.train, data.dev] for path in files.paths)
     values["data"] = {"files": list(names), "max_length": data.max_length}

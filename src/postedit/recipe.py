@@ -141,6 +141,20 @@ class Recipe:
             train.pop("init", None)  # later ones start from the stage before
         return found
 
+    def published(self) -> "Recipe":
+        """Return the recipe as it goes into a model folder, which others may see: without paths of this machine.
+
+        Those of data and stages are not looked at.
+        """
+        draft = self.draft and self.draft.model_copy(update={"train": self.draft.train.published()})
+        return replace(
+            self,
+            model=self.model.published(),
+            text=self.text.published(),
+            train=self.train.published(),
+            draft=draft,
+        )
+
     def first_stage(self) -> "Recipe":
         """Return the recipe of the model that writes the drafts.
 
@@ -214,6 +228,8 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
             problems += found
         sections["train"] = _with_init(sections["train"], "train.", base, problems)
     draft = _check_draft(_table(values, "draft", problems), problems) if "draft" in values else None
+    if draft is not None and base is not None:
+        draft = draft.model_copy(update={"train": _with_init(draft.train, "draft.train.", base, problems)})
     text: TextConfig | None = sections["text"]
     built = build_on_meta(architecture, model, text, "model.", problems)
     if "draft" not in values:

@@ -23,6 +23,7 @@ from typing import Final
 
 import torch
 from accelerate import PartialState
+from accelerate.utils import parse_flag_from_env
 from rich.console import Console
 
 from postedit.core.errors import OutputError, RecipeError
@@ -110,7 +111,7 @@ def train(
         KeyboardInterrupt: after Ctrl-C, when a checkpoint is written.
     """
     console = Console(stderr=True) if console is None else console
-    processes = PartialState(timeout=_LONGEST_WAIT)
+    processes = _processes()
     if processes.is_main_process:
         begin(recipe, folder, resume, accept_changed_data)
         learn_text(recipe, folder, given.text, console)
@@ -166,7 +167,7 @@ def train_seeds(
     Raises:
         As `train`; an OutputError if the folder is itself that of a run.
     """
-    processes = PartialState(timeout=_LONGEST_WAIT)
+    processes = _processes()
     if (folder / "recipe.toml").exists():
         raise OutputError(f"{folder}: holds a run with one seed; choose another folder by --out")
     first = folder / "seed-1"
@@ -180,6 +181,12 @@ def train_seeds(
         given = Given() if number == 1 else Given(text=first / "text", corpora=first)
         results.append(train(replace(recipe, train=options), part, goes_on, console, given, accept_changed_data))
     return results
+
+
+def _processes() -> PartialState:
+    """Return the processes of this run; `accelerate` makes processes without GPUs know each other only if told so."""
+    cpu = bool(parse_flag_from_env("ACCELERATE_USE_CPU")) or not torch.accelerator.is_available()
+    return PartialState(cpu=cpu, timeout=_LONGEST_WAIT)
 
 
 def prepare(recipe: Recipe, folder: Path, resume: bool, console: Console) -> None:
