@@ -26,6 +26,7 @@ from accelerate import PartialState
 from accelerate.utils import parse_flag_from_env
 from rich.console import Console
 
+from postedit.candidates import Proposer
 from postedit.core.errors import OutputError, RecipeError
 from postedit.core.files import atomic_folder
 from postedit.core.inherit import inherit_embeddings
@@ -44,6 +45,7 @@ from postedit.text.processor import TextProcessor
 from postedit.train.freezing import freeze
 from postedit.train.loop import Trainer
 from postedit.train.result import TrainResult
+from postedit.train.risk import Propose
 from postedit.train.tensors import save_json
 
 # While the main process prepares the data or decodes the dev set, the others wait; PyTorch would end the run after
@@ -148,6 +150,7 @@ def train(
         run.score_dev,
         run.export,
         console,
+        propose=run.propose,
         shares=[files.share for files in data.train],
         initialise=partial(_initialise, recipe, given.init, run.processor, folder, console),
     )
@@ -273,6 +276,13 @@ class _Run:
         edits = editor.edit([triplet.src for triplet in self.dev], self.mt, beam=1)
         scores = self._score(self.recipe.architecture.name, [edit.text for edit in edits])
         return {"ter": scores.ter, "bleu": scores.bleu, "chrf": scores.chrf}
+
+    @property
+    def propose(self) -> Propose | None:
+        """What finds the candidates of minimum risk training, if the recipe has that."""
+        recipe = self.recipe
+        risk = recipe.train.risk
+        return None if risk is None else Proposer(risk, recipe.decode.search(), self.processor)
 
     def do_nothing_line(self) -> str:
         """Say how good the dev translations are as they stand, as the end of a line."""

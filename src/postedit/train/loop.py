@@ -24,11 +24,13 @@ from postedit.train.config import TrainConfig
 from postedit.train.ema import MovingAverage
 from postedit.train.failure import save_divergence, save_failure
 from postedit.train.identity import identity
+from postedit.train.losses import build_loss
 from postedit.train.optimisers import build_optimizer, load_optimizer_tensors, optimizer_tensors
 from postedit.train.progress import Display
 from postedit.train.report import Report
 from postedit.train.result import TrainResult
 from postedit.train.resume import find_checkpoint, with_changed_data
+from postedit.train.risk import Propose
 from postedit.train.runtime import (
     Interruption,
     bound_kernel_cache,
@@ -66,12 +68,14 @@ class Trainer:
         folder: the run folder.
         score_dev: decodes the dev set and returns scores by name (`ter`, `bleu`, `chrf`); None if only the loss counts.
         export: writes a loadable model folder; called at each new best, and at the end.
+        console: for progress and messages.
+        propose: finds the candidates of minimum risk training; None if there is none.
         shares: how much of each part of the corpus an epoch reads; none stands for all of each.
         initialise: gives the model what training starts from; called unless a run is resumed.
-        console: for progress and messages.
 
     Raises:
-        RecipeError: if the metric needs decoding and `score_dev` is None, or the device has no bf16 that is wanted.
+        RecipeError: if the metric needs decoding and `score_dev` is None, a risk needs candidates and `propose` is
+            None, or the device has no bf16 that is wanted.
     """
 
     def __init__(
@@ -84,6 +88,7 @@ class Trainer:
         score_dev: ScoreDev | None,
         export: Callable[[Seq2Seq, Path], None],
         console: Console,
+        propose: Propose | None = None,
         shares: Sequence[Share] = (),
         initialise: Callable[[Seq2Seq], None] = Seq2Seq.load_initial_weights,
     ) -> None:
@@ -105,8 +110,9 @@ class Trainer:
         self.best = BestWeights(folder / "best")
         self.ema = MovingAverage(self.model, config.ema) if config.ema else None
         self.optimizer = build_optimizer(model, config)
+        self.loss = build_loss(self.model, config, propose)
         # Wrapped, it averages gradients over the processes.
-        shared = self.accelerator.prepare_model(self.model) if self.accelerator.num_processes > 1 else self.model
+        shared = self.accelerator.prepare_model(self.loss) if self.accelerator.num_processes > 1 else self.loss
         self.updater = Updater(shared, self.optimizer, config, self.accelerator)
         self.validator = Validator(dev, score_dev, config, self.accelerator)
         self.identity = identity(model, corpus, dev, config, shares)
@@ -258,7 +264,7 @@ class Trainer:
     def _explain(self, attempt: Attempt) -> TrainingError:
         """Keep the batch of an update that failed, and return why it did."""
         if attempt.failed:
-            return save_failure(attempt, self.model, self.config, self.accelerator, self.folder)
+            return save_failure(attempt, self.loss, self.config, self.accelerator, self.folder)
         return save_divergence(attempt, self.state.lowest or 0.0, self.folder, self.accelerator.process_index)
 
     def _is_pause(self) -> bool:
