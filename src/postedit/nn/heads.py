@@ -16,10 +16,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from postedit.core.types import LabelLoss, Shortlist
+from postedit.nn.precision import at_least_float, compute_dtype
 
 # Logits alive at a time. On a CPU a chunk should stay in the cache, on a GPU it should fill the device.
 _CHUNK_LOGITS = {"cpu": 2**22}
 _CHUNK_LOGITS_ACCELERATOR = 2**28
+
+# Width of a row from which on a plain maximum costs nothing.
+_FOLDED = 256
 
 
 class SoftmaxHead(nn.Module):
@@ -109,7 +113,12 @@ class SoftmaxDistribution:
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
-    """Sum over M positions of the label-smoothed cross-entropy, and of the plain one."""
+    """Sum over M positions of the label-smoothed cross-entropy, and of the plain one.
+
+    Passes over logits cost more than their product does, so there are few. With p = softmax(l), log sum exp(l) is
+    max(l) - log max(p), where max(p) >= 1/V. The gradient is p - (1-s) at the label - s/V; as the mean of all logits
+    is h mean(W) + mean(b), what smoothing adds to loss and gradients needs no logits at all.
+    """
 
     @staticmethod
     def forward(
@@ -123,29 +132,32 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         need_gradients: bool,
     ) -> tuple[Tensor, Tensor]:
         with torch.autocast(features_MD.device.type, enabled=False):
-            h_MD, w_VD = features_MD.to(dtype), weight_VD.to(dtype)
+            h_MD, w_VD, b_V = features_MD.to(dtype), weight_VD.to(dtype), bias_V.to(dtype)
             precise = at_least_float(dtype)
-            totals = torch.zeros(2, dtype=precise, device=h_MD.device)
+            nll_M = torch.empty(h_MD.size(0), dtype=precise, device=h_MD.device)
+            normaliser_M = torch.empty_like(nll_M)
             gradients = _Gradients(h_MD, w_VD, precise) if need_gradients else None
             for rows in chunks(h_MD.size(0), w_VD.size(0), h_MD.device):
-                logits = F.linear(h_MD[rows], w_VD).to(precise).add_(bias_V)
-                labels = labels_M[rows, None]
-                normaliser = logits.logsumexp(1, keepdim=True)
-                nll = normaliser - logits.gather(1, labels)
-                uniform = normaliser - logits.mean(1, keepdim=True) if smoothing else nll
-                totals[0] += torch.lerp(nll, uniform, smoothing).sum()
-                totals[1] += nll.sum()
+                logits, labels = F.linear(h_MD[rows], w_VD, b_V), labels_M[rows]
+                at_labels = torch.arange(labels.size(0), device=labels.device), labels
+                p = torch.softmax(logits, 1)
+                normaliser_M[rows] = _highest(logits).to(precise) - _highest(p).to(precise).log()
+                nll_M[rows] = normaliser_M[rows] - logits[at_labels]
                 if gradients is not None:
-                    d_logits = logits.sub_(normaliser).exp_()  # softmax - smoothed labels, in place
-                    if smoothing:
-                        d_logits.sub_(smoothing / d_logits.size(1))
-                    d_logits.scatter_add_(1, labels, torch.full_like(nll, smoothing - 1.0))
-                    gradients.add(rows, d_logits)
+                    p[at_labels] += smoothing - 1.0
+                    gradients.add(rows, p)
+            nll = nll_M.sum()
+            loss = nll.clone()
+            if smoothing:
+                mean_D, mean = weight_VD.to(precise).mean(0), bias_V.to(precise).mean()
+                uniform = (normaliser_M - (h_MD.to(precise) @ mean_D + mean)).sum()
+                loss = torch.lerp(nll, uniform, smoothing)
+                if gradients is not None:
+                    gradients.smooth(smoothing, mean_D)
         ctx.gradients = gradients
         ctx.dtypes = features_MD.dtype, weight_VD.dtype, bias_V.dtype
-        loss, nll_sum = totals[0], totals[1]
-        ctx.mark_non_differentiable(nll_sum)
-        return loss, nll_sum
+        ctx.mark_non_differentiable(nll)
+        return loss, nll
 
     @staticmethod
     def backward(ctx: Any, *d_outputs: Tensor) -> tuple[Tensor | None, ...]:
@@ -167,24 +179,29 @@ class _Gradients:
         self.b_V = torch.zeros(w_VD.size(0), dtype=precise, device=w_VD.device)
 
     def add(self, rows: slice, d_logits: Tensor) -> None:
+        """Add what the gradient of some rows' logits brings."""
         self.b_V += d_logits.sum(0)
-        narrow = d_logits.to(self.inputs_MD.dtype)
-        torch.mm(narrow, self.weight_VD, out=self.h_MD[rows])
-        self.w_VD += narrow.T @ self.inputs_MD[rows]
+        torch.mm(d_logits, self.weight_VD, out=self.h_MD[rows])
+        self.w_VD += d_logits.T @ self.inputs_MD[rows]
+
+    def smooth(self, smoothing: float, mean_D: Tensor) -> None:
+        """Add what the share -s/V of every logit's gradient brings; `mean_D` is the mean of the weights."""
+        share = smoothing / self.b_V.size(0)
+        self.b_V -= share * self.h_MD.size(0)
+        self.h_MD -= (smoothing * mean_D).to(self.h_MD.dtype)
+        self.w_VD -= share * self.inputs_MD.to(self.w_VD.dtype).sum(0)
+
+
+def _highest(x_MV: Tensor) -> Tensor:
+    """Return the maximum of each row Float[M]."""
+    while x_MV.device.type == "cpu" and x_MV.element_size() < 4 and x_MV.size(1) > _FOLDED:
+        # PyTorch compares two narrow tensors much faster than the elements of one.
+        half = (x_MV.size(1) + 1) // 2
+        x_MV = torch.maximum(x_MV[:, :half], x_MV[:, -half:])
+    return x_MV.amax(1)
 
 
 def chunks(positions: int, vocabulary: int, device: torch.device) -> list[slice]:
     """Return the stretches of positions whose logits shall be alive at a time."""
     size = max(1, _CHUNK_LOGITS.get(device.type, _CHUNK_LOGITS_ACCELERATOR) // vocabulary)
     return [slice(start, start + size) for start in range(0, positions, size)]
-
-
-def compute_dtype(tensor: Tensor) -> torch.dtype:
-    """Return the type that matrix products of `tensor` have: that of autocast where it is on."""
-    device = tensor.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else tensor.dtype
-
-
-def at_least_float(dtype: torch.dtype) -> torch.dtype:
-    """Return single precision for a narrower type, else the type itself."""
-    return torch.promote_types(dtype, torch.float32)
