@@ -87,7 +87,9 @@ def train_postedit(family: str, precision: str, pairs: list[Pair], vocabulary: i
     }[family]
     drops = dict(dropout=DROPOUT) if family == "transformer" else dict(dropout_rnn=DROPOUT, dropout_word=DROPOUT)
     architecture = ARCHITECTURES[name]
-    settings = architecture.config_class.model_validate({**sizes, **drops, "share_embeddings": "all", "tie_output": True})
+    settings = architecture.config_class.model_validate(
+        {**sizes, **drops, "share_embeddings": "all", "tie_output": True}
+    )
     words = VocabularyInfo(vocabulary, "benchmark")
     model = architecture.build(settings, Vocabularies({"src": words, "mt": words}, words)).train()
     config = TrainConfig(

@@ -1,14 +1,15 @@
-"""Training speed against joeynmt and Hugging Face's Trainer: the same sizes, the same batches of the same ids, mt -> pe.
+"""Training speed against joeynmt and Hugging Face's Trainer: the same sizes, the same batches of ids, from mt to pe.
 
     python -m venv PEERS && PEERS/bin/pip install torch==VERSION joeynmt==2.3.0   # its old pins stay out of ours
     python benchmarks/training_peers.py --joeynmt PEERS/bin/python [--data PREFIX] [--batches N] [--rounds N] ...
 
 Transformer: 3+3 layers of width 256, inner width 1,024, 4 heads, one vocabulary with tied embeddings. Recurrent: a
-bidirectional GRU and a decoder of GRUs with additive attention, width 256. Everywhere dropout 0.1, label smoothing 0.1,
-Adam, gradients clipped to norm 1. Ours is the update that `postedit train` makes, theirs is what their own loop does for a
-batch. Each contender is a process of its own, in which all batches are trained on once before; then they take turns, one
-round over all batches each, so that whatever else the machine does meets all of them. Speeds are of CPU seconds (of all
-threads), ratios are medians of the ratios of each round. Target tokens are real ones, padding not counted.
+bidirectional GRU and a decoder of GRUs with additive attention, width 256. Everywhere dropout 0.1, label smoothing
+0.1, Adam, gradients clipped to norm 1. Ours is the update that `postedit train` makes, theirs what their own loop does
+for a batch; `bare loop` is Trainer's model without Trainer. Each contender is a process of its own, which trains on
+all batches once before; then they take turns, one round over all batches each, so that whatever else the machine does
+meets all of them. Speeds are also given by CPU seconds (of all threads), and ratios are medians of the CPU ratios of
+each round. Target tokens are real ones, padding not counted.
 """
 
 import argparse
@@ -111,7 +112,8 @@ def start(contender: Contender, path: Path, options: argparse.Namespace) -> subp
 
 def turn(process: subprocess.Popen[str]) -> Round:
     """Let a contender train on all batches once."""
-    assert process.stdin and process.stdout
+    assert process.stdin
+    assert process.stdout
     process.stdin.write("\n")
     process.stdin.flush()
     for line in process.stdout:

@@ -2,7 +2,7 @@
 
 The output layer is the widest of a model: N x K x V logits are by far its largest tensor. Search needs them,
 training needs one number a position. So the head returns a distribution that writes out what is asked for, and
-its label loss goes over the real positions in chunks whose logits fit the cache, computing the gradients in the
+its label loss goes over the positions in chunks whose logits fit the cache, computing the gradients in the
 same pass (they are the softmax minus the labels) and keeping neither logits nor probabilities.
 """
 
@@ -99,12 +99,13 @@ class SoftmaxDistribution:
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
-        real = mask.flatten().nonzero().squeeze(1)
+        places = label_places(mask)
         loss, nll = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]  # PyTorch does not type it
-            self.features_NKD.flatten(0, 1)[real],
+            self.features_NKD.flatten(0, 1)[places],
             self.weight_VD,
             self.bias_V,
-            labels.flatten()[real],
+            labels.flatten()[places],
+            mask.flatten()[places],
             smoothing,
             compute_dtype(self.features_NKD),
             torch.is_grad_enabled(),
@@ -113,7 +114,7 @@ class SoftmaxDistribution:
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
-    """Sum over M positions of the label-smoothed cross-entropy, and of the plain one.
+    """Sum over the real ones of M positions of the label-smoothed cross-entropy, and of the plain one.
 
     Passes over logits cost more than their product does, so there are few. With p = softmax(l), log sum exp(l) is
     max(l) - log max(p), where max(p) >= 1/V. The gradient is p - (1-s) at the label - s/V; as the mean of all logits
@@ -127,6 +128,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         weight_VD: Tensor,
         bias_V: Tensor,
         labels_M: Tensor,
+        real_M: Tensor,
         smoothing: float,
         dtype: torch.dtype,
         need_gradients: bool,
@@ -136,7 +138,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             precise = at_least_float(dtype)
             nll_M = torch.empty(h_MD.size(0), dtype=precise, device=h_MD.device)
             normaliser_M = torch.empty_like(nll_M)
-            gradients = _Gradients(h_MD, w_VD, precise) if need_gradients else None
+            gradients = _Gradients(h_MD, w_VD, real_M, precise) if need_gradients else None
             for rows in chunks(h_MD.size(0), w_VD.size(0), h_MD.device):
                 logits, labels = F.linear(h_MD[rows], w_VD, b_V), labels_M[rows]
                 at_labels = torch.arange(labels.size(0), device=labels.device), labels
@@ -146,14 +148,16 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 if gradients is not None:
                     p[at_labels] += smoothing - 1.0
                     gradients.add(rows, p)
-            nll = nll_M.sum()
+            nll = (nll_M * real_M).sum()
             loss = nll.clone()
             if smoothing:
                 mean_D, mean = weight_VD.to(precise).mean(0), bias_V.to(precise).mean()
-                uniform = (normaliser_M - (h_MD.to(precise) @ mean_D + mean)).sum()
+                uniform = (normaliser_M - (h_MD.to(precise) @ mean_D + mean)) @ real_M.to(precise)
                 loss = torch.lerp(nll, uniform, smoothing)
                 if gradients is not None:
                     gradients.smooth(smoothing, mean_D)
+            if gradients is not None:
+                gradients.h_MD *= real_M.unsqueeze(1)
         ctx.gradients = gradients
         ctx.dtypes = features_MD.dtype, weight_VD.dtype, bias_V.dtype
         ctx.mark_non_differentiable(nll)
@@ -166,28 +170,29 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             (gradient * scale).to(dtype)
             for gradient, dtype in zip((gradients.h_MD, gradients.w_VD, gradients.b_V), ctx.dtypes, strict=True)
         )
-        return features, weight, bias, None, None, None, None
+        return features, weight, bias, None, None, None, None, None
 
 
 class _Gradients:
     """Gradients of the chunks so far, those of the weights in full precision."""
 
-    def __init__(self, h_MD: Tensor, w_VD: Tensor, precise: torch.dtype) -> None:
-        self.inputs_MD, self.weight_VD = h_MD, w_VD
+    def __init__(self, h_MD: Tensor, w_VD: Tensor, real_M: Tensor, precise: torch.dtype) -> None:
+        self.real_M = real_M.to(h_MD.dtype)
+        self.inputs_MD, self.weight_VD = h_MD * self.real_M.unsqueeze(1), w_VD
         self.h_MD = torch.empty_like(h_MD)
         self.w_VD = torch.zeros_like(w_VD, dtype=precise)
         self.b_V = torch.zeros(w_VD.size(0), dtype=precise, device=w_VD.device)
 
     def add(self, rows: slice, d_logits: Tensor) -> None:
         """Add what the gradient of some rows' logits brings."""
-        self.b_V += d_logits.sum(0)
+        self.b_V += self.real_M[rows] @ d_logits
         torch.mm(d_logits, self.weight_VD, out=self.h_MD[rows])
         self.w_VD += d_logits.T @ self.inputs_MD[rows]
 
     def smooth(self, smoothing: float, mean_D: Tensor) -> None:
         """Add what the share -s/V of every logit's gradient brings; `mean_D` is the mean of the weights."""
         share = smoothing / self.b_V.size(0)
-        self.b_V -= share * self.h_MD.size(0)
+        self.b_V -= share * self.real_M.to(self.b_V.dtype).sum()
         self.h_MD -= (smoothing * mean_D).to(self.h_MD.dtype)
         self.w_VD -= share * self.inputs_MD.to(self.w_VD.dtype).sum(0)
 
@@ -199,6 +204,15 @@ def _highest(x_MV: Tensor) -> Tensor:
         half = (x_MV.size(1) + 1) // 2
         x_MV = torch.maximum(x_MV[:, :half], x_MV[:, -half:])
     return x_MV.amax(1)
+
+
+def label_places(mask: Tensor) -> Tensor:
+    """Return Long[M], the places of Bool[N,K] to compute the loss at: those that are real.
+
+    All of them on an accelerator, where the host would have to wait for their number, once an update.
+    """
+    flat = mask.flatten()
+    return flat.nonzero().squeeze(1) if mask.device.type == "cpu" else torch.arange(len(flat), device=mask.device)
 
 
 def chunks(positions: int, vocabulary: int, device: torch.device) -> list[slice]:
