@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from postedit.nn.dropout import dropout as drop
+from postedit.nn.precision import compute_dtype
 from postedit.nn.rows import Packing
 
 
@@ -90,10 +91,13 @@ def dot_product_attention(
         return mixed, None
     scores_NHKS = (q_NHKE * q_NHKE.size(-1) ** -0.5) @ k_NHSE.transpose(-1, -2)
     if mask is not None:
-        scores_NHKS = scores_NHKS.masked_fill(~mask, -math.inf)
-    weights_NHKS = torch.softmax(scores_NHKS, -1)
-    kept = drop(weights_NHKS, dropout, training=True)
-    return kept.to(v_NHSE.dtype) @ v_NHSE, weights_NHKS if need_weights else None
+        # Added in place: one pass over the scores, none in the backward pass.
+        scores_NHKS += torch.zeros_like(mask, dtype=scores_NHKS.dtype).masked_fill_(~mask, -math.inf)
+    # Autocast would have the softmax in single precision at the cost of two conversions; inside it is so anyway.
+    with torch.autocast(q_NHKE.device.type, enabled=need_weights and compute_dtype(q_NHKE) != q_NHKE.dtype):
+        weights_NHKS = torch.softmax(scores_NHKS, -1)
+    kept = drop(weights_NHKS.to(v_NHSE.dtype), dropout, training=True)
+    return kept @ v_NHSE, weights_NHKS if need_weights else None
 
 
 class AdditiveAttention(nn.Module):

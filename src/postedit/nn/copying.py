@@ -17,7 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from postedit.core.types import LabelLoss, Shortlist
-from postedit.nn.heads import SoftmaxDistribution, at_least_float, chunks, compute_dtype
+from postedit.nn.heads import SoftmaxDistribution, chunks
+from postedit.nn.precision import at_least_float, compute_dtype
 
 
 class Copied(NamedTuple):

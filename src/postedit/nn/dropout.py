@@ -18,7 +18,7 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     if x.device.type != "cpu":
         return F.dropout(x, p)
     # A product with a mask of x's own type is the cheapest form: its backward pass is one product too.
-    return x * _keep_bits(x.shape, p).to(x.dtype).mul_(1.0 / (1.0 - p))
+    return x * _keep_bits(x.shape, p, x.dtype)
 
 
 def keep_mask(like: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
@@ -40,9 +40,14 @@ def variational_dropout(x_NKD: Tensor, p: float, training: bool) -> Tensor:
     return x_NKD * keep_mask(x_NKD, (x_NKD.size(0), 1, x_NKD.size(2)), p)
 
 
-def _keep_bits(shape: torch.Size, p: float) -> Tensor:
-    """Bool of `shape` on the CPU, True with probability 1 - p."""
+def _keep_bits(shape: torch.Size, p: float, dtype: torch.dtype) -> Tensor:
+    """Return a mask of `shape` on the CPU: 0 with probability p, else 1/(1-p)."""
     count = math.prod(shape)
     words = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None)
     numbers = words.view(torch.int16)[:count].view(shape)  # uniform over -2**15 .. 2**15 - 1
-    return numbers >= round(p * 2**16) - 2**15
+    kept = numbers.ge_(round(p * 2**16) - 2**15)  # 0 or 1
+    scale = torch.tensor(1.0 / (1.0 - p), dtype=dtype)
+    if dtype == torch.bfloat16:
+        # Times the bits of the scale, 0 and 1 become the bits of 0 and of the scale: a third of a conversion's cost.
+        return kept.mul_(int(scale.view(torch.int16))).view(dtype)
+    return kept.to(dtype).mul_(scale)

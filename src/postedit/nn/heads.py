@@ -2,7 +2,7 @@
 
 The output layer is the widest of a model: N x K x V logits are by far its largest tensor. Search needs them,
 training needs one number a position. So the head returns a distribution that writes out what is asked for, and
-its label loss goes over the real positions in chunks whose logits fit the cache, computing the gradients in the
+its label loss goes over the positions in chunks whose logits fit the cache, computing the gradients in the
 same pass (they are the softmax minus the labels) and keeping neither logits nor probabilities.
 """
 
@@ -16,10 +16,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from postedit.core.types import LabelLoss, Shortlist
+from postedit.nn.precision import at_least_float, compute_dtype
 
 # Logits alive at a time. On a CPU a chunk should stay in the cache, on a GPU it should fill the device.
 _CHUNK_LOGITS = {"cpu": 2**22}
 _CHUNK_LOGITS_ACCELERATOR = 2**28
+
+# Width of a row from which on a plain maximum costs nothing.
+_FOLDED = 256
 
 
 class SoftmaxHead(nn.Module):
@@ -95,12 +99,13 @@ class SoftmaxDistribution:
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
-        real = mask.flatten().nonzero().squeeze(1)
+        places = label_places(mask)
         loss, nll = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]  # PyTorch does not type it
-            self.features_NKD.flatten(0, 1)[real],
+            self.features_NKD.flatten(0, 1)[places],
             self.weight_VD,
             self.bias_V,
-            labels.flatten()[real],
+            labels.flatten()[places],
+            mask.flatten()[places],
             smoothing,
             compute_dtype(self.features_NKD),
             torch.is_grad_enabled(),
@@ -109,7 +114,12 @@ class SoftmaxDistribution:
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
-    """Sum over M positions of the label-smoothed cross-entropy, and of the plain one."""
+    """Sum over the real ones of M positions of the label-smoothed cross-entropy, and of the plain one.
+
+    Passes over logits cost more than their product does, so there are few. With p = softmax(l), log sum exp(l) is
+    max(l) - log max(p), where max(p) >= 1/V. The gradient is p - (1-s) at the label - s/V; as the mean of all logits
+    is h mean(W) + mean(b), what smoothing adds to loss and gradients needs no logits at all.
+    """
 
     @staticmethod
     def forward(
@@ -118,34 +128,40 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         weight_VD: Tensor,
         bias_V: Tensor,
         labels_M: Tensor,
+        real_M: Tensor,
         smoothing: float,
         dtype: torch.dtype,
         need_gradients: bool,
     ) -> tuple[Tensor, Tensor]:
         with torch.autocast(features_MD.device.type, enabled=False):
-            h_MD, w_VD = features_MD.to(dtype), weight_VD.to(dtype)
+            h_MD, w_VD, b_V = features_MD.to(dtype), weight_VD.to(dtype), bias_V.to(dtype)
             precise = at_least_float(dtype)
-            totals = torch.zeros(2, dtype=precise, device=h_MD.device)
-            gradients = _Gradients(h_MD, w_VD, precise) if need_gradients else None
+            nll_M = torch.empty(h_MD.size(0), dtype=precise, device=h_MD.device)
+            normaliser_M = torch.empty_like(nll_M)
+            gradients = _Gradients(h_MD, w_VD, real_M, precise) if need_gradients else None
             for rows in chunks(h_MD.size(0), w_VD.size(0), h_MD.device):
-                logits = F.linear(h_MD[rows], w_VD).to(precise).add_(bias_V)
-                labels = labels_M[rows, None]
-                normaliser = logits.logsumexp(1, keepdim=True)
-                nll = normaliser - logits.gather(1, labels)
-                uniform = normaliser - logits.mean(1, keepdim=True) if smoothing else nll
-                totals[0] += torch.lerp(nll, uniform, smoothing).sum()
-                totals[1] += nll.sum()
+                logits, labels = F.linear(h_MD[rows], w_VD, b_V), labels_M[rows]
+                at_labels = torch.arange(labels.size(0), device=labels.device), labels
+                p = torch.softmax(logits, 1)
+                normaliser_M[rows] = _highest(logits).to(precise) - _highest(p).to(precise).log()
+                nll_M[rows] = normaliser_M[rows] - logits[at_labels]
                 if gradients is not None:
-                    d_logits = logits.sub_(normaliser).exp_()  # softmax - smoothed labels, in place
-                    if smoothing:
-                        d_logits.sub_(smoothing / d_logits.size(1))
-                    d_logits.scatter_add_(1, labels, torch.full_like(nll, smoothing - 1.0))
-                    gradients.add(rows, d_logits)
+                    p[at_labels] += smoothing - 1.0
+                    gradients.add(rows, p)
+            nll = (nll_M * real_M).sum()
+            loss = nll.clone()
+            if smoothing:
+                mean_D, mean = weight_VD.to(precise).mean(0), bias_V.to(precise).mean()
+                uniform = (normaliser_M - (h_MD.to(precise) @ mean_D + mean)) @ real_M.to(precise)
+                loss = torch.lerp(nll, uniform, smoothing)
+                if gradients is not None:
+                    gradients.smooth(smoothing, mean_D)
+            if gradients is not None:
+                gradients.h_MD *= real_M.unsqueeze(1)
         ctx.gradients = gradients
         ctx.dtypes = features_MD.dtype, weight_VD.dtype, bias_V.dtype
-        loss, nll_sum = totals[0], totals[1]
-        ctx.mark_non_differentiable(nll_sum)
-        return loss, nll_sum
+        ctx.mark_non_differentiable(nll)
+        return loss, nll
 
     @staticmethod
     def backward(ctx: Any, *d_outputs: Tensor) -> tuple[Tensor | None, ...]:
@@ -154,37 +170,52 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             (gradient * scale).to(dtype)
             for gradient, dtype in zip((gradients.h_MD, gradients.w_VD, gradients.b_V), ctx.dtypes, strict=True)
         )
-        return features, weight, bias, None, None, None, None
+        return features, weight, bias, None, None, None, None, None
 
 
 class _Gradients:
     """Gradients of the chunks so far, those of the weights in full precision."""
 
-    def __init__(self, h_MD: Tensor, w_VD: Tensor, precise: torch.dtype) -> None:
-        self.inputs_MD, self.weight_VD = h_MD, w_VD
+    def __init__(self, h_MD: Tensor, w_VD: Tensor, real_M: Tensor, precise: torch.dtype) -> None:
+        self.real_M = real_M.to(h_MD.dtype)
+        self.inputs_MD, self.weight_VD = h_MD * self.real_M.unsqueeze(1), w_VD
         self.h_MD = torch.empty_like(h_MD)
         self.w_VD = torch.zeros_like(w_VD, dtype=precise)
         self.b_V = torch.zeros(w_VD.size(0), dtype=precise, device=w_VD.device)
 
     def add(self, rows: slice, d_logits: Tensor) -> None:
-        self.b_V += d_logits.sum(0)
-        narrow = d_logits.to(self.inputs_MD.dtype)
-        torch.mm(narrow, self.weight_VD, out=self.h_MD[rows])
-        self.w_VD += narrow.T @ self.inputs_MD[rows]
+        """Add what the gradient of some rows' logits brings."""
+        self.b_V += self.real_M[rows] @ d_logits
+        torch.mm(d_logits, self.weight_VD, out=self.h_MD[rows])
+        self.w_VD += d_logits.T @ self.inputs_MD[rows]
+
+    def smooth(self, smoothing: float, mean_D: Tensor) -> None:
+        """Add what the share -s/V of every logit's gradient brings; `mean_D` is the mean of the weights."""
+        share = smoothing / self.b_V.size(0)
+        self.b_V -= share * self.real_M.to(self.b_V.dtype).sum()
+        self.h_MD -= (smoothing * mean_D).to(self.h_MD.dtype)
+        self.w_VD -= share * self.inputs_MD.to(self.w_VD.dtype).sum(0)
+
+
+def _highest(x_MV: Tensor) -> Tensor:
+    """Return the maximum of each row Float[M]."""
+    while x_MV.device.type == "cpu" and x_MV.element_size() < 4 and x_MV.size(1) > _FOLDED:
+        # PyTorch compares two narrow tensors much faster than the elements of one.
+        half = (x_MV.size(1) + 1) // 2
+        x_MV = torch.maximum(x_MV[:, :half], x_MV[:, -half:])
+    return x_MV.amax(1)
+
+
+def label_places(mask: Tensor) -> Tensor:
+    """Return Long[M], the places of Bool[N,K] to compute the loss at: those that are real.
+
+    All of them on an accelerator, where the host would have to wait for their number, once an update.
+    """
+    flat = mask.flatten()
+    return flat.nonzero().squeeze(1) if mask.device.type == "cpu" else torch.arange(len(flat), device=mask.device)
 
 
 def chunks(positions: int, vocabulary: int, device: torch.device) -> list[slice]:
     """Return the stretches of positions whose logits shall be alive at a time."""
     size = max(1, _CHUNK_LOGITS.get(device.type, _CHUNK_LOGITS_ACCELERATOR) // vocabulary)
     return [slice(start, start + size) for start in range(0, positions, size)]
-
-
-def compute_dtype(tensor: Tensor) -> torch.dtype:
-    """Return the type that matrix products of `tensor` have: that of autocast where it is on."""
-    device = tensor.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else tensor.dtype
-
-
-def at_least_float(dtype: torch.dtype) -> torch.dtype:
-    """Return single precision for a narrower type, else the type itself."""
-    return torch.promote_types(dtype, torch.float32)

@@ -15,6 +15,7 @@ from postedit.nn.cache import Cursor, DecoderCache
 from postedit.nn.dropout import dropout
 from postedit.nn.embeddings import Sharing, sinusoids
 from postedit.nn.memory import Memory
+from postedit.nn.precision import as_factor
 from postedit.nn.rows import Packing
 
 Norm = Literal["pre", "post"]
@@ -36,6 +37,20 @@ class Reading(NamedTuple):
     def of_layer(self, index: int) -> Read:
         """Return what one layer attends to."""
         return Read(self.layers[index], self.mask.unsqueeze(1))
+
+
+class Entry(NamedTuple):
+    """What a layer is about to do with K tokens.
+
+    Args:
+        x_NKD: hidden states.
+        queries_NKD: the same as self-attention takes them.
+        own: the keys and values that self-attention has of them.
+    """
+
+    x_NKD: Tensor
+    queries_NKD: Tensor
+    own: KeyValue
 
 
 class LayerOutput(NamedTuple):
@@ -78,7 +93,7 @@ class TransformerLayer(nn.Module):
 
     def forward(
         self,
-        x_NKD: Tensor,
+        entry: Entry,
         past: KeyValue,
         past_mask: Tensor | None,
         reads: Sequence[Read],
@@ -87,11 +102,11 @@ class TransformerLayer(nn.Module):
     ) -> LayerOutput:
         """Return the layer's output, given keys and values `past` of what it may attend to of its own text.
 
-        `past` comes from `project`, so that a decoder can keep it; an encoder passes `project(x)` on. With a packing
-        hidden states come and go packed.
+        `entry` comes from `enter`, apart so that a decoder can add its keys and values to those it keeps; an encoder
+        passes them on. With a packing hidden states come and go packed.
         """
-        attended, _ = self.self_attention(self._before(0, x_NKD), past, past_mask, packing=packing)
-        x_NKD = self._normalised(0, self._sum(x_NKD, attended))
+        attended, _ = self.self_attention(entry.queries_NKD, past, past_mask, packing=packing)
+        x_NKD = self._normalised(0, self._sum(entry.x_NKD, attended))
         weights: list[Tensor] = []
         sums: list[Tensor] = []
         for i, (attention, read) in enumerate(zip(self.cross_attentions, reads, strict=True), start=1):
@@ -101,20 +116,21 @@ class TransformerLayer(nn.Module):
             if weights_NKS is not None:
                 weights.append(weights_NKS)
         last = len(self.norms) - 1
-        hidden = dropout(F.relu(self.inner(self._before(last, x_NKD))), self.dropout, self.training)
+        hidden = dropout(F.relu_(self.inner(self._before(last, x_NKD))), self.dropout, self.training)
         x_NKD = self._normalised(last, self._sum(x_NKD, self.outer(hidden)))
         return LayerOutput(x_NKD, tuple(weights), tuple(sums))
 
-    def project(self, x_NKD: Tensor, packing: Packing | None = None) -> KeyValue:
-        """Return the keys and values that self-attention has of x."""
-        return self.self_attention.project(self._before(0, x_NKD), packing)
+    def enter(self, x_NKD: Tensor, packing: Packing | None = None) -> Entry:
+        """Return what self-attention makes of x on its own."""
+        queries_NKD = self._before(0, x_NKD)
+        return Entry(x_NKD, queries_NKD, self.self_attention.project(queries_NKD, packing))
 
     def project_read(self, memory_NSD: Tensor, read: int = 0) -> KeyValue:
         """Return the keys and values that cross-attention number `read` has of a text."""
         return cast(MultiHeadAttention, self.cross_attentions[read]).project(memory_NSD)
 
     def _before(self, sublayer: int, x_NKD: Tensor) -> Tensor:
-        return self.norms[sublayer](x_NKD) if self.norm == "pre" else x_NKD
+        return as_factor(self.norms[sublayer](x_NKD) if self.norm == "pre" else x_NKD)
 
     def _sum(self, x_NKD: Tensor, change_NKD: Tensor) -> Tensor:
         return x_NKD + dropout(change_NKD, self.dropout, self.training)
@@ -138,7 +154,8 @@ class TransformerStack(nn.Module):
 
     def project(self, memory_NSD: Tensor, mask_NS: Tensor, read: int = 0) -> Reading:
         """Return what the layers' cross-attentions number `read` have of a text with mask Bool[N,S]."""
-        return Reading(tuple(layer.project_read(memory_NSD, read) for layer in self.blocks()), mask_NS)
+        factor_NSD = as_factor(memory_NSD)
+        return Reading(tuple(layer.project_read(factor_NSD, read) for layer in self.blocks()), mask_NS)
 
     def encode(
         self, x_NSD: Tensor, mask_NS: Tensor, readings: Sequence[Reading] = (), need_weights: bool = False
@@ -152,7 +169,8 @@ class TransformerStack(nn.Module):
         for i, layer in enumerate(self.blocks()):
             x_NSD, last = output.x_NKD, i == len(self.layers) - 1
             reads = [reading.of_layer(i) for reading in readings]
-            output = layer(x_NSD, layer.project(x_NSD), mask, reads, need_weights and last)
+            entry = layer.enter(x_NSD)
+            output = layer(entry, entry.own, mask, reads, need_weights and last)
         return output._replace(x_NKD=self.final_norm(output.x_NKD))
 
     def decode(
@@ -168,9 +186,10 @@ class TransformerStack(nn.Module):
         kept = []
         for i, layer in enumerate(self.blocks()):
             x_NKD, last = output.x_NKD, i == len(self.layers) - 1
-            kept.append(cursor.extend(cache.layer(i), layer.project(x_NKD, packing)))
+            entry = layer.enter(x_NKD, packing)
+            kept.append(cursor.extend(cache.layer(i), entry.own))
             reads = [reading.of_layer(i) for reading in readings]
-            output = layer(x_NKD, kept[i], cursor.mask, reads, need_weights=last, packing=packing)
+            output = layer(entry, kept[i], cursor.mask, reads, need_weights=last, packing=packing)
         output = output._replace(x_NKD=self.final_norm(output.x_NKD))
         return output if packing is None else output.unpacked(packing), cache.advanced(kept, count)
 

@@ -87,6 +87,33 @@ def test_positions_outside_the_mask_count_for_nothing() -> None:
     assert (feature_gradient[mask] != 0).all()
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_a_device_that_computes_padding_too_has_the_same_loss_and_gradients(
+    monkeypatch: pytest.MonkeyPatch, smoothing: float
+) -> None:
+    distribution, labels, mask = case(torch.float64)
+    assert not mask.all()
+    wanted = distribution.label_loss(labels, mask, smoothing)
+    wanted_gradients = gradients(wanted.loss, distribution)
+    monkeypatch.setattr(heads, "label_places", lambda mask: torch.arange(mask.numel()))
+    found = distribution.label_loss(labels, mask, smoothing)
+    torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(gradients(found.loss, distribution), wanted_gradients)
+
+
+def test_under_autocast_the_loss_is_that_of_the_same_logits_in_double_precision() -> None:
+    torch.manual_seed(1)
+    positions, width, vocabulary = 300, 32, 1001
+    features, weight = torch.randn(positions, 1, width), torch.randn(vocabulary, width) / width**0.5
+    labels, mask = torch.randint(vocabulary, (positions, 1)), torch.ones(positions, 1, dtype=torch.bool)
+    narrow = [tensor.bfloat16().double() for tensor in (features, weight, torch.zeros(vocabulary))]
+    exact = SoftmaxDistribution(*narrow).label_loss(labels, mask, 0.1)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = SoftmaxDistribution(features, weight, torch.zeros(vocabulary)).label_loss(labels, mask, 0.1)
+    torch.testing.assert_close(found.loss.double(), exact.loss, rtol=3e-4, atol=0)
+    torch.testing.assert_close(found.nll.double(), exact.nll, rtol=3e-4, atol=0)
+
+
 def test_no_position_at_all_is_no_loss() -> None:
     distribution, labels, mask = case(torch.float64)
     nothing = distribution.label_loss(labels, torch.zeros_like(mask), 0.1)
