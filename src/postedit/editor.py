@@ -11,7 +11,7 @@ import torch
 from postedit.combination import Combination, is_combination
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import Seq2Seq
-from postedit.correction import PostEdit, as_given, rendered, rendered_list, unchanged, warn
+from postedit.correction import PostEdit, as_given, rendered_list, unchanged, warn
 from postedit.decode import Ensemble, SearchSettings
 from postedit.decode.ensemble import Space, check_weights
 from postedit.decode.rescoring import LogLinear
@@ -263,6 +263,7 @@ class PostEditor:
         outputs: Iterable[str],
         *,
         batch_tokens: int | None = None,
+        evidence: bool = False,
     ) -> list[PostEdit]:
         """Return the scores that the model gives to corrections it did not write.
 
@@ -273,6 +274,7 @@ class PostEditor:
             mt: their translations; None for a model that does not read them.
             outputs: a correction for each, which is returned as it is.
             batch_tokens: size of a batch in pieces; the model's own setting if not given.
+            evidence: whether to return the attention with which the model reads each output.
 
         Returns:
             One PostEdit for each segment, in order, with `features`.
@@ -294,10 +296,16 @@ class PostEditor:
         ]
         asked = [row for row, result in enumerate(results) if result is None]
         search = WindowSearch(self.model, self.processor, self.decode.search(), budget, self.log_linear)
-        forced = search.force([segments[row] for row in asked], [paths[row] for row in asked])
-        for row, candidate in zip(asked, forced, strict=True):
+        chosen = [segments[row] for row in asked]
+        forced = search.force(chosen, [paths[row] for row in asked])
+        found = [None if candidate is None else [candidate] for candidate in forced]
+        reasons = search.evidence(chosen, found) if evidence else [None] * len(found)
+        for row, candidates, why in zip(asked, found, reasons, strict=True):
             mt = segments[row].mt
-            results[row] = unchanged(mt, "no memory") if candidate is None else rendered(self.processor, mt, candidate)
+            if candidates is None:
+                results[row] = unchanged(mt, "no memory")
+            else:
+                results[row] = rendered_list(self.processor, mt, candidates, why)
         scored = [result for result in results if result is not None]
         return [as_given(*one) for one in zip(scored, (segment.mt for segment in segments), given, strict=True)]
 
