@@ -42,7 +42,7 @@ class _Trial:
 
 def mask(
     editor: PostEditor,
-    sentences: Sequence[Reading],
+    sentences: Sequence[Reading | None],
     found: Sequence[Reason],
     seed: int = 1,
     report: Callable[[int], None] = lambda done: None,
@@ -56,7 +56,8 @@ def mask(
         seed: of the random places; one for each edit, whichever others are tested.
         report: is told now and then how many edits are done.
     """
-    trials = [trial for reason in found if (trial := _trial(reason, sentences[reason.line - 1], seed)) is not None]
+    of = {line: sentence for line, sentence in enumerate(sentences, start=1) if sentence is not None}
+    trials = [trial for reason in found if (trial := _trial(reason, of[reason.line], seed)) is not None]
     tested: list[Tested] = []
     for start in range(0, len(trials), _WINDOW):
         part = trials[start : start + _WINDOW]
@@ -74,7 +75,9 @@ def masking_table(tested: Sequence[Tested], edits: int, seed: int, resamples: in
     for name, group in _groups(tested):
         cited, random = sum(one.cited for one in group), sum(one.random for one in group)
         compared = _compared(group, resamples) if group else (None,) * 4
-        rows.append(Row((name,), (len(group), percentage(cited, len(group)), percentage(random, len(group)), *compared)))
+        rows.append(
+            Row((name,), (len(group), percentage(cited, len(group)), percentage(random, len(group)), *compared))
+        )
     note = (
         f"Percentages of the tested edits ({len(tested):,} of {edits:,}) that are not made any more when the cited words "
         "are cut out of src, and when as many others are; the difference in points, its 95 % interval (bootstrap over "

@@ -196,7 +196,11 @@ class WindowSearch:
         """Return for each place what else was most probable there; only one row's distributions are held at a time."""
         mask = torch.zeros(shape, dtype=torch.bool, device=self._device)
         mask[row, : len(written)] = True
-        best = output.distribution.at(mask).log_probs()[:, 0].topk(min(RUNNERS_UP + 1, self.model.spec.vocabularies.target.size))
+        best = (
+            output.distribution.at(mask)
+            .log_probs()[:, 0]
+            .topk(min(RUNNERS_UP + 1, self.model.spec.vocabularies.target.size))
+        )
         vocabulary = self.processor.vocabulary("pe")
         result = []
         for token, ids, scores in zip(written, best.indices.tolist(), best.values.tolist(), strict=True):

@@ -137,8 +137,7 @@ class Evidence:
             rest = "…" if least != positions[-1] else ""
             result.append(
                 tuple(
-                    Alternative(_text([*before, other.text]) + rest, other.log_prob)
-                    for other in self.runners_up[least]
+                    Alternative(_text([*before, other.text]) + rest, other.log_prob) for other in self.runners_up[least]
                 )
             )
         return tuple(result)

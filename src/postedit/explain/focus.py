@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from postedit.core.symbols import SYMBOLS
 from postedit.evaluate.significance import Comparison, compare
 from postedit.evaluate.table import Column, Row, Table, percentage
-from postedit.explain.evidence import Evidence
+from postedit.explain.evidence import GENERATED, Evidence
 from postedit.explain.reading import Reading
 from postedit.text.edits import Change, changes
 
@@ -191,7 +191,11 @@ def claim_table(sentences: Sequence[Sequence[Step]], resamples: int) -> Table | 
     edited = (Kind.changed, Kind.inserted)
     pairs = [
         ("edited less kept", _led(sentences, lambda step: step.kind in edited), _led(sentences, _kept)),
-        ("mt wrong less mt right", _led(sentences, lambda s: s.needed is True), _led(sentences, lambda s: s.needed is False)),
+        (
+            "mt wrong less mt right",
+            _led(sentences, lambda s: s.needed is True),
+            _led(sentences, lambda s: s.needed is False),
+        ),
     ]
     rows = []
     for name, first, second in pairs:
@@ -224,3 +228,27 @@ def _kept(step: Step) -> bool:
 
 def _claim(found: Comparison) -> tuple[float, ...]:
     return found.difference, found.interval.low, found.interval.high, found.randomisation
+
+
+def source_table(sentences: Sequence[Reading]) -> Table | None:
+    """Return where words come from by kind of word, for a model that copies: the mean shares of its gate; else None."""
+    names = list(dict.fromkeys(name for sentence in sentences for name in sentence.words.shares))
+    if not names:
+        return None
+    found: dict[str, list[list[float]]] = {str(kind): [] for kind in Kind}
+    for sentence in sentences:
+        kinds = iter(_kinds(sentence))
+        for row, word in enumerate(sentence.words.output):
+            kind = Kind.ends if word in SYMBOLS else next(kinds)[0]
+            found[kind].append([100.0 * float(sentence.words.shares[name][row]) for name in names])
+    everything = [shares for group in found.values() for shares in group]
+    rows = []
+    for group, shares in {"all": everything, **found}.items():
+        means = np.mean(shares, 0).tolist() if shares else [None] * len(names)
+        rows.append(Row((group,), (len(shares), *means)))
+    columns = (Column("words"), *(Column(f"{_SOURCES.get(name, f'from {name}')} %", 1) for name in names))
+    note = "Mean weights of the model's gate, averaged over the pieces of a word."
+    return Table("where words come from", ("words",), columns, tuple(rows), note)
+
+
+_SOURCES: Final = {GENERATED: GENERATED, "mt": "copied from mt", "src": "copied from src"}

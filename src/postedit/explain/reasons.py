@@ -54,11 +54,15 @@ class Reason:
         texts = {"src": sentence.src, "mt": sentence.mt}
         cited = {}
         for side, found in (("src", self.src), ("mt", self.mt)):
-            cited[side] = None if found is None else {
-                "span": list(asdict(found.span).values()),
-                "text": texts[side][found.span.start : found.span.end],
-                "weight": round(found.weight, 4),
-            }
+            cited[side] = (
+                None
+                if found is None
+                else {
+                    "span": list(asdict(found.span).values()),
+                    "text": texts[side][found.span.start : found.span.end],
+                    "weight": round(found.weight, 4),
+                }
+            )
         return {
             "line": self.line,
             "kind": self.edit.op,
@@ -109,7 +113,8 @@ def _cited(sentence: Reading, stream: str, rows: Sequence[int]) -> Cited | None:
     mean = weights[list(rows)].mean(0)[real]
     if not real or not mean.sum() or None in spans:
         return None
-    first, last = shortest_run(mean / mean.sum(), COVERED)
+    mean = mean / mean.sum()
+    first, last = shortest_run(mean, COVERED)
     found = [span for span in spans[first:last] if span is not None]
     return Cited(first, last, Span(found[0].start, found[-1].end), float(mean[first:last].sum()))
 
