@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -181,7 +181,7 @@ class PostEditor:
         prefix: Sequence[str] | None = None,
         required: Sequence[Sequence[str]] | None = None,
         batch_tokens: int | None = None,
-        evidence: bool = False,
+        evidence: bool | Literal["losses"] = False,
     ) -> list[PostEdit]:
         """Correct the translations `mt` of `src`; or translate, if the model can.
 
@@ -196,7 +196,8 @@ class PostEditor:
             required: words and phrases that each correction must have. Such segments are searched with a beam that is
                 wider than those have pieces, whatever `beam` is.
             batch_tokens: size of a batch in pieces; the model's own setting if not given.
-            evidence: whether to return the attention behind each output.
+            evidence: whether to return the attention behind each output, the runners-up, and what it would be without
+                either text; "losses": and, of what is changed, without each word of src.
 
         Returns:
             One PostEdit for each segment, in order.
@@ -234,7 +235,7 @@ class PostEditor:
         wishes: Sequence[Wish],
         settings: SearchSettings,
         budget: int,
-        evidence: bool,
+        evidence: bool | Literal["losses"],
     ) -> list[PostEdit]:
         """Edit texts of src and mt, or of src alone, as if all mt were empty."""
         if settings.needs_mt and "mt" not in texts:
@@ -245,7 +246,8 @@ class PostEditor:
         chosen = [segments[row] for row in asked]
         search = WindowSearch(self.model, self.processor, settings, budget, self.log_linear)
         found = search.find(chosen)
-        reasons = search.evidence(chosen, found) if evidence else [None] * len(found)
+        losses = evidence == "losses"
+        reasons = search.evidence(chosen, found, losses=losses) if evidence else [None] * len(found)
         for row, candidates, why in zip(asked, found, reasons, strict=True):
             mt = segments[row].mt
             if candidates is None:

@@ -16,6 +16,8 @@ def explain(
     mt: Sequence[str] | None,
     pe: Sequence[str] | None = None,
     report: Callable[[int], None] = lambda done: None,
+    *,
+    losses: bool = False,
 ) -> list[Reading | None]:
     """Edit sentences and return each with its evidence; None for one that the model was not asked about.
 
@@ -25,13 +27,14 @@ def explain(
         mt: their translations; None if the model needs none.
         pe: what humans made of these, if known.
         report: is told now and then how many sentences are done.
+        losses: whether to find what changed outputs lose without each word of src, which edits then cite.
 
     Raises:
         DataError: as `PostEditor.edit`.
     """
     found: list[Reading | None] = []
     for rows in _windows(len(src)):
-        edits = editor.edit(src[rows], None if mt is None else mt[rows], evidence=True)
+        edits = editor.edit(src[rows], None if mt is None else mt[rows], evidence="losses" if losses else True)
         found += _readings(editor, src[rows], None if mt is None else mt[rows], edits, None if pe is None else pe[rows])
         report(len(found))
     return found

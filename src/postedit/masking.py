@@ -69,8 +69,8 @@ def mask(
     return tested
 
 
-def masking_table(tested: Sequence[Tested], edits: int, seed: int, resamples: int) -> Table:
-    """Return how often edits went, by kind; `edits` is the number of all that were made."""
+def masking_table(tested: Sequence[Tested], edits: int, cite: str, seed: int, resamples: int) -> Table:
+    """Return how often edits went, by kind; `edits` is the number of all that were made, `cite` how they cite src."""
     rows = []
     for name, group in _groups(tested):
         cited, random = sum(one.cited for one in group), sum(one.random for one in group)
@@ -79,11 +79,11 @@ def masking_table(tested: Sequence[Tested], edits: int, seed: int, resamples: in
             Row((name,), (len(group), percentage(cited, len(group)), percentage(random, len(group)), *compared))
         )
     note = (
-        f"Percentages of the tested edits ({len(tested):,} of {edits:,}) that are not made any more when the cited words "
-        "are cut out of src, and when as many others are; the difference in points, its 95 % interval (bootstrap over "
-        f"sentences) and two-sided p-value (approximate randomisation), {resamples:,} resamples; seed {seed}. An edit "
-        "cites the shortest run of words with half of its attention to src; it is made if the same text takes the place "
-        "of the same characters of mt."
+        f"Percentages of the tested edits ({len(tested):,} of {edits:,}) that are gone when the words they cite are cut "
+        "out of src, and when as many others are, drawn at random; the difference in points, its 95 % interval (bootstrap "
+        f"over sentences) and two-sided p-value (approximate randomisation), {resamples:,} resamples; seed {seed}. "
+        f"Cited by {cite}: the shortest run of words with half of its weight. An edit is gone unless the same text "
+        "takes the place of the same characters of mt; what cites nothing, or too much, is not tested."
     )
     columns = (
         Column("edits"), Column("gone without cited %", 1), Column("without random %", 1),

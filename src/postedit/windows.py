@@ -18,7 +18,7 @@ from postedit.core.types import AttentionKey, Batch, DecoderOutput, Stream
 from postedit.data.batching import collate
 from postedit.decode import DraftSearch, Hypothesis, SearchSettings, force
 from postedit.decode.rescoring import Candidate, LogLinear, rank
-from postedit.explain.evidence import GENERATED, Alternative, Evidence
+from postedit.explain.evidence import GENERATED, Alternative, Evidence, word_starts
 from postedit.features import featured
 from postedit.searching import Searcher, Segment
 from postedit.text.config import Side
@@ -90,9 +90,12 @@ class WindowSearch:
         return in_batches(lengths, self.budget, work)
 
     def evidence(
-        self, segments: Sequence[Segment], found: Sequence[Sequence[Candidate] | None]
+        self, segments: Sequence[Segment], found: Sequence[Sequence[Candidate] | None], *, losses: bool = False
     ) -> list[Evidence | None]:
-        """Return the evidence behind the best output of each segment, in order; None where memory ends."""
+        """Return the evidence behind the best output of each segment, in order; None where memory ends.
+
+        With `losses` it says of each output that is not mt what it loses without each word of src.
+        """
         kept = [(row, candidates[0].hypothesis) for row, candidates in enumerate(found) if candidates is not None]
 
         def work(places: list[int]) -> Iterable[Evidence]:
@@ -100,10 +103,32 @@ class WindowSearch:
             return self._evidence(batch, [kept[place][1] for place in places])
 
         results: list[Evidence | None] = [None] * len(segments)
+        of = {row: (segments[row], hypothesis) for row, hypothesis in kept}
         reasons = in_batches([segments[row].length for row, _ in kept], self.budget, work)
         for (row, _), evidence in zip(kept, reasons, strict=True):
+            if evidence is not None and losses and "src" in segments[row].ids and not self._searcher.is_mt(*of[row]):
+                evidence = replace(evidence, losses=self._losses(*of[row], evidence))
             results[row] = evidence
         return results
+
+    def _losses(self, segment: Segment, hypothesis: Hypothesis, evidence: Evidence) -> NDArray[np.floating] | None:
+        """Return Float[K,W], what each piece loses without each of the W words of src; None if src is not read."""
+        if "src" not in sides_of(self.model):
+            return None
+        index = word_starts(evidence.streams["src"])
+        src = segment.ids["src"]
+        variants = [
+            replace(segment, ids={**segment.ids, "src": [i for i, at in zip(src, index, strict=True) if at != word]})
+            for word in dict.fromkeys(at for at in index if at >= 0)
+        ]
+        size = max(1, self.budget // max(segment.length, len(hypothesis.tokens) + 1))
+        scores = [
+            one.token_scores
+            for start in range(0, len(variants), size)
+            for part in (variants[start : start + size],)
+            for one in force(self.model, self._batch(part), [hypothesis.tokens] * len(part))
+        ]
+        return np.array(evidence.log_probs)[:, None] - np.array(scores).T if scores else None
 
     def _follow_drafts(self, segments: Sequence[Segment]) -> Iterator[list[Candidate]]:
         """Search greedily with mt as draft; segments are of like length."""

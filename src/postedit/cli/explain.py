@@ -1,7 +1,6 @@
 """`postedit explain`."""
 
 import json
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,10 +11,14 @@ from postedit.core.errors import DataError
 from postedit.core.files import atomic_write, check_writable
 
 if TYPE_CHECKING:
-    from postedit.cli.explaining import Texts
-    from postedit.editor import PostEditor
-    from postedit.evaluate.table import Table
-    from postedit.explain.reading import Reading
+    pass
+
+
+class Cite(StrEnum):
+    """How edits cite words of src."""
+
+    losses = "losses"
+    attention = "attention"
 
 
 class Focus(StrEnum):
@@ -69,6 +72,9 @@ def explain(
     threshold: Annotated[
         float, typer.Option(help="Weight of src above which src leads a step, and below 1 less which mt does.")
     ] = 0.6,
+    cite: Annotated[
+        Cite, typer.Option(help="Words of src that edits cite: what they lose without each word, or attention to it.")
+    ] = Cite.losses,
     mask: Annotated[
         bool, typer.Option("--mask", help="Test evidence: are edits gone when the source words they cite are cut out?")
     ] = False,
@@ -100,8 +106,9 @@ def explain(
     from postedit.editor import PostEditor
 
     editor = PostEditor.load(*models, device=device)
-    explaining.check_model(editor, texts, attention=any((figures, src_links, mt_links, gold_links)), links=gold_links)
-    found = explaining.explained(editor, texts)
+    needed = any((figures, src_links, mt_links, gold_links))
+    explaining.check_model(editor, texts, attention=needed, links=gold_links, mask=mask)
+    found = explaining.explained(editor, texts, losses=cite is Cite.losses)
     measure = explaining.measure_of(focus.value, found)
     tables = explaining.focus_tables(found, measure, threshold, resamples)
     if wanted_links is not None:
@@ -109,7 +116,7 @@ def explain(
     if wanted_tags is not None:
         tables.append(explaining.score_tags(found, texts, wanted_tags))
     if mask:
-        tables.append(explaining.masked(editor, found, seed, resamples))
+        tables.append(explaining.masked(editor, found, cite.value, seed, resamples))
 
     if len(found) == 1:
         explaining.print_sentence(found[0])

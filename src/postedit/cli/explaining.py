@@ -129,13 +129,15 @@ def _gold(path: Path, texts: Texts) -> list[str]:
     return lines
 
 
-def check_model(editor: PostEditor, texts: Texts, *, attention: bool, links: Path | None) -> None:
+def check_model(editor: PostEditor, texts: Texts, *, attention: bool, links: Path | None, mask: bool) -> None:
     """Find out whether the model can be asked for what is wanted; say so if it shows no attention.
 
     Raises:
         DataError: if it cannot.
     """
     spec = editor.model.spec
+    if mask and "src" not in spec.inputs:
+        raise DataError("this model does not read src, so its edits cite no words there that --mask could cut out")
     if texts.mt is None and editor.needs_mt:
         raise DataError("this model corrects translations: give it --mt (or --mt-text)")
     if not spec.attention:
@@ -147,10 +149,10 @@ def check_model(editor: PostEditor, texts: Texts, *, attention: bool, links: Pat
         raise DataError("this model does not look at src, so its reading of src and mt cannot be scored (--gold-links)")
 
 
-def explained(editor: PostEditor, texts: Texts) -> "list[Reading | None]":
+def explained(editor: PostEditor, texts: Texts, *, losses: bool) -> "list[Reading | None]":
     """Return all sentences explained; a bar shows how far it is."""
     with LineProgress(console(stderr=True), len(texts.src)) as progress:
-        return explain(editor, texts.src, texts.mt, texts.pe, progress.update)
+        return explain(editor, texts.src, texts.mt, texts.pe, progress.update, losses=losses)
 
 
 def measure_of(name: str, found: "Sequence[Reading | None]") -> focus.Measure | None:
@@ -213,14 +215,12 @@ def all_reasons(found: "Sequence[Reading | None]") -> list[Reason]:
     return [why for line, one in enumerate(found, start=1) if one is not None for why in reasons(line, one)]
 
 
-def masked(editor: PostEditor, found: "Sequence[Reading | None]", seed: int, resamples: int) -> "Table":
+def masked(editor: PostEditor, found: "Sequence[Reading | None]", cite: str, seed: int, resamples: int) -> "Table":
     """Return how often edits go with their evidence."""
     edits = all_reasons(found)
-    if edits and all(edit.src is None for edit in edits):
-        raise DataError("this model cites no words of src, so --mask has nothing to cut out")
     with LineProgress(console(stderr=True), len(edits)) as progress:
         tested = mask(editor, found, edits, seed, progress.update)
-    return masking_table(tested, len(edits), seed, resamples)
+    return masking_table(tested, len(edits), cite, seed, resamples)
 
 
 def print_sentence(sentence: "Reading | None") -> None:
@@ -266,7 +266,7 @@ def _probability(log_prob: float) -> float:
 
 def _strongest(pairs: Sequence[tuple[str, float]]) -> str:
     best = sorted(pairs, key=lambda pair: -pair[1])[:_NAMED]
-    return ", ".join(f"{text} {100 * weight:.0f}" for text, weight in best if weight >= 0.01)  # noqa: PLR2004
+    return ", ".join(f"{text} {100 * weight:.0f}" for text, weight in best if weight >= 0.01)
 
 
 def print_tables(tables: "Sequence[Table]") -> None:

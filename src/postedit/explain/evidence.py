@@ -42,6 +42,8 @@ class Evidence:
         runners_up: for each output piece, what else was most probable there, best first; empty if not known.
         shares: of a model that copies, Float[K] by where a piece comes from: `GENERATED`, or the name of the stream
             it is copied from; the shares of a piece sum to 1.
+        losses: Float[K,W], the nats that each piece loses when a word of src, its end aside, is left out; None if that
+            was not asked for.
         without: of a model of several streams, by stream, the K natural-log probabilities when that stream is empty.
 
     Raises:
@@ -55,6 +57,7 @@ class Evidence:
     runners_up: tuple[tuple[Alternative, ...], ...] = ()
     shares: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
     without: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    losses: NDArray[np.floating] | None = None
 
     def __post_init__(self) -> None:
         if len(self.log_probs) != len(self.output):
@@ -127,6 +130,7 @@ class Evidence:
             runners_up=self._runners_up(output.positions) if self.runners_up else (),
             shares={name: mean @ share for name, share in self.shares.items()},
             without={name: output.sums(log_probs) for name, log_probs in self.without.items()},
+            losses=None if self.losses is None else output.members @ self.losses,
         )
 
     def _runners_up(self, words: Sequence[Sequence[int]]) -> tuple[tuple[Alternative, ...], ...]:
@@ -144,8 +148,8 @@ class Evidence:
 
     def by_word(self) -> "Evidence":
         """Return the same evidence over words, which start where a piece carries the mark of a space."""
-        streams = {name: _starts(pieces) for name, pieces in self.streams.items()}
-        return self.to_words(streams, _starts(self.output))
+        streams = {name: word_starts(pieces) for name, pieces in self.streams.items()}
+        return self.to_words(streams, word_starts(self.output))
 
 
 class _Words:
@@ -173,7 +177,8 @@ def _text(pieces: Sequence[str]) -> str:
     return word.replace(_SPACE, " ").strip() or word
 
 
-def _starts(pieces: Sequence[str]) -> list[int]:
+def word_starts(pieces: Sequence[str]) -> list[int]:
+    """Return the number of the word that each piece is part of, from 1 (0 before the first mark); -1 for symbols."""
     word, index = 0, []
     for piece in pieces:
         word += piece.startswith(_SPACE)

@@ -39,7 +39,7 @@ def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
     Raises:
         ValueError: if there is no attention.
     """
-    from matplotlib import rc_context
+    from matplotlib import rc_context, rcParams
     from matplotlib.figure import Figure
 
     shown = panels(words)
@@ -49,10 +49,10 @@ def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
     widths += [_GATES] if words.shares else []
     height = _CELL * len(words.output)
     size = (sum(widths) + _LABELS + 0.4 * len(widths), height + _LABELS + 0.8)
-    style: dict[str, Any] = {
-        "font.family": _installed(), "svg.fonttype": "none", "svg.hashsalt": "postedit", "font.size": 9,
-    }  # fmt: skip
-    with rc_context(style), warnings.catch_warnings():
+    with rc_context(), warnings.catch_warnings():
+        rcParams.update(
+            {"font.family": _installed(), "svg.fonttype": "none", "svg.hashsalt": "postedit", "font.size": 9}
+        )
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         figure = Figure(figsize=size, layout="constrained")
         figure.suptitle(_plain(title), x=0.01, ha="left", fontsize=10)
@@ -72,7 +72,7 @@ def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
 
 
 def missing_letters(words: Evidence) -> str:
-    """Return the letters that no installed font has, which are boxes on the PNG; a browser may have them for the SVG."""
+    """Return the letters that no installed font has: boxes on the PNG, though a browser may have them for the SVG."""
     from matplotlib import font_manager
     from matplotlib.ft2font import FT2Font
 

@@ -1,4 +1,4 @@
-"""Which input leads each step of the output: the focus statistics of Jauregi Unanue et al. (2018, 4.4), by kind of word.
+"""Which input leads each step: the focus statistics of Jauregi Unanue et al. (2018, 4.4), by kind of word.
 
 A step writes a word (the paper's models write words; here the pieces of a word are taken together). Its weight of src
 is a number from 0 to 1: above a threshold t the step is led by src, below 1 - t by mt, else by both. Two measures:
@@ -203,8 +203,8 @@ def claim_table(sentences: Sequence[Sequence[Step]], resamples: int) -> Table | 
             found = compare([first, second], _rate, resamples).comparisons[0]
             rows.append(Row((name,), _claim(found)))
     note = (
-        "Points of percentage by which src leads more steps, its 95 % interval (bootstrap over sentences) and two-sided "
-        f"p-value (approximate randomisation), {resamples:,} resamples."
+        "Points of percentage by which src leads more steps, with its 95 % interval (bootstrap over sentences) and "
+        f"two-sided p-value (approximate randomisation), {resamples:,} resamples."
     )
     columns = (Column("difference", 1), Column("low", 1), Column("high", 1), Column("p", 4))
     return Table("where src leads", ("steps",), columns, tuple(rows), note) if rows else None

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from postedit.evaluate.alignment import SIGNATURE as ALIGNMENT
 from postedit.evaluate.alignment import Alignment, AlignmentScores, diagonal, score_alignments
+from postedit.evaluate.table import Column, Row, Table
 from postedit.evaluate.tags import SIGNATURE as TAGS
 from postedit.evaluate.tags import gap_tags, score_tags, word_tags
-from postedit.evaluate.table import Column, Row, Table
 from postedit.explain.links import words
 
 

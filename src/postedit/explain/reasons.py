@@ -1,4 +1,8 @@
-"""Each edit with its reason: how sure the model was, and which words of src and mt it looked at when it made it."""
+"""Each edit with its reason: how sure the model was, and the words of src and mt that it rests on.
+
+Words of mt are cited by attention. Words of src are cited by what the edit's probability loses without each of them,
+where that was asked for (evidence with `losses`), and else by attention too, which need not be what moved the model.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,12 +17,15 @@ from postedit.explain.reading import OUTPUT, Reading, Span
 from postedit.text.edits import Edit
 
 COVERED: Final = 0.5
-"""The share of the attention to the words of a text that evidence holds."""
+"""The share of the weight of a text's words that evidence holds."""
+
+LEAST: Final = 0.05
+"""Nats that an edit must lose without words of src, all together, for any of them to be its reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A run of words of an input: words `first` to `last` (exclusive), where they stand, and their share of attention."""
+    """Words `first` to `last` (exclusive) of an input, where they stand, and their share of the weight."""
 
     first: int
     last: int
@@ -37,7 +44,7 @@ class Reason:
         new: those of the output that came.
         confidence: the geometric mean of the probabilities of the words written; of a deletion, the probability of the
             word that was written next.
-        src: what it looked at in the source; None if the model shows no attention to it, or words cannot be found.
+        src: what it rests on in the source; None if nothing there matters, or that is not known.
         mt: likewise in mt.
     """
 
@@ -104,19 +111,30 @@ def _words_of(sentence: Reading, edit: Edit) -> list[int]:
 
 
 def _cited(sentence: Reading, stream: str, rows: Sequence[int]) -> Cited | None:
-    weights = sentence.words.over(stream)
-    if weights is None:
+    if stream not in sentence.words.streams:
         return None
-    places = sentence.places[stream]
-    real = [column for column, word in enumerate(sentence.words.streams[stream]) if word not in SYMBOLS]
+    words, places = sentence.words.streams[stream], sentence.places[stream]
+    real = [column for column, word in enumerate(words) if word not in SYMBOLS]
     spans = [places[column] for column in real]
-    mean = weights[list(rows)].mean(0)[real]
-    if not real or not mean.sum() or None in spans:
+    weights = _weights(sentence, stream, rows, real)
+    if weights is None or None in spans or not weights.sum():
         return None
-    mean = mean / mean.sum()
-    first, last = shortest_run(mean, COVERED)
+    weights = weights / weights.sum()
+    first, last = shortest_run(weights, COVERED)
     found = [span for span in spans[first:last] if span is not None]
-    return Cited(first, last, Span(found[0].start, found[-1].end), float(mean[first:last].sum()))
+    return Cited(first, last, Span(found[0].start, found[-1].end), float(weights[first:last].sum()))
+
+
+def _weights(
+    sentence: Reading, stream: str, rows: Sequence[int], columns: Sequence[int]
+) -> NDArray[np.floating] | None:
+    """Return how much words of a stream matter to words of the output Float[columns]; None if that is not known."""
+    words = sentence.words
+    if stream == "src" and words.losses is not None and words.losses.shape[1] == len(columns):
+        lost = np.maximum(0.0, words.losses[list(rows)].sum(0))
+        return lost if lost.sum() >= LEAST else np.zeros(len(columns))
+    weights = words.over(stream)
+    return None if weights is None else weights[list(rows)].mean(0)[list(columns)]
 
 
 def shortest_run(weights: NDArray[np.floating], least: float) -> tuple[int, int]:
