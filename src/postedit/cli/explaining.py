@@ -279,7 +279,8 @@ def page(models: Sequence[str], texts: Texts, found: "Sequence[Reading | None]",
     """Return the HTML page."""
     from postedit.explain.explanation_page import explanation_page
 
-    return explanation_page(f"{', '.join(Path(model).name for model in models)}: {texts.name}", found, tables)
+    names = [path.parent.name if path.name == "model" and path.parent.name else path.name for path in map(Path, models)]
+    return explanation_page(f"{', '.join(names)}: {texts.name}", found, tables)
 
 
 def edit_lines(found: "Sequence[Reading | None]") -> str:

@@ -140,9 +140,10 @@
     const rows = wordsOf(sentence.output);
     const columns = wordsOf(sentence.inputs.find((input) => input.stream === entry.stream));
     const short = (word) => (word.length > LONGEST ? `${word.slice(0, LONGEST - 1)}…` : word);
-    const space = (labels) => Math.max(...labels.map((word) => short(word).length)) * LETTER + 12;
+    const wide = (letter) => (letter >= "\u2e80" ? 2 : 1); // Chinese, Japanese and Korean letters
+    const space = (labels) => Math.max(...labels.map((word) => [...short(word)].reduce((sum, one) => sum + wide(one), 0))) * LETTER + 12;
     const left = space(rows), top = space(columns) * 0.8 + 8;
-    const width = left + CELL * columns.length + space(columns) * 0.2 + 12, height = top + CELL * rows.length + 2;
+    const width = left + CELL * columns.length + space(columns) * 0.6 + 12, height = top + CELL * rows.length + 2;
     const map = drawn("svg", { class: "heat", role: "img", "aria-label": entry.name, width, height });
     map.append(drawn("path", { class: "grid", d: `M${left} ${top}h${CELL * columns.length}v${CELL * rows.length}h${-CELL * columns.length}z` }));
     columns.forEach((word, index) => map.append(

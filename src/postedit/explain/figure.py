@@ -93,7 +93,7 @@ def _installed() -> list[str]:
 
 def _draw(ax: "Axes", words: Evidence, panel: Panel) -> None:
     columns = words.streams[panel.stream]
-    ax.imshow(panel.weights, cmap=_COLOURS.get(panel.stream, "Greys"), vmin=0.0, vmax=1.0, aspect="equal")
+    ax.imshow(panel.weights, cmap=_COLOURS.get(panel.stream, "Greys"), vmin=0.0, vmax=1.0, aspect="auto")
     ax.set_xticks(
         range(len(columns)), [_label(word) for word in columns], rotation=60, ha="left", rotation_mode="anchor"
     )
