@@ -79,12 +79,11 @@ def masking_table(tested: Sequence[Tested], edits: int, cite: str, seed: int, re
             Row((name,), (len(group), percentage(cited, len(group)), percentage(random, len(group)), *compared))
         )
     note = (
-        f"Percentages of the tested edits ({len(tested):,} of {edits:,}) that are gone when the words they cite are cut "
-        "out of src, and when as many others are, drawn at random; the difference in points, its 95 % interval "
-        "(bootstrap over sentences) and two-sided p-value (approximate randomisation), "
-        f"{resamples:,} resamples; seed {seed}. Cited by {cite}: the shortest run of words with half of its weight. An "
-        "edit is gone unless the same text takes the place of the same characters of mt; what cites nothing, or too much, "
-        "is not tested."
+        f"Percentages of the tested edits ({len(tested):,} of {edits:,}) that are gone when the words they cite are "
+        "cut out of src, and when as many others are, drawn at random; the difference in points, its 95 % interval "
+        f"(bootstrap over sentences) and two-sided p-value (approximate randomisation), {resamples:,} resamples; seed "
+        f"{seed}. Cited by {cite}: the shortest run of words with half of its weight. An edit is gone unless the same "
+        "text takes the place of the same characters of mt; what cites nothing, or too much, is not tested."
     )
     columns = (
         Column("edits"), Column("gone without cited %", 1), Column("without random %", 1),

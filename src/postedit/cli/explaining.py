@@ -64,8 +64,6 @@ def read_texts(src: Path | None, mt: Path | None, pe: Path | None, src_text: str
             raise DataError(
                 f"{src} has {len(lines[src]):,} lines and {path} has {len(found):,}; they must match one to one"
             )
-    if not lines[src]:
-        raise DataError(f"{src}: has no lines, so there is nothing to explain")
     return Texts(src.name, lines[src], None if mt is None else lines[mt], None if pe is None else lines[pe])
 
 

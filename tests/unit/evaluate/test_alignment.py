@@ -15,7 +15,7 @@ def test_what_is_written_is_read_again(alignment: frozenset[Link]) -> None:
 
 @pytest.mark.parametrize("line", ["0-0 1", "a-b", "1--2", "0-0,1-1", "-1-2", "0 - 1"])
 def test_other_things_are_refused_by_name(line: str) -> None:
-    with pytest.raises(DataError, match="gold, line 3: .* is no link"):
+    with pytest.raises(DataError, match=r"gold, line 3: .* is no link"):
         parse_alignment(line, "gold, line 3")
 
 

@@ -13,8 +13,8 @@ GOLD = Path("/work/shared/data/mlqe-pe/en-de")
 
 
 def test_tags_by_hand() -> None:
-    assert format_tags(edit_tags("a b c".split(), "x a c".split())) == "BAD OK OK BAD OK OK OK"
-    assert format_tags(edit_tags("a b".split(), "a c".split())) == "OK OK OK BAD OK"
+    assert format_tags(edit_tags(["a", "b", "c"], ["x", "a", "c"])) == "BAD OK OK BAD OK OK OK"
+    assert format_tags(edit_tags(["a", "b"], ["a", "c"])) == "OK OK OK BAD OK"
     assert format_tags(edit_tags([], ["a"])) == "BAD"
 
 
@@ -53,9 +53,7 @@ def test_f1_by_hand() -> None:
 
 @pytest.mark.skipif(not GOLD.is_dir(), reason="needs the MLQE-PE data")
 def test_tags_from_human_edits_are_those_of_the_task() -> None:
-    mt, pe, gold = (
-        (GOLD / f"dev.{side}").read_text(encoding="utf-8").splitlines() for side in ("mt", "pe", "tags")
-    )
+    mt, pe, gold = ((GOLD / f"dev.{side}").read_text(encoding="utf-8").splitlines() for side in ("mt", "pe", "tags"))
     tags = [edit_tags(old.split(), new.split()) for old, new in zip(mt, pe, strict=True)]
     wanted = [parse_tags(line, len(old.split()), "gold") for line, old in zip(gold, mt, strict=True)]
     for part in (word_tags, gap_tags):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.explain.sentences import BOTH, sentence
 
 from postedit.explain.focus import (
     Kind,
@@ -16,7 +17,6 @@ from postedit.explain.focus import (
     src_weights,
     steps,
 )
-from tests.unit.explain.sentences import BOTH, sentence
 
 
 def joint(*weights: float) -> dict[str, object]:
