@@ -6,7 +6,7 @@ from postedit.editor import PostEdit, PostEditor
 from postedit.explain.reading import Reading, reading
 from postedit.text.config import Side
 
-WINDOW = 200
+WINDOW = 100
 """Sentences between two reports of progress."""
 
 

@@ -22,7 +22,8 @@ def test_runners_up_are_the_most_probable_others(editor: PostEditor) -> None:
         assert len(evidence.runners_up) == len(evidence.output)
         for piece, log_prob, others in zip(evidence.output, evidence.log_probs, evidence.runners_up, strict=True):
             assert len(others) == 5
-            assert piece not in [other.text for other in others]
+            if piece != "\ufffd":  # parts of characters all look like this
+                assert piece not in [other.text for other in others]
             scores = [other.log_prob for other in others]
             assert scores == sorted(scores, reverse=True)
             if not edit.hit_limit:

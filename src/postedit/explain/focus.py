@@ -31,6 +31,10 @@ _LEAST: Final = 0.05
 """Nats that a text must add to a word's log-probability, together with the other one, to lead the step."""
 
 
+_FEWEST: Final = 2
+"""Sentences without which nothing can be resampled."""
+
+
 class Measure(StrEnum):
     """How the weight of src is measured."""
 
@@ -188,6 +192,8 @@ def _shares(group: Sequence[Step]) -> tuple[float | None, ...]:
 
 def claim_table(sentences: Sequence[Sequence[Step]], resamples: int) -> Table | None:
     """Return how much more often src leads where words are edited, or mt is wrong; None if nothing can be compared."""
+    if len(sentences) < _FEWEST:
+        return None
     edited = (Kind.changed, Kind.inserted)
     pairs = [
         ("edited less kept", _led(sentences, lambda step: step.kind in edited), _led(sentences, _kept)),

@@ -125,7 +125,7 @@ def test_shares_are_averaged_and_scores_added_up_over_pieces() -> None:
     ],
 )
 def test_what_does_not_fit_the_output_is_refused(name: str, value: object) -> None:
-    with pytest.raises(ValueError, match="3 output pieces|shape"):
+    with pytest.raises(ValueError, match=r"3 output pieces|shape"):
         replace(evidence(), **{name: value})
 
 
