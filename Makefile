@@ -14,11 +14,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO := demo
 DATA ?= examples/mlqe-pe.en-de
+RUNS ?= runs
+TEXTS ?= data
 TORCH := torch==2.13.0
 # One process a core, each with one thread: tiny models gain nothing from more.
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-.PHONY: help setup demo test test-slow test-all lint types imports format docs docs-serve gpu-bundle clean
+.PHONY: help setup demo test test-slow test-all lint types imports format docs docs-serve gpu-bundle papers-tables clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -71,6 +73,9 @@ docs-serve: $(READY) ## Show the documentation at http://127.0.0.1:8000
 
 gpu-bundle: $(READY) ## Pack the triplets in DATA for benchmarks/gpu.sh
 	$(BIN)/python benchmarks/gpu_bundle.py $(DATA)
+
+papers-tables: $(READY) ## Write papers-tables.md: the papers' tables, beside figures of RUNS/TASK/NAME on TEXTS/TASK
+	$(BIN)/python benchmarks/papers_tables.py $(RUNS) $(TEXTS) $(ARGS)
 
 clean: ## Remove what the commands above made, .venv too
 	rm -rf $(VENV) site $(DEMO) gpu-bundle .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,41 +1,42 @@
 """Memory and speed of cleaning and statistics, for corpora of very different sizes (Linux only).
 
-    python benchmarks/data_memory.py [--triplets 10000 1000000 10000000] [--workers N] [--folder FOLDER]
+    python benchmarks/data_memory.py [--triplets 10000 1000000 10000000] [--commands clean stats] [--workers N]
+        [--folder FOLDER]
 
 Triplets are made up: words of a vocabulary of 50,000 by Zipf's law, 5 to 30 a line, mt with one word in ten replaced.
 For each size `postedit data clean` (all filters but that of languages, which asks a model about every line) and
-`postedit data stats` run as commands of their own; the memory is the peak of the largest of their processes.
+`postedit data stats` run as commands of their own. Memory is the peak of resident memory that the system notes for each
+process (VmHWM): that of the largest one, and those of all together, which counts what they share more than once.
 """
 
 import argparse
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
+import time
+from contextlib import suppress
 from itertools import islice, product
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
+import psutil
 
 BLOCK = 100_000
 VOCABULARY = 50_000
+LOOK_SECONDS = 0.2
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--triplets", type=int, nargs="+", default=[10_000, 1_000_000, 10_000_000])
+    parser.add_argument("--commands", nargs="+", choices=("clean", "stats"), default=["clean", "stats"])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="where to put the corpora (they are deleted at the end)")
-    parser.add_argument("--command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.command:
-        measure(options.command)
-        return
-    print("| triplets | command | seconds | triplets/s | peak memory of a process |")
-    print("|---:|---|---:|---:|---:|")
+    print("| triplets | command | seconds | triplets/s | peak MB of the largest process | of all processes |")
+    print("| ---: | --- | ---: | ---: | ---: | ---: |", flush=True)
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         (folder / "clean.toml").write_text("[language]\non = false\n", encoding="utf-8")
@@ -43,17 +44,9 @@ def main() -> None:
         for triplets in options.triplets:
             corpus = folder / "corpus"
             write(corpus, triplets)
-            clean = [
-                "clean",
-                str(corpus),
-                "--out",
-                str(folder / "cleaned"),
-                "--recipe",
-                str(folder / "clean.toml"),
-                *workers,
-            ]
-            for command in (clean, ["stats", str(corpus), *workers]):
-                run(command, triplets)
+            cleaned = ["--out", str(folder / "cleaned"), "--recipe", str(folder / "clean.toml")]
+            for command in options.commands:
+                run([command, str(corpus), *workers, *(cleaned if command == "clean" else [])], triplets)
             for path in folder.glob("cleaned*"):
                 path.unlink()
     print(f"\n{platform.machine()}, {platform.system()}, Python {platform.python_version()}, {options.workers} workers")
@@ -81,23 +74,32 @@ def write(corpus: Path, triplets: int) -> None:
 
 
 def run(command: list[str], triplets: int) -> None:
-    """Run a command in a process that measures it, and print a row."""
-    measured = [sys.executable, __file__, "--command", *command]
-    seconds, kilobytes = map(
-        float, subprocess.run(measured, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
-    )
-    rate = f"{triplets / seconds:,.0f}"
-    print(f"| {triplets:,} | data {command[0]} | {seconds:.1f} | {rate} | {kilobytes / 1024:.0f} MB |", flush=True)
-
-
-def measure(command: list[str]) -> None:
-    """Run a command of `postedit data`; print its seconds, and the peak of its largest process in kilobytes."""
-    start = perf_counter()
-    subprocess.run(
+    """Run a command of `postedit data`, and print a row."""
+    started, peaks = time.perf_counter(), dict[int, int]()
+    process = subprocess.Popen(
         [sys.executable, "-m", "postedit", "data", *command],
-        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"OMP_NUM_THREADS": "1"},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"OMP_NUM_THREADS": "1"},
     )  # fmt: skip
-    print(perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+    while process.poll() is None:
+        look(process.pid, peaks)
+        time.sleep(LOOK_SECONDS)
+    seconds = time.perf_counter() - started
+    if process.returncode:
+        raise SystemExit(f"data {' '.join(command)}: ended with status {process.returncode}")
+    largest, together = (f"{kilobytes / 1024:,.0f}" for kilobytes in (max(peaks.values()), sum(peaks.values())))
+    rate = f"{triplets / seconds:,.0f}"
+    print(f"| {triplets:,} | data {command[0]} | {seconds:.1f} | {rate} | {largest} | {together} |", flush=True)
+
+
+def look(process: int, peaks: dict[int, int]) -> None:
+    """Note the peak of resident memory, in kilobytes, of a process and all that it has started."""
+    with suppress(psutil.Error):
+        started = psutil.Process(process).children(recursive=True)
+        for number in (process, *(one.pid for one in started)):
+            with suppress(OSError):  # it has ended meanwhile
+                status = Path(f"/proc/{number}/status").read_text(encoding="utf-8")
+                peak = next((int(line.split()[1]) for line in status.split("\n") if line.startswith("VmHWM")), 0)
+                peaks[number] = max(peak, peaks.get(number, 0))  # a process that waits for its end has none
 
 
 if __name__ == "__main__":

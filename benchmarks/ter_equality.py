@@ -1,10 +1,11 @@
 """Is every edit count that of sacrebleu? Real pairs of all kinds, and made ones that are hard.
 
-    python benchmarks/ter_equality.py FOLDER... [--hard N] [--workers N]
+    python benchmarks/ter_equality.py FOLDER... [--pairs N] [--hard N] [--share S] [--workers N]
 
-FOLDER holds `*.mt` and `*.pe`, perhaps deeper down. Hard pairs are long, of few different words, with blocks moved, or
-have an empty side. Each pair is compared in edits and length, case-sensitive
-and not. A difference ends it with status 1.
+FOLDER holds `*.mt` and `*.pe`, perhaps deeper down. Hard pairs are long, of few different words, some of them with
+marks or of other scripts, with blocks moved, or have an empty side. Each pair is compared in edits and length, by the
+edits and by their counts, as sacrebleu is by default; and a share of the pairs, drawn anew for each, in every other set
+of its options: case, normalisation, punctuation, Asian support. A difference ends it with status 1.
 """
 
 import argparse
@@ -12,7 +13,9 @@ import random
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 import sacrebleu
 from sacrebleu.metrics.ter import TER as Reference  # noqa: N811
@@ -21,26 +24,77 @@ from postedit.evaluate.ter import TER
 
 Pair = tuple[str, str]
 BLOCK = 500
+ODD = (
+    "Wort",
+    "WORT",
+    "wort.",
+    "..0",
+    "(w1)",
+    "5's",
+    "a-1-.,",
+    "&quot;w2",
+    "&amp;lt;",
+    "3,5",
+    "中文",
+    "文字。",
+    "カナw1",
+    "ひら、",
+)
+"""Words that options of TER divide or change."""
+
+
+class Options(NamedTuple):
+    """Options of sacrebleu's TER, with its defaults."""
+
+    normalized: bool = False
+    no_punct: bool = False
+    asian_support: bool = False
+    case_sensitive: bool = False
+
+
+OTHERS = [Options(*values) for values in product((False, True), repeat=4) if any(values)]
+
+
+class Block(NamedTuple):
+    """Pairs that are compared together."""
+
+    pairs: Sequence[Pair]
+    options: Options
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("folders", type=Path, nargs="+")
-    parser.add_argument("--hard", type=int, default=5000)
+    parser.add_argument("--pairs", type=int, help="real pairs, drawn from all; all if not given")
+    parser.add_argument("--hard", type=int, default=5000, help="pairs made to be hard")
+    parser.add_argument("--share", type=float, default=0.05, help="of the pairs, for each set of options but the first")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
-    pairs = real(options.folders) + hard(options.hard)
-    blocks = [pairs[start : start + BLOCK] for start in range(0, len(pairs), BLOCK)]
+    pairs = real(options.folders)
+    if options.pairs is not None and options.pairs < len(pairs):
+        pairs = random.Random(1).sample(pairs, options.pairs)
+    pairs += hard(options.hard)
+    blocks = divided(pairs, Options())
+    for number, others in enumerate(OTHERS):
+        blocks += divided(random.Random(number).sample(pairs, round(options.share * len(pairs))), others)
     started, differing = time.perf_counter(), 0
     with ProcessPoolExecutor(options.workers) as pool:
         for done, found in enumerate(pool.map(compare, blocks), start=1):
             differing += len(found)
             for pair in found[:3]:
-                print("differs:", pair)
+                print("differs:", blocks[done - 1].options, pair)
             if done % 20 == 0:
-                print(f"{done * BLOCK:,} of {len(pairs):,} pairs, {time.perf_counter() - started:.0f} s", flush=True)
-    print(f"sacrebleu {sacrebleu.__version__}: {len(pairs):,} pairs, {options.hard:,} of them hard; {differing} differ")
+                print(f"{done:,} of {len(blocks):,} blocks, {time.perf_counter() - started:.0f} s", flush=True)
+    more = sum(len(block.pairs) for block in blocks) - len(pairs)
+    print(
+        f"sacrebleu {sacrebleu.__version__}: {len(pairs):,} pairs, {options.hard:,} of them hard, by default, and "
+        f"{more:,} in {len(OTHERS)} other sets of options; {differing} differ"
+    )
     raise SystemExit(differing > 0)
+
+
+def divided(pairs: Sequence[Pair], options: Options) -> list[Block]:
+    return [Block(pairs[start : start + BLOCK], options) for start in range(0, len(pairs), BLOCK)]
 
 
 def real(folders: Sequence[Path]) -> list[Pair]:
@@ -58,6 +112,7 @@ def hard(count: int) -> list[Pair]:
     found = []
     for _ in range(count):
         words = [f"w{rng.randrange(rng.choice((2, 5, 20, 200)))}" for _ in range(rng.choice((0, 3, 20, 60, 110)))]
+        words = [rng.choice(ODD) if rng.random() < 0.1 else word for word in words]
         moved = list(words)
         for _ in range(rng.randrange(7)):
             start, place, length = (rng.randrange(len(moved) + 1) for _ in range(3))
@@ -69,16 +124,15 @@ def hard(count: int) -> list[Pair]:
     return found
 
 
-def compare(pairs: Sequence[Pair]) -> list[Pair]:
+def compare(block: Block) -> list[Pair]:
     """Return the pairs whose edits or length differ."""
+    ours, theirs = TER(**block.options._asdict()), Reference(**block.options._asdict())
+    texts = [mt for mt, _ in block.pairs], [pe for _, pe in block.pairs]
     differing = []
-    for case_sensitive in (True, False):
-        ours = TER(case_sensitive=case_sensitive).edits([mt for mt, _ in pairs], [pe for _, pe in pairs])
-        theirs = Reference(case_sensitive=case_sensitive)
-        for pair, counts in zip(pairs, ours):
-            score = theirs.sentence_score(pair[0], [pair[1]])
-            if (counts.edits, counts.length) != (score.num_edits, score.ref_length):
-                differing.append(pair)
+    for pair, counts, script in zip(block.pairs, ours.counts(*texts), ours.edits(*texts), strict=True):
+        score = theirs.sentence_score(pair[0], [pair[1]])
+        if (counts.edits, counts.length) != (score.num_edits, score.ref_length) or script.count != counts:
+            differing.append(pair)
     return differing
 
 

@@ -68,6 +68,10 @@ def _rows(kind: type[BaseModel], prefix: str) -> Iterator[str]:
             continue
         meaning = field.description or documented.get(name, "")
         yield f"| `{prefix}{name}` | {_type_name(field.annotation)} | {_default(field)} | {_cell(meaning)} |"
+        if (
+            inner is not None and _is_union(field.annotation) and field.default is None
+        ):  # a section that may be left out
+            yield from _rows(inner, f"{prefix}{name}.")
 
 
 def _has_short_form(kind: type[BaseModel]) -> bool:

@@ -29,7 +29,7 @@ class PostEdit:
         hit_limit: the output is as long as it may be, and probably cut off.
         skipped: why the segment stays as it is: mt or another text the model reads is blank; or a side has more pieces
             than `decode.max_input`, or all together more than the model can read; or memory did not suffice; or no
-            output could be found that has, and has not, all that it must.
+            output was found that has, and has not, all that it must, in a wider beam neither.
         evidence: attention behind the output, if asked for.
         alternatives: the next best corrections, best first, if asked for; no two with the same text. Then mt itself is
             always on the list, as the best one or here, with `changed` False and the score that the model gives it.
@@ -111,7 +111,7 @@ def _warnings(results: Sequence[PostEdit]) -> Iterator[str]:
         ),
         (
             [result.skipped == "impossible" for result in results],
-            "segments stay as they are, because nothing can be written that is required and nowhere banned",
+            "segments stay as they are, because no output was found that has all that is required, and nothing banned",
         ),
     ):
         if any(found):

@@ -15,15 +15,17 @@ from postedit.correction import PostEdit, as_given, rendered_list, unchanged, wa
 from postedit.decode import Ensemble, SearchSettings
 from postedit.decode.ensemble import Space, check_weights
 from postedit.decode.rescoring import LogLinear
+from postedit.demands import Demands
 from postedit.folder import FILES, ModelFolder
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
 from postedit.recipe import DecodeConfig
 from postedit.request import Wish, check_outputs, check_request, check_wishes
-from postedit.searching import Segment
+from postedit.searching import Searcher, Segment, required_of
 from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
 from postedit.text.steps import with_steps, without_steps
 from postedit.text.swapped import seem_swapped
+from postedit.text.words import splitter
 from postedit.windows import WindowSearch, sides_of
 
 __all__ = ["PostEdit", "PostEditor"]
@@ -225,6 +227,24 @@ class PostEditor:
             for edit, draft in zip(refined, drafts, strict=True)
         ]
 
+    def check_search(self, settings: SearchSettings, *, with_mt: bool) -> None:
+        """Find out before long work whether segments, with or without mt, can be searched for in this way.
+
+        Raises:
+            DataError: if outputs are to be compared with an mt that is not there, a combination has no beam to rank, or
+                a word cannot be written in the pieces of the model.
+        """
+        if settings.needs_mt and not with_mt:
+            raise DataError("keep, edit_cost and max_edits compare outputs with mt: give it, or leave them out")
+        if self.log_linear is not None and settings.beam == 1:
+            raise DataError("a combination ranks the outputs of a beam, so that beam must be at least 2, not 1")
+        Searcher(self.model, self.processor, settings)
+
+    @property
+    def drafts(self) -> bool:
+        """Whether greedy search takes mt for a draft, and so can do with a shortlist of pieces."""
+        return self.model.spec.parallel and self.log_linear is None
+
     def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
         """Return whether src and mt clearly seem to have changed places; see `text.swapped`."""
         return seem_swapped(self.processor, src, mt)
@@ -238,8 +258,7 @@ class PostEditor:
         evidence: bool | Literal["losses"],
     ) -> list[PostEdit]:
         """Edit texts of src and mt, or of src alone, as if all mt were empty."""
-        if settings.needs_mt and "mt" not in texts:
-            raise DataError("keep, edit_cost and max_edits compare outputs with mt: give it, or leave them out")
+        self.check_search(settings, with_mt="mt" in texts)
         segments = self._segments(texts, wishes)
         results = [self._skip(segment, "mt" in texts) for segment in segments]
         asked = [row for row, result in enumerate(results) if result is None]
@@ -248,12 +267,14 @@ class PostEditor:
         found = search.find(chosen)
         losses = evidence == "losses"
         reasons = search.evidence(chosen, found, losses=losses) if evidence else [None] * len(found)
+        words = splitter(self.processor.config.tokenizer, self.processor.config.tgt_lang)
         for row, candidates, why in zip(asked, found, reasons, strict=True):
             mt = segments[row].mt
             if candidates is None:
                 results[row] = unchanged(mt, "no memory")
             else:
-                results[row] = rendered_list(self.processor, mt, candidates, why)
+                demands = Demands(segments[row].prefix, required_of(segments[row], settings), words)
+                results[row] = demands.meet(mt, rendered_list(self.processor, mt, candidates, why))
         finished = [result for result in results if result is not None]
         warn(finished)
         return finished

@@ -172,21 +172,31 @@ def content_fingerprint(path: Path) -> str:
     """Return SHA-256, in hexadecimal, over all that has a part in the outputs of what was loaded from `path`.
 
     Args:
-        path: of a model folder, or of a file.
+        path: of a model folder; of a file of weights, which has a part together with the model of its run; or of a
+            combination, whose members have fingerprints of their own.
 
     Raises:
         ModelFolderError: if it cannot be read.
     """
-    silent = {_PROVENANCE, _CARD}
     digest = hashlib.sha256()
-    files = (file for pattern in FILES for file in path.glob(pattern) if file.name not in silent)
     try:
-        for file in sorted(files) if path.is_dir() else [path]:
+        for name, file in sorted(_contents(path).items()):
             with file.open("rb") as opened:
-                digest.update(f"{file.relative_to(path)} {hashlib.file_digest(opened, 'sha256').hexdigest()} ".encode())
+                digest.update(f"{name} {hashlib.file_digest(opened, 'sha256').hexdigest()} ".encode())
     except OSError as error:
         raise ModelFolderError(f"{path}: cannot be read: {error}") from None
     return digest.hexdigest()
+
+
+def _contents(path: Path) -> dict[str, Path]:
+    """Return the files that have a part in the outputs of what is loaded from `path`, by their place in it."""
+    folder, weights = _parts(path)
+    if not folder.is_dir():
+        return {"": path}
+    silent = {_PROVENANCE, _CARD}
+    files = [file for pattern in FILES for file in folder.glob(pattern) if file.name not in silent]
+    contents = {str(file.relative_to(folder)): file for file in files}
+    return contents if weights != path else {**contents, _WEIGHTS: weights}
 
 
 def _parts(path: Path) -> tuple[Path, Path]:

@@ -58,6 +58,10 @@ class DecodeConfig(Config):
     @model_validator(mode="after")
     def _check_search(self) -> Self:
         self.search()
+        if self.shortlist and self.beam > 1:
+            raise ValueError("shortlist: greedy search alone has one; use beam = 1, or shortlist = 0")
+        if self.keep_src and not self.keep:
+            raise ValueError("keep_src: says which pieces keep does not count; use it with keep above 0")
         return self
 
     def search(self) -> SearchSettings:

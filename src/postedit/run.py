@@ -27,6 +27,7 @@ from accelerate import PartialState
 from rich.console import Console
 
 import postedit
+from postedit.candidates import Proposer
 from postedit.core.config import problem_report, read_toml
 from postedit.core.errors import OutputError
 from postedit.core.files import atomic_folder, atomic_write, check_writable, explain_os_errors
@@ -44,6 +45,7 @@ from postedit.text.processor import TextProcessor
 from postedit.train.config import FREE_ON_RESUME
 from postedit.train.loop import Trainer
 from postedit.train.result import TrainResult
+from postedit.train.risk import Propose
 
 _RECORDED_PACKAGES: Final = (
     "accelerate", "numpy", "peft", "pyarrow", "sacrebleu", "sacremoses", "sentencepiece", "tokenizers", "torch",
@@ -130,6 +132,7 @@ def train(
         run.score_dev,
         run.export,
         console,
+        run.propose,
     )
     result = trainer.run(resume)
     if processes.is_main_process:
@@ -176,6 +179,13 @@ class _Run:
         edits = editor.edit([triplet.src for triplet in self.dev], self.mt, beam=1)
         scores = self._score(self.recipe.architecture.name, [edit.text for edit in edits])
         return {"ter": scores.ter, "bleu": scores.bleu, "chrf": scores.chrf}
+
+    @property
+    def propose(self) -> Propose | None:
+        """What finds the candidates of minimum risk training, if the recipe has that."""
+        recipe = self.recipe
+        risk = recipe.train.risk
+        return None if risk is None else Proposer(risk, recipe.decode.search(), self.processor)
 
     def do_nothing_line(self) -> str:
         """Say how good the dev translations are as they stand, as the end of a line."""

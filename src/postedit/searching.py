@@ -1,7 +1,7 @@
 """From texts to hypotheses: a search over a model's symbols, told by texts what to write and what not to."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -40,6 +40,11 @@ _BESIDE_REQUIRED: Final = 2
 """By how much a beam is wider than the pieces of required words: a place for each number of them, and some choice."""
 
 
+_WIDER_AGAIN: Final = 4
+_LEAST_AGAIN: Final = 8
+"""How much wider the beam is, and how wide at least, in which an output is sought when none was found."""
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """What is known of one output before it is written.
@@ -73,13 +78,15 @@ class Searcher:
         settings: for all segments.
 
     Raises:
-        DataError: if a banned word cannot be written in the model's pieces.
+        DataError: if a word that is banned or required cannot be written in the model's pieces.
     """
 
     def __init__(self, model: Seq2Seq, processor: TextProcessor, settings: SearchSettings) -> None:
         self._model, self._processor, self._settings = model, processor, settings
         self._banned = Banned(self._spelling, map(self._spelt, settings.banned)) if settings.banned else None
         self._unknown = NoUnknown() if settings.no_unk else None
+        for term in settings.required:
+            self._spelt(term.target)
 
     def search(self, batch: Batch, segments: Sequence[Segment]) -> list[list[Hypothesis]]:
         """Return the outputs of each segment, best first, as the model reads the segments in `batch`.
@@ -90,10 +97,11 @@ class Searcher:
         the best.
 
         Returns:
-            One `stuck` hypothesis alone for a segment whose output cannot have and not have all that it must.
+            One `stuck` hypothesis alone for a segment of which no output is found that has, and has not, all that it
+            must, not even with a beam that is four times as wide, and eight at least.
 
         Raises:
-            DataError: if a required word cannot be written in the model's pieces.
+            DataError: if a word that a segment requires cannot be written in the model's pieces.
             ModelFolderError: if the model gives nothing that it may write a probability.
         """
         settings = self._settings
@@ -120,13 +128,14 @@ class Searcher:
         """Whether an output is mt as it stands."""
         return bool(segment.mt.strip()) and not self._processor.render(segment.mt, hypothesis.tokens).changed
 
-    def drafts(self, segments: Sequence[Segment]) -> bool:
-        """Whether the outputs of these segments are those of greedy search, and mt may be a draft of each."""
+    def drafts(self, segment: Segment) -> bool:
+        """Whether the output of a segment is that of greedy search, and mt may be a draft of it."""
         greedily = self._settings.beam == 1 and self._settings.n_best == 1
         return (
             greedily
             and self._model.spec.parallel
-            and all(segment.mt and not any(self._required(segment)) for segment in segments)
+            and bool(segment.mt)
+            and not any(required_of(segment, self._settings))
         )
 
     def drafted(self, batch: Batch, segments: Sequence[Segment]) -> Drafted:
@@ -136,30 +145,36 @@ class Searcher:
 
     def guides(self, segments: Sequence[Segment]) -> bool:
         """Whether anything is demanded of the outputs of these segments, or favoured."""
-        settings = self._settings
-        given = settings.banned, settings.no_unk, settings.no_repeat, settings.needs_mt
-        return any(given) or any(segment.prefix for segment in segments)
+        return self._settings.guides or any(segment.prefix for segment in segments)
 
     def _limits(self, batch: Batch) -> Tensor:
         spec, settings = self._model.spec, self._settings
         return length_limits(batch, settings.max_ratio, settings.max_extra, spec.writes, spec.longest)
 
     def _found(self, batch: Batch, segments: Sequence[Segment], settings: SearchSettings) -> list[list[Hypothesis]]:
-        """Search; apart from the others for segments that require words, which need a beam wide enough for them."""
-        required = [frozenset(map(self._spelt, self._required(segment))) for segment in segments]
-        demanding = [row for row, phrases in enumerate(required) if phrases]
-        if not demanding:
-            return self._found_together(batch, segments, settings, required)
-        pieces = max(Required.count(self._spelling, phrases) for phrases in required)
-        wide = replace(settings, beam=max(settings.beam, pieces + _BESIDE_REQUIRED))
-        others = [row for row, phrases in enumerate(required) if not phrases]
-        result: list[list[Hypothesis]] = [[] for _ in segments]
-        for rows, widened in ((demanding, wide), (others, settings)):
-            if rows:
+        """Search, each segment with a beam that suits it alone; those that are stuck once more, with a wider one."""
+        required = [frozenset(map(self._spelt, required_of(segment, self._settings))) for segment in segments]
+        beams = {row: self._beam(settings, phrases) for row, phrases in enumerate(required)}
+        found: dict[int, list[Hypothesis]] = {}
+        while beams:
+            for beam in sorted(set(beams.values())):
+                rows = [row for row, own in beams.items() if own == beam]
                 part, phrases = [segments[row] for row in rows], [required[row] for row in rows]
-                for row, found in zip(rows, self._found_together(_rows(batch, rows), part, widened, phrases)):
-                    result[row] = found
-        return result
+                batch_of_rows = batch if len(rows) == len(segments) else _rows(batch, rows)
+                together = self._found_together(batch_of_rows, part, replace(settings, beam=beam), phrases)
+                found.update(zip(rows, together, strict=True))
+            beams = {
+                row: max(_LEAST_AGAIN, _WIDER_AGAIN * beam)
+                for row, beam in beams.items()
+                if found[row][0].stuck and beam == self._beam(settings, required[row])
+            }
+        return [found[row] for row in range(len(segments))]
+
+    def _beam(self, settings: SearchSettings, required: frozenset[str]) -> int:
+        """Return the beam of a segment: wider than the words that are required have pieces."""
+        if not required:
+            return settings.beam
+        return max(settings.beam, Required.count(self._spelling, required) + _BESIDE_REQUIRED)
 
     def _found_together(
         self, batch: Batch, segments: Sequence[Segment], settings: SearchSettings, required: Sequence[frozenset[str]]
@@ -241,10 +256,6 @@ class Searcher:
         read = [ids[mask].tolist() for ids, mask in zip(stream.ids, stream.mask, strict=True)]
         return [with_steps(mt, [*pe, EOS])[:-1] for mt, pe in zip(read, pieces, strict=True)]
 
-    def _required(self, segment: Segment) -> Iterable[str]:
-        terms = self._settings.required
-        return [*segment.required, *(term.target for term in terms if _has(segment.src, term.source))]
-
     @property
     def _spelling(self) -> Spelling:
         return self._processor.vocabulary("pe").spelling
@@ -273,6 +284,11 @@ class Searcher:
         if given.strip() and (not found.strip(" ") or self._spelling.shortest(found) is None):
             raise DataError(f"{given!r} cannot be written with the pieces that this model has; leave it out")
         return found
+
+
+def required_of(segment: Segment, settings: SearchSettings) -> list[str]:
+    """Return the words and phrases that the output of a segment must have."""
+    return [*segment.required, *(term.target for term in settings.required if _has(segment.src, term.source))]
 
 
 def _has(text: str, phrase: str) -> bool:

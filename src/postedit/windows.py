@@ -1,9 +1,9 @@
 """Work on the segments of a window: in batches of like length that fit into memory, with the results in order."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
@@ -62,20 +62,24 @@ class WindowSearch:
     def find(self, segments: Sequence[Segment]) -> list[list[Candidate] | None]:
         """Return the outputs of each segment of a window, best first; None where memory does not suffice.
 
-        Greedy search takes mt for a draft.
+        Greedy search takes mt for a draft, but of segments that require words.
 
         Raises:
             DataError, ModelFolderError: as `Searcher.search`.
         """
-        drafted = self.log_linear is None and self._searcher.drafts(segments)
-
-        def work(rows: list[int]) -> Iterable[list[Candidate]]:
-            chosen = [segments[row] for row in rows]
-            return self._follow_drafts(chosen) if drafted else self._search_batch(chosen)
-
-        lengths = [segment.length for segment in segments]
-        budget = _SENTENCES_A_SLOT * self.budget if drafted else max(1, self.budget // self.settings.beam)
-        return in_batches(lengths, budget, work)
+        results: list[list[Candidate] | None] = [None] * len(segments)
+        drafted = [self.log_linear is None and self._searcher.drafts(segment) for segment in segments]
+        one_by_one = max(1, self.budget // self.settings.beam)
+        for drafts, work, budget in (
+            (True, self._with_drafts, _SENTENCES_A_SLOT * self.budget),
+            (False, self._search_batch, one_by_one),
+        ):
+            kind = [row for row, chosen in enumerate(drafted) if chosen == drafts]
+            part = [segments[row] for row in kind]
+            found = in_batches([segment.length for segment in part], budget, partial(_of_rows, work, part))
+            for row, candidates in zip(kind, found, strict=True):
+                results[row] = candidates
+        return results
 
     def force(self, segments: Sequence[Segment], paths: Sequence[Sequence[int]]) -> list[Candidate | None]:
         """Return the score and the features of one output a segment, given as what the model would have to write."""
@@ -92,11 +96,12 @@ class WindowSearch:
     def evidence(
         self, segments: Sequence[Segment], found: Sequence[Sequence[Candidate] | None], *, losses: bool = False
     ) -> list[Evidence | None]:
-        """Return the evidence behind the best output of each segment, in order; None where memory ends.
+        """Return the evidence behind the best output of each segment, in order; None where memory ends, or it is stuck.
 
         With `losses` it says of each output that is not mt what it loses without each word of src.
         """
-        kept = [(row, candidates[0].hypothesis) for row, candidates in enumerate(found) if candidates is not None]
+        best = [None if candidates is None else candidates[0].hypothesis for candidates in found]
+        kept = [(row, one) for row, one in enumerate(best) if one is not None and not one.stuck]
 
         def work(places: list[int]) -> Iterable[Evidence]:
             batch = self._batch([segments[kept[place][0]] for place in places])
@@ -129,6 +134,15 @@ class WindowSearch:
             for one in force(self.model, self._batch(part), [hypothesis.tokens] * len(part))
         ]
         return np.array(evidence.log_probs)[:, None] - np.array(scores).T if scores else None
+
+    def _with_drafts(self, segments: Sequence[Segment]) -> list[list[Candidate]]:
+        """Search greedily with mt as draft; those that are stuck are searched for without one."""
+        found = list(self._follow_drafts(segments))
+        stuck = [row for row, candidates in enumerate(found) if candidates[0].hypothesis.stuck]
+        if stuck:
+            for row, candidates in zip(stuck, self._search_batch([segments[row] for row in stuck]), strict=True):
+                found[row] = candidates
+        return found
 
     def _follow_drafts(self, segments: Sequence[Segment]) -> Iterator[list[Candidate]]:
         """Search greedily with mt as draft; segments are of like length."""
@@ -247,6 +261,12 @@ class WindowSearch:
     def _pieces(self, side: Side, stream: Stream, row: int) -> tuple[str, ...]:
         ids: Tensor = stream.ids[row][stream.mask[row]]
         return tuple(self.processor.vocabulary(side).pieces(ids.tolist()))
+
+
+def _of_rows(
+    work: Callable[[Sequence[Segment]], list[list[Candidate]]], segments: Sequence[Segment], rows: list[int]
+) -> list[list[Candidate]]:
+    return work([segments[row] for row in rows])
 
 
 def sides_of(model: Seq2Seq) -> list[Side]:

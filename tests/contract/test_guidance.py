@@ -15,7 +15,7 @@ from tiny import TOLERANCES, Sentence, alone, batch_of, build, random_sentences,
 from postedit.core.model import Seq2Seq
 from postedit.core.spelling import Spelling
 from postedit.core.symbols import BOS, EOS, PAD, STEP, SYMBOLS
-from postedit.decode import Guidance, Hypothesis, SearchSettings, beam_search, greedy
+from postedit.decode import Guidance, Hypothesis, SearchSettings, beam_search, draft_decode, greedy
 from postedit.decode.nearness import Distances, EditCost, Keep, MaxEdits
 from postedit.decode.repetition import NoRepeat
 from postedit.decode.rules import Rules
@@ -222,3 +222,20 @@ def assert_alike(searched: SearchSettings, one: Hypothesis, other: Hypothesis) -
     assert one.stuck == other.stuck
     if not one.stuck:
         assert math.isclose(searched.rank(one), searched.rank(other), rel_tol=0, abs_tol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["max edits", "beginning", "required", "all"])
+@tried
+@given(seed=seeds, limit=st.integers(1, 8))
+def test_no_output_is_longer_than_its_limit_though_ends_may_be_put_off(
+    model: Seq2Seq, kind: str, seed: int, limit: int
+) -> None:
+    sentences = random_sentences(random.Random(seed), model, count=3, longest=6)
+    batch, guidance, limits = batch_of(sentences), KINDS[kind].of(sentences), torch.tensor([limit] * 3)
+    found = beam_search(model, batch, limits, SearchSettings(beam=3, n_best=3), guidance)
+    drafted = draft_decode(model, batch, [mt_of(sentence) for sentence in sentences], limits, guidance)
+    greedily = greedy(model, batch, limits, guidance)
+    assert [one.tokens for one in drafted] == [one.tokens for one in greedily]
+    raised = Rules.of(model, batch, limits, guidance).limits.tolist()
+    for most, one, several in zip(raised, greedily, found, strict=True):
+        assert max(len(output.tokens) for output in (one, *several)) <= most

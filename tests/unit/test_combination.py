@@ -189,6 +189,10 @@ def test_checkpoints_of_one_run_make_an_ensemble(models: list[Path], tmp_path: P
     assert [features["model 1"], features["model 2"]] == pytest.approx(scores[:2])
     for prints in (fingerprint, content_fingerprint):
         assert len({prints(path) for path in (*steps, run / "model")}) == 3
+    for file in ("config.json", "text/text.json"):
+        before, path = content_fingerprint(steps[0]), run / "model" / file
+        path.write_text(path.read_text() + " ")
+        assert content_fingerprint(steps[0]) != before
     shutil.rmtree(run / "model")
     with pytest.raises(
         ModelFolderError, match=r"is a file of weights, but .*model, the model of its run, is not there"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.unit import tiny_models
 
+from postedit.decode import SearchSettings
 from postedit.editor import PostEditor
 
 SRC, MT = ["the house goes", "it goes"], ["das Haus geht", "es geht"]
@@ -79,3 +80,10 @@ def test_a_given_output_is_read_with_attention_too(editor: PostEditor) -> None:
         over = edit.evidence.over("src")
         assert over is not None
         np.testing.assert_allclose(over.sum(1), 1.0, atol=1e-5)
+
+
+def test_what_cannot_be_written_has_no_evidence(editor: PostEditor) -> None:
+    search = SearchSettings(beam=1, max_edits=0, banned=("Haus",))
+    (edit,) = editor.edit(SRC[:1], MT[:1], search=search, evidence=True)
+    assert edit.skipped == "impossible"
+    assert edit.evidence is None

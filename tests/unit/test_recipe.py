@@ -1,5 +1,6 @@
 """Recipes: everything that is wrong is said at once, before any work."""
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from checkpoints import bart, nllb
 
 from postedit.cli.models import count_parameters
 from postedit.core.errors import RecipeError
-from postedit.recipe import load_recipe, parse_recipe
+from postedit.recipe import DecodeConfig, load_recipe, parse_recipe
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -142,3 +143,16 @@ def test_models_that_find_pieces_of_mt_in_pe_need_one_vocabulary_for_both(tmp_pa
     (tmp_path / "recipe.toml").write_text(tomli_w.dumps(values))
     with pytest.raises(RecipeError, match=r"needs one vocabulary for.*text\.vocabulary\.sharing"):
         load_recipe(tmp_path / "recipe.toml", check_data=False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"beam": 2, "shortlist": 9}, "greedy search alone has one"),
+        ({"keep_src": True}, "use it with keep above 0"),
+        ({"keep": math.inf}, "finite number"),
+    ],
+)
+def test_search_settings_that_contradict_each_other(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DecodeConfig(**settings)

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,18 @@ import tiny_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postedit import PostEditor
+from postedit import PostEditor, searching
 from postedit.core.errors import DataError, RecipeError
-from postedit.decode import SearchSettings
+from postedit.correction import PostEdit
+from postedit.decode import Hypothesis, SearchSettings
+from postedit.decode.rescoring import Candidate
 from postedit.decode.settings import Term
+from postedit.demands import Demands
 from postedit.recipe import DecodeConfig
+from postedit.searching import Segment
 from postedit.text.vocabulary import byte_joins, character_joins
+from postedit.text.words import splitter
+from postedit.windows import WindowSearch
 
 SRC = ["the house", "it goes", "the house it goes ."]
 MT = ["das Haus", "es geht", "das Haus , es geht ."]
@@ -44,23 +51,24 @@ def test_nothing_asked_for_is_the_plain_search(editor: PostEditor, beam: int) ->
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-@pytest.mark.parametrize("prefix", ["das", "das Hä", "es ging ", "Häusch", "x", "das Haus , es", ""])
+@pytest.mark.parametrize(
+    "prefix", ["das", "das Hä", "es ging ", "Häusch", "x", "das Haus , es", "C++ ist", "AT&T ist ", ""]
+)
 def test_corrections_begin_as_they_are_to(editor: PostEditor, prefix: str, beam: int) -> None:
     for result in edited(editor, beam=beam, prefix=[prefix] * 3):
         assert result.skipped is None
-        assert result.text.replace(" ", "").startswith(prefix.replace(" ", ""))  # Moses joins punctuation to words
+        assert result.text.startswith(prefix)
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-@pytest.mark.parametrize("phrases", [["Häuschen"], ["ging", "das Haus"], ["ö 7 %"]], ids=str)
+@pytest.mark.parametrize("phrases", [["Häuschen"], ["ging", "das Haus"], ["ö 7 %"], ["C++", "km/h"]], ids=str)
 def test_corrections_have_what_is_required(editor: PostEditor, phrases: list[str], beam: int) -> None:
     everywhere = SearchSettings(beam=beam, required=tuple(map(Term, phrases)))
     for results in (edited(editor, search=everywhere), edited(editor, beam=beam, required=[phrases] * 3)):
         for result in results:
-            text = re.sub(r"\s+", " ", result.text).replace("7%", "7 %")
             for phrase in phrases:
                 end = r"(?!\w)" if phrase[-1].isalpha() else ""
-                assert re.search(rf"(?<!\w){re.escape(phrase)}{end}", text), result
+                assert re.search(rf"(?<!\w){re.escape(phrase)}{end}", result.text), result
 
 
 def test_terms_hold_where_the_source_has_them_as_whole_words(editor: PostEditor) -> None:
@@ -180,3 +188,80 @@ def test_bytes_and_characters_divide_words_alike(text: str) -> None:
             inside = joins
             of_bytes.append(inside)
     assert of_bytes == [character != " " and character_joins(character) for character in text]
+
+
+def test_outputs_do_not_depend_on_what_other_segments_require(editor: PostEditor) -> None:
+    few, many = ["Häuschen"], ["ging", "das Haus", "Häuschen ging das Haus"]
+    alone = editor.edit(SRC, MT, beam=2, required=[few] * 3)
+    together = editor.edit([*SRC, SRC[0]], [*MT, MT[0]], beam=2, required=[*[few] * 3, many])
+    assert [(one.text, one.skipped) for one in together[:3]] == [(one.text, one.skipped) for one in alone]
+
+
+def test_segments_that_require_nothing_have_drafts_beside_others_that_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    drafted: list[str] = []
+    with_drafts = WindowSearch._with_drafts
+
+    def watched(self: WindowSearch, segments: Sequence[Segment]) -> Any:
+        drafted.extend(segment.mt for segment in segments)
+        return with_drafts(self, segments)
+
+    monkeypatch.setattr(WindowSearch, "_with_drafts", watched)
+    folder = tiny_models.folder()
+    editor = PostEditor(folder.model, folder.processor, folder.decode)
+    results = edited(editor, required=[[], ["Häuschen"], []])
+    assert sorted(drafted) == sorted([MT[0], MT[2]])
+    assert "Häuschen" in results[1].text
+    assert [results[0], results[2]] == editor.edit([SRC[0], SRC[2]], [MT[0], MT[2]])
+
+
+def test_what_is_stuck_in_greedy_search_is_sought_with_a_wider_beam(
+    editor: PostEditor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck, beams = Hypothesis((), (), False, 0.0, True), []
+    search = searching.beam_search
+
+    def watched(model: Any, batch: Any, limits: Any, settings: SearchSettings, guidance: Any) -> Any:
+        beams.append(settings.beam)
+        found = search(model, batch, limits, settings, guidance)
+        return found if settings.beam > 2 else [[stuck]] * batch.rows
+
+    monkeypatch.setattr(searching, "beam_search", watched)
+    monkeypatch.setattr(searching, "greedy", lambda model, batch, limits, guidance: [stuck] * batch.rows)
+    monkeypatch.setattr(WindowSearch, "_follow_drafts", lambda self, segments: [[Candidate(stuck)]] * len(segments))
+    for beam in (1, 2):
+        assert [result.skipped for result in edited(editor, beam=beam)] == [None] * 3
+    assert beams == [8, 2, 8]
+
+
+def demands(prefix: str = "", required: Sequence[str] = ()) -> Demands:
+    return Demands(prefix, required, splitter("moses", "de"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "wishes"),
+    [
+        ("C + + ist gut", "C++ ist gut", {"prefix": "C++ ist"}),
+        ("Das Haus, es", "das Haus , es", {"prefix": "das Haus ,"}),
+        ("Das Haus steht", "das Haus  steht", {"prefix": "das Haus  "}),
+        ("Etwa 50% davon", "Etwa 50 % davon", {"required": ["50 %"]}),
+        ("Etwa 50 km / h", "Etwa 50 km/h", {"required": ["km/h"]}),
+        ("Haus und Hof", "Haus und Hof", {"required": ["haus", "Hof"]}),
+        ("Das Haus", None, {"prefix": "Der"}),
+        ("dasHaus", None, {"required": ["das Haus"]}),
+        ("Hausbau", None, {"required": ["Haus"]}),
+        ("C + + ist", None, {"prefix": "C + +", "required": ["C++"]}),
+    ],
+)
+def test_demands_are_written_as_given_or_reported(text: str, expected: str | None, wishes: dict[str, Any]) -> None:
+    met = demands(**wishes).meet("mt", PostEdit(text, True, -1.0, (-1.0,), ()))
+    assert (met.text, met.skipped) == (("mt", "impossible") if expected is None else (expected, None))
+
+
+def test_outputs_without_the_demands_do_not_count() -> None:
+    def output(text: str, *others: PostEdit) -> PostEdit:
+        return PostEdit(text, text != "mt", -1.0, (-1.0,), (), alternatives=others)
+
+    found = output("Das Haus", output("mt"), output("Ein Hof"), output("Das Ho f"), output("Hof an Hof"))
+    met = demands(required=["Hof"]).meet("mt", found)
+    assert (met.text, [one.text for one in met.alternatives]) == ("Ein Hof", ["mt", "Hof an Hof"])
+    assert demands(required=["Dach"]).meet("mt", found).skipped == "impossible"

@@ -1,5 +1,7 @@
 """Options of verbs that combine models."""
 
+import math
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -24,12 +26,24 @@ def parse_weights(text: str | None, models: int) -> list[float] | None:
     try:
         weights = [float(part) for part in text.replace(",", " ").split()]
     except ValueError:
-        raise DataError(f"--weights must be numbers divided by commas, such as 0.7,0.3, not {text}") from None
+        weights = [math.nan]
+    if not all(map(math.isfinite, weights)):
+        raise DataError(f"--weights must be numbers divided by commas, such as 0.7,0.3, not {text}")
     if len(weights) != models:
         raise DataError(
             f"--weights has {len(weights)} numbers for {models} models; give one for each, in the order of the models"
         )
     return weights
+
+
+def check_unforced(options: Sequence[str]) -> None:
+    """Refuse options of a search for work that makes none.
+
+    Raises:
+        DataError: naming them.
+    """
+    if options:
+        raise DataError(f"--force scores outputs and searches for none, so it does not go with {', '.join(options)}")
 
 
 def check_forced(path: Path, src: Path | None, lines: int | None) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postedit.core.errors import DataError
+from postedit.core.errors import DataError, OutputError
 from postedit.core.files import atomic_write, check_writable
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def stats(
         check_picture(picture)
     files = [files_of(name) for name in triplets]
     check_sides(files)
+    _check_inputs_stay(files, [path for path in (json_out, picture) if path is not None])
     others = {
         label if len(names) == 1 else f"{label} {name}": [files_of(name)]
         for label, names in (("dev", dev or ()), ("test", test or ()))
@@ -102,6 +103,18 @@ def clean(
         raise KeyboardInterrupt("stopped; the same command with --resume goes on from here") from None
     print_report(report, console())
     typer.echo(f"Cleaned: {report.files.name}")
+
+
+def _check_inputs_stay(files: "list[TripletFiles]", written: list[Path]) -> None:
+    """See to it that no file that is read is written.
+
+    Raises:
+        OutputError: if one would be.
+    """
+    read = {path.resolve() for one in files for path in one.paths}
+    for path in written:
+        if path.resolve() in read:
+            raise OutputError(f"{path}: is one of the files to look at; choose another name for what is written")
 
 
 def files_of(name: str) -> "TripletFiles":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from postedit.cli.combining import Averaging, check_forced, parse_weights
+from postedit.cli.combining import Averaging, check_forced, check_unforced, parse_weights
 from postedit.cli.lines import count_lines, file_pairs, stdin_pairs
 from postedit.cli.searching import Normalisation, SearchOptions, banned_words, required_terms
 from postedit.cli.sinks import Sink, Stdout
@@ -68,7 +68,9 @@ def edit(
     weights: Annotated[
         str | None, typer.Option(metavar="W,W...", help="Weights of an ensemble's members; equal if not given.")
     ] = None,
-    space: Annotated[Averaging, typer.Option(help="What an ensemble averages.")] = Averaging.log,
+    space: Annotated[
+        Averaging | None, typer.Option(help="What an ensemble averages; log-probabilities if not given.")
+    ] = None,
     force: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Score these outputs, line by line, in place of writing any: always jsonl."),
@@ -129,6 +131,10 @@ def edit(
     form = Format.jsonl if force else form
     _check_options(src, mt, out, form, n_best, resume)
     shares = parse_weights(weights, len(models))
+    if space and len(models) == 1:
+        raise DataError(
+            "--space says what an ensemble averages: give several models with it; a combination has its own"
+        )
     search = SearchOptions(
         length_penalty,
         normalisation,
@@ -142,6 +148,8 @@ def edit(
         banned_words(ban),
         required_terms(require),
     )
+    if force:
+        check_unforced(["--beam"] * (beam is not None) + ["--n-best"] * (n_best > 1) + search.given)
     if out:
         check_partial(out, resume=resume)
     from postedit.cli.tables import console
@@ -154,11 +162,15 @@ def edit(
 
     quiet()
     err, settings = console(stderr=True), Settings(form, beam, n_best, batch_tokens, search)
-    loading = Loading(models, dtype, shares, space)
+    loading = Loading(models, dtype, shares, space or Averaging.log)
     # With several processes this one has no use for a model but to look at it.
     editor = loading.load("cpu" if len(places) > 1 else places[0])
     if src and not mt and editor.needs_mt:
         raise DataError(f"{', '.join(models)} corrects translations and has no first stage to write them; give --mt")
+    if not force:
+        asked, with_mt = settings.over(editor.decode), bool(mt or not src or editor.draft)
+        search.check(asked, drafts=editor.drafts and with_mt)
+        editor.check_search(asked, with_mt=with_mt)
     sink = PartialFile(out, _job(src, mt, force, editor, loading, settings), resume=resume) if out else Stdout()
     size = chunk_lines or window_lines(batch_tokens or editor.decode.batch_tokens)
     pairs = islice(file_pairs(src, mt) if src else stdin_pairs(), sink.done, None)

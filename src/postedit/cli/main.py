@@ -20,6 +20,7 @@ from postedit.cli.synth import synth
 from postedit.cli.train import train
 from postedit.cli.tune import tune
 from postedit.core.errors import PosteditError
+from postedit.core.files import reason_of
 
 INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
 
@@ -42,7 +43,7 @@ class _Verbs(TyperGroup):
         except OSError as error:
             _abandon_stdout()
             where = f"{error.filename}: " if error.filename else ""
-            raise _failure(f"{where}{error.strerror or error}") from None
+            raise _failure(f"{where}{reason_of(error)}") from None
         return result
 
 

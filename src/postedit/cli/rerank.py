@@ -1,6 +1,7 @@
 """`postedit rerank`."""
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -115,8 +116,7 @@ def _read_weights(path: Path, names: Sequence[str]) -> dict[str, float]:
     from postedit.core.config import read_toml
 
     values = read_toml(path).get("weights")
-    numbers = (int, float)
-    if not isinstance(values, dict) or not all(isinstance(value, numbers) for value in values.values()):
+    if not isinstance(values, dict) or not all(map(_is_number, values.values())):
         raise ModelFolderError(f"{path}: must have a section [weights] with a number for each feature")
     unknown = [name for name in values if name not in names]
     if unknown:
@@ -125,6 +125,10 @@ def _read_weights(path: Path, names: Sequence[str]) -> dict[str, float]:
             f"(they have {', '.join(names)}); give further columns by --features"
         )
     return values
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _write_weights(path: Path, weights: dict[str, float], tuning: dict[str, Any]) -> None:

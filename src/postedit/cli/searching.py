@@ -46,6 +46,42 @@ class SearchOptions:
         given["required"] = (*settings.required, *self.required)
         return replace(settings, **given)
 
+    @property
+    def given(self) -> list[str]:
+        """The options of the command that were given."""
+        names = {"banned": "ban", "required": "require"}
+        given = [field.name for field in fields(self) if getattr(self, field.name) not in (None, ())]
+        return [f"--{names.get(name, name).replace('_', '-')}" for name in given]
+
+    def check(self, search: "SearchSettings", *, drafts: bool) -> None:
+        """Refuse what would do nothing in a search; `drafts`: whether a greedy one takes mt for a draft.
+
+        Raises:
+            DataError: naming the option, and what it needs.
+        """
+        if self.keep_src and not search.keep:
+            raise DataError("--keep-src says what --keep does not count; give --keep above 0 with it")
+        ranking = [name for name in self.given if name in ("--length-penalty", "--normalisation")]
+        if ranking and search.beam == 1 and not search.required:
+            raise DataError(f"{ranking[0]} ranks the outputs of a beam; give --beam above 1 with it")
+        if self.shortlist:
+            self._check_shortlist(search, drafts)
+
+    @staticmethod
+    def _check_shortlist(search: "SearchSettings", drafts: bool) -> None:
+        if search.beam > 1:
+            raise DataError(f"--shortlist is for greedy search, and the beam is {search.beam}; give --beam 1 with it")
+        if search.guides:
+            raise DataError(
+                "--shortlist does not go with --keep, --edit-cost, --max-edits, --ban, --no-repeat and --no-unk, which "
+                "choose among all pieces; leave out one or the other"
+            )
+        if not drafts:
+            raise DataError(
+                "--shortlist needs mt as a draft, and a model that reads many pieces of it in one call: no recurrent "
+                "decoder, and no combination; leave it out"
+            )
+
 
 def banned_words(path: Path | None) -> tuple[str, ...]:
     """Return the words and phrases in a file, one a line; blank lines do not count.

@@ -81,6 +81,8 @@ def describe(manifest: dict[str, Any], phase: "Phase") -> str:
     lines = [
         f"{name:9}{_edits(values)}" for name, values in (("real:", real), ("made:", made)) if values and "ter" in values
     ]
+    if "signature" in manifest:
+        lines.append(f"TER: {manifest['signature']}")
     if real:
         near = f"Kolmogorov-Smirnov distance of TER: {manifest['ks_ter']:.3f} to the real triplets"
         if "ks_ter_at_these_lengths" in manifest:

@@ -43,11 +43,15 @@ def tune(
     method: Annotated[
         Method, typer.Option(help="mert: exact search along lines; mira: small corrections.")
     ] = Method.mert,
-    beam: Annotated[int, typer.Option(min=1, help="Hypotheses kept, and length of the n-best lists.")] = 10,
+    beam: Annotated[int, typer.Option(min=2, help="Hypotheses kept, and length of the n-best lists.")] = 10,
     rounds: Annotated[int, typer.Option(min=1, help="New n-best lists with new weights, at most.")] = 5,
-    restarts: Annotated[int, typer.Option(min=0, help="Random points that mert starts from.")] = 20,
+    restarts: Annotated[
+        int | None, typer.Option(min=0, help="Random points that mert starts from; 20 if not given.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all that is random.")] = 1,
-    space: Annotated[Averaging, typer.Option(help="What the ensemble averages in search.")] = Averaging.log,
+    space: Annotated[
+        Averaging | None, typer.Option(help="What the ensemble averages in search; log-probabilities if not given.")
+    ] = None,
     free_src: Annotated[
         bool, typer.Option("--pep-src", help="The post-editing penalty does not count words of src either.")
     ] = False,
@@ -58,7 +62,12 @@ def tune(
 
     The development set chooses the weights, so its scores flatter them: report those of another set.
     """
+    if restarts is not None and method is Method.mira:
+        raise DataError("--restarts is of --method mert; mira starts once")
+    if space and len(models) == 1:
+        raise DataError("--space says what an ensemble averages: give several models with it")
     check_writable(out)
+    folder = _work_folder(out, resume=resume)
     from postedit.cli.tables import console, print_scores
     from postedit.combination import Combination, Member, is_combination
     from postedit.decode.rescoring import LogLinear
@@ -73,7 +82,12 @@ def tune(
     dev = _read(src, mt, pe)
     members = [Member.of(Path(model)) for model in models]
     options = tuning.TuneOptions(
-        method.value, rounds, restarts, seed, space.value, ("mt", "src") if free_src else ("mt",)
+        method.value,
+        rounds,
+        20 if restarts is None else restarts,
+        seed,
+        (space or Averaging.log).value,
+        ("mt", "src") if free_src else ("mt",),
     )
     judge = additive(metric.value, tokenize.value)
     job: dict[str, Any] = {
@@ -83,9 +97,10 @@ def tune(
         "beam": beam,
         "options": repr(options),
     }
-    folder = _work_folder(out, job, resume=resume)
     editor = PostEditor.load(*models)
-    editor.decode = editor.decode.model_copy(update={"beam": beam})
+    editor.decode = editor.decode.model_copy(update={"beam": beam, "shortlist": 0})
+    editor.check_search(editor.decode.search(), with_mt=True)
+    _begin(folder, job)
     err = console(stderr=True)
     found = tuning.tune(editor, dev, judge, options, folder, err)
     systems = {"equal weights": found.before, "tuned": found.after}
@@ -94,7 +109,7 @@ def tune(
         "metric": metric.value,
         "method": method.value,
         "seed": seed,
-        "restarts": restarts,
+        "restarts": options.restarts,
         "rounds": found.rounds,
         "outputs": found.outputs,
         "sentences": len(dev.pe),
@@ -126,22 +141,26 @@ def _fingerprints(*paths: Path) -> list[dict[str, Any]]:
     return [file_fingerprint(path) for path in paths]
 
 
-def _work_folder(out: Path, job: dict[str, Any], *, resume: bool) -> Path:
-    """Return the folder beside `out` for what an interrupted run leaves, once it is sure to be of the same job."""
+def _work_folder(out: Path, *, resume: bool) -> Path:
+    """Return the folder beside `out` for what an interrupted run leaves."""
+    folder = out.with_name(f"{out.name}.rounds")
+    if folder.exists() and not resume:
+        raise OutputError(
+            f"{folder}: holds n-best lists of an unfinished run; add --resume to go on with it, or delete it"
+        )
+    return folder
+
+
+def _begin(folder: Path, job: dict[str, Any]) -> None:
+    """Make the folder, or see to it that what is in it is of the same job."""
     import json
 
     from postedit.data.partial import check_job
 
-    folder = out.with_name(f"{out.name}.rounds")
     note = folder / "job.json"
     if folder.exists():
-        if not resume:
-            raise OutputError(
-                f"{folder}: holds n-best lists of an unfinished run; add --resume to go on with it, or delete it"
-            )
         check_job(note, job, folder)
-    else:
-        folder.mkdir()
-        with atomic_write(note) as file:
-            json.dump(job, file, indent=2)
-    return folder
+        return
+    folder.mkdir()
+    with atomic_write(note) as file:
+        json.dump(job, file, indent=2)

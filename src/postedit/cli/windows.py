@@ -3,8 +3,8 @@
 import json
 import logging
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass, field, replace
+from enum import Enum, StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +15,9 @@ from postedit.core.errors import DataError
 from postedit.core.processes import map_in_processes
 
 if TYPE_CHECKING:
+    from postedit.decode.settings import SearchSettings
     from postedit.editor import PostEdit, PostEditor
+    from postedit.recipe import DecodeConfig
 
 _LISTED: Final = 10
 """Lines whose numbers a warning names."""
@@ -43,20 +45,38 @@ class Dtype(StrEnum):
     int8 = "int8"
 
 
-class Event(StrEnum):
-    """What may happen to a line that its reader should know of; the value follows the number of lines."""
+class Event(Enum):
+    """What may happen to a line that its reader should know of: in words, after the number one and after any other."""
 
     cut = (
+        "output reached the maximum length and may be cut off (decode.max_ratio, decode.max_extra in the model's "
+        "config.json)",
         "outputs reached the maximum length and may be cut off (decode.max_ratio, decode.max_extra in the model's "
-        "config.json)"
+        "config.json)",
     )
-    too_long = "lines are too long and were left as they are (decode.max_input in the model's config.json)"
-    no_memory = "lines do not fit into memory, not even alone, and were left as they are"
+    too_long = (
+        "line is too long and was left as it is (decode.max_input in the model's config.json)",
+        "lines are too long and were left as they are (decode.max_input in the model's config.json)",
+    )
+    no_memory = (
+        "line does not fit into memory, not even alone, and was left as it is",
+        "lines do not fit into memory, not even alone, and were left as they are",
+    )
     impossible = (
-        "lines were left as they are, because nothing can be written that has all that is required, and nothing banned"
+        "line was left as it is, because no output was found that has all that is required, and nothing banned",
+        "lines were left as they are, because no output was found that has all that is required, and nothing banned",
     )
-    no_mt = "lines have no mt and stay empty (to have them translated, run a model with a first stage without --mt)"
-    no_src = "lines have no src to judge mt by and were left as they are"
+    no_mt = (
+        "line has no mt and stays empty (to have it translated, run a model with a first stage without --mt)",
+        "lines have no mt and stay empty (to have them translated, run a model with a first stage without --mt)",
+    )
+    no_src = (
+        "line has no src to judge mt by and was left as it is",
+        "lines have no src to judge mt by and were left as they are",
+    )
+
+    def __init__(self, one: str, several: str) -> None:
+        self.one, self.several = one, several
 
 
 @dataclass(slots=True)
@@ -94,7 +114,10 @@ class Tally:
             if count:
                 numbers = ", ".join(f"{line:,}" for line in self.first[event])
                 more = ", ..." if count > len(self.first[event]) else ""
-                yield f"{count:,} {event}: line{'s' if count > 1 else ''} {numbers}{more}"
+                if count == 1:
+                    yield f"1 {event.one}: line {numbers}"
+                else:
+                    yield f"{count:,} {event.several}: lines {numbers}{more}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +155,15 @@ class Settings:
     batch_tokens: int | None = None
     search: SearchOptions = field(default_factory=SearchOptions)
 
+    def over(self, decode: "DecodeConfig") -> "SearchSettings":
+        """Return how a model that has these settings of its own is to search.
+
+        Raises:
+            DataError: if an option is out of range.
+        """
+        settings = self.search.over(decode.search())
+        return replace(settings, beam=self.beam or settings.beam, n_best=self.n_best)
+
 
 @dataclass(frozen=True, slots=True)
 class WindowEditor:
@@ -157,9 +189,7 @@ class WindowEditor:
         return self.editor.edit(
             window.src,
             window.mt,
-            beam=how.beam,
-            n_best=how.n_best,
-            search=how.search.over(self.editor.decode.search()),
+            search=how.over(self.editor.decode),
             batch_tokens=how.batch_tokens,
         )
 

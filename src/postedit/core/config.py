@@ -12,9 +12,9 @@ from postedit.core.errors import RecipeError, nearest
 
 
 class Config(BaseModel):
-    """Base of every configuration section: unknown keys and loose types are errors, values do not change."""
+    """Base of every configuration section: unknown keys, loose types, inf and nan are errors; values do not change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     def published(self) -> Self:
         """Return the section as it goes into a model folder, which others may see: without paths of this machine."""

@@ -84,6 +84,18 @@ def check_writable(path: Path) -> None:
                 pass
 
 
+def prefix_problem(prefix: str | Path) -> str | None:
+    """Return why there can be no files whose names begin with `prefix`, or None."""
+    name = str(prefix)
+    if Path(name).name in ("", "..") or name.endswith(os.sep) or "\0" in name:
+        return 'must be what the names of files begin with, such as "made" or "folder/made"'
+    try:
+        Path(name).expanduser()
+    except RuntimeError:
+        return "begins with the home folder of somebody who is not known here"
+    return None
+
+
 @contextmanager
 def explain_os_errors(path: Path) -> Iterator[None]:
     """Turn a failure of the system while writing `path` into a sentence.
@@ -94,15 +106,19 @@ def explain_os_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reasons = {
-            errno.ENOSPC: "the disk is full; free some space and run again",
-            errno.EDQUOT: "your disk quota is used up; free some space and run again",
-            errno.EFBIG: "the file is larger than this system allows here",
-            errno.EACCES: "permission denied; choose a place you may write to",
-            errno.EROFS: "the file system is read-only; choose another place",
-        }
-        reason = reasons.get(error.errno or 0) or error.strerror or str(error)
-        raise OutputError(f"{path}: cannot be written: {reason}") from error
+        raise OutputError(f"{path}: cannot be written: {reason_of(error)}") from error
+
+
+def reason_of(error: OSError) -> str:
+    """Return in words why the system refused something, and what to do."""
+    reasons = {
+        errno.ENOSPC: "the disk is full; free some space and run again",
+        errno.EDQUOT: "your disk quota is used up; free some space and run again",
+        errno.EFBIG: "the file is larger than this system allows here",
+        errno.EACCES: "permission denied; choose a place you may write to",
+        errno.EROFS: "the file system is read-only; choose another place",
+    }
+    return reasons.get(error.errno or 0) or error.strerror or str(error)
 
 
 def _fsync(path: Path) -> None:

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
@@ -42,6 +42,7 @@ def map_in_processes(
 
     Raises:
         WorkerError: if a process ends; what was made of the items before the first that is missing comes before it.
+        PosteditError: of the items, once what was made of those before it has come.
     """
     context = get_context("spawn")
     numbers: SimpleQueue[int] = context.SimpleQueue()
@@ -50,13 +51,15 @@ def map_in_processes(
     theirs, ours = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(processes, context, _start, (build, numbers, theirs))
     waiting: deque[Future[Out]] = deque()
-    source = iter(items)
+    source = _Source(items)
     try:
         waiting.extend(pool.submit(_work, item) for item in islice(source, _AHEAD * processes))
         while waiting:
             done = waiting.popleft().result()
             waiting.extend(pool.submit(_work, item) for item in islice(source, 1))
             yield done
+        if source.error is not None:
+            raise source.error
     except BrokenProcessPool:
         raise WorkerError(
             f"one of {processes} worker processes was ended from outside, perhaps for want of memory; fewer of them "
@@ -69,6 +72,23 @@ def map_in_processes(
         pool.shutdown(wait=True, cancel_futures=True)
         ours.close()
         theirs.close()
+
+
+class _Source(Iterator[In]):
+    """Items up to the first that cannot be had, and why it cannot."""
+
+    def __init__(self, items: Iterable[In]) -> None:
+        self._items = iter(items)
+        self.error: PosteditError | None = None
+
+    def __next__(self) -> In:
+        if self.error is not None:
+            raise StopIteration
+        try:
+            return next(self._items)
+        except PosteditError as error:
+            self.error = error
+            raise StopIteration from None
 
 
 _built: Callable[[Any], Any]

@@ -177,6 +177,10 @@ class Shortlist:
             logits = torch.cat([common, others.masked_fill(~self.own, -torch.inf)], -1)
         return logits.log_softmax(-1)
 
+    def take(self, rows: slice) -> "Shortlist":
+        """Return that of some rows."""
+        return Shortlist(self.first, self.others, None if self.own is None else self.own[rows])
+
     def to(self, device: torch.device) -> "Shortlist":
         """Return the same on `device`."""
         return Shortlist(self.first, self.others.to(device), None if self.own is None else self.own.to(device))

@@ -1,10 +1,11 @@
 """What comes again among millions of texts: keys, and sorting that does not need them all in memory."""
 
 import hashlib
+import io
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,17 @@ def fingerprint(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
+def save_rows(file: IO[bytes], rows: NDArray[np.uint64]) -> None:
+    """Write what `np.load` reads. On a full disk `np.save` itself says how many numbers it wrote, and not why.
+
+    Raises:
+        OSError: saying why, if that fails.
+    """
+    buffer = io.BytesIO()
+    np.save(buffer, rows)
+    file.write(buffer.getbuffer())
+
+
 class SortedRows:
     """Rows of whole numbers, sorted by the first, then the second, and so on; beyond a million they are kept on disk.
 
@@ -77,8 +89,8 @@ class SortedRows:
         self._new_rows += len(rows)
         if self._new_rows >= _RUN_ROWS:
             path = self._folder / f"{self._name}-{len(self._files):04d}.npy"
-            with explain_os_errors(path):
-                np.save(path, self._newest())
+            with explain_os_errors(path), path.open("wb") as file:
+                save_rows(file, self._newest())
             self._files.append(path)
             self._new, self._new_rows = [], 0
 

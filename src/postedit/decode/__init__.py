@@ -1,4 +1,4 @@
-"""Search, over the model interface only: greedy, beam, drafting from mt, ensembles of models, and forced outputs."""
+"""Search, over the model interface only: greedy, beam, sampling, drafts from mt, ensembles, and forced outputs."""
 
 from postedit.decode.beam import beam_search
 from postedit.decode.draft import Drafted, DraftSearch, draft_decode
@@ -8,6 +8,7 @@ from postedit.decode.greedy import greedy
 from postedit.decode.guidance import Guidance
 from postedit.decode.hypothesis import Hypothesis
 from postedit.decode.limits import length_limits
+from postedit.decode.sample import Sampling, sample
 from postedit.decode.settings import SearchSettings
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Ensemble",
     "Guidance",
     "Hypothesis",
+    "Sampling",
     "SearchSettings",
     "beam_search",
     "draft_decode",
@@ -23,4 +25,5 @@ __all__ = [
     "force_lists",
     "greedy",
     "length_limits",
+    "sample",
 ]

@@ -37,6 +37,9 @@ _CALL_COST_ACCELERATOR: Final = 1024.0
 # A state is cut to its live rows when this share of them has finished: to cut it means to copy it.
 _FINISHED_SHARE: Final = 0.25
 
+# Places whose scores of all symbols are held at a time: enough to keep a matrix product busy.
+_SCORED: Final = 64
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Drafted:
@@ -276,16 +279,21 @@ class _Live:
         """Return for each row what is best after each token fed, given how many these are in Long[N,K] `tokens`."""
         if self.rules is not None:
             return self._ruled_answers(self.rules, output, tokens)
-        said = output.distribution.at(tokens != PAD)
         places = [(row.limit, len(row.tokens) + i) for row, count in zip(self.rows, fed) for i in range(count)]
         limits, written = torch.tensor(places, device=self.device).unbind(1)
+        real = tokens != PAD
+        number = real.view(-1).cumsum(0).view_as(real) - 1
         shortlist = self._shortlist(fed) if self.first else None
-        scores = (said.log_probs() if shortlist is None else said.among(shortlist)).squeeze(1)
-        choice = Rules(limits, (), NONE).best(scores, written, 1)
-        if shortlist is not None:
-            choice = replace(choice, symbols=shortlist.symbols[choice.symbols])
-        found = iter(_listed(choice))
-        return [[next(found) for _ in range(count)] for count in fed]
+        found: list[_Answer] = []
+        for start in range(0, len(places), _SCORED):
+            part = slice(start, start + _SCORED)
+            said = output.distribution.at(real & (number >= part.start) & (number < part.stop))
+            few = None if shortlist is None else shortlist.take(part)
+            scores = (said.log_probs() if few is None else said.among(few)).squeeze(1)
+            choice = Rules(limits[part], (), NONE).best(scores, written[part], 1)
+            found += _listed(choice if few is None else replace(choice, symbols=few.symbols[choice.symbols]))
+        answers = iter(found)
+        return [[next(answers) for _ in range(count)] for count in fed]
 
     def _shortlist(self, fed: Sequence[int]) -> Shortlist:
         """Return the symbols that rows may have after each of the tokens fed: each its own, whatever its company."""

@@ -69,7 +69,8 @@ class Rules:
         """Return the `count` best next symbols (fewer if V is smaller), and after them those that goals propose.
 
         A row as long as it may be can only end, or write what a constraint demands before that, at the probability
-        that the model gives it: so the score of every hypothesis is that of the model.
+        that the model gives it: so the score of every hypothesis is that of the model. Symbols that put off the end
+        beyond the limit are not among the best.
 
         Args:
             log_probs: Float[N,V], of the model.
@@ -89,6 +90,9 @@ class Rules:
             values = torch.cat([values, ranked.gather(1, proposals).masked_fill(known, -math.inf)], 1)
             symbols = torch.cat([symbols, proposals], 1)
         ending = self.limits <= written + self.to_end()
+        if self.guidance.constraints:
+            values = values.masked_fill(self._too_far(symbols, written), -math.inf)
+            ending = ending | (values.amax(1) == -math.inf)
         if bool(ending.any()):
             last = self._closing()
             at_last = torch.full_like(values, -math.inf)
@@ -96,6 +100,27 @@ class Rules:
             values = torch.where(ending.unsqueeze(1), at_last, values)
             symbols = torch.where(ending.unsqueeze(1), last.unsqueeze(1), symbols)
         return Choice(symbols, values, log_probs.gather(1, symbols), ending)
+
+    def draw(self, log_probs: Tensor, written: int, temperature: float, top_k: int) -> Choice:
+        """Return one next symbol for each row, drawn from the distribution over those that may come next.
+
+        Args:
+            log_probs: Float[N,V], of the model.
+            written: how many symbols each row has.
+            temperature: above 0; log-probabilities are divided by it.
+            top_k: how many of the best symbols may be drawn; 0: all of them.
+        """
+        ranked = self._ranked(log_probs)
+        best = ranked[:, _NEVER_WRITTEN:].amax(1, keepdim=True)
+        possible = best > -math.inf  # and a number
+        shares = ((ranked - best) / temperature).exp_()
+        shares[:, :_NEVER_WRITTEN] = 0.0
+        if 0 < top_k < shares.size(1):
+            shares = shares.masked_fill(shares < shares.topk(top_k, 1).values[:, -1:], 0.0)
+        drawn = _drawn(shares.masked_fill_(~possible, 1.0))
+        ending = self.limits <= written + self.to_end()
+        symbols = torch.where(ending.unsqueeze(1) | ~possible, self._closing().unsqueeze(1), drawn)
+        return Choice(symbols, ranked.gather(1, symbols), log_probs.gather(1, symbols), ending)
 
     def advance(self, tokens: Tensor) -> Self:
         """Return the rules after `tokens` Long[N] were written; PAD: nothing was."""
@@ -106,6 +131,13 @@ class Rules:
         """Return the rows Long[M] in that order."""
         grammar = tuple(constraint.select(rows) for constraint in self.grammar)
         return type(self)(self.limits[rows], grammar, self.guidance.select(rows))
+
+    def _too_far(self, symbols: Tensor, written: Tensor | int) -> Tensor:
+        """Bool[N,C]: symbols after which too little room is left: they may put off the end, as "Haus" + "boot" does."""
+        rows = torch.arange(len(symbols), device=symbols.device).repeat_interleave(symbols.size(1))
+        to_end = self.select(rows).advance(symbols.reshape(-1)).to_end().view_as(symbols)
+        room = (self.limits - written - 1).unsqueeze(1)
+        return (to_end > room) & (symbols != EOS)
 
     def _ranked(self, log_probs: Tensor) -> Tensor:
         """Return Float[N,V] with biases, and -inf for what is not allowed; `log_probs` itself if nothing is said."""
@@ -125,3 +157,15 @@ class Rules:
         for constraint in (*self.guidance.constraints, *self.grammar):
             last = torch.where(last == EOS, constraint.closing(), last)
         return last
+
+
+def _drawn(shares: Tensor) -> Tensor:
+    """Return a column Long[N,1] of each row of `shares` Float[N,V], drawn with its share of the row as probability.
+
+    By the inverse of the cumulative distribution, as `multinomial` draws a random number for each of the V columns,
+    which on a CPU takes as long as a small model.
+    """
+    cumulative = shares.cumsum(1, dtype=torch.float64)
+    total = cumulative[:, -1:].clone()
+    place = (torch.rand_like(total) * total).minimum(total.nextafter(torch.zeros_like(total)))
+    return torch.searchsorted(cumulative, place, right=True)  # the first column whose end lies beyond: no empty one

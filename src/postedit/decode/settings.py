@@ -1,5 +1,6 @@
 """All that may be said about a search, in one record."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal, overload
 
@@ -32,8 +33,8 @@ class SearchSettings:
         max_ratio: an output has at most `max_ratio` times the symbols of mt ...
         max_extra: ... plus `max_extra`.
         shortlist: 0, or how many of the first symbols of the vocabulary greedy search may write, besides those of mt
-            and src: faster, but outputs may differ, and scores are those among these symbols. Not used with a beam, nor
-            with what guides a search.
+            and src: faster, but outputs may differ, and scores are those among these symbols. Used where mt is a
+            draft: not in a beam, nor by recurrent decoders, nor with what guides a search.
         keep: the post-editing penalty in nats: what each symbol costs that is not in mt; 0 is off.
         keep_src: symbols of src are free of that penalty too.
         edit_cost: nats that each edit costs, by the Levenshtein distance of mt and output in symbols; 0 is off.
@@ -74,8 +75,10 @@ class SearchSettings:
             name: getattr(self, name) for name in ("length_penalty", "shortlist", "keep", "edit_cost", "no_repeat")
         }
         for name, value in (least | {"max_edits": self.max_edits or 0}).items():
-            if not value >= 0:
-                raise DataError(f"{name} must be at least 0, not {value}")
+            if not 0 <= value < math.inf:
+                raise DataError(f"{name} must be a number of at least 0, not {value}")
+        if not 0 < self.max_ratio < math.inf:
+            raise DataError(f"max_ratio must be a number above 0, not {self.max_ratio}")
         if not all(phrase.strip() for phrase in (*self.banned, *(term.target for term in self.required))):
             raise DataError("a word or phrase that is banned or required is blank; leave it out")
 
@@ -92,6 +95,11 @@ class SearchSettings:
         base: float | Tensor = length if self.normalisation == "power" else (5 + length) / 6
         result: float | Tensor = base**self.length_penalty
         return result
+
+    @property
+    def guides(self) -> bool:
+        """Whether anything is forbidden or favoured, whatever the segment."""
+        return self.needs_mt or self.no_repeat > 0 or self.no_unk or bool(self.banned)
 
     @property
     def needs_mt(self) -> bool:

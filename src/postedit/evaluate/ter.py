@@ -4,7 +4,7 @@ Everything that needs TER asks here for counts of edits, sentence by sentence; c
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -59,7 +59,7 @@ class Shift(NamedTuple):
     """`length` words from `start` on are moved before the word at `target`.
 
     Positions are those of the hypothesis as the shifts before have left it. A block whose target is inside of itself
-    moves on by `target - start` words, as in Tercom.
+    moves on by `target - start` words, as in Tercom, if there are so many after it.
     """
 
     start: int
@@ -67,71 +67,104 @@ class Shift(NamedTuple):
     target: int
 
 
+class PlacedEdit(NamedTuple):
+    """A word that is substituted, inserted or deleted.
+
+    Args:
+        op: which of these.
+        hypothesis: its position there, before any shift; None for an insertion.
+        reference: the position of the word of the reference that takes its place, or is inserted; None for a deletion.
+    """
+
+    op: Op
+    hypothesis: int | None
+    reference: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class EditScript:
     """How to turn a hypothesis into its reference: shifts, in order, and then one operation for each word.
 
+    `word_edits` are those of the operations that are edits, with their positions, and `count` is how many there are.
+    Positions count words from 0 on, as they are compared: after lower-casing, dividing and so on, as TER is told to.
+
     Args:
+        hypothesis: its words.
+        reference: its words.
         shifts: what to move.
-        shifted: the words of the hypothesis afterwards.
+        order: which word of the hypothesis stands at each place after all shifts.
         ops: "keep" and "substitute" take a word of both texts, "delete" one of the hypothesis, "insert" one of the
             reference.
     """
 
+    hypothesis: tuple[str, ...]
+    reference: tuple[str, ...]
     shifts: tuple[Shift, ...]
-    shifted: tuple[str, ...]
+    order: tuple[int, ...]
     ops: tuple[Op, ...]
 
     def __len__(self) -> int:
         """Return the number of edits."""
-        return len(self.shifts) + sum(op != "keep" for op in self.ops)
+        return self.count.edits
+
+    @property
+    def count(self) -> EditCount:
+        """The edits by kind."""
+        substitutions, insertions, deletions = map(self.ops.count, ("substitute", "insert", "delete"))
+        return EditCount(len(self.shifts), substitutions, insertions, deletions, len(self.reference))
+
+    @property
+    def shifted(self) -> tuple[str, ...]:
+        """The words of the hypothesis after all shifts."""
+        return tuple([self.hypothesis[position] for position in self.order]) if self.shifts else self.hypothesis
+
+    @property
+    def word_edits(self) -> list[PlacedEdit]:
+        """All edits but the shifts, with their positions, from left to right in the reference."""
+        theirs, ours = iter(self.order), iter(range(len(self.reference)))
+        steps = [
+            PlacedEdit(op, None if op == "insert" else next(theirs), None if op == "delete" else next(ours))
+            for op in self.ops
+        ]
+        return [step for step in steps if step.op != "keep"]
 
 
 class TER(sacrebleu_ter.TER):
     """`sacrebleu.metrics.TER` with the same arguments, scores and signature, computed by compiled code on all cores."""
 
-    def edits(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[EditCount]:
-        """Return the edits of each sentence, by kind.
+    def edits(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[EditScript]:
+        """Return the edits of each sentence, with their kinds and positions.
 
         Raises:
             ValueError: if there are not as many references as hypotheses.
         """
-        if len(hypotheses) != len(references):
-            raise ValueError(f"{len(hypotheses)} hypotheses and {len(references)} references: must be equally many")
+        return [script for block in self._blocks(hypotheses, references) for script in _scripts(*block)]
+
+    def counts(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[EditCount]:
+        """Return how many edits of each kind every sentence has, which takes less time than the edits themselves.
+
+        Raises:
+            ValueError: if there are not as many references as hypotheses.
+        """
         counts = []
-        for start in range(0, len(hypotheses), _BLOCK):
-            kinds, lengths = _kinds(
-                self._texts(hypotheses[start : start + _BLOCK]), self._references(references[start : start + _BLOCK])
-            )
+        for block in self._blocks(hypotheses, references):
+            kinds, lengths = _kinds(*block)
             rows = zip(kinds.tolist(), lengths.tolist(), strict=True)
             counts += [EditCount(s, b, i, d, length) for (s, b, i, d), length in rows]
         return counts
 
-    def script(self, hypothesis: str, reference: str) -> EditScript:
-        """Return the edits of one sentence with their positions."""
-        return next(self.scripts([hypothesis], [reference]))
-
-    def scripts(self, hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[EditScript]:
-        """Yield the edits of each sentence with their positions; all the texts are in memory at once.
-
-        Raises:
-            ValueError: if there are not as many references as hypotheses.
-        """
-        texts, others = self._texts(hypotheses), self._references(references)
-        (h, r), count = number_words(texts, others)
-        for place, (text, _) in enumerate(zip(texts, others, strict=True)):
-            order, ops, shifts = ter_kernel.find_script(
-                h.ids[h.ends[place] : h.ends[place + 1]], r.ids[r.ends[place] : r.ends[place + 1]], count
-            )
-            words = text.split()
-            yield EditScript(
-                tuple(Shift(*shift) for shift in shifts.tolist()),
-                tuple(words[position] for position in order.tolist()),
-                tuple(_OPS[op] for op in ops.tolist()),
-            )
+    def _blocks(
+        self, hypotheses: Sequence[str], references: Sequence[str]
+    ) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+        """Yield both texts as they are compared, `_BLOCK` pairs at a time."""
+        if len(hypotheses) != len(references):
+            raise ValueError(f"{len(hypotheses)} hypotheses and {len(references)} references: must be equally many")
+        for start in range(0, len(hypotheses), _BLOCK):
+            end = start + _BLOCK
+            yield self._texts(hypotheses[start:end]), self._references(references[start:end])
 
     def words(self, texts: Sequence[str]) -> list[list[str]]:
-        """Return the words of each text, as they are compared."""
+        """Return the words of each text, as those of a hypothesis are compared."""
         return [text.split() for text in self._texts(texts)]
 
     def _texts(self, texts: Sequence[str]) -> list[str]:
@@ -196,13 +229,39 @@ def _kinds(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[NDArra
         end = min(start + _CHUNK, len(hypotheses))
         ter_kernel.count_kinds(h.ids, h.ends, r.ids, r.ends, vocabulary, start, end, kinds)
 
-    starts = range(0, len(hypotheses), _CHUNK)
+    _in_threads(count, len(hypotheses))
+    return kinds, np.diff(r.ends)
+
+
+def _scripts(hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[EditScript]:
+    """Yield the script of each pair, all found before the first."""
+    (h, r), vocabulary = number_words(hypotheses, references)
+    found = ter_kernel.new_scripts(h.ends, r.ends)
+
+    def find(start: int) -> None:
+        end = min(start + _CHUNK, len(hypotheses))
+        ter_kernel.find_scripts(h.ids, h.ends, r.ids, r.ends, vocabulary, start, end, found)
+
+    _in_threads(find, len(hypotheses))
+    for place, (hypothesis, reference) in enumerate(zip(hypotheses, references)):
+        first, (shifts, ops) = found.first[place], found.sizes[place]
+        yield EditScript(
+            tuple(hypothesis.split()),
+            tuple(reference.split()),
+            tuple([Shift(*shift) for shift in found.shifts[first : first + shifts].tolist()]),
+            tuple(found.order[h.ends[place] : h.ends[place + 1]].tolist()),
+            tuple([_OPS[op] for op in found.ops[first : first + ops].tolist()]),
+        )
+
+
+def _in_threads(work: Callable[[int], None], pairs: int) -> None:
+    """Do the work for each `_CHUNK` of pairs, given where it starts."""
+    starts = range(0, pairs, _CHUNK)
     if len(starts) <= 1:
-        count(0)
+        work(0)
     else:
         with ThreadPoolExecutor(min(len(starts), os.cpu_count() or 1)) as threads:
-            list(threads.map(count, starts))
-    return kinds, np.diff(r.ends)
+            list(threads.map(work, starts))
 
 
 def count_edits(
@@ -219,7 +278,7 @@ def count_edits(
     Raises:
         ValueError: if the numbers of lines differ.
     """
-    return _metric(case_sensitive, normalise).edits(hypotheses, references)
+    return _metric(case_sensitive, normalise).counts(hypotheses, references)
 
 
 def split_words(texts: Sequence[str], *, normalise: bool = False) -> list[list[str]]:

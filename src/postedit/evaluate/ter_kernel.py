@@ -391,28 +391,56 @@ def count_kinds(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, kinds):  #
         count_pair(h, n, r_ids[r_ends[p] : r_ends[p + 1]], m, scratch, kinds[p])
 
 
-@njit(cache=True, nogil=True)
-def find_script(h_ids, r_ids, vocabulary):  # type: ignore[no-untyped-def]
-    """Return the edits of one pair with their positions.
+class Scripts(NamedTuple):
+    """The edits of pairs with their positions; what belongs to a pair stands where its words stand.
 
     Args:
-        h_ids: Int32[n], the hypothesis.
-        r_ids: Int32[m], the reference.
-        vocabulary: ids are below it.
-
-    Returns:
-        Int64[n], which word of the hypothesis stands at each place after all shifts; Int8, the operations, first to
-        last; Int64[shifts,3], start, length and target of each shift.
+        first: Int64[pairs], where the shifts and operations of each pair begin.
+        sizes: Int64[pairs,2], how many of both it has.
+        order: Int32[words of h], which word of its hypothesis stands at each place after all shifts.
+        ops: Int8[words of h and r], the operations, first to last.
+        shifts: Int32[words of h and r,3], start, length and target of each shift.
     """
-    n, m = h_ids.size, r_ids.size
-    scratch = new_scratch(n, m, vocabulary)
-    h = h_ids.copy()
-    result = np.zeros(4, np.int32)
-    count = count_pair(h, n, r_ids, m, scratch, result)
-    shifts = scratch.shifts[: result[SHIFT]].copy()
-    order = np.arange(n)
-    moved = np.empty(n, np.int64)
-    for k in range(result[SHIFT]):
-        low, high = _move(order, n, shifts[k, 0], shifts[k, 1], shifts[k, 2], moved)
-        order[low:high] = moved[low:high]
-    return order, scratch.script[:count].copy(), shifts
+
+    first: Any
+    sizes: Any
+    order: Any
+    ops: Any
+    shifts: Any
+
+
+def new_scripts(h_ends: Any, r_ends: Any) -> Scripts:
+    """Return room for the scripts of pairs whose texts end there."""
+    pairs, words = len(h_ends) - 1, int(h_ends[-1] + r_ends[-1])
+    return Scripts(
+        h_ends[:-1] + r_ends[:-1],
+        np.zeros((pairs, 2), np.int64),
+        np.empty(h_ends[-1], np.int32),
+        np.empty(words, np.int8),
+        np.empty((words, 3), np.int32),  # each shift takes at least one edit away, so there are no more than words
+    )
+
+
+@njit(cache=True, nogil=True)
+def find_scripts(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, scripts):  # type: ignore[no-untyped-def]
+    """Find the edits of the pairs from `start` to `end`, and put them into `scripts`; else as `count_kinds`."""
+    n_most, m_most = 0, 0
+    for p in range(start, end):
+        n_most = max(n_most, h_ends[p + 1] - h_ends[p])
+        m_most = max(m_most, r_ends[p + 1] - r_ends[p])
+    scratch = new_scratch(n_most, m_most, vocabulary)
+    h, moved, result = np.empty(n_most, np.int32), np.empty(n_most, np.int32), np.zeros(4, np.int32)
+    for p in range(start, end):
+        n, m, first = h_ends[p + 1] - h_ends[p], r_ends[p + 1] - r_ends[p], scripts.first[p]
+        h[:n] = h_ids[h_ends[p] : h_ends[p + 1]]
+        count = count_pair(h, n, r_ids[r_ends[p] : r_ends[p + 1]], m, scratch, result)
+        scripts.sizes[p, 0], scripts.sizes[p, 1] = result[SHIFT], count
+        scripts.ops[first : first + count] = scratch.script[:count]
+        order = scripts.order[h_ends[p] : h_ends[p + 1]]
+        for i in range(n):
+            order[i] = i
+        for k in range(result[SHIFT]):
+            shift = scratch.shifts[k]
+            scripts.shifts[first + k] = shift
+            low, high = _move(order, n, shift[0], shift[1], shift[2], moved)
+            order[low:high] = moved[low:high]

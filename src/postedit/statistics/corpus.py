@@ -4,6 +4,7 @@ import math
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from postedit.core.errors import OutputError
 from postedit.data.blocks import blocks_of, map_blocks
 from postedit.data.repeats import SortedRows, count_distinct, fingerprint, near_key
 from postedit.data.report import DataReport
@@ -218,6 +220,7 @@ def gather_statistics(
 
     Raises:
         DataError: if a file cannot be used.
+        OutputError: if there is no room for temporary files.
     """
     result = CorpusStatistics()
     sides = tuple(side for side in ("src", "mt", "pe") if side in files[0].sides)
@@ -225,8 +228,8 @@ def gather_statistics(
     result.lengths = {side: Lengths() for side in sides}
     result.edits = EditStatistics() if "mt" in sides else None
     blocks = blocks_of(read_triplets(files, result.report), BLOCK)
-    with tempfile.TemporaryDirectory(prefix="postedit-") as folder:
-        seen = {kind: SortedRows(Path(folder), f"{place}", 1) for place, kind in enumerate(SHARED)}
+    with _folder() as folder:
+        seen = {kind: SortedRows(folder, f"{place}", 1) for place, kind in enumerate(SHARED)}
         for block in map_blocks(partial(_look_at, sides=sides), blocks, workers):
             result.triplets += block.triplets
             for side in sides:
@@ -241,6 +244,16 @@ def gather_statistics(
         result.repeated = {kind: result.triplets - count_distinct(rows) for kind, rows in seen.items()}
     result.overlaps = {name: other.overlap() for name, other in sets.items()}
     return result
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Give a folder for temporary files; if it has no room, say who chooses it."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="postedit-") as name:
+            yield Path(name)
+    except OutputError as error:
+        raise OutputError(f"{error}, or name a folder with more room in the variable TMPDIR") from error
 
 
 @dataclass
@@ -293,7 +306,7 @@ def _look_at(triplets: Sequence[Triplet], sides: Sequence[str]) -> _Block:
 def _edits(triplets: Sequence[Triplet]) -> EditStatistics:
     metric, result = TER(case_sensitive=True), EditStatistics()
     result.unchanged = sum(triplet.mt == triplet.pe for triplet in triplets)
-    counts = metric.edits([triplet.mt for triplet in triplets], [triplet.pe for triplet in triplets])
+    counts = metric.counts([triplet.mt for triplet in triplets], [triplet.pe for triplet in triplets])
     result.count(counts)
     changed = [triplet for triplet, count in zip(triplets, counts) if count.edits]
     places = list(edits_in_context(metric, [triplet.mt for triplet in changed], [triplet.pe for triplet in changed]))

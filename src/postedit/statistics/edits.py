@@ -27,11 +27,12 @@ class EditInContext(NamedTuple):
 
 def edits_in_context(metric: TER, mt: Sequence[str], pe: Sequence[str]) -> Iterator[EditInContext]:
     """Yield the substitutions, insertions and deletions that turn each `mt`, its blocks shifted, into its `pe`."""
-    for script, text in zip(metric.scripts(mt, pe), pe):
-        yield from _walk(script, [*text.split(), NO_WORD])
+    for script in metric.edits(mt, pe):
+        yield from _walk(script)
 
 
-def _walk(script: EditScript, words: list[str]) -> Iterator[EditInContext]:
+def _walk(script: EditScript) -> Iterator[EditInContext]:
+    words = [*script.reference, NO_WORD]
     mt, place = iter(script.shifted), 0
     for op in script.ops:
         old = NO_WORD if op == "insert" else next(mt)

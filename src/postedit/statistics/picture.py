@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from postedit.core.errors import OutputError
 from postedit.core.files import atomic_write
+from postedit.evaluate.ter import ter_signature
 from postedit.statistics.corpus import KINDS, CorpusStatistics, EditStatistics, FrequentEdit, column_names
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ def _histogram(axes: "Axes", edits: EditStatistics) -> None:
     bars = axes.bar(places, [100 * count / total for count in edits.columns], color=_COLOURS["pe"], width=0.9)
     bars[0].set_color(_COLOURS["mt"])
     axes.set_xticks(places, names, rotation=90)
-    axes.set(title=f"TER of sentences (all together {edits.ter:.1f})", xlabel="TER", ylabel="% of triplets")
+    axes.set(title=f"TER of sentences (all together {edits.ter:.1f})", ylabel="% of triplets")
+    axes.set_xlabel(f"TER {ter_signature()}", fontsize="small")
 
 
 def _kinds(axes: "Axes", edits: EditStatistics) -> None:

@@ -167,7 +167,7 @@ class _Team:
             problem = f"Ray failed at {asked.lines}: {_first_line(error)}"
         else:
             return chunk
-        raise PosteditError(f"{problem}; --resume goes on after the chunks that are done")
+        raise PosteditError(problem)
 
     def _load(self) -> Counter[int]:
         """Return how many chunks each worker has waiting."""

@@ -1,13 +1,14 @@
 """What the `[synth]` sections of all kinds have in common."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from postedit.core.config import Config
+from postedit.core.files import prefix_problem
 from postedit.data.location import is_far, located, with_column
 from postedit.synthesis.phase import Phase
 
@@ -19,6 +20,13 @@ class SynthConfig(Config):
     out: str = Field(description="OUT.src, OUT.mt, OUT.pe and OUT.json are written; relative to the current folder")
     seed: int = Field(1, ge=0, lt=2**63, description="another seed gives other triplets")
     chunk_lines: int = Field(4096, ge=1, description="lines that are worked on together; changes no output")
+
+    @field_validator("out")
+    @classmethod
+    def _begins_names(cls, out: str) -> str:
+        if problem := prefix_problem(out):
+            raise ValueError(problem)
+        return out
 
     @property
     def prefix(self) -> Path:
@@ -34,9 +42,15 @@ class SynthConfig(Config):
         """Return the path of the input that an option names; of a Parquet file, unless it says another, that column."""
         return located(with_column(getattr(self, option), column), folder)
 
+    @property
+    def kept(self) -> Sequence[str]:
+        """What the names of further files that are written end with, after the prefix and a point."""
+        return ()
+
     def overwritten(self, inputs: Mapping[str, Path]) -> list[str]:
         """Return a problem for each of the inputs, named by their options, that an output would replace."""
-        outputs = {Path(f"{self.prefix.absolute()}.{name}").resolve() for name in ("src", "mt", "pe", "json")}
+        outputs = {path.absolute().resolve() for phase in self.phases() for path in phase.files}
+        outputs |= {Path(f"{self.prefix.absolute()}.{name}").resolve() for name in self.kept}
         return [
             f"synth.out: {self.out} would overwrite {path}, which is {option}; choose another name"
             for option, path in inputs.items()

@@ -1,12 +1,13 @@
 """The engine: chunks from a source, through a stage, into files; stopped at any point, it goes on from there."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from postedit.core.errors import OutputError
+from postedit.core.errors import DataError, OutputError, PosteditError
+from postedit.core.files import reason_of
 from postedit.synthesis.chunk import StageSpec
 from postedit.synthesis.executor import Executor
 from postedit.synthesis.outputs import Outputs
@@ -52,31 +53,53 @@ def run(
         save_seconds: see `Outputs`.
 
     Raises:
-        OutputError: if the files cannot be written; what is done is kept.
-        DataError: if the input cannot be read.
-        KeyboardInterrupt: saying how to go on.
+        OutputError: if the files cannot be written.
+        DataError: if the input cannot be read, or nothing is made of any line.
+        PosteditError: of any other kind, if the stage or the executor fails; this and the others, where work can go on,
+            say how many lines are done and kept, and how to go on.
+        KeyboardInterrupt: likewise.
     """
     identity = {**job.identity, "input": dict(job.source.fingerprints)}
     saving = {} if save_seconds is None else {"save_seconds": save_seconds}
     outputs = Outputs(prefix, job.sides, identity, resume=resume, **saving)
     total, before = job.source.total, outputs.done.lines
     try:
-        report(before, before)
-        if outputs.done.lines < total:
-            with closing(executor.map(job.spec, job.source.chunks(outputs.done.chunks))) as made:
-                for chunk in made:
-                    outputs.write(chunk)
-                    report(outputs.done.lines, before)
+        with _saved(outputs, total):
+            report(before, before)
+            if outputs.done.lines < total:
+                with closing(executor.map(job.spec, job.source.chunks(outputs.done.chunks))) as made:
+                    for chunk in made:
+                        outputs.write(chunk)
+                        report(outputs.done.lines, before)
         manifest = {**identity, **job.manifest(outputs.done.counts)}
-        outputs.finish(manifest)
-    except KeyboardInterrupt:
-        outputs.save()
-        raise KeyboardInterrupt(
-            f"stopped after {outputs.done.lines:,} of {total:,} lines{outputs.kept}; the same command with --resume "
-            "goes on after them"
-        ) from None
-    except OutputError as error:
-        raise OutputError(f"{error}; --resume then goes on from there") from error
+        if not any(outputs.done.lengths.values()):
+            outputs.discard()
+            raise DataError(f"{prefix}: would be empty, since none of {total:,} lines can be used{_reasons(manifest)}")
+        with _saved(outputs, total):
+            outputs.finish(manifest)
     finally:
         outputs.close()
     return manifest
+
+
+@contextmanager
+def _saved(outputs: Outputs, total: int) -> Iterator[None]:
+    """Save what is done, whatever happens, and say so in the error."""
+    try:
+        yield
+    except (KeyboardInterrupt, PosteditError, OSError) as error:
+        with suppress(OutputError):  # then what was saved before counts
+            outputs.save()
+        done = f"{outputs.saved.lines:,} of {total:,} lines"
+        how = "the same command with --resume goes on after them"
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(f"stopped after {done}{outputs.kept}; {how}") from None
+        if isinstance(error, OSError):
+            error = PosteditError(f"{error.filename or 'the system'}: {reason_of(error)}")
+        raise type(error)(f"{error}; {done} are done{outputs.kept}; {how}") from error
+
+
+def _reasons(manifest: Mapping[str, Any]) -> str:
+    """Return why lines were left out, as the end of a sentence."""
+    reasons = [f"{count:,} {reason}" for reason, count in manifest.get("left_out", {}).items() if count]
+    return f" ({', '.join(reasons)})" if reasons else ""

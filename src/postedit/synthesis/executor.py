@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from postedit.core.processes import WorkerError, map_in_processes
+from postedit.core.processes import map_in_processes
 from postedit.synthesis.chunk import Chunk, Stage, StageSpec
 
 
@@ -36,10 +36,7 @@ class Processes:
         Raises:
             WorkerError: if a worker process ends of itself.
         """
-        try:
-            yield from map_in_processes(_Build(spec), chunks, self.workers)
-        except WorkerError as error:
-            raise WorkerError(f"{error}; --resume goes on after the chunks that are done") from None
+        yield from map_in_processes(_Build(spec), chunks, self.workers)
 
 
 @dataclass(frozen=True, slots=True)

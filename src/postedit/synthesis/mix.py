@@ -28,12 +28,17 @@ from postedit.synthesis.tally import describe, tally
 _BLOCK: Final = 1 << 16
 """Triplets whose draws are made together."""
 
+MOST_COPIES: Final = 100_000
+"""More of one triplet than any training run sees; who asks for that has mistyped it."""
+
 
 class CorpusConfig(Config):
     """A corpus, and how much of it."""
 
     files: TripletFiles = Field(description="triplets, named as in `[data]`")
-    copies: float = Field(1.0, gt=0, description="how often each triplet is taken; 0.1: one in ten, chosen by the seed")
+    copies: float = Field(
+        1.0, gt=0, le=MOST_COPIES, description="how often each triplet is taken; 0.1: one in ten, chosen by the seed"
+    )
     share: float | None = Field(
         None, gt=0, lt=1, description="in place of copies: the part of the whole that this corpus shall be"
     )
@@ -116,8 +121,8 @@ class _Part:
     def read(self) -> Iterator[Triplet]:
         """Yield what is taken."""
         whole = math.floor(self.copies)
-        passes = [read_triplets(self.files, DataReport()) for _ in range(whole)]
-        return chain(*passes, self._some(self.copies - whole))
+        passes = (read_triplets(self.files, DataReport()) for _ in range(whole))
+        return chain(chain.from_iterable(passes), self._some(self.copies - whole))
 
     def _some(self, rate: float) -> Iterator[Triplet]:
         """Yield the triplets that the seed chooses, each with probability `rate`."""
@@ -194,6 +199,11 @@ def _parts(config: MixConfig) -> list[_Part]:
         seed = config.seed + number
         part = copies - math.floor(copies)
         taken = math.floor(copies) * triplets + _chosen(seed, triplets, part)
+        if copies > MOST_COPIES:
+            raise RecipeError(
+                f"synth.corpus.{number}: a share of {corpus.share:g} takes each of {triplets:,} triplets {copies:,.0f} "
+                f"times; at most {MOST_COPIES:,} are allowed: ask for a smaller share, or for more of the others"
+            )
         if not taken:
             raise RecipeError(f"synth.corpus.{number}: of {triplets:,} triplets none is taken; ask for more of them")
         parts.append(_Part(corpus.files, triplets, copies, taken, seed, fingerprint))

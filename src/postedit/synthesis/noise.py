@@ -6,6 +6,7 @@ length, the words those that real post-edits change, and TER itself checks that 
 """
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -17,22 +18,26 @@ import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 import postedit
-from postedit.core.errors import RecipeError
+from postedit.core.errors import DataError, RecipeError
 from postedit.data.lines import path_problem, read_lines
 from postedit.data.location import located
 from postedit.data.partial import encode_lines
 from postedit.data.report import DataReport
 from postedit.data.triplets import TripletFiles, check_files, read_triplets
+from postedit.evaluate.ter import ter_signature
 from postedit.synthesis.chunk import Chunk
 from postedit.synthesis.config import SynthConfig
 from postedit.synthesis.engine import Job
 from postedit.synthesis.fit import describe_edits, distance, expected_histogram, profile_counts, real_histogram
 from postedit.synthesis.noise_kernel import Tables
-from postedit.synthesis.noise_stage import FATES, LENGTH, TER, NoiseSpec, histogram_of
+from postedit.synthesis.noise_stage import FATES, KINDS, LENGTH, TER, NoiseSpec, histogram_of
 from postedit.synthesis.phase import Phase
-from postedit.synthesis.profile import MOST_WORDS, Profile, measure_profile
+from postedit.synthesis.profile import Profile, measure_profile
+from postedit.synthesis.profile_file import MOST_WORDS
 from postedit.synthesis.source import open_aligned
 from postedit.synthesis.tables import TextSample, matched_tables, plain_tables
+
+_PROFILE: Final = "profile.json"
 
 _SAMPLE_LINES: Final = 100_000
 """Lines of the text from which its words and lengths are taken: memory does not grow with the text."""
@@ -44,7 +49,10 @@ _TRIALS: Final = 6
 """Times the number of edits is set right, where a TER is asked for."""
 
 _NEAR: Final = 0.01
-"""Relative difference of TER that is near enough; a trial of that many lines cannot tell much less."""
+"""Relative difference of TER that is near enough ..."""
+
+_CHANCE: Final = 2.0
+"""... or so many standard errors: where few edits are asked for, a trial cannot tell more."""
 
 _STEP: Final = 4.0
 """Times that the number of edits is multiplied by from one trial to the next, at most."""
@@ -112,6 +120,11 @@ class NoiseConfig(SynthConfig):
         )
         return resolved, problems + self.overwritten(inputs)
 
+    @property
+    def kept(self) -> Sequence[str]:
+        """The profile, if it is measured."""
+        return () if self.real is None else (_PROFILE,)
+
     def phases(self) -> list[Phase]:
         """Return the one thing to be done."""
         return [Phase("noise", self.prefix, ("src", "mt", "pe"), self.prepare)]
@@ -132,6 +145,10 @@ def _prepare(config: NoiseConfig) -> Job:
     source = open_aligned({"src": located(config.src), "pe": located(config.pe)}, config.chunk_lines)
     lines = _sample(located(config.pe), source.total)
     sample = TextSample.of(lines)
+    if not sample.words:
+        raise DataError(
+            f"{config.pe}: has no words (in {len(lines):,} lines from all over it); nothing can be made of it"
+        )
     profile = _profile(config)
     spec = NoiseSpec(_tables(config, profile, sample), config.seed, config.max_words)
     if config.ter is not None:
@@ -159,7 +176,7 @@ def _profile(config: NoiseConfig) -> Profile | None:
         check_files(files)
     triplets = read_triplets(config.real, DataReport())
     profile = measure_profile((triplet.mt, triplet.pe) for triplet in triplets)
-    profile.save(config.prefix.with_name(f"{config.prefix.name}.profile.json"))
+    profile.save(config.prefix.with_name(f"{config.prefix.name}.{_PROFILE}"))
     return profile
 
 
@@ -180,19 +197,30 @@ def _with_ter(ter: float, spec: NoiseSpec, lines: Sequence[str]) -> NoiseSpec:
     trial = Chunk(0, 0, len(many), {"src": text, "pe": text})
     before = found = 0.0
     for _ in range(_TRIALS):
-        found = describe_edits(spec(trial).counts)["ter"]
-        if abs(found / ter - 1) <= _NEAR:
+        found, words = _tried(spec, trial)
+        if not words:
+            raise RecipeError(f"synth.max_words = {spec.max_words} leaves out every line of the text; allow more words")
+        chance = _CHANCE * math.sqrt(100 * ter / words)  # of so many edits, 100 / words of TER each
+        if abs(found - ter) <= max(_NEAR * ter, chance):
             return spec
         if before < ter and found < before * (1 + _NEAR):
             break  # more is asked for, and no more comes out
-        scale = spec.tables.scale * min(ter / max(found, 1e-3), _STEP)
+        scale = spec.tables.scale * min(ter / found if found else math.inf, _STEP)
         before, spec = found, replace(spec, tables=spec.tables._replace(scale=scale))
     if abs(found / ter - 1) <= _FAR:
         return spec
+    most = max(before, found)
     raise RecipeError(
-        f"synth.ter = {ter:g} cannot be reached: on {trial.read:,} lines of the text, TER was {found:.1f} in the end, "
-        f"since edits cancel each other and a line has only so many words; ask for less"
+        f"synth.ter = {ter:g} cannot be reached: edits cancel each other, and a line has only so many words; on "
+        f"{trial.read:,} lines of the text TER was {most:.0f} at most, so ask for less than that"
     )
+
+
+def _tried(spec: NoiseSpec, trial: Chunk) -> tuple[float, int]:
+    """Return the TER, in per cent, of noise in a text, and of how many words it is."""
+    counts = spec(trial).counts
+    words = counts["words"]
+    return 100 * sum(counts[kind] for kind in KINDS) / max(1, words), words
 
 
 def _fingerprint(profile: Profile | None) -> str | None:
@@ -206,7 +234,7 @@ def _manifest(counts: Mapping[str, int], profile: Profile | None) -> dict[str, A
     left_out = {name: counts.get(name, 0) for name in FATES if name != "kept"}
     totals = {"triplets": counts.get("kept", 0), "edited as drawn": counts.get("as drawn", 0)}
     made = {**totals, **describe_edits(counts), "histogram": histogram}
-    manifest: dict[str, Any] = {"left_out": left_out, "made": made}
+    manifest: dict[str, Any] = {"left_out": left_out, "made": made, "signature": ter_signature()}
     if profile is None or not histogram:
         return manifest
     real = real_histogram(profile)

@@ -68,6 +68,7 @@ class Outputs:
         self._prefix, self._job, self._save_seconds = prefix, dict(job), save_seconds
         self._journal = _journal(prefix)
         self.done = self._read_journal(sides) if self._journal.exists() else Done(dict.fromkeys(sides, 0))
+        self.saved = self.done  # as far as the journal knows
         self._files = {} if self.done.whole else {side: self._open(side) for side in sides}
         self.save()
 
@@ -95,7 +96,7 @@ class Outputs:
             before.lines + chunk.read,
             dict(Counter(before.counts) + Counter(chunk.counts)),
         )
-        if time.monotonic() - self._saved >= self._save_seconds:
+        if time.monotonic() - self._saved_at >= self._save_seconds:
             self.save()
 
     def finish(self, manifest: Mapping[str, Any]) -> None:
@@ -107,16 +108,30 @@ class Outputs:
         self.done = replace(self.done, whole=True)
         self.save()
         self.close()
+        manifest_path = _final(self._prefix, "json")
+        with explain_os_errors(manifest_path):
+            manifest_path.unlink(missing_ok=True)  # an older one would speak of files that are replaced now
         for side in self.done.lengths:
             partial, final = _partial(self._prefix, side), _final(self._prefix, side)
             with explain_os_errors(final):
                 if partial.exists():  # else it got its name before an interruption
                     partial.replace(final)
-        with atomic_write(_final(self._prefix, "json")) as file:
+        with atomic_write(manifest_path) as file:
             json.dump(manifest, file, indent=2, ensure_ascii=False)
             file.write("\n")
         with explain_os_errors(self._journal):
             self._journal.unlink()
+
+    def discard(self) -> None:
+        """Delete what is unfinished: nobody wants to go on with it.
+
+        Raises:
+            OutputError: if that fails.
+        """
+        self.close()
+        for path in (*(_partial(self._prefix, side) for side in self.done.lengths), self._journal):
+            with explain_os_errors(path):
+                path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the files as they are, so that the work can go on later."""
@@ -135,7 +150,7 @@ class Outputs:
                     os.fsync(file.fileno())
         with atomic_write(self._journal) as journal:
             json.dump({"job": self._job, **asdict(self.done)}, journal, indent=2, ensure_ascii=False)
-        self._saved = time.monotonic()
+        self.saved, self._saved_at = self.done, time.monotonic()
 
     def _open(self, side: str) -> IO[bytes]:
         """Open a file where the last whole chunk ends."""
@@ -186,6 +201,12 @@ def check_outputs(prefix: Path, sides: Sequence[str], *, resume: bool) -> None:
         raise OutputError(
             f"{journal}: is of an unfinished run; add --resume to go on with it, or delete it to start anew"
         )
+
+
+def output_files(prefix: Path, sides: Sequence[str]) -> list[Path]:
+    """Return the names of all files there are while the work goes on, and after it."""
+    grown = [name(prefix, side) for side in sides for name in (_final, _partial)]
+    return [*grown, _final(prefix, "json"), _journal(prefix)]
 
 
 def _final(prefix: Path, name: str) -> Path:

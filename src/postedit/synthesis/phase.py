@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from postedit.synthesis.engine import Job
-from postedit.synthesis.outputs import check_outputs
+from postedit.synthesis.outputs import check_outputs, output_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,11 @@ class Phase:
             return False
         wanted = json.loads(json.dumps({**job.identity, "input": dict(job.source.fingerprints)}))
         return isinstance(manifest, dict) and all(manifest.get(name) == value for name, value in wanted.items())
+
+    @property
+    def files(self) -> list[Path]:
+        """All files that are written, those of unfinished work too."""
+        return output_files(self.prefix, self.sides)
 
     @property
     def manifest(self) -> Path:

@@ -26,19 +26,21 @@ class RealSentences(NamedTuple):
 
 def by_length(profile: Profile) -> RealSentences:
     """Return the sentences of a profile, and for each length those of lengths as near as will make `_ENOUGH`."""
-    rows = sorted(
-        (s.length, s.shifts, s.substitutions, s.insertions, s.deletions)
-        for s, count in profile.sentences.items()
-        for _ in range(count)
+    rows = np.array(
+        sorted(
+            (s.length, s.shifts, s.substitutions, s.insertions, s.deletions, count)
+            for s, count in profile.sentences.items()
+        ),
+        np.int32,
     )
-    sentences = np.array(rows, np.int32)
+    sentences = np.repeat(rows[:, :5], rows[:, 5], axis=0)
     lengths = sentences[:, 0]
     longest = int(lengths[-1])
     pools = np.empty((longest + 1, 2), np.int64)
     for length in range(longest + 1):
         for width in range(longest + 1):
             first, last = np.searchsorted(lengths, [length - width, length + width + 1])
-            if last - first >= min(_ENOUGH, len(rows)):
+            if last - first >= min(_ENOUGH, len(sentences)):
                 break
         pools[length] = first, last
     return RealSentences(sentences, pools)

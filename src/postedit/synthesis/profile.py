@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -11,12 +11,9 @@ from typing import Final, NamedTuple, Self
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
 from postedit.evaluate.ter import TER, EditCount, EditScript, Shift
+from postedit.synthesis.profile_file import FORMAT, MOST_WORDS, read_profile
 
-_FORMAT: Final = 1
 _TOGETHER: Final = 1 << 14  # pairs measured at a time
-
-MOST_WORDS: Final = 1000
-"""A longer segment is no segment but a broken file, and would need much memory to compare."""
 
 SAME_START: Final = 3
 """Characters, at least, that two forms of one word begin with ..."""
@@ -73,7 +70,7 @@ class Profile:
     def to_json(self) -> str:
         """Return it as JSON."""
         values = {
-            "format": _FORMAT,
+            "format": FORMAT,
             "sentences": [
                 [s.length, s.shifts, s.substitutions, s.insertions, s.deletions, count]
                 for s, count in self.sentences.items()
@@ -97,28 +94,27 @@ class Profile:
         """Read one that was saved.
 
         Raises:
-            DataError: if the file is missing or is no profile.
+            DataError: if the file is missing, is no profile, or says what no measuring can have found.
         """
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-            if values["format"] != _FORMAT:
-                raise ValueError
-            return cls(
-                {EditCount(s, b, i, d, length): n for length, s, b, i, d, n in values["sentences"]},
-                {Move(length, distance): n for length, distance, n in values["moves"]},
-                _counts(values["inserted"]),
-                _counts(values["deleted"]),
-                {word: _counts(others) for word, others in values["substituted"].items()},
-                _counts(values["seen"]),
-            )
+            found = read_profile(path.read_bytes())
         except OSError as error:
             raise DataError(f"{path}: cannot be read: {error.strerror}") from None
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise DataError(f"{path}: is not a profile that this version of postedit wrote; measure it again") from None
-
-
-def _counts(values: Mapping[str, int]) -> dict[str, int]:
-    return {str(word): int(count) for word, count in values.items()}
+        except ValueError as error:
+            raise DataError(
+                f"{path}: is not a profile that this version of postedit wrote; measure it again ({error})"
+            ) from None
+        return cls(
+            {
+                EditCount(s.shifts, s.substitutions, s.insertions, s.deletions, s.length): s.times
+                for s in found.sentences
+            },
+            {Move(move.length, move.distance): move.times for move in found.moves},
+            found.inserted,
+            found.deleted,
+            found.substituted,
+            found.seen,
+        )
 
 
 def measure_profile(pairs: Iterable[tuple[str, str]]) -> Profile:
@@ -133,13 +129,8 @@ def measure_profile(pairs: Iterable[tuple[str, str]]) -> Profile:
     usable = ((mt, pe) for mt, pe in pairs if 0 < len(mt.split()) <= MOST_WORDS and 0 < len(pe.split()) <= MOST_WORDS)
     metric = TER(case_sensitive=True)
     while batch := list(islice(usable, _TOGETHER)):
-        mts, pes = [mt for mt, _ in batch], [pe for _, pe in batch]
-        for mt, pe, count in zip(mts, pes, metric.edits(mts, pes)):
-            found.sentences[count] += 1
-            words = pe.split()
-            found.seen.update(words)
-            if count.edits:
-                found.add(metric.script(mt, pe), words)
+        for script in metric.edits([mt for mt, _ in batch], [pe for _, pe in batch]):
+            found.add(script)
     if not found.sentences:
         raise DataError("a profile needs real triplets, but there is none with words in mt and pe")
     if not any(count.edits for count in found.sentences):
@@ -158,10 +149,12 @@ class _Counts:
         self.seen: Counter[str] = Counter()
         self.substituted: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
-    def add(self, script: EditScript, pe: Sequence[str]) -> None:
-        """Count the edits of one script that leads to the words `pe`."""
+    def add(self, script: EditScript) -> None:
+        """Count the edits between one mt and its pe."""
+        self.sentences[script.count] += 1
+        self.seen.update(script.reference)
         self.moves.update(_move(shift) for shift in script.shifts)
-        theirs, ours = iter(script.shifted), iter(pe)
+        theirs, ours = iter(script.shifted), iter(script.reference)
         for op in script.ops:
             if op == "insert":
                 self.inserted[next(ours)] += 1

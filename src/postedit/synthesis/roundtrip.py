@@ -6,16 +6,19 @@ language and back, and triplets are kept so that their TER statistics are those 
 phase with files of its own, so that an interruption costs no phase that is done.
 """
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
+from postedit.core.errors import DataError
 from postedit.data.lines import path_problem, read_lines
 from postedit.data.location import located
 from postedit.data.report import DataReport
@@ -34,6 +37,7 @@ from postedit.synthesis.tally import count_edits, describe, tally, ter_histogram
 from postedit.synthesis.translators import Translator, TranslatorConfig, open_translator
 
 _BLOCK: Final = 1 << 14
+_MODELS: Final = ("inside.arpa", "outside.arpa")
 _NOT_CHOSEN: Final = "less like the domain"
 _NOT_FITTING: Final = "more of this length and edit rate than among real ones"
 
@@ -78,6 +82,11 @@ class RoundtripConfig(SynthConfig):
         resolved = self.model_copy(update={"dir": str(folder), "text": str(text), "real": real})
         return resolved, problems + self.overwritten(inputs)
 
+    @property
+    def kept(self) -> Sequence[str]:
+        """The two n-gram models."""
+        return [f"chosen.{name}" for name in _MODELS]
+
     def phases(self) -> list[Phase]:
         """Return all that is to be done, in order."""
         return [
@@ -104,28 +113,46 @@ def _side(prefix: Path, side: str) -> Path:
 # The first phase: sentences of the domain.
 
 
-@dataclass(frozen=True, slots=True)
-class ChooseSpec:
-    """Makes the stage that keeps sentences whose cross-entropy difference is at most a threshold."""
+def chosen(differences: NDArray[np.float64], share: float) -> NDArray[np.bool_]:
+    """Return Bool[lines]: a share of the sentences, exact but for what is less than one sentence.
 
-    inside: Path
-    outside: Path
-    threshold: float
+    Args:
+        differences: Float64[lines], cross-entropy differences; infinite for lines that are never chosen. Those of the
+            lowest are chosen, of equal ones the first.
+        share: 0 to 1, of the others; one sentence is chosen at least, if there is any.
+    """
+    sentences = int(np.isfinite(differences).sum())
+    count = min(sentences, max(1, round(share * sentences)))
+    kept = np.zeros(len(differences), np.bool_)
+    kept[np.argsort(differences, kind="stable")[:count]] = True
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """The stage that keeps the sentences that were chosen, which needs no n-gram models where it runs.
+
+    Args:
+        kept: one bit a line of the text, whether it is kept, the first line in the highest bit.
+    """
+
+    kept: bytes
+
+    @classmethod
+    def of(cls, kept: NDArray[np.bool_]) -> Self:
+        """Return the stage that keeps the lines where `kept`, Bool[lines], is true."""
+        return cls(np.packbits(kept).tobytes())
 
     def build(self) -> Stage:
-        """Return the stage, its models loaded."""
-        return _Choose(CrossEntropyDifference(self.inside, self.outside), self.threshold)
-
-
-@dataclass(frozen=True, slots=True)
-class _Choose:
-    difference: CrossEntropyDifference
-    threshold: float
+        """Return the stage."""
+        return self
 
     def __call__(self, chunk: Chunk) -> Chunk:
-        lines = chunk.lines("pe")
-        kept = [line for line in lines if line.strip() and self.difference(line) <= self.threshold]
-        counts = {"kept": len(kept), _NOT_CHOSEN: len(lines) - len(kept)}
+        """Return the sentences of a chunk that are chosen."""
+        first, last = chunk.first_line, chunk.first_line + chunk.read
+        bits = np.unpackbits(np.frombuffer(self.kept, np.uint8)[first // 8 : -(-last // 8)])[first % 8 :]
+        kept = [line for line, bit in zip(chunk.lines("pe"), bits) if bit]
+        counts = {"kept": len(kept), _NOT_CHOSEN: chunk.read - len(kept)}
         return replace(chunk, counts=counts).with_lines("pe", kept)
 
 
@@ -136,9 +163,10 @@ class _KeepAll:
 
 
 def prepare_choice(config: RoundtripConfig) -> Job:
-    """Estimate the two models and find the threshold.
+    """Estimate the two models and choose sentences by them.
 
-    The other text is a sample of all sentences, as large as the text of the domain (Moore and Lewis 2010).
+    The other text is a sample of all sentences, as large as the text of the domain (Moore and Lewis 2010). Eight bytes
+    a line of the text are held in memory.
 
     Raises:
         DataError: if the files cannot be read.
@@ -154,16 +182,18 @@ def prepare_choice(config: RoundtripConfig) -> Job:
     if config.choose == 1:
         return Job(source, _KeepAll(), ("pe",), said, manifest)
     text, domain = located(config.text), [triplet.pe for triplet in _real(config)]
+    if not domain:
+        raise DataError("synth.real: there is no triplet that can be used, so no domain to choose sentences of")
     step = max(1, source.total // len(domain))
-    inside, outside = (_side(chosen_prefix(config), f"{name}.arpa") for name in ("inside", "outside"))
+    inside, outside = (_side(chosen_prefix(config), name) for name in _MODELS)
     estimate(domain, config.order, inside)
     estimate(islice(read_lines(text), 0, None, step), config.order, outside)
     difference = CrossEntropyDifference(inside, outside)
-    differences = np.fromiter((difference(line) for line in read_lines(text) if line.strip()), np.float32)
-    threshold = float(np.quantile(differences, config.choose)) if len(differences) else 0.0
-    return Job(
-        source, ChooseSpec(inside, outside, threshold), ("pe",), {**said, "threshold": round(threshold, 6)}, manifest
+    differences = np.fromiter(
+        (difference(line) if line.strip() else np.inf for line in read_lines(text)), np.float64, source.total
     )
+    stage = Choose.of(chosen(differences, config.choose))
+    return Job(source, stage, ("pe",), {**said, "chosen": hashlib.sha256(stage.kept).hexdigest()}, manifest)
 
 
 # The second: there and back.
@@ -222,7 +252,7 @@ class FitSpec:
     def __call__(self, chunk: Chunk) -> Chunk:
         """Return the triplets that are kept."""
         texts = {side: chunk.lines(side) for side in SIDES}
-        found = cells(TER(case_sensitive=True).edits(texts["mt"], texts["pe"]))
+        found = cells(TER(case_sensitive=True).counts(texts["mt"], texts["pe"]))
         kept = self.acceptance.choose(found, draws(self.seed, chunk.first_line, chunk.read))
         made = {side: [text for text, keep in zip(lines, kept) if keep] for side, lines in texts.items()}
         counts = tally(made["mt"], made["pe"])
@@ -244,7 +274,8 @@ def prepare_fit(config: RoundtripConfig) -> Job:
     files = TripletFiles.of(prefix)
     real, made = (_histogram(triplets) for triplets in (_real(config), read_triplets(files, DataReport())))
     acceptance = fit(real.cells, made.cells, config.mismatch)
-    said = {**identity(config), "phase": "fit", "mismatch": round(acceptance.mismatch, 4)}
+    shares = hashlib.sha256(acceptance.shares.tobytes()).hexdigest()
+    said = {**identity(config), "phase": "fit", "mismatch": round(acceptance.mismatch, 4), "shares": shares}
 
     def manifest(counts: Mapping[str, int]) -> dict[str, Any]:
         found = describe(counts, [_NOT_FITTING])
@@ -271,7 +302,7 @@ def _histogram(triplets: Iterable[Any]) -> _Measured:
     found, counts = np.zeros(CELLS, np.int64), Counter[str]()
     reader, metric = iter(triplets), TER(case_sensitive=True)
     while block := list(islice(reader, _BLOCK)):
-        edits = metric.edits([triplet.mt for triplet in block], [triplet.pe for triplet in block])
+        edits = metric.counts([triplet.mt for triplet in block], [triplet.pe for triplet in block])
         found += np.bincount(cells(edits), minlength=CELLS)
         counts += count_edits(edits)
     return _Measured(found, ter_histogram(counts), counts["kept"], counts)

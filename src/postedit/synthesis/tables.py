@@ -12,7 +12,7 @@ from postedit.core.errors import DataError
 from postedit.synthesis.lexicon import make_lexicon
 from postedit.synthesis.noise_kernel import Tables
 from postedit.synthesis.pools import by_length
-from postedit.synthesis.profile import Profile
+from postedit.synthesis.profile import Move, Profile
 
 _LARGEST_LEXICON: Final = 200_000
 """Words of the text that can be put in, the most frequent ones: bounds the memory of every process."""
@@ -75,7 +75,7 @@ def matched_tables(profile: Profile, sample: TextSample, *, thin: bool) -> Table
         profile.inflected,
         *_drawn(substitutes or unigrams, numbers),
         *_drawn(profile.deleted or unigrams, numbers),
-        np.array([move for move, count in profile.moves.items() for _ in range(count)], np.int32).reshape(-1, 2),
+        _repeated(profile.moves),
         *by_length(profile),
         1.0,
         _shares(profile, sample) if thin else np.ones(1),
@@ -147,6 +147,11 @@ def _drawn(counts: Mapping[str, int], numbers: Mapping[str, int]) -> tuple[NDArr
     order = sorted(counts, key=lambda word: (counts[word], word))
     sums = np.cumsum([counts[word] for word in order], dtype=np.float64)
     return np.array([numbers[word] for word in order], np.int32), sums
+
+
+def _repeated(moves: Mapping[Move, int]) -> NDArray[np.int32]:
+    """Return Int32[moves,2], each as often as it is counted."""
+    return np.repeat(np.array(list(moves), np.int32).reshape(-1, 2), list(moves.values()), axis=0)
 
 
 def _shares(profile: Profile, sample: TextSample) -> NDArray[np.float64]:

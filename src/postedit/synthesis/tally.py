@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from postedit.evaluate.ter import TER, EditCount
+from postedit.evaluate.ter import TER, EditCount, ter_signature
 from postedit.synthesis.fit import describe_edits
 from postedit.synthesis.noise_stage import HIGHEST, KINDS
 
@@ -15,7 +15,7 @@ _TER_BIN: Final = "ter="
 
 def tally(mt: Sequence[str], pe: Sequence[str]) -> Counter[str]:
     """Return how many triplets there are, their words and edits by kind, and how many have each per cent of TER."""
-    return count_edits(TER(case_sensitive=True).edits(mt, pe))
+    return count_edits(TER(case_sensitive=True).counts(mt, pe))
 
 
 def count_edits(found: Sequence[EditCount]) -> Counter[str]:
@@ -32,7 +32,8 @@ def count_edits(found: Sequence[EditCount]) -> Counter[str]:
 def describe(counts: Mapping[str, int], left_out: Sequence[str]) -> dict[str, Any]:
     """Return what a manifest says of all that was counted; `left_out` are the reasons for which lines are."""
     made = {"triplets": counts.get("kept", 0), **describe_edits(counts), "histogram": ter_histogram(counts)}
-    return {"left_out": {reason: counts.get(reason, 0) for reason in left_out}, "made": made}
+    reasons = {reason: counts.get(reason, 0) for reason in left_out}
+    return {"left_out": reasons, "made": made, "signature": ter_signature()}
 
 
 def ter_histogram(counts: Mapping[str, int]) -> dict[int, int]:

@@ -49,7 +49,9 @@ class TranslatorConfig(Config):
     src_lang: str | None = Field(None, description="code of the language it reads, where a tokenizer has codes")
     tgt_lang: str | None = Field(None, description="likewise, of the language it writes")
     device: str = Field("cpu", description="cpu or cuda")
-    max_ratio: float = Field(2.0, gt=0, description="a translation has at most max_ratio times the pieces of src ...")
+    max_ratio: float = Field(
+        2.0, gt=0, le=1000, description="a translation has at most max_ratio times the pieces of src ..."
+    )
     max_extra: int = Field(10, ge=1, description="... plus max_extra (ctranslate2, huggingface)")
 
     @model_validator(mode="after")
@@ -160,11 +162,12 @@ class _HuggingFace:
             lambda: transformers.AutoModelForSeq2SeqLM.from_pretrained(config.model, use_safetensors=True),
         )
         self._model.to(config.device).eval()
+        self._target = None if config.tgt_lang is None else _language_token(self._tokenizer, config.tgt_lang)
 
     def translate(self, texts: Sequence[str]) -> list[str]:
         forced = {}
-        if self._config.tgt_lang is not None:
-            forced["forced_bos_token_id"] = self._tokenizer.convert_tokens_to_ids(self._config.tgt_lang)
+        if self._target is not None:
+            forced["forced_bos_token_id"] = self._tokenizer.convert_tokens_to_ids(self._target)
 
         def batch(group: list[str]) -> list[str]:
             inputs = self._tokenizer(group, return_tensors="pt", padding=True, truncation=True).to(self._config.device)
@@ -191,13 +194,14 @@ class _CTranslate2:
         self._translator = _loaded(
             str(config.model), lambda: ctranslate2.Translator(str(config.model), device=config.device)
         )
+        self._target = None if config.tgt_lang is None else _language_token(self._tokenizer, config.tgt_lang)
 
     def translate(self, texts: Sequence[str]) -> list[str]:
         tokenizer, config = self._tokenizer, self._config
 
         def batch(group: list[str]) -> list[str]:
             pieces = [tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"]) for text in group]
-            prefix = None if config.tgt_lang is None else [[config.tgt_lang]] * len(group)
+            prefix = None if self._target is None else [[self._target]] * len(group)
             results = self._translator.translate_batch(
                 pieces,
                 target_prefix=prefix,
@@ -224,6 +228,20 @@ def _by_length(texts: Sequence[str], size: int, translate: Callable[[list[str]],
 def _tokenizer(transformers: Any, name: str, config: TranslatorConfig) -> Any:
     languages = {key: code for key in ("src_lang", "tgt_lang") if (code := getattr(config, key)) is not None}
     return _loaded(name, lambda: transformers.AutoTokenizer.from_pretrained(name, **languages))
+
+
+def _language_token(tokenizer: Any, code: str) -> str:
+    """Return what a translation into a language begins with.
+
+    Raises:
+        TranslatorError: if the tokenizer knows no such language; it would take the code for an unknown word.
+    """
+    token: str = getattr(tokenizer, "lang_code_to_token", {}).get(code, code)
+    if tokenizer.convert_tokens_to_ids(token) in (None, tokenizer.unk_token_id):
+        raise TranslatorError(
+            f'tgt_lang: the tokenizer has no language {code}; write it as the model\'s card does, such as "deu_Latn"'
+        )
+    return token
 
 
 def _loaded(name: str, load: Callable[[], Any]) -> Any:

@@ -1,5 +1,7 @@
 """Whether source and translation have changed places, as far as that is clear."""
 
+import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,15 +16,61 @@ _CLEAR: Final = 20.0
 _FEWER_PIECES: Final = 0.8
 """The share of pieces that would be left if both sides were divided by the vocabulary of the other one."""
 
+_LANGUAGES: Final = {
+    "LATIN": "af az br bs ca cs cy da de en eo es et eu fi fo fr ga gl hr ht hu id is it la lb lt lv ms mt nb nl nn no "
+    "oc pl pt qu ro rw sk sl sq sv sw tl tr vi wa xh zu",
+    "CYRILLIC": "be bg kk ky mk mn ru uk",
+    "GREEK": "el",
+    "ARABIC": "ar fa ps ug ur",
+    "HEBREW": "he yi",
+    "DEVANAGARI": "hi mr ne sa",
+    "BENGALI": "as bn",
+    "GUJARATI": "gu",
+    "GURMUKHI": "pa",
+    "ORIYA": "or",
+    "TAMIL": "ta",
+    "TELUGU": "te",
+    "KANNADA": "kn",
+    "MALAYALAM": "ml",
+    "SINHALA": "si",
+    "THAI": "th",
+    "LAO": "lo",
+    "KHMER": "km",
+    "MYANMAR": "my",
+    "GEORGIAN": "ka",
+    "ARMENIAN": "hy",
+    "ETHIOPIC": "am ti",
+    "HANGUL": "ko",
+    "CJK HIRAGANA KATAKANA": "ja",
+    "CJK": "zh",
+}
+_SCRIPTS: Final = {code: frozenset(names.split()) for names, codes in _LANGUAGES.items() for code in codes.split()}
+"""By language, how the Unicode names of its letters begin. Languages that are written in several ways are not here."""
+
 
 def seem_swapped(processor: TextProcessor, src: Sequence[str], mt: Sequence[str]) -> bool:
     """Return whether `src` and `mt` seem to have changed places.
 
-    If the languages are known, each side must read like the other's; else each must be divided into fewer pieces by
-    the vocabulary of the other. With neither languages nor two vocabularies nothing can be told, and the answer is no.
+    If the languages are known, each side must be written in the other's script, or read like it; else each must be
+    divided into fewer pieces by the vocabulary of the other. With neither languages nor two vocabularies nothing can be
+    told, and the answer is no.
     """
-    src, mt = src[:_SAMPLE], mt[:_SAMPLE]
-    return _by_language(processor.config, src, mt) or _by_pieces(processor, src, mt)
+    src, mt, config = src[:_SAMPLE], mt[:_SAMPLE], processor.config
+    return _by_script(config, src, mt) or _by_language(config, src, mt) or _by_pieces(processor, src, mt)
+
+
+def _by_script(config: TextConfig, src: Sequence[str], mt: Sequence[str]) -> bool:
+    of_src, of_tgt = (_SCRIPTS.get(language or "", frozenset()) for language in (config.src_lang, config.tgt_lang))
+    # Chinese is written with letters that Japanese has too: there the languages have to tell.
+    return of_src.isdisjoint(of_tgt) and _mostly(src, of_tgt) and _mostly(mt, of_src)
+
+
+def _mostly(texts: Sequence[str], scripts: frozenset[str]) -> bool:
+    """Return whether more than half of the letters are of these scripts."""
+    letters = Counter(
+        unicodedata.name(c, "").split(" ")[0].split("-")[0] for text in texts for c in text if c.isalpha()
+    )
+    return 2 * sum(letters[script] for script in scripts) > letters.total()
 
 
 def _by_language(config: TextConfig, src: Sequence[str], mt: Sequence[str]) -> bool:

@@ -16,6 +16,38 @@ FREE_ON_RESUME = frozenset(
 """Options that say how long to train and what to write: they may change when a run is resumed."""
 
 
+class RiskConfig(Config):
+    """Minimum risk training: the expected cost of the model's own outputs, mixed with cross-entropy."""
+
+    weight: float = Field(default=0.5, ge=0.0, le=1.0, description="Share of the risk in the loss; 0: off.")
+    cost: Literal["ter", "bleu"] = Field(
+        default="ter",
+        description="What an output costs: ter, edits per word of the post-edit; bleu, 1 - smoothed sentence BLEU.",
+    )
+    search: Literal["sample", "beam"] = Field(
+        default="beam", description="Candidates are the best of a beam as wide, or are drawn from the model."
+    )
+    candidates: Count = Field(
+        default=4, description="Outputs of a sentence that are looked for; those that are the same count once."
+    )
+    reference: bool = Field(default=False, description="The post-edit is a candidate too.")
+    sharpness: float = Field(
+        default=1.0, gt=0.0, description="Exponent of the candidates' probabilities before they are made to sum to 1."
+    )
+    temperature: float = Field(
+        default=1.0, gt=0.0, description="Log-probabilities are divided by it before a symbol is drawn."
+    )
+    top_k: int = Field(default=0, ge=0, description="Draw from so many of the likeliest symbols alone; 0: from all.")
+
+    @model_validator(mode="after")
+    def _has_a_choice(self) -> Self:
+        if self.candidates == 1 and not self.reference:
+            raise ValueError(
+                "candidates: one output leaves nothing to choose from; use 2 or more, or set reference = true"
+            )
+        return self
+
+
 class TrainConfig(Config):
     """How a model is trained.
 
@@ -63,6 +95,14 @@ class TrainConfig(Config):
     label_smoothing: Fraction = Field(
         default=0.1, description="Share of the probability of each label that is spread evenly over the vocabulary."
     )
+    rdrop: float = Field(
+        default=0.0,
+        ge=0.0,
+        description="R-Drop: weight of the divergence between two passes with different dropout; 0: off.",
+    )
+    risk: RiskConfig | None = Field(
+        default=None, description="Minimum risk training, see `[train.risk]`; none: cross-entropy alone."
+    )
     clip: float = Field(
         default=1.0, ge=0.0, description="Largest norm of the gradient of the mean loss per label; 0: no clipping."
     )
@@ -104,6 +144,17 @@ class TrainConfig(Config):
     def higher_is_better(self) -> bool:
         """Whether a higher dev score is the better one."""
         return self.metric in {"bleu", "chrf"}
+
+    @property
+    def has_risk(self) -> bool:
+        """Whether the model learns from its own outputs."""
+        return self.risk is not None and self.risk.weight > 0.0
+
+    @model_validator(mode="after")
+    def _has_one_objective(self) -> Self:
+        if self.has_risk and self.rdrop > 0.0:
+            raise ValueError("rdrop and risk do not go together: set rdrop = 0 where risk.weight is above 0")
+        return self
 
     @model_validator(mode="after")
     def _has_an_end(self) -> Self:

@@ -6,10 +6,9 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
-from torch import Tensor
+from torch import Tensor, nn
 
 from postedit.core.errors import TrainingError
-from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch, Stream, Target
 from postedit.train.config import TrainConfig
 from postedit.train.runtime import set_random_state
@@ -18,7 +17,7 @@ from postedit.train.update import Attempt, has_finite_gradient
 
 
 def save_failure(
-    attempt: Attempt, model: Seq2Seq, config: TrainConfig, accelerator: Accelerator, folder: Path
+    attempt: Attempt, loss: nn.Module, config: TrainConfig, accelerator: Accelerator, folder: Path
 ) -> TrainingError:
     """Write the batch that made an update fail to `nan-batch.safetensors` and `.json`, and return the error to raise.
 
@@ -33,7 +32,7 @@ def save_failure(
     culprits = [
         number
         for number, batch in enumerate(attempt.batches)
-        if not has_finite_gradient(model, batch, config, accelerator.device)
+        if not has_finite_gradient(loss, batch, config, accelerator.device)
     ]
     found = accelerator.reduce(torch.tensor(len(culprits), device=accelerator.device), "sum")
     kept = culprits if int(found) else list(range(len(attempt.batches)))

@@ -22,10 +22,12 @@ from postedit.train.checkpoints import Checkpoint, Checkpoints, read_state
 from postedit.train.config import TrainConfig
 from postedit.train.failure import save_failure
 from postedit.train.identity import differences, identity
+from postedit.train.losses import build_loss
 from postedit.train.optimisers import build_optimizer, load_optimizer_tensors, optimizer_tensors
 from postedit.train.progress import Display
 from postedit.train.report import Report
 from postedit.train.result import TrainResult
+from postedit.train.risk import Propose
 from postedit.train.runtime import (
     Interruption,
     bound_kernel_cache,
@@ -62,9 +64,11 @@ class Trainer:
         score_dev: decodes the dev set and returns scores by name (`ter`, `bleu`, `chrf`); None if only the loss counts.
         export: writes a loadable model folder; called at each new best, and at the end.
         console: for progress and messages.
+        propose: finds the candidates of minimum risk training; None if there is none.
 
     Raises:
-        RecipeError: if the metric needs decoding and `score_dev` is None.
+        RecipeError: if the metric needs decoding and `score_dev` is None, or a risk needs candidates
+            and `propose` is None.
     """
 
     def __init__(
@@ -77,6 +81,7 @@ class Trainer:
         score_dev: ScoreDev | None,
         export: Callable[[Seq2Seq, Path], None],
         console: Console,
+        propose: Propose | None = None,
     ) -> None:
         if config.metric != "loss" and score_dev is None:
             raise RecipeError(f'train.metric = "{config.metric}" needs the dev set to be decoded; use "loss"')
@@ -91,8 +96,9 @@ class Trainer:
         self.checkpoints = Checkpoints(folder / "checkpoints", config.keep_last)
         self.best = BestWeights(folder / "best")
         self.optimizer = build_optimizer(model, config)
+        self.loss = build_loss(self.model, config, propose)
         # Wrapped, it averages gradients over the processes.
-        shared = self.accelerator.prepare_model(self.model) if self.accelerator.num_processes > 1 else self.model
+        shared = self.accelerator.prepare_model(self.loss) if self.accelerator.num_processes > 1 else self.loss
         self.updater = Updater(shared, self.optimizer, config, self.accelerator)
         self.validator = Validator(dev, score_dev, config, self.accelerator)
         self.identity = identity(model, corpus, dev, config)
@@ -219,7 +225,7 @@ class Trainer:
         """
         attempt = self.updater.failure()
         if attempt is not None:
-            error = save_failure(attempt, self.model, self.config, self.accelerator, self.folder)
+            error = save_failure(attempt, self.loss, self.config, self.accelerator, self.folder)
             raise TrainingError(f"{error}. {self._how_to_go_on()}")
         totals = self.updater.totals()
         report.add(totals)

@@ -10,7 +10,6 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch, LabelLoss, Stream, Target
 from postedit.train.config import TrainConfig
 from postedit.train.runtime import random_state
@@ -66,7 +65,8 @@ class Updater:
     `failure` is asked and tells which update it was.
 
     Args:
-        model: the model; with several processes, wrapped so that its gradients are averaged over them.
+        model: the model, or a loss built on it; with several processes, wrapped so that its gradients are averaged
+            over them.
         optimizer: a fused Adam.
         config: label smoothing, clipping and precision.
         accelerator: the device and the other processes.
@@ -137,15 +137,15 @@ class Updater:
         return next(attempt for attempt in attempts if attempt.failed)
 
 
-def has_finite_gradient(model: Seq2Seq, batch: Batch, config: TrainConfig, device: torch.device) -> bool:
+def has_finite_gradient(loss: nn.Module, batch: Batch, config: TrainConfig, device: torch.device) -> bool:
     """Return whether loss and gradient of one batch alone are finite; weights do not change, gradients are lost."""
-    model.zero_grad(set_to_none=True)
+    loss.zero_grad(set_to_none=True)
     with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
-        result = model(batch.to(device), config.label_smoothing)
+        result = loss(batch.to(device), config.label_smoothing)
     result.loss.backward()
-    gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    gradients = [parameter.grad for parameter in loss.parameters() if parameter.grad is not None]
     norm = torch.nn.utils.get_total_norm(gradients)
-    model.zero_grad(set_to_none=True)
+    loss.zero_grad(set_to_none=True)
     return bool(torch.isfinite(result.loss) & torch.isfinite(norm))
 
 

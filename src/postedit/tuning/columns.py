@@ -64,7 +64,10 @@ def _list(path: Path, number: int, line: str) -> list[Output]:
 
 def _output(record: Mapping[str, Any]) -> Output:
     own = record.get("features") or ({} if record.get("skipped") else {SCORE: record[SCORE]})
-    return Output({"text": str(record["text"]), **record}, {str(name): float(value) for name, value in own.items()})
+    features = {str(name): float(value) for name, value in own.items()}
+    if not all(map(math.isfinite, features.values())):
+        raise ValueError("a feature that is no finite number")
+    return Output({"text": str(record["text"]), **record}, features)
 
 
 def _rows(path: Path, count: int, lists: Path) -> list[dict[str, float]]:

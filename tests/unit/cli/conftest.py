@@ -41,9 +41,15 @@ class FakeEditor:
     swapped: bool = False
     loaded: list[tuple[str, ...]] = field(default_factory=list)
     decode: SimpleNamespace = field(
-        default_factory=lambda: SimpleNamespace(beam=4, batch_tokens=4000, search=SearchSettings)
+        default_factory=lambda: SimpleNamespace(beam=4, batch_tokens=4000, search=lambda: SearchSettings(beam=4))
     )
     needs_mt: bool = True
+    draft: object = None
+    drafts: bool = True
+    checked: list[tuple[SearchSettings, bool]] = field(default_factory=list)
+
+    def check_search(self, settings: SearchSettings, *, with_mt: bool) -> None:
+        self.checked.append((settings, with_mt))
 
     def load(self, *models: str, **options: Any) -> "FakeEditor":
         self.loaded.append(models)

@@ -1,13 +1,20 @@
+import errno
+import itertools
 import json
+import pydoc
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from postedit.data import repeats
 
 SAMPLE = Path(__file__).parents[3] / "examples/mlqe-pe.en-de"
 ROOT = Path(__file__).parents[3]
@@ -56,6 +63,8 @@ class TestStats:
             (["test", "--json", "none/x.json"], "does not exist; create it first"),
             (["test,"], "give SRC,MT,PE or SRC,PE with commas"),
             (["test", "test.src,test.pe"], "one has machine translations and one has not"),
+            (["test", "--json", "test.mt"], "test.mt: is one of the files to look at"),
+            (["test", "--json", ""], "is a folder; give the name of a file"),
         ],
     )
     def test_what_cannot_be_done_is_explained(
@@ -72,6 +81,22 @@ class TestStats:
         result = run("data", "stats", tmp_path / "x.tsv")
         assert result.exit_code == 1
         assert "nothing to count" in result.stderr
+
+    def test_a_full_disk(self, run: Any, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TMPDIR", str(sample))
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        monkeypatch.setattr(repeats, "_RUN_ROWS", 100)
+        monkeypatch.setattr(repeats, "save_rows", full)
+        result = run("data", "stats", sample / "test", "--workers", 1)
+        assert result.exit_code == 1
+        assert re.search(
+            f"{sample}/postedit-.*the disk is full; free some space .* in the variable TMPDIR", result.stderr
+        )
+        assert not list(sample.glob("postedit-*"))
+
+
+def full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 class TestClean:
@@ -117,6 +142,46 @@ class TestClean:
         monkeypatch.undo()
         assert "add --resume" in run(*arguments).stderr
         assert run(*arguments, "--resume").exit_code == 0
+
+    @pytest.mark.parametrize("name", ["", ".", "..", "/"])
+    def test_a_prefix_that_names_nothing(self, run: Any, sample: Path, name: str) -> None:
+        result = run("data", "clean", sample / "dev", "--out", name, *self.LANGUAGES)
+        assert result.exit_code == 1
+        assert "must be what the names of files begin with" in result.stderr
+
+    @pytest.mark.parametrize(
+        ("fails", "after"),  # which of its calls: blocks have two files each, and there are three blocks
+        [
+            ("os.fsync", 0),
+            ("os.fsync", 3),
+            ("os.fsync", 8),
+            ("postedit.data.cleaning.run.save_rows", 1),
+            ("postedit.data.cleaning.run.tempfile.mkdtemp", 0),
+            ("postedit.data.cleaning.run.tempfile.mkdtemp", 1),
+        ],
+    )
+    def test_a_full_disk_costs_nothing_that_is_done(
+        self, run: Any, sample: Path, monkeypatch: pytest.MonkeyPatch, fails: str, after: int
+    ) -> None:
+        monkeypatch.setattr("postedit.data.cleaning.run.BLOCK", 200)
+        arguments = ("data", "clean", sample / "dev", "--workers", 1, *self.LANGUAGES)
+        assert run(*arguments, "--out", sample / "whole").exit_code == 0
+        works, calls = pydoc.locate(fails), itertools.count()
+
+        def sometimes(*values: Any, **named: Any) -> Any:
+            return full() if next(calls) >= after else works(*values, **named)  # type: ignore[operator]
+
+        monkeypatch.setattr(fails, sometimes)
+        result = run(*arguments, "--out", sample / "x")
+        monkeypatch.setattr(fails, works)
+        assert result.exit_code == 1
+        assert "the disk is full; free some space" in result.stderr
+        begun = (sample / "x.work").exists()
+        assert begun == ("the same command with --resume goes on from there" in result.stderr)
+        assert not (sample / "x.report.json").exists()
+        assert run(*arguments, "--out", sample / "x", *(["--resume"] if begun else [])).exit_code == 0
+        for end in ("src", "mt", "pe", "removed.jsonl", "report.json"):
+            assert (sample / f"x.{end}").read_bytes() == (sample / f"whole.{end}").read_bytes()
 
     def test_killed_work_goes_on_to_the_same_result(self, run: Any, tmp_path: Path) -> None:
         lines = [

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from postedit.core.errors import DataError
 from postedit.decode import SearchSettings
 from postedit.decode.settings import Term
 
@@ -38,7 +39,8 @@ def test_lines_keep_order_and_number_over_chunks(run: Any, editor: Any, files: F
 
 def test_options_reach_the_editor(run: Any, editor: Any, files: Files) -> None:
     run(*options(files, "--beam", 3, "--batch-tokens", 99, "--format", "jsonl", "--n-best", 2))
-    assert editor.options == {"beam": 3, "n_best": 2, "batch_tokens": 99, "search": SearchSettings()}
+    assert editor.options == {"batch_tokens": 99, "search": SearchSettings(beam=3, n_best=2)}
+    assert editor.checked == [(SearchSettings(beam=3, n_best=2), True)]
     assert editor.loaded == [("MODEL",)]
 
 
@@ -50,6 +52,7 @@ def test_options_of_the_search_reach_the_editor(run: Any, editor: Any, files: Fi
     words = ["--keep-src", "--no-unk", "--normalisation", "wu", "--ban", banned, "--require", required]
     run(*options(files, *numbers, *words))
     assert editor.options["search"] == SearchSettings(
+        beam=4,
         keep=0.5,
         keep_src=True,
         edit_cost=1.5,
@@ -61,6 +64,68 @@ def test_options_of_the_search_reach_the_editor(run: Any, editor: Any, files: Fi
         banned=("Handy", "das ist"),
         required=(Term("Hallo Welt", "hello"), Term("immer")),
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--beam", 2, "--n-best", 3, "--format", "jsonl"], "n_best must be between 1 and beam (2), not 3"),
+        (["--keep", "inf"], "keep must be a number of at least 0, not inf"),
+        (["--length-penalty", "inf"], "length_penalty must be a number of at least 0, not inf"),
+        (["--keep-src"], "--keep-src says what --keep does not count; give --keep above 0 with it"),
+        (["--keep-src", "--keep", 0], "give --keep above 0 with it"),
+        (["--beam", 1, "--length-penalty", 0.5], "--length-penalty ranks the outputs of a beam; give --beam above 1"),
+        (["--beam", 1, "--normalisation", "wu"], "--normalisation ranks the outputs of a beam; give --beam above 1"),
+        (["--shortlist", 99], "--shortlist is for greedy search, and the beam is 4; give --beam 1 with it"),
+        (["--beam", 1, "--shortlist", 99, "--keep", 1], "--shortlist does not go with --keep"),
+        (["--beam", 1, "--shortlist", 99, "--no-unk"], "--shortlist does not go with --keep"),
+        (["--space", "probability"], "--space says what an ensemble averages: give several models with it"),
+    ],
+)
+def test_options_that_contradict_each_other_or_do_nothing_are_refused_before_work(
+    run: Any, editor: Any, files: Files, given: list[Any], message: str
+) -> None:
+    result = run(*options(files, *given))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert message in " ".join(result.stderr.split())
+    assert not list(files[2].parent.glob("x.out*"))
+
+
+@pytest.mark.parametrize("given", [["--beam", 1, "--shortlist", 9], ["--shortlist", 0], ["--keep-src", "--keep", 1]])
+def test_options_that_go_together(run: Any, editor: Any, files: Files, given: list[Any]) -> None:
+    assert run(*options(files, *given)).exit_code == 0
+
+
+def test_a_shortlist_needs_a_draft(run: Any, editor: Any, files: Files) -> None:
+    given = ["--beam", 1, "--shortlist", 9]
+    editor.needs_mt = False
+    without_mt = run("edit", "MODEL", "--src", files[0], "--out", files[2], *given)
+    editor.drafts = False
+    for result in (without_mt, run(*options(files, *given))):
+        assert result.exit_code == 1
+        assert "--shortlist needs mt as a draft" in result.stderr
+    assert not list(files[2].parent.glob("x.out*"))
+
+
+def test_what_a_model_cannot_be_asked_is_found_before_work(run: Any, editor: Any, files: Files) -> None:
+    def refuse(settings: SearchSettings, *, with_mt: bool) -> None:
+        raise DataError("cannot be written")
+
+    editor.check_search = refuse
+    assert "cannot be written" in run(*options(files)).stderr
+    assert not list(files[2].parent.glob("x.out*"))
+
+
+@pytest.mark.parametrize(
+    "given", [["--beam", 2], ["--n-best", 2], ["--keep", 0], ["--no-unk"], ["--shortlist", 9], ["--require", "FILE"]]
+)
+def test_scoring_refuses_what_is_of_a_search(run: Any, editor: Any, files: Files, given: list[Any]) -> None:
+    words = files[0].with_name("words")
+    words.write_text("Haus\n")
+    given = [words if part == "FILE" else part for part in given]
+    result = run(*options(files, "--force", files[1], *given))
+    assert (result.exit_code, editor.loaded) == (1, [])
+    assert f"it does not go with {given[0]}" in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize("line", ["a\tb\tc", "a\t", "\tb"])
@@ -91,7 +156,13 @@ def test_weights_and_space_of_an_ensemble(run: Any, editor: Any) -> None:
 
 @pytest.mark.parametrize(
     ("weights", "message"),
-    [("0.7", "has 1 numbers for 2 models"), ("1,2,3", "has 3 numbers for 2 models"), ("a,b", "must be numbers")],
+    [
+        ("0.7", "has 1 numbers for 2 models"),
+        ("1,2,3", "has 3 numbers for 2 models"),
+        ("a,b", "must be numbers"),
+        ("1,nan", "must be numbers"),
+        ("1,inf", "must be numbers"),
+    ],
 )
 def test_weights_that_do_not_match_the_models(run: Any, editor: Any, weights: str, message: str) -> None:
     result = run("edit", "ONE", "TWO", "--weights", weights, stdin=b"a\tb\n")

@@ -1,5 +1,6 @@
 """`postedit edit` on a real, tiny model in several processes: the same lines, and nothing left behind."""
 
+import json
 import os
 import signal
 import subprocess
@@ -39,9 +40,9 @@ def test_the_output_does_not_depend_on_the_number_of_processes(
         assert result.exit_code == 0, result.output
         outputs.append((tmp_path / name).read_text())
         for warning in (
-            "1 lines have no mt and stay empty (to have them translated, run a model with a first stage without --mt)",
-            "1 lines have no src to judge mt by and were left as they are",
-            "1 lines are too long and were left as they are (decode.max_input in the model's config.json)",
+            "1 line has no mt and stays empty (to have it translated, run a model with a first stage without --mt)",
+            "1 line has no src to judge mt by and was left as it is",
+            "1 line is too long and was left as it is (decode.max_input in the model's config.json)",
         ):
             assert warning in result.stderr
         assert [line.rpartition(": ")[2] for line in result.stderr.splitlines()[1:]][-3:] == [
@@ -51,6 +52,41 @@ def test_the_output_does_not_depend_on_the_number_of_processes(
         ]
     assert outputs[0].count("\n") == LINES
     assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize("search", [[], ["--beam", 3, "--n-best", 2]])
+def test_lines_that_are_not_edited_are_written_as_they_are_and_said(
+    run: Any, model: Path, files: list[object], tmp_path: Path, search: list[object]
+) -> None:
+    result = run("edit", model, *files, "--format", "jsonl", *search, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    lines = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    left = {number: (one["text"], one["skipped"]) for number, one in enumerate(lines) if one["skipped"]}
+    assert left == {6: ("", "empty"), 8: ("das Haus 8", "empty"), 9: ("Haus " * 50, "too long")}
+    assert "too long and was left as it is (decode.max_input in the model's config.json): line 10" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--ban", "--require"])
+def test_words_that_a_model_cannot_write_are_named_before_anything_is_written(
+    run: Any, files: list[object], tmp_path: Path, option: str
+) -> None:
+    text = tiny_models.processor(tokenizer="moses", src_lang="en", tgt_lang="de")  # which drops control characters
+    tiny_models.folder(text=text).save(tmp_path / "model")
+    (tmp_path / "words").write_text("Haus\n\x01\n")
+    result = run("edit", tmp_path / "model", *files, option, tmp_path / "words", "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "'\\x01' cannot be written with the pieces that this model has" in result.stderr
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_lines_before_a_bad_one_are_written_whatever_the_number_of_processes(run: Any, model: Path) -> None:
+    stdin = "".join(f"the house {n}\tdas Haus {n}\n" for n in range(6)) + "no tab\n"
+    results = [run("edit", model, "--chunk-lines", 1, *more, stdin=stdin.encode()) for more in ([], ["--workers", 2])]
+    for result in results:
+        assert result.exit_code == 1
+        assert "stdin, line 7" in result.stderr
+        assert result.stdout.count("\n") == 6
+    assert results[0].stdout == results[1].stdout
 
 
 COMMAND = [sys.executable, "-c", "from postedit.cli.main import main; main()", "edit"]

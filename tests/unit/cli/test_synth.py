@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import resource
@@ -42,6 +43,7 @@ def test_makes_triplets_and_says_what_they_are_like(run: Any, recipe: Path, tmp_
     assert {"versions", "input", "profile", "real", "ks_ter"} <= set(manifest)
     assert "500 triplets: " in result.stdout
     assert f"TER {manifest['made']['ter']:.2f}" in result.stdout
+    assert "TER: nrefs:1|case:mixed|tok:tercom|norm:no|" in result.stdout
     assert {path.name for path in tmp_path.glob("out*")} == {
         "out.src", "out.mt", "out.pe", "out.json", "out.profile.json"
     }  # fmt: skip
@@ -67,8 +69,16 @@ def test_all_problems_are_reported_together(run: Any, tmp_path: Path) -> None:
         ("synth.mode=plain", "looks at no real triplets"),
         ("synth.profile=p.json", "needs one of real and profile"),
         ("synth.ter=0", "greater than 0"),
-        ("synth.ter=5000", "cannot be reached"),
+        ("synth.ter=5000", "cannot be reached: edits cancel each other, "),
+        ("synth.ter=5000", " at most, so ask for less than that"),
+        ("synth.ter=inf", "synth.ter: Input should be a finite number"),
+        ("synth.ter=nan", "synth.ter: Input should be a finite number"),
         ("synth.out=nowhere/x", "does not exist"),
+        ("synth.out=", "synth.out: must be what the names of files begin with"),
+        ("synth.out=.", "synth.out: must be what the names of files begin with"),
+        ("synth.out=/", "synth.out: must be what the names of files begin with"),
+        ("synth.out=made/", "synth.out: must be what the names of files begin with"),
+        ("synth.out=~nobody-of-that-name/x", "the home folder of somebody who is not known"),
         (f"synth.src={SAMPLE}/train.src", "train.src has 7,000, "),
         (f"synth.pe={SAMPLE}/LICENSE", "dev.src has 500, "),
     ],
@@ -80,6 +90,72 @@ def test_what_cannot_be_is_an_error_in_words(run: Any, recipe: Path, tmp_path: P
     assert not list(tmp_path.glob("out.[smp]*[cte]"))
 
 
+@pytest.mark.parametrize("others", [(), ("synth.real=[]", "synth.mode=plain", "synth.ter=10"), ("synth.lengths=real",)])
+def test_a_text_without_words_is_an_error(run: Any, recipe: Path, tmp_path: Path, others: tuple[str, ...]) -> None:
+    for side in ("src", "pe"):
+        (tmp_path / f"text.{side}").write_text(" \n\n\t\n")
+    values = [f"synth.{side}={tmp_path}/text.{side}" for side in ("src", "pe")]
+    result = run("synth", recipe, "--workers", 1, *(word for value in (*values, *others) for word in ("--set", value)))
+    assert result.exit_code == 1
+    assert "text.pe: has no words" in result.stderr
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_a_text_of_lines_that_are_all_too_long_is_an_error(run: Any, recipe: Path, tmp_path: Path) -> None:
+    for side in ("src", "pe"):
+        (tmp_path / f"text.{side}").write_text("a b c\n" * 120)
+    values = [f"synth.{side}={tmp_path}/text.{side}" for side in ("src", "pe")] + ["synth.max_words=2"]
+    arguments = [word for value in values for word in ("--set", value)]
+    result = run("synth", recipe, "--workers", 1, *arguments)
+    assert result.exit_code == 1
+    assert "out: would be empty, since none of 120 lines can be used (120 too long)" in result.stderr
+    assert {path.name for path in tmp_path.glob("out*")} == {"out.profile.json"}
+    result = run("synth", recipe, "--workers", 1, *arguments, "--set", "synth.ter=20")
+    assert result.exit_code == 1
+    assert "synth.max_words = 2 leaves out every line of the text" in result.stderr
+
+
+@pytest.mark.parametrize("ter", [1e-9, 0.01, 1.0])
+@pytest.mark.parametrize("mode", [(), ("synth.real=[]", "synth.mode=plain")])
+def test_as_few_edits_as_one_likes_can_be_asked_for(
+    run: Any, recipe: Path, tmp_path: Path, ter: float, mode: tuple[str, ...]
+) -> None:
+    values = (f"synth.ter={ter}", *mode)
+    result = run("synth", recipe, "--workers", 1, *(word for value in values for word in ("--set", value)))
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "out.json").read_text())["made"]["ter"] == pytest.approx(ter, abs=0.1 + ter / 3)
+
+
+def test_a_full_disk_where_the_profile_is_kept_is_an_error(
+    run: Any, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    result = run("synth", recipe, "--workers", 1)
+    assert result.exit_code == 1
+    assert "out.profile.json: cannot be written: the disk is full" in result.stderr
+    monkeypatch.undo()
+    assert not list(tmp_path.glob("*out*"))
+    assert run("synth", recipe, "--workers", 1).exit_code == 0
+
+
+def test_a_full_disk_where_temporary_files_are_is_an_error(
+    run: Any, recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/tmp/some")
+
+    monkeypatch.setattr("multiprocessing.context.BaseContext.SimpleQueue", full)
+    result = run("synth", recipe, "--workers", 2)
+    assert result.exit_code == 1
+    assert "/tmp/some: the disk is full; free some space" in result.stderr
+    assert "0 of 500 lines are done" in result.stderr
+    monkeypatch.undo()
+    assert run("synth", recipe, "--workers", 1, "--resume").exit_code == 0
+
+
 def test_inputs_are_not_overwritten(run: Any, recipe: Path, tmp_path: Path) -> None:
     for side in ("src", "pe"):
         (tmp_path / f"text.{side}").write_text("a b\n")
@@ -88,6 +164,15 @@ def test_inputs_are_not_overwritten(run: Any, recipe: Path, tmp_path: Path) -> N
     assert result.exit_code == 1
     assert "would overwrite" in result.stderr
     assert (tmp_path / "text.pe").read_text() == "a b\n"
+
+
+@pytest.mark.parametrize("name", ["profile.json", "pe.partial", "partial.json"])
+def test_nor_are_they_by_what_else_is_written(run: Any, recipe: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / f"text.{name}").write_text("a b\n")
+    values = [f"synth.pe={tmp_path}/text.{name}", f"synth.out={tmp_path}/text"]
+    result = run("synth", recipe, *(word for value in values for word in ("--set", value)))
+    assert result.exit_code == 1
+    assert "would overwrite" in result.stderr
 
 
 def test_existing_results_are_replaced_and_unfinished_ones_are_not(run: Any, recipe: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +47,7 @@ def dev(models: list[Path], tmp_path: Path) -> dict[str, Path]:
 
 def command(models: list[Path], dev: dict[str, Path], out: Path, *more: object) -> list[object]:
     texts = [part for side, path in dev.items() for part in (f"--{side}", path)]
-    return ["tune", *models, *texts, "--out", out, "--beam", 4, "--rounds", 2, "--restarts", 2, *more]
+    return ["tune", *models, *texts, "--out", out, "--beam", 4, "--rounds", 2, *more]
 
 
 @pytest.mark.parametrize(("method", "metric"), [("mert", "ter"), ("mira", "bleu")])
@@ -54,7 +55,8 @@ def test_tuning_writes_a_model_that_edits_as_the_table_says(
     run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path, method: str, metric: str
 ) -> None:
     out, hyp = tmp_path / "combination.toml", tmp_path / "hyp"
-    result = run(*command(models, dev, out, "--method", method, "--metric", metric))
+    more = ["--restarts", 2] if method == "mert" else []
+    result = run(*command(models, dev, out, "--method", method, "--metric", metric, *more))
     assert result.exit_code == 0, result.stderr
     values = tomllib.loads(out.read_text())
     scores = values["tuning"]["dev"]
@@ -126,12 +128,36 @@ def test_one_model_is_tuned_for_length_and_penalty(
 
 
 @pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--beam", 1], "greater than or equal to 2"),
+        (["--method", "mira", "--restarts", 3], "--restarts is of --method mert"),
+        (["--space", "log"], "--space says what an ensemble averages: give several models with it"),
+    ],
+)
+def test_options_that_would_do_nothing_in_tuning(
+    run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path, given: list[Any], message: str
+) -> None:
+    result = run(*command(models[:1], dev, tmp_path / "c.toml", *given))
+    assert result.exit_code != 0
+    assert message in re.sub(r"[\s│]+", " ", result.stderr)
+    assert not list(tmp_path.glob("c.toml*"))
+
+
+def damaged(model: Path, copy: Path) -> Path:
+    shutil.copytree(model, copy)
+    (copy / "model.safetensors").write_text("no weights")
+    return copy
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda models, dev: dev["pe"].write_text("one\n"), "dev.pe has 1; they must match one to one"),
         (lambda models, dev: [path.write_text("") for path in dev.values()], "dev.src: is empty"),
         (lambda models, dev: models.append(dev["pe"]), "is a combination or another file"),
         (lambda models, dev: models.append(Path("nowhere/model")), "no such model folder"),
+        (lambda models, dev: models.append(damaged(models[0], dev["pe"].with_name("copy"))), "truncated or damaged"),
     ],
 )
 def test_what_cannot_be_tuned(
@@ -212,6 +238,9 @@ def test_lists_of_a_combination_are_ranked_by_its_file(
         ("lm", "score\n" + "1\n" * 6, "the feature score is there already"),
         ("weights", "[weights]\nml = 1\n", 'weights.ml is no feature of these lists; did you mean "lm"'),
         ("weights", "lm = 1\n", r"must have a section \[weights\]"),
+        ("weights", "[weights]\nlm = nan\n", r"must have a section \[weights\] with a number for each"),
+        ("weights", "[weights]\nlm = inf\n", r"must have a section \[weights\] with a number for each"),
+        ("lists", '{"text": "a", "score": NaN}\n', "lists, line 1: is not an n-best list"),
     ],
 )
 def test_files_that_do_not_fit(run: Any, nbest: dict[str, Path], name: str, text: str, message: str) -> None:
@@ -235,3 +264,12 @@ def test_an_n_best_list_longer_than_the_beam_of_a_combination(
     result = run("edit", combination, *files, "--format", "jsonl", "--n-best", 5)
     assert result.exit_code == 1
     assert "n_best must be between 1 and beam (4), not 5" in result.stderr
+    for given, message in (
+        (["--beam", 1], "a combination ranks the outputs of a beam, so that beam must be at least 2"),
+        (["--beam", 1, "--shortlist", 9], "no combination; leave it out"),
+        (["--space", "log"], "a combination has its own"),
+    ):
+        result = run("edit", combination, *files, *given, "--out", tmp_path / "hyp")
+        assert result.exit_code == 1
+        assert message in " ".join(result.stderr.split())
+        assert not list(tmp_path.glob("hyp*"))

@@ -1,5 +1,6 @@
 """Configuration is checked whole, and what is wrong is said in terms of what the user wrote."""
 
+import math
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ class Section(Config):
     dropout: float = Field(0.1, ge=0, lt=1)
     size: int | None = None
     steps: int
+    rate: float = 1.0
     names: list[str] | str = "x"
     layer: Layer = Layer()
     layers: list[Layer] = Field(default_factory=list)
@@ -166,3 +168,9 @@ class TestReadToml:
         path.write_text("a = 1\nb =\n")
         with pytest.raises(RecipeError, match=r"recipe\.toml: not valid TOML: .*line 2"):
             read_toml(path)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_numbers_that_are_not_finite_are_refused(value: float) -> None:
+    (problem,) = lines({"steps": 2, "rate": value})
+    assert problem.startswith("rate: Input should be a finite number")

@@ -5,10 +5,11 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sacrebleu.metrics import lib_ter
 from sacrebleu.metrics import ter as sacrebleu_ter
 
 from postedit.evaluate import ter as ter_module
-from postedit.evaluate.ter import TER, EditCount, EditScript, count_edits, edit_rate, ter_signature
+from postedit.evaluate.ter import TER, EditCount, EditScript, PlacedEdit, Shift, count_edits, edit_rate, ter_signature
 
 OPTIONS = ("normalized", "no_punct", "asian_support", "case_sensitive")
 
@@ -49,7 +50,7 @@ def assert_equal(hypotheses: list[str], references: list[list[str]], **chosen: b
 def test_it_counts_the_edits_that_sacrebleu_counts(longest: int, count: int, vocabulary: int) -> None:
     rng = random.Random(longest * vocabulary)
     pairs = [pair(rng, longest, vocabulary) for _ in range(count)]
-    counts = TER().edits([h for h, _ in pairs], [r for _, r in pairs])
+    counts = TER().counts([h for h, _ in pairs], [r for _, r in pairs])
     for (hypothesis, reference), found in zip(pairs, counts, strict=True):
         expected, length = sacrebleu_ter.translation_edit_rate(hypothesis.split(), reference.split())
         assert (found.edits, found.length) == (expected, length), (hypothesis, reference)
@@ -77,7 +78,7 @@ def test_references_are_normalised_as_often_as_by_sacrebleu(text: str) -> None:
     kept, theirs = (metric(normalized=True, references=[[text]]) for metric in (TER, sacrebleu_ter.TER))
     one, other = kept.corpus_score([text], None), theirs.corpus_score([text], None)
     assert (one.num_edits, one.ref_length) == (other.num_edits, other.ref_length)
-    assert TER(normalized=True).edits([text], [text])[0].edits == one.num_edits
+    assert TER(normalized=True).counts([text], [text])[0].edits == one.num_edits
 
 
 def test_references_that_are_missing_for_some_sentences() -> None:
@@ -98,17 +99,30 @@ def test_a_corpus_in_many_blocks_and_chunks(monkeypatch: pytest.MonkeyPatch) -> 
     rng = random.Random(4)
     pairs = [pair(rng, 12, 5) for _ in range(50)]
     hypotheses, references = [h for h, _ in pairs], [r for _, r in pairs]
-    whole = TER().edits(hypotheses, references)
+    whole = TER().counts(hypotheses, references)
     monkeypatch.setattr(ter_module, "_BLOCK", 7)
     monkeypatch.setattr(ter_module, "_CHUNK", 3)
-    assert TER().edits(hypotheses, references) == whole
+    assert TER().counts(hypotheses, references) == whole
+    scripts = TER().edits(hypotheses, references)
+    assert [script.count for script in scripts] == whole
+    assert scripts == [TER().edits([h], [r])[0] for h, r in pairs]
     assert_equal(hypotheses, [references])
 
 
-def applied(script: EditScript, reference: list[str]) -> list[str]:
+def shifted(script: EditScript) -> list[str]:
+    """Return the hypothesis after the shifts, each done by sacrebleu."""
+    words = list(script.hypothesis)
+    for start, length, target in script.shifts:
+        assert 0 <= start < start + length <= len(words)
+        assert 0 <= target <= len(words)
+        words = lib_ter._perform_shift(words, start, length, target)
+    return words
+
+
+def applied(script: EditScript) -> list[str]:
     """Return what the operations make of the shifted hypothesis."""
     made: list[str] = []
-    h, r = iter(script.shifted), iter(reference)
+    h, r = iter(script.shifted), iter(script.reference)
     for op in script.ops:
         if op == "keep":
             made.append(next(h))
@@ -117,30 +131,89 @@ def applied(script: EditScript, reference: list[str]) -> list[str]:
             next(h)
         else:
             if op == "substitute":
-                assert next(h) != reference[len(made)]
+                assert next(h) != script.reference[len(made)]
             made.append(next(r))
     assert next(h, None) is None
     return made
 
 
+def applied_in_place(script: EditScript) -> list[str]:
+    """Return what the edits make of the hypothesis, by their positions alone."""
+    gone = {edit.hypothesis for edit in script.word_edits if edit.op != "insert"}
+    made = [script.hypothesis[place] for place in script.order if place not in gone]
+    for _, hypothesis, reference in script.word_edits:
+        assert hypothesis is None or 0 <= hypothesis < len(script.hypothesis)
+        if reference is not None:
+            made.insert(reference, script.reference[reference])
+    return made
+
+
+def assert_leads_to_the_reference(script: EditScript) -> None:
+    assert sorted(script.order) == list(range(len(script.hypothesis)))
+    assert shifted(script) == list(script.shifted)
+    assert applied(script) == applied_in_place(script) == list(script.reference)
+    assert len(script) == len(script.shifts) + len(script.word_edits) == script.count.edits
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([2, 4, 9]))
-def test_a_script_leads_to_the_reference_in_as_many_edits(seed: int, vocabulary: int) -> None:
+def test_edits_lead_to_the_reference(seed: int, vocabulary: int) -> None:
     hypothesis, reference = pair(random.Random(seed), 14, vocabulary)
-    script = TER(case_sensitive=True).script(hypothesis, reference)
-    (count,) = count_edits([hypothesis], [reference])
-    assert applied(script, reference.split()) == reference.split()
-    assert sorted(script.shifted) == sorted(hypothesis.split())
-    assert len(script) == count.edits
-    assert (len(script.shifts), script.ops.count("substitute")) == (count.shifts, count.substitutions)
-    assert (script.ops.count("insert"), script.ops.count("delete")) == (count.insertions, count.deletions)
+    (script,) = TER(case_sensitive=True).edits([hypothesis], [reference])
+    assert_leads_to_the_reference(script)
+    assert (script.hypothesis, script.reference) == (tuple(hypothesis.split()), tuple(reference.split()))
+    assert [script.count] == count_edits([hypothesis], [reference])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(odd_text | words, odd_text | words), min_size=1, max_size=4), options)
+def test_in_every_option_there_are_as_many_edits_as_sacrebleu_counts(
+    texts: list[tuple[str, str]], chosen: dict[str, bool]
+) -> None:
+    hypotheses, references = ([*side] for side in zip(*texts))
+    ours, theirs = TER(**chosen), sacrebleu_ter.TER(**chosen)
+    scripts = ours.edits(hypotheses, references)
+    assert [script.count for script in scripts] == ours.counts(hypotheses, references)
+    for hypothesis, reference, script in zip(hypotheses, references, scripts, strict=True):
+        expected = theirs.sentence_score(hypothesis, [reference])
+        assert (len(script), script.count.length) == (expected.num_edits, expected.ref_length)
+        assert_leads_to_the_reference(script)
+
+
+@pytest.mark.parametrize("longest", [25, 90])
+def test_long_texts_with_many_shifts_are_led_to_the_reference(longest: int) -> None:
+    rng = random.Random(longest)
+    scripts = TER().edits(*zip(*(pair(rng, longest, 6) for _ in range(200))))
+    assert max(len(script.shifts) for script in scripts) > 3
+    for script in scripts:
+        assert_leads_to_the_reference(script)
 
 
 def test_a_shift_is_one_edit() -> None:
     assert count_edits(["c d a b x"], ["a b c d x"]) == [EditCount(1, 0, 0, 0, length=5)]
-    script = TER().script("c d a b x", "a b c d x")
-    assert [(shift.start, shift.length, shift.target) for shift in script.shifts] == [(0, 2, 2)]
+    (script,) = TER().edits(["c d a b x"], ["a b c d x"])
+    assert script.shifts == (Shift(start=0, length=2, target=2),)
     assert script.shifted == ("a", "b", "c", "d", "x")
+    assert script.order == (2, 3, 0, 1, 4)
+    assert script.word_edits == []
+
+
+def test_positions_of_words_are_those_before_any_shift() -> None:
+    (script,) = TER(case_sensitive=True).edits(["x c d e a b y"], ["a b z c d e y w"])
+    assert script.shifts == (Shift(start=4, length=2, target=0),)
+    assert script.shifted == ("a", "b", "x", "c", "d", "e", "y")
+    assert script.word_edits == [PlacedEdit("substitute", 0, 2), PlacedEdit("insert", None, 7)]
+    (script,) = TER().edits(["D e f a X c"], ["a b c d e f"])
+    assert script.shifts
+    assert script.word_edits == [PlacedEdit("substitute", 4, 1)]
+    assert (script.hypothesis[4], script.reference[1]) == ("x", "b")
+
+
+def test_texts_without_words_have_edits_too() -> None:
+    assert TER().edits([], []) == []
+    scripts = TER().edits(["", "a b", "", "b a"], ["a", "", "", "a b"])
+    assert [script.ops for script in scripts] == [("insert",), ("delete", "delete"), (), ("keep", "keep")]
+    assert [script.shifted for script in scripts] == [(), ("a", "b"), (), ("a", "b")]
 
 
 def test_kinds() -> None:
@@ -179,6 +252,8 @@ def test_signature_tells_case_and_normalisation() -> None:
 def test_unequal_numbers_of_lines_are_refused() -> None:
     with pytest.raises(ValueError, match="1 hypotheses and 2 references"):
         count_edits(["a"], ["a", "b"])
+    with pytest.raises(ValueError, match="1 hypotheses and 2 references"):
+        TER().edits(["a"], ["a", "b"])
 
 
 def test_a_segment_without_a_reference_is_named() -> None:

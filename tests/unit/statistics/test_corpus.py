@@ -61,7 +61,7 @@ class TestEdits:
     def test_there_are_as_many_as_ter_counts(self, mt: list[str], pe: list[str]) -> None:
         metric = TER(case_sensitive=True)
         texts = [" ".join(mt)], [" ".join(pe)]
-        (count,) = metric.edits(*texts)
+        (count,) = metric.counts(*texts)
         found = list(edits_in_context(metric, *texts))
         assert sum(one.old == "" for one in found) == count.insertions
         assert sum(one.new == "" for one in found) == count.deletions

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from postedit.core.errors import DataError, OutputError, PosteditError
@@ -55,7 +55,7 @@ class StopsAt:
     """Runs the stage until so many chunks are done, and then fails as it is told."""
 
     chunks: int
-    error: type[BaseException]
+    error: type[BaseException] | BaseException
 
     def map(self, spec: StageSpec, chunks: Iterable[Chunk]) -> Generator[Chunk, None, None]:
         yield from InProcess().map(spec, islice(chunks, self.chunks))
@@ -83,6 +83,7 @@ LINES = st.lists(st.text("ab ä\u2028\r", max_size=4), min_size=1, max_size=20)
 @given(LINES, st.integers(1, 7), st.data())
 @settings(deadline=None, max_examples=50)
 def test_stopped_at_any_chunk_it_ends_as_if_unbroken(lines: list[str], size: int, data: st.DataObject) -> None:
+    assume(any(lines))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         todo = job(folder, lines, size)
@@ -259,6 +260,69 @@ def test_a_full_disk_is_an_error_and_work_goes_on_later(tmp_path: Path, monkeypa
     run(todo, tmp_path / "out", InProcess(), resume=True)
     run(todo, tmp_path / "whole", InProcess())
     assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("kind", [PosteditError, DataError, OutputError])
+def test_any_failure_keeps_what_is_done_and_says_so(tmp_path: Path, kind: type[PosteditError]) -> None:
+    todo, prefix = job(tmp_path, list("abcdefghi"), 2), tmp_path / "out"
+    with pytest.raises(kind, match=r"^it broke; 6 of 9 lines are done, kept in .*out.*--resume goes on after them$"):
+        run(todo, prefix, StopsAt(3, kind("it broke")))
+    assert json.loads((tmp_path / "out.partial.json").read_text())["chunks"] == 3
+
+
+def test_where_the_journal_cannot_be_written_only_what_it_knows_is_promised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(outputs: Outputs) -> None:
+        raise OutputError("the disk is full")
+
+    class Fails(StopsAt):
+        def map(self, spec: StageSpec, chunks: Iterable[Chunk]) -> Generator[Chunk, None, None]:
+            monkeypatch.setattr(Outputs, "save", full)
+            yield from super().map(spec, chunks)
+
+    todo = job(tmp_path, list("abcdefghi"), 2)
+    with pytest.raises(DataError, match=r"^it broke; 0 of 9 lines are done"):
+        run(todo, tmp_path / "out", Fails(3, DataError("it broke")))
+    monkeypatch.undo()
+    run(todo, tmp_path / "out", InProcess(), resume=True)
+    run(todo, tmp_path / "whole", InProcess())
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+def test_where_the_system_fails_it_is_said_and_nothing_is_lost(tmp_path: Path) -> None:
+    todo, full = job(tmp_path, list("abcdefghi"), 2), OSError(errno.ENOSPC, "No space left on device", "/tmp/x")
+    with pytest.raises(PosteditError, match=r"^/tmp/x: the disk is full; free some space .* 4 of 9 lines .*--resume"):
+        run(todo, tmp_path / "out", StopsAt(2, full))
+    run(todo, tmp_path / "out", InProcess(), resume=True)
+    run(todo, tmp_path / "whole", InProcess())
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+def test_where_no_line_can_be_used_nothing_is_written(tmp_path: Path) -> None:
+    todo = job(tmp_path, ["", "", ""], 2)
+    todo = replace(todo, manifest=lambda counts: {"left_out": {"empty": counts["lost"], "odd": 0}})
+    with pytest.raises(DataError, match=r"out: would be empty, since none of 3 lines can be used \(3 empty\)$"):
+        run(todo, tmp_path / "out", InProcess())
+    assert not files(tmp_path / "out")
+
+
+def test_an_old_manifest_does_not_speak_of_new_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(job(tmp_path, list("abc"), 1), tmp_path / "out", InProcess())
+    todo, replace_file = job(tmp_path, list("abd"), 1), Path.replace
+
+    def never(self: Path, target: Path) -> Path:
+        if self.suffix == ".partial":
+            raise Stopped
+        return replace_file(self, target)
+
+    monkeypatch.setattr(Path, "replace", never)
+    with pytest.raises(Stopped):
+        run(todo, tmp_path / "out", InProcess())
+    monkeypatch.undo()
+    assert not (tmp_path / "out.json").exists()
+    manifest = run(todo, tmp_path / "out", InProcess(), resume=True)
+    assert json.loads((tmp_path / "out.json").read_text()) == manifest
 
 
 def test_unequal_files_are_an_error_with_both_counts(tmp_path: Path) -> None:

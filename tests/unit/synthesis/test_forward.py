@@ -39,6 +39,16 @@ def test_lines_that_are_blank_on_a_side_are_left_out_and_counted(synth: Synth, t
     assert "left out: 3 blank on a side" in result.stdout
 
 
+def test_where_all_lines_are_blank_on_a_side_it_is_an_error(synth: Synth, tmp_path: Path) -> None:
+    recipe = options(tmp_path)
+    write(tmp_path / "text.src", ["a", "", " "])
+    write(tmp_path / "text.pe", ["", "B", "C"])
+    result = synth(recipe)
+    assert result.exit_code == 1
+    assert "would be empty, since none of 3 lines can be used (3 blank on a side)" in result.stderr
+    assert not list(tmp_path.glob("out*"))
+
+
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -63,6 +73,25 @@ def test_what_is_done_survives_a_translator_that_fails(synth: Synth, tmp_path: P
     resumed = synth(recipe, "--resume")
     assert resumed.exit_code == 0, resumed.output
     assert read(tmp_path / "out.mt") == [f"{line} x".upper() for line in sentences(50)]
+
+
+def test_a_command_that_dies_does_not_translate_again_what_is_done(synth: Synth, tmp_path: Path) -> None:
+    log, lines = tmp_path / "log", [f"{line} x" for line in sentences(50)]
+    body = (
+        f"open({str(log)!r}, 'a').write(line + chr(10))",
+        f"if line == {lines[6 * 7]!r} and open({str(log)!r}).read().count(line + chr(10)) == 1: sys.exit(3)",
+        "print(line.upper())",
+    )
+    recipe = options(tmp_path, translator=program(*body))
+    failed = synth(recipe)
+    assert failed.exit_code == 1
+    assert "ended with status 3" in failed.stderr
+    assert "42 of 50 lines are done, kept in " in failed.stderr
+    assert failed.stderr.strip().endswith("the same command with --resume goes on after them")
+    before = len(read(log))
+    assert synth(recipe, "--resume").exit_code == 0
+    assert read(log)[before:] == lines[42:]
+    assert read(tmp_path / "out.mt") == [line.upper() for line in lines]
 
 
 def test_the_output_does_not_depend_on_workers(synth: Synth, tmp_path: Path) -> None:

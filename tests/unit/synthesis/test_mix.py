@@ -1,4 +1,5 @@
 import json
+import math
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -79,6 +80,11 @@ def test_chunks_and_workers_change_nothing(synth: Synth, tmp_path: Path) -> None
         ([{"files": "real", "share": 0.5, "copies": 2.0}, {"files": "made"}], "leave one of them out"),
         ([{"files": "none"}], "synth.corpus.0 (none.src): "),
         ([{"files": "real", "copies": 1e-9}], "of 10 triplets none is taken"),
+        ([{"files": "real", "copies": math.inf}], "synth.corpus.0.copies: Input should be a finite number (found inf)"),
+        ([{"files": "real", "copies": math.nan}], "synth.corpus.0.copies: Input should be a finite number (found nan)"),
+        ([{"files": "real", "copies": 1e300}], "less than or equal to 100000 (found 1e+300)"),
+        ([{"files": "real", "share": 1 - 1e-12}, {"files": "made"}], "times; at most 100,000 are allowed"),
+        ([{"files": "blank"}], "blank: has no triplet that can be used"),
         ([], "corpus: "),
     ],
 )
@@ -87,6 +93,8 @@ def test_what_cannot_be_mixed_is_named(
 ) -> None:
     corpus(tmp_path, "real", 10)
     corpus(tmp_path, "made", 20)
+    for side in ("src", "mt", "pe"):
+        write(tmp_path / f"blank.{side}", [" ", ""])
     result = synth(recipe(tmp_path, *corpora))
     assert result.exit_code == 1
     assert message in result.stderr

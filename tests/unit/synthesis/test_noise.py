@@ -21,7 +21,8 @@ from postedit.synthesis.fit import distance
 from postedit.synthesis.noise import NoiseConfig
 from postedit.synthesis.noise_kernel import Tables
 from postedit.synthesis.noise_stage import KINDS, TER, NoiseSpec, histogram_of
-from postedit.synthesis.profile import MOST_WORDS, Profile, alike, measure_profile
+from postedit.synthesis.profile import Profile, alike, measure_profile
+from postedit.synthesis.profile_file import MOST_WORDS
 from postedit.synthesis.tables import TextSample, matched_tables, plain_tables
 
 SAMPLE = Path(__file__).parents[3] / "examples/mlqe-pe.en-de"

@@ -1,4 +1,7 @@
+import json
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -47,6 +50,9 @@ def test_every_edit_is_counted_once_and_survives_saving(pairs: list[tuple[str, s
     assert totals["substitutions"] == sum(sum(others.values()) for others in profile.substituted.values())
     assert totals["shifts"] == sum(profile.moves.values())
     assert profile.triplets == len(pairs)
+    with tempfile.TemporaryDirectory() as folder:
+        profile.save(Path(folder, "p.json"))
+        assert Profile.load(Path(folder, "p.json")) == profile
 
 
 def test_a_profile_is_read_as_it_was_saved(tmp_path: Path) -> None:
@@ -64,6 +70,57 @@ def test_what_is_no_profile_is_an_error(tmp_path: Path, content: str) -> None:
         Profile.load(path)
     with pytest.raises(DataError, match="No such file"):
         Profile.load(tmp_path / "q.json")
+
+
+GOOD: dict[str, Any] = {
+    "format": 1,
+    "sentences": [[4, 1, 0, 1, 0, 3], [3, 0, 0, 0, 0, 2]],
+    "moves": [[1, 2, 3]],
+    "inserted": {"a": 3},
+    "deleted": {"b": 1},
+    "substituted": {"c": {"d": 1}},
+    "seen": {"a": 9, "c": 3},
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ({"moves": [[-4, 3, 5]]}, "moves.0.length: .*greater than or equal to 1.*found -4"),
+        ({"moves": [[1, 0, 5]]}, "moves.0.distance: .*at least one word"),
+        ({"moves": [[3_000_000_000, 3, 5]]}, "moves.0.length: .*less than or equal to 1000"),
+        ({"moves": [[1, -3_000_000_000, 5]]}, "moves.0.distance: "),
+        ({"moves": [[1, 2, 40_000_000], [2, 2, 40_000_000]]}, "moves: 80,000,000 are counted; at most 50,000,000"),
+        ({"moves": [[1, 2]]}, "moves.0.times: "),
+        ({"sentences": []}, "sentences: a profile needs some with edits"),
+        ({"sentences": [[3, 0, 0, 0, 0, 2]]}, "sentences: a profile needs some with edits"),
+        ({"sentences": [[3, 1, 0, 0, 0, 0]]}, "sentences.0.times: "),
+        ({"sentences": [[0, 1, 0, 0, 0, 1]]}, "sentences.0.length: "),
+        ({"sentences": [[3, -1, 0, 0, 0, 1]]}, "sentences.0.shifts: "),
+        ({"sentences": [[3, 1.5, 0, 0, 0, 1]]}, "sentences.0.shifts: .*found 1.5"),
+        ({"sentences": [[3, "1", 0, 0, 0, 1]]}, "sentences.0.shifts: .*found '1'"),
+        ({"sentences": [[3, 1, 0, 0, 0, 5_000_000_000]]}, "sentences.0.times: "),
+        ({"sentences": [[3, 0, 2, 2, 0, 1]]}, "sentences.0: 2 substitutions and 2 insertions of 3 words"),
+        ({"sentences": [[3, 0, 0, 3, 0, 1]]}, "sentences.0: mt would have 0 words"),
+        ({"sentences": [[3, 9, 0, 0, 0, 1]]}, "sentences.0: 9 shifts of 3 words"),
+        ({"sentences": [[3, 1, 0, 0, 0, 1]] * 2}, r"sentences: \[3, 1, 0, 0, 0\] is there twice"),
+        ({"deleted": {"a\nb": 1}}, "deleted.*not one word without white space"),
+        ({"deleted": {"": 1}}, "deleted.*not one word"),
+        ({"deleted": {"a": 0}}, "deleted.a: "),
+        ({"deleted": {"a": True}}, "deleted.a: "),
+        ({"substituted": {"c": {}}}, "substituted.c: there is no word"),
+        ({"seen": {}}, "seen.a: must be at least 3"),
+        ({"seen": {"a": 9}}, "seen.c: must be at least 1"),
+        ({"more": 1}, "more: "),
+    ],
+)
+def test_what_cannot_have_been_measured_is_named(tmp_path: Path, change: dict[str, Any], where: str) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps(GOOD))
+    assert Profile.load(path).triplets == 5
+    path.write_text(json.dumps({**GOOD, **change}))
+    with pytest.raises(DataError, match=rf"p\.json: is not a profile .*\({where}"):
+        Profile.load(path)
 
 
 def test_no_triplets_are_an_error() -> None:

@@ -1,14 +1,21 @@
 import json
+import pickle
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from synth_tools import program, read, sentences, write
 
+from postedit.data.partial import encode_lines
 from postedit.evaluate.ter import TER
+from postedit.synthesis.chunk import Chunk
 from postedit.synthesis.fitting import CELLS, cells
+from postedit.synthesis.roundtrip import Choose, RoundtripConfig, chosen, prepare_choice
 
 Synth = Callable[..., Any]
 
@@ -45,7 +52,7 @@ def test_text_goes_there_and_back_and_what_is_kept_is_like_the_real(synth: Synth
         assert src == " ".join(f"{word}_en" for word in pe.split())
     histograms = []
     for prefix in ("out", "real"):
-        edits = TER(case_sensitive=True).edits(read(tmp_path / f"{prefix}.mt"), read(tmp_path / f"{prefix}.pe"))
+        edits = TER(case_sensitive=True).counts(read(tmp_path / f"{prefix}.mt"), read(tmp_path / f"{prefix}.pe"))
         histograms.append(np.bincount(cells(edits), minlength=CELLS) / len(edits))
     assert np.abs(histograms[0] - histograms[1]).sum() / 2 < 0.25 + 0.1  # and the chance of which are kept
     manifest = json.loads((tmp_path / "out.json").read_text())
@@ -55,13 +62,63 @@ def test_text_goes_there_and_back_and_what_is_kept_is_like_the_real(synth: Synth
     assert "3 of 3: choice of triplets" in result.stderr
 
 
+@given(st.lists(st.sampled_from([0.1, 0.2, 0.1 + 0.2, 1 / 3, None]), min_size=1, max_size=30), st.floats(0.01, 1))
+def test_as_many_sentences_are_chosen_as_are_asked_for(values: list[float | None], share: float) -> None:
+    assume(set(values) != {None})
+    lines = [f"line {number}" for number in range(len(values))]
+    stage = Choose.of(chosen(np.array([np.inf if value is None else value for value in values]), share)).build()
+    found, counts = [], Counter[str]()
+    for start in range(0, len(lines), 4):
+        block = lines[start : start + 4]
+        chunk = stage(Chunk(start // 4, start, len(block), {"pe": encode_lines(block)}))
+        found += chunk.lines("pe")
+        counts.update(chunk.counts)
+    sentences = [number for number, value in enumerate(values) if value is not None]
+    best = sorted(sentences, key=lambda number: values[number] or 0)[: max(1, round(share * len(sentences)))]
+    assert found == [lines[number] for number in sorted(best)]
+    assert counts == Counter({"kept": len(best), "less like the domain": len(lines) - len(best)})
+
+
 def test_sentences_of_the_domain_are_chosen(synth: Synth, tmp_path: Path) -> None:
     pytest.importorskip("kenlm", reason="needs the extra postedit[roundtrip]")
     result = synth(options(tmp_path, choose=0.5, mismatch=1.0))
     assert result.exit_code == 0, result.output
     chosen = read(tmp_path / "out.chosen.pe")
-    assert len(chosen) == pytest.approx(600, abs=5)
+    assert len(chosen) == 600
     assert sum("unlike" in line for line in chosen) < 10
+
+
+def test_no_domain_is_an_error(synth: Synth, tmp_path: Path) -> None:
+    pytest.importorskip("kenlm", reason="needs the extra postedit[roundtrip]")
+    recipe = options(tmp_path, choose=0.5)
+    write(tmp_path / "real.mt", [""] * 300)
+    result = synth(recipe)
+    assert result.exit_code == 1
+    assert "synth.real: there is no triplet that can be used, so no domain" in result.stderr
+
+
+def test_a_stage_that_chooses_opens_no_file(tmp_path: Path) -> None:
+    pytest.importorskip("kenlm", reason="needs the extra postedit[roundtrip]")
+    files = {name: str(tmp_path / name) for name in ("text", "real")}
+    config = {**options(tmp_path), **files, "out": str(tmp_path / "out"), "choose": 0.5}
+    job = prepare_choice(RoundtripConfig.model_validate(config))
+    pickled = pickle.dumps(job.spec)
+    for path in tmp_path.iterdir():
+        path.rename(path.with_name(f"moved-{path.name}"))  # as on another machine
+    assert str(tmp_path).encode() not in pickled
+    stage = pickle.loads(pickled).build()
+    text = encode_lines(read(tmp_path / "moved-text"))
+    assert len(stage(Chunk(0, 0, 1200, {"pe": text})).lines("pe")) == 600
+
+
+@pytest.mark.parametrize("name", ["chosen.pe", "chosen.json", "chosen.inside.arpa", "translated.mt", "pe"])
+def test_the_text_is_not_overwritten_on_the_way(synth: Synth, tmp_path: Path, name: str) -> None:
+    recipe = options(tmp_path, text=f"out.{name}")
+    write(tmp_path / f"out.{name}", ["a b"])
+    result = synth(recipe)
+    assert result.exit_code == 1
+    assert "would overwrite" in result.stderr
+    assert read(tmp_path / f"out.{name}") == ["a b"]
 
 
 def test_a_phase_that_is_done_is_not_done_again(synth: Synth, tmp_path: Path) -> None:

@@ -111,6 +111,12 @@ def test_ctranslate2_translates_as_it_does_by_itself(tmp_path: Path, codes: dict
     assert "deu" not in "".join(translator.translate(TEXTS))
 
 
+def test_a_language_that_the_tokenizer_does_not_have(tmp_path: Path) -> None:
+    folder = str(nllb(tmp_path / "checkpoint"))
+    with pytest.raises(TranslatorError, match="tgt_lang: the tokenizer has no language german"):
+        open_translator(config(kind="huggingface", model=folder, src_lang="eng_Latn", tgt_lang="german"))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -44,3 +44,18 @@ def test_one_vocabulary_of_unknown_languages_tells_nothing() -> None:
 @pytest.mark.parametrize("languages", [{"src_lang": "xx", "tgt_lang": "de"}, {"src_lang": "de", "tgt_lang": "de"}])
 def test_languages_that_cannot_be_told_apart(languages: dict[str, str]) -> None:
     assert not seem_swapped(processor(GERMAN, "joint", **languages), GERMAN, ENGLISH)
+
+
+def test_scripts_tell_even_in_one_word() -> None:
+    texts = processor(RUSSIAN, "joint", src_lang="en", tgt_lang="ru")
+    assert seem_swapped(texts, ["Да"], ["Yes"])
+    assert seem_swapped(texts, ["Откройте Excel."], ["Open Excel."])
+    assert not seem_swapped(texts, ["Yes"], ["Да"])
+    assert not seem_swapped(texts, ["Excel"], ["Excel"])
+    assert not seem_swapped(texts, ["Да"], ["Да"])
+    assert not seem_swapped(texts, ["1"], ["2"])
+
+
+def test_scripts_that_share_letters_do_not_tell() -> None:
+    texts = processor(RUSSIAN, "joint", src_lang="zh", tgt_lang="ja")
+    assert not seem_swapped(texts, ["東京"], ["東京"])

@@ -390,8 +390,11 @@ def test_on_a_terminal_there_is_one_line_that_is_renewed(tmp_path: Path, corpora
     assert "dev nll" in shown(console)
 
 
-def test_two_processes_do_what_one_does_with_twice_the_batches(tmp_path: Path, corpora: Path) -> None:
-    settings = {"max_steps": 8, "validate_every": 4, "eps": 0.1}
+@pytest.mark.parametrize("loss", [{}, {"risk": {"search": "beam"}}], ids=["plain", "risk"])
+def test_two_processes_do_what_one_does_with_twice_the_batches(
+    tmp_path: Path, corpora: Path, loss: dict[str, Any]
+) -> None:
+    settings = {"max_steps": 8, "validate_every": 4, "eps": 0.1} | loss
     one = {"accumulate": 2} | settings
     alone = in_process(tmp_path / "one", corpora, one, dropout=0.0)
     port = str(29500 + os.getpid() % 1000)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 import torch
+from rapidfuzz.distance import Levenshtein
 from rich.console import Console
 from torch import Tensor, nn
 
@@ -23,10 +24,12 @@ from postedit.core.symbols import EOS, SYMBOLS
 from postedit.core.types import Batch, DecoderOutput
 from postedit.data.corpus import Corpus, write_corpus
 from postedit.data.triplets import Triplet
+from postedit.decode import Sampling, sample
 from postedit.nn.heads import SoftmaxHead
 from postedit.text.processor import TextProcessor
 from postedit.train.config import TrainConfig
 from postedit.train.loop import Trainer
+from postedit.train.risk import Candidate
 from postedit.train.tensors import model_tensors, save_tensors
 
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -133,6 +136,35 @@ def export(model: Seq2Seq, folder: Path) -> None:
     save_tensors(folder / "model.safetensors", model_tensors(model))
 
 
+def propose(model: Seq2Seq, batch: Batch) -> list[list[Candidate]]:
+    """Draw some outputs for each sentence; the symbols that have to be changed are what they cost."""
+    assert batch.target is not None
+    found = sample(model, batch, batch.target.lengths, Sampling(3))
+    return [
+        judged(reference, [one.tokens for one in samples]) for samples, reference in zip(found, references_of(batch))
+    ]
+
+
+def propose_parts(model: Seq2Seq, batch: Batch) -> list[list[Candidate]]:
+    """Return candidates for each sentence that neither chance nor the model has a part in."""
+    return [judged(text, [text[1:], text[::-1], text[:2]]) for text in references_of(batch)]
+
+
+def judged(reference: tuple[int, ...], outputs: list[tuple[int, ...]]) -> list[Candidate]:
+    return [
+        Candidate(output, Levenshtein.distance(output, reference) / (1 + len(reference)))
+        for output in dict.fromkeys([reference, *outputs])
+    ]
+
+
+def references_of(batch: Batch) -> list[tuple[int, ...]]:
+    assert batch.target is not None
+    return [tuple(ids[mask][:-1].tolist()) for ids, mask in zip(batch.target.ids, batch.target.mask)]
+
+
+PROPOSERS = {"sample": propose, "beam": propose_parts}  # by `train.risk.search`
+
+
 def trainer(folder: Path, corpora: Path, settings: Mapping[str, Any], **changes: Any) -> Trainer:
     arguments: dict[str, Any] = {
         "model": tiny_model(),
@@ -143,6 +175,7 @@ def trainer(folder: Path, corpora: Path, settings: Mapping[str, Any], **changes:
         "score_dev": None,
         "export": export,
         "console": Console(width=200, force_terminal=False),
+        "propose": PROPOSERS[settings.get("risk", {}).get("search", "sample")],
     }
     return Trainer(**(arguments | changes))
 
@@ -191,7 +224,7 @@ def train(
             if run.state.step == kill_at:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        run.model.register_forward_pre_hook(in_forward)
+        run.loss.register_forward_pre_hook(in_forward)
         if largest_file is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
         try:

@@ -16,7 +16,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -25,7 +25,8 @@ from typing import IO, Any, Final, Literal, get_args
 import numpy as np
 
 from postedit.core.errors import DataError, OutputError
-from postedit.core.files import atomic_write, check_writable, explain_os_errors
+from postedit.core.files import atomic_write, check_writable, explain_os_errors, prefix_problem, reason_of
+from postedit.core.processes import WorkerError
 from postedit.data.blocks import blocks_of, map_blocks
 from postedit.data.cleaning.config import CleanConfig, DuplicateConfig, FilterName
 from postedit.data.cleaning.filters import Filter, filters_of
@@ -33,7 +34,7 @@ from postedit.data.cleaning.rows import Removed, Row, line_of_place, one_line, s
 from postedit.data.cleaning.steps import Step, StepName, steps_of
 from postedit.data.lines import read_lines
 from postedit.data.partial import check_job, file_fingerprint
-from postedit.data.repeats import SortedRows, find_repeats, fingerprint, near_key
+from postedit.data.repeats import SortedRows, find_repeats, fingerprint, near_key, save_rows
 from postedit.data.triplets import Triplet, TripletFiles, all_triplets
 from postedit.text.config import Side
 from postedit.text.truecase import Truecaser
@@ -128,18 +129,31 @@ def clean(
     work = check_output(files, out, resume=resume)
     _start(work, files, config)
     job = _Job(config, sides, work)
-    done = 0
-    for count in map_blocks(job.clean_block, _blocks(files), workers):
-        done += count
-        progress("filtering", done)
     report = CleanReport(cleaned, filters={name: Taken() for name in _names(config)})
-    try:
+    with _kept(work):
+        done = 0
+        for count in map_blocks(job.clean_block, _blocks(files), workers):
+            done += count
+            progress("filtering", done)
         _finish(job, files, out, report, progress)
-    except DataError:  # nothing is left; there is nothing to go on with either
-        shutil.rmtree(work)
-        raise
     shutil.rmtree(work)
     return report
+
+
+@contextmanager
+def _kept(work: Path) -> Iterator[None]:
+    """Say in an error how to go on; where nothing is left there is nothing to go on with."""
+    try:
+        yield
+    except DataError:
+        shutil.rmtree(work)
+        raise
+    except (OutputError, WorkerError, OSError) as error:
+        if isinstance(error, OSError):
+            error = OutputError(f"{error.filename or work}: {reason_of(error)}")
+        raise type(error)(
+            f"{error}; what is done is kept in {work}, and the same command with --resume goes on from there"
+        ) from error
 
 
 def check_output(files: Sequence[TripletFiles], out: Path, *, resume: bool) -> Path:
@@ -148,6 +162,8 @@ def check_output(files: Sequence[TripletFiles], out: Path, *, resume: bool) -> P
     Raises:
         OutputError: if not.
     """
+    if problem := prefix_problem(out):
+        raise OutputError(f"--out {out}: {problem}")
     sides = files[0].sides
     written = [out.with_name(f"{out.name}.{end}") for end in (*sides, "removed.jsonl", "report.json")]
     read = {path.resolve() for one in files for path in one.paths}
@@ -179,7 +195,7 @@ class _Job:
         kept = [row for row in rows if not row.filter]
         keys = np.array([[*self._keys(row), row.place] for row in kept], np.uint64).reshape(-1, 3)
         with atomic_write(path.with_suffix(".npy"), "wb") as file:
-            np.save(file, keys)
+            save_rows(file, keys)
         with atomic_write(path) as file:
             file.writelines(f"{row.to_json()}\n" for row in rows)
         return len(rows)

@@ -1,0 +1,201 @@
+"""The tables of the papers, with the figures of our own runs beside the published ones; empty where nothing was run.
+
+    python benchmarks/papers_tables.py RUNS DATA [--out FILE] [--beam N]      (make papers-tables RUNS=... TEXTS=...)
+
+`papers_tables.toml` says which run stands for which system: RUNS/TASK/NAME, as `postedit train NAME.toml --set
+data.dir=DATA/TASK --out RUNS/TASK/NAME` makes it. Outputs are kept in RUNS/TASK/NAME/outputs, so that a second call
+decodes only what is new or has changed. Texts of the papers and ours are not the same ones: the columns say on what.
+"""
+
+import argparse
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from postedit import PostEditor
+from postedit.core.files import atomic_write
+from postedit.data.lines import read_lines
+from postedit.evaluate import analyses
+from postedit.evaluate.rendering import to_markdown
+from postedit.evaluate.study import System, TestSet, examine
+from postedit.evaluate.summaries import rouge_signature, summary_scores
+from postedit.evaluate.table import Column, Row, Table
+from postedit.evaluate.ter import ter_signature
+from postedit.folder import content_fingerprint
+
+HERE = Path(__file__).resolve().parent
+Values = Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A test set of ours; `mt` is None for tasks that read a source alone."""
+
+    name: str
+    task: str
+    src: Path
+    mt: Path | None
+    pe: Path
+    tokenize: Any
+
+    @property
+    def label(self) -> str:
+        """What heads its columns."""
+        return f"{self.task} {self.pe.name.removesuffix(self.pe.suffix) if self.mt else self.pe.name}"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Columns of a table, and what fills them from a test set and the systems on it (do nothing first, if any)."""
+
+    columns: tuple[Column, ...]
+    values: Callable[[TestSet, Sequence[System]], Values]
+
+
+def main() -> None:
+    options = parse()
+    described = tomllib.loads((HERE / "papers_tables.toml").read_text(encoding="utf-8"))
+    texts = {name: text_of(name, entry, options.data) for name, entry in described["sets"].items()}
+    tables = [table_of(entry, [texts[name] for name in entry["sets"]], options) for entry in described["table"]]
+    with atomic_write(options.out) as file:
+        file.write(f"{introduction()}\n{to_markdown(tables)}")
+    filled = sum(row.values[-1] is not None for table in tables for row in table.rows)
+    print(f"{options.out}: {len(tables)} tables, {filled} rows with figures of ours")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("runs", type=Path, help="folder of runs: RUNS/TASK/NAME")
+    parser.add_argument("data", type=Path, help="folder of texts: DATA/TASK/dev.src ...")
+    parser.add_argument("--out", type=Path, default=Path("papers-tables.md"))
+    parser.add_argument("--beam", type=int, default=None, help="width of the beam; default: what the recipe says")
+    return parser.parse_args()
+
+
+def text_of(name: str, entry: dict[str, str], data: Path) -> Text:
+    folder = data / entry["task"]
+    if part := entry.get("text"):
+        sides = folder / f"{part}.src", folder / f"{part}.mt", folder / f"{part}.pe"
+    else:
+        sides = folder / entry["src"], None, folder / entry["pe"]
+    return Text(name, entry["task"], *sides, entry.get("tokenize", "none"))
+
+
+def introduction() -> str:
+    return (
+        "# Tables of the papers\n\nPublished figures, and beside them those of the runs that exist here; a dash stands "
+        f"for what was not run. Ours: TER {ter_signature()}, BLEU on tokens as they stand; texts without mt are raw "
+        f"and scored with norm:yes and tok:13a. ROUGE {rouge_signature()}.\n"
+    )
+
+
+def table_of(entry: dict[str, Any], texts: Sequence[Text], options: argparse.Namespace) -> Table:
+    measure = MEASURES[entry["measure"]]
+    published = [Column(f"{name} (published)", decimals(entry["measure"])) for name in entry["published"]]
+    ours = [Column(f"{column.name}, {text.label}", column.decimals) for text in texts for column in measure.columns]
+    rows = []
+    for row in entry["rows"]:
+        known = [*row["published"], *[None] * (len(published) - len(row["published"]))]
+        found = [figures(row, text, measure, options) for text in texts]
+        run = next((name for name, _ in found if name), "")
+        rows.append(Row((row["system"], run), (*known, *(value for _, values in found for value in values))))
+    return Table(entry["title"], ("system", "run of ours"), (*published, *ours), tuple(rows), entry.get("note", ""))
+
+
+def decimals(measure: str) -> int:
+    return {"changes": 0, "spared": 0, "focus": 0}.get(measure, 2)
+
+
+def figures(row: dict[str, Any], text: Text, measure: Measure, options: argparse.Namespace) -> tuple[str, Values]:
+    """Return the name of the run that stands for the system, or nothing, and its figures on the text."""
+    nothing = [None] * len(measure.columns)
+    if not text.pe.exists():
+        return "", nothing
+    test = test_set(text)
+    if row.get("nothing"):
+        return "", measure.values(test, examine(test, {})[:1])
+    for name in row.get("runs", ()):
+        models = models_of(options.runs / text.task / name, row.get("members", 1))
+        if models:
+            return name, measure.values(test, examine(test, {name: outputs_of(models, text, options.beam)}))
+    return "", nothing
+
+
+def models_of(run: Path, members: int) -> list[Path]:
+    """Return the folders of the models of a system, if they are all there."""
+    runs = [run] if members == 1 else [run / f"seed-{seed}" for seed in range(1, members + 1)]
+    models = [folder / "model" for folder in runs]
+    return models if all((model / "config.json").exists() for model in models) else []
+
+
+@cache
+def test_set(text: Text) -> TestSet:
+    mt = list(read_lines(text.mt)) if text.mt else None
+    return TestSet(list(read_lines(text.pe)), mt, list(read_lines(text.src)), tokenize=text.tokenize)
+
+
+def outputs_of(models: Sequence[Path], text: Text, beam: int | None) -> list[str]:
+    """Return what the models, together, write; from the file where it is known."""
+    parts = [*(content_fingerprint(model) for model in models), str(beam), text.src.read_text(encoding="utf-8")]
+    if text.mt:
+        parts.append(text.mt.read_text(encoding="utf-8"))
+    kept = models[0].parent / "outputs" / f"{text.name}-{sha256(' '.join(parts).encode()).hexdigest()[:12]}.hyp"
+    if not kept.exists():
+        Console(stderr=True).print(f"{', '.join(map(str, models))}: decoding {text.src}", soft_wrap=True)
+        test = test_set(text)
+        edited = PostEditor.load(*models).edit(test.src or (), test.mt, beam=beam)
+        kept.parent.mkdir(exist_ok=True)
+        with atomic_write(kept) as file:
+            file.writelines(f"{one.text}\n" for one in edited)
+    return list(read_lines(kept))
+
+
+def scores(_: TestSet, systems: Sequence[System]) -> Values:
+    found = systems[-1].scores
+    return found.ter, found.bleu
+
+
+def bleu(_: TestSet, systems: Sequence[System]) -> Values:
+    return (systems[-1].scores.bleu,)
+
+
+def faithfulness(_: TestSet, systems: Sequence[System]) -> Values:
+    return analyses.faithfulness(systems).rows[-1].values[:2]
+
+
+def changes(_: TestSet, systems: Sequence[System]) -> Values:
+    return analyses.faithfulness(systems).rows[-1].values[2:]
+
+
+def spared(_: TestSet, systems: Sequence[System]) -> Values:
+    shifts, substitutions, insertions, deletions, _all = analyses.edits_spared(systems).rows[-1].values
+    return insertions, deletions, substitutions, shifts
+
+
+def rouge(test: TestSet, systems: Sequence[System]) -> Values:
+    return summary_scores(systems[-1].outputs, test.src or (), test.pe, normalise=True).rouge
+
+
+def columns(names: str, places: int = 2) -> tuple[Column, ...]:
+    return tuple(Column(name, places) for name in names.split(", "))
+
+
+MEASURES = {
+    "scores": Measure(columns("TER, BLEU"), scores),
+    "bleu": Measure(columns("BLEU"), bleu),
+    "faithfulness": Measure(columns("TER to pe, TER to mt"), faithfulness),
+    "changes": Measure(columns("modified, improved, deteriorated", 0), changes),
+    "spared": Measure(columns("insertions, deletions, substitutions, shifts", 0), spared),
+    "focus": Measure(columns("src, mt, both", 0), lambda *_: (None, None, None)),
+    "rouge": Measure(columns("ROUGE-1, ROUGE-2, ROUGE-L"), rouge),
+}
+
+
+if __name__ == "__main__":
+    main()

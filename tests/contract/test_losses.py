@@ -1,0 +1,93 @@
+"""Losses over whole outputs ask every model for no more than the interface, and get what it says."""
+
+import random
+
+import pytest
+import torch
+import torch.nn.functional as F
+from tiny import TINY, assert_close, batch_of, build, random_sentences, random_text
+
+from postedit.core.model import Seq2Seq
+from postedit.core.symbols import BOS, EOS
+from postedit.core.types import Batch
+from postedit.train import labels
+from postedit.train.labels import label_log_probs, stretches, symmetric_divergence
+from postedit.train.rdrop import RDropLoss
+from postedit.train.risk import Candidate, RiskLoss
+
+
+@pytest.fixture(autouse=True)
+def small_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(labels._LOG_PROBS, "cpu", 3 * 11)
+
+
+def sides(name: str) -> tuple[Seq2Seq, Batch, random.Random]:
+    rng, model = random.Random(5), build(name, torch.float64)
+    return model, batch_of(random_sentences(rng, model, 4)), rng
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_scores_of_labels_and_divergences_are_those_of_the_log_probabilities(name: str) -> None:
+    model, batch, _ = sides(name)
+    assert batch.target is not None
+    target, size = batch.target, model.spec.vocabularies.target.size
+    output, _ = model.decode(target.inputs, model.encode(batch))
+    log_probs = output.log_probs
+    expected = log_probs.gather(2, target.ids.unsqueeze(2)).squeeze(2).masked_fill(~target.mask, 0.0)
+    assert_close(label_log_probs(output.distribution, target.ids, target.mask, size), expected)
+    places = target.mask.cumsum(1)
+    first, last = target.mask & (places == 1), target.mask & (places == target.lengths.unsqueeze(1))
+    p, q = log_probs[first], log_probs[last]
+    expected = F.kl_div(p, q, reduction="sum", log_target=True) + F.kl_div(q, p, reduction="sum", log_target=True)
+    assert_close(symmetric_divergence(output.distribution, first, last, size), expected)
+
+
+def test_stretches_are_all_real_positions_in_order() -> None:
+    mask = torch.rand(5, 7, generator=torch.Generator().manual_seed(1)) < 0.6
+    parts = list(stretches(mask, 11))
+    assert len(parts) > 1
+    found = torch.cat([part.flatten().nonzero().squeeze(1) for part in parts])
+    assert found.tolist() == mask.flatten().nonzero().squeeze(1).tolist()
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_every_model_learns_from_its_candidates(name: str) -> None:
+    model, batch, rng = sides(name)
+    assert batch.target is not None
+    steps = model.spec.writes == "steps"
+    references = [ids[mask][:-1].tolist() for ids, mask in zip(batch.target.ids, batch.target.mask)]
+    lists = [
+        [
+            Candidate(output, rng.random())
+            for output in dict.fromkeys(tuple(random_text(rng, 11, 6, steps=steps)[:-1]) for _ in range(3))
+        ]
+        for _ in references
+    ]
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    risk = RiskLoss(model, lambda *_: lists, 1.0, 0.7)(batch).loss
+    gradients = torch.autograd.grad(risk, parameters, allow_unused=True)
+    assert torch.isfinite(risk)
+    for (label, _), gradient in zip(model.named_parameters(), gradients):
+        assert gradient is not None, label
+        assert torch.isfinite(gradient).all(), label
+    # the definition, each candidate scored alone by log_probs
+    total = torch.zeros((), dtype=torch.float64)
+    for row, found in enumerate(lists):
+        only = torch.tensor([row])
+        alone = Batch({key: stream.select(only) for key, stream in batch.streams.items()})
+        scores = []
+        for one in found:
+            tokens = torch.tensor([[BOS, *one.tokens]])
+            ends = torch.tensor([*one.tokens, EOS])
+            log_probs = model.decode(tokens, model.encode(alone))[0].log_probs[0]
+            scores.append(log_probs.gather(1, ends.unsqueeze(1)).sum())
+        shares = (0.7 * torch.stack(scores)).softmax(0)
+        total = total + sum(q * one.cost for q, one in zip(shares, found)) * batch.target.lengths[row]
+    torch.testing.assert_close(risk, total, rtol=1e-6, atol=0.0)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_two_passes_without_dropout_do_not_diverge(name: str) -> None:
+    model, batch, _ = sides(name)
+    for one, other in zip(RDropLoss(model, 3.0)(batch, 0.1), model(batch, 0.1)):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)

@@ -1,0 +1,50 @@
+"""The tables of the papers: the description fits itself, and runs that exist fill their cells."""
+
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests/unit"), str(ROOT / "benchmarks")]
+import papers_tables  # noqa: E402
+import tiny_models  # noqa: E402
+
+TABLES = tomllib.loads((ROOT / "benchmarks/papers_tables.toml").read_text(encoding="utf-8"))
+DERIVED = ("-tuned", "-average", "-artificial", "-smt-nmt")  # runs that are made from others
+
+
+@pytest.mark.parametrize("table", TABLES["table"], ids=lambda table: table["title"])
+def test_description_fits_itself(table: dict) -> None:
+    assert set(table["sets"]) <= set(TABLES["sets"])
+    for row in table["rows"]:
+        assert len(row["published"]) <= len(table["published"])
+        for run in row.get("runs", ()):
+            name = run.split("/")[0]
+            assert (ROOT / f"recipes/{name}.toml").exists() or name.endswith(DERIVED), name
+
+
+def test_runs_fill_their_cells_and_are_decoded_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "data/wmt18-smt.en-de"
+    text.mkdir(parents=True)
+    tiny_models.write_triplets(text, ("dev",))
+    run = tmp_path / "runs/wmt18-smt.en-de/m-cgru-small"
+    tiny_models.folder("m-cgru").save(run / "model")
+    out = tmp_path / "tables.md"
+    command = ["papers_tables", tmp_path / "runs", tmp_path / "data", "--out", out, "--beam", "1"]
+    monkeypatch.setattr(sys, "argv", [*map(str, command)])
+    for decoded in (1, 0):
+        papers_tables.main()
+        assert capsys.readouterr().err.count("decoding") == decoded
+    rows = [line for line in out.read_text(encoding="utf-8").splitlines() if line.startswith("| M-CGRU |")]
+    scores, faithfulness, changes = ([cell.strip() for cell in row.split("|")[2:-1]] for row in rows[:3])
+    assert scores[:5] == ["m-cgru-small", "20.79", "69.28", "20.69", "68.56"]
+    assert faithfulness[1:3] == ["20.69", "15.98"]
+    assert float(scores[5]) == float(faithfulness[3])  # both are the TER of ours
+    assert int(changes[4]) >= int(changes[5]) + int(changes[6])
+    nothing = [line for line in out.read_text(encoding="utf-8").splitlines() if line.startswith("| do nothing |")]
+    assert nothing[0].split("|")[7].strip() != "–"
+    assert "| CGRU |  | 22.01 | 68.11 | 22.27 | 66.90 | – | – |" in out.read_text(encoding="utf-8")
