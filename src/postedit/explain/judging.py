@@ -25,7 +25,7 @@ def alignment_table(
         "The model reads mt as its output; each word of mt is linked to the word of src with most attention. Diagonal: "
         f"the word as far into src. {ALIGNMENT}."
     )
-    return Table("alignment of src and mt against gold", ("links",), columns, rows, note)
+    return Table("alignment of src and mt against gold", ("by",), columns, rows, note)
 
 
 def _alignment_values(scores: AlignmentScores) -> tuple[float, ...]:
