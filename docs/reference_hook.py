@@ -36,7 +36,8 @@ def _recipe() -> str:
         for name, architecture in ARCHITECTURES.items()
     ]
     sections = [
-        f"## `[{name}]`\n\n{_first_paragraph(kind)}\n\n{_table(kind)}"
+        f"## `{'[[' if get_origin(hint) is tuple else '['}{name}{']]' if get_origin(hint) is tuple else ']'}`\n\n"
+        f"{_first_paragraph(kind)}\n\n{_table(kind)}"
         for name, hint in get_type_hints(Recipe).items()
         if name != "model" and (kind := _config_of(hint))
     ]
@@ -97,7 +98,7 @@ def _documented_arguments(kind: type[BaseModel]) -> dict[str, str]:
 
 
 def _config_of(annotation: Any) -> type[BaseModel] | None:
-    if _is_union(annotation):
+    if _is_union(annotation) or get_origin(annotation) is tuple:
         kinds = [kind for kind in map(_config_of, get_args(annotation)) if kind]
         return kinds[0] if len(kinds) == 1 else None
     return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None

@@ -1,16 +1,23 @@
 """What an editor returns: the correction of a segment."""
 
 import logging
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from itertools import accumulate
+from typing import Final, Literal
 
 from postedit.decode.rescoring import Candidate
 from postedit.explain.evidence import Evidence
 from postedit.text.edits import Edit
-from postedit.text.processor import TextProcessor
+from postedit.text.processor import Rendering, TextProcessor
+from postedit.text.words import PlainSplitter
 
 _log = logging.getLogger(__name__)
+
+_DIVIDING: Final = " \t\r\n"
+"""The characters between words, as vocabularies count them."""
 
 Skipped = Literal["empty", "too long", "no memory", "impossible"]
 
@@ -36,6 +43,12 @@ class PostEdit:
         draft: what the first stage wrote and this corrects; None if mt was given, or there is no first stage.
         features: what a combination of models weighs, by name: the score of each member, words, and words that the
             inputs do not have; None if they were not needed.
+        pieces: for each edit, from where to where (exclusive) in `token_scores` the pieces are that stand for it: those
+            of the words it wrote; of a deletion, those of the word that comes next, or the end.
+        confidences: for each edit, the probability of those pieces under the model; with a gate, the probability that
+            the edit (or, for a gate of sentences, the correction) makes mt better.
+        reverted: how many edits of the model were taken back, by a gate or for want of confidence. `score`,
+            `token_scores` and `evidence` are of all that the model wrote.
     """
 
     text: str
@@ -49,6 +62,9 @@ class PostEdit:
     alternatives: tuple["PostEdit", ...] = ()
     draft: str | None = None
     features: Mapping[str, float] | None = None
+    pieces: tuple[tuple[int, int], ...] = ()
+    confidences: tuple[float, ...] = ()
+    reverted: int = 0
 
 
 def unchanged(mt: str, reason: Skipped) -> PostEdit:
@@ -62,6 +78,7 @@ def rendered(processor: TextProcessor, mt: str, candidate: Candidate) -> PostEdi
     if hypothesis.stuck:
         return unchanged(mt, "impossible")
     found = processor.render(mt, hypothesis.tokens)
+    pieces = pieces_of(processor, found, hypothesis.tokens)
     return PostEdit(
         found.text,
         found.changed,
@@ -70,7 +87,40 @@ def rendered(processor: TextProcessor, mt: str, candidate: Candidate) -> PostEdi
         found.edits,
         hypothesis.hit_limit,
         features=candidate.features,
+        pieces=pieces,
+        confidences=tuple(math.exp(sum(hypothesis.token_scores[start:end])) for start, end in pieces),
     )
+
+
+def pieces_of(processor: TextProcessor, found: Rendering, ids: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Return for each edit from where to where in `ids` the pieces are that stand for it; see `PostEdit.pieces`.
+
+    Words as decoded and the rendered text differ in spacing and case, so that places are compared by counting the
+    characters that are no spaces.
+    """
+    if not found.edits:
+        return ()
+    vocabulary = processor.vocabulary("pe")
+    words = PlainSplitter().words(vocabulary.decode(ids))
+    ends = list(accumulate(len(word) for word in words))
+    starts = _first_pieces(vocabulary.word_index(ids), len(words))
+    visible = [0, *accumulate(letter not in _DIVIDING for letter in found.text)]
+    result = []
+    for edit in found.edits:
+        start, end = (visible[place] for place in edit.pe_span)
+        first = min(bisect_right(ends, start), len(words))
+        last = min(max(first, bisect_left(ends, end)), len(words))
+        result.append((starts[first], starts[last + 1]))
+    return tuple(result)
+
+
+def _first_pieces(index: Sequence[int], words: int) -> list[int]:
+    """Return the place of the first piece of each word, that of the end, and what follows the end."""
+    places = {word: place for place, word in reversed(list(enumerate(index))) if word >= 0}
+    starts = [len(index), len(index) + 1]
+    for word in reversed(range(words)):
+        starts.insert(0, places.get(word, starts[0]))
+    return starts
 
 
 def rendered_list(
@@ -86,7 +136,9 @@ def as_given(result: PostEdit, mt: str, output: str) -> PostEdit:
     if result.text == output:
         return result
     whole = (Edit("replace", (0, len(mt)), (0, len(output))),) if output != mt else ()
-    return replace(result, text=output, changed=output != mt, edits=whole)
+    pieces = tuple((0, len(result.token_scores)) for _ in whole)
+    confidences = tuple(math.exp(result.score) for _ in whole)
+    return replace(result, text=output, changed=output != mt, edits=whole, pieces=pieces, confidences=confidences)
 
 
 def warn(results: Sequence[PostEdit]) -> None:

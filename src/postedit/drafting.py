@@ -17,7 +17,7 @@ from rich.console import Console
 
 from postedit.core.files import atomic_write, explain_os_errors
 from postedit.data.partial import PartialFile
-from postedit.data.triplets import DataConfig, Triplet, TripletFiles, read_triplets, to_json
+from postedit.data.triplets import DataConfig, TrainingFiles, Triplet, TripletFiles, read_triplets, to_json
 from postedit.editor import PostEditor
 from postedit.folder import ModelFolder
 from postedit.progress import LineProgress
@@ -57,7 +57,7 @@ def write_drafts(recipe: Recipe, run: Path, train_stage: TrainStage, console: Co
     processes.wait_for_everyone()
     _train(stage, run / "draft", train_stage)
     for number, path in enumerate(fold_files, start=1):
-        files = TripletFiles(src=str(path), pe=str(path))
+        files = TrainingFiles(src=str(path), pe=str(path))
         data = recipe.data.model_copy(update={"train": [files]})
         _train(replace(stage, data=data), run / f"draft-{number}", train_stage)
     processes.wait_for_everyone()
@@ -67,14 +67,19 @@ def write_drafts(recipe: Recipe, run: Path, train_stage: TrainStage, console: Co
         _translate(recipe.data.train, folder / "train.jsonl", others or [whole], console)
         _translate([recipe.data.dev], folder / "dev.jsonl", [whole], console)
     processes.wait_for_everyone()
-    train, dev = (TripletFiles.of(folder / f"{name}.jsonl") for name in ("train", "dev"))
+    train, dev = TrainingFiles.of(folder / "train.jsonl"), TripletFiles.of(folder / "dev.jsonl")
     return recipe.data.model_copy(update={"train": [train], "dev": dev})
 
 
-def _train(stage: Recipe, folder: Path, train_stage: TrainStage) -> None:
-    model = folder / "model"
+def is_finished(run: Path) -> bool:
+    """Return whether training in the folder `run` has come to its end."""
+    model = run / "model"
     # A run writes how training went into its model when it ends.
-    if not (model.exists() and "training" in ModelFolder.load(model).provenance):
+    return model.exists() and "training" in ModelFolder.load(model).provenance
+
+
+def _train(stage: Recipe, folder: Path, train_stage: TrainStage) -> None:
+    if not is_finished(folder):
         train_stage(stage, folder)
 
 

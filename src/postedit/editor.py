@@ -2,7 +2,8 @@
 
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,10 +17,13 @@ from postedit.decode import Ensemble, SearchSettings
 from postedit.decode.ensemble import Space, check_weights
 from postedit.decode.rescoring import LogLinear
 from postedit.demands import Demands
-from postedit.folder import FILES, ModelFolder
+from postedit.folder import FILES, ModelFolder, content_fingerprint
+from postedit.gate.features import Judged, judge
+from postedit.gate.gate import Gate, Identity
+from postedit.gate.reverting import keep_confident
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
 from postedit.recipe import DecodeConfig
-from postedit.request import Wish, check_outputs, check_request, check_wishes
+from postedit.request import Wish, check_outputs, check_request, check_reverting, check_wishes
 from postedit.searching import Searcher, Segment, required_of
 from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
@@ -51,6 +55,7 @@ class PostEditor:
         self.model, self.processor, self.decode, self.draft = model, processor, decode, draft
         self.log_linear = log_linear
         self.sources: tuple[Path, ...] = ()  # the files and folders it was loaded from
+        self.precision: Precision = "float32"
 
     @classmethod
     def load(
@@ -133,6 +138,7 @@ class PostEditor:
         return cls(folder.model, folder.processor, folder.decode, draft)
 
     def _prepare(self, precision: Precision) -> None:
+        self.precision = precision
         for part in self.model.parts():
             prepare_for_inference(part, precision)
         if self.draft is not None:
@@ -184,6 +190,8 @@ class PostEditor:
         required: Sequence[Sequence[str]] | None = None,
         batch_tokens: int | None = None,
         evidence: bool | Literal["losses"] = False,
+        gate: Gate | None = None,
+        min_confidence: float = 0.0,
     ) -> list[PostEdit]:
         """Correct the translations `mt` of `src`; or translate, if the model can.
 
@@ -200,14 +208,18 @@ class PostEditor:
             batch_tokens: size of a batch in pieces; the model's own setting if not given.
             evidence: whether to return the attention behind each output, the runners-up, and what it would be without
                 either text; "losses": and, of what is changed, without each word of src.
+            gate: what decides which edits are returned; the others are taken back.
+            min_confidence: edits of less confidence are taken back: less probability under the model; with a gate, of
+                making mt better, and the gate may ask for more.
 
         Returns:
             One PostEdit for each segment, in order.
 
         Raises:
-            DataError: if `src` and `mt` are not equally many texts, the model needs mt and there is none, or an
-                option is out of range.
-            ModelFolderError: if the model's weights are damaged so that it gives no output a probability.
+            DataError: if `src` and `mt` are not equally many texts, the model needs mt and there is none, an option is
+                out of range, or edits are to be taken back where there is no mt, or of several corrections a segment.
+            ModelFolderError: if the model's weights are damaged so that it gives no output a probability; or the gate
+                was made for another model or other settings.
         """
         settings = self.decode.search() if search is None else search
         beam = settings.beam if beam is None else beam
@@ -217,8 +229,18 @@ class PostEditor:
         wishes = check_wishes(len(texts["src"]), prefix, required)
         if mt is None and self.needs_mt:
             raise DataError("this model corrects translations and has no first stage to write them: give it mt")
+        if gate is not None or min_confidence > 0.0:
+            check_reverting(mt is not None, settings.n_best, min_confidence)
+        if gate is not None:
+            gate.check(self.identity(settings))
+            judged = self._judge(texts, self._edit(texts, wishes, settings, budget, evidence=evidence or True), budget)
+            edits = [gate.rule(*one, min_confidence) for one in zip(texts["mt"], judged, strict=True)]
+            return edits if evidence else [replace(edit, evidence=None) for edit in edits]
         if mt is not None or self.draft is None:
-            return self._edit(texts, wishes, settings, budget, evidence)
+            edits = self._edit(texts, wishes, settings, budget, evidence)
+            if min_confidence > 0.0:
+                edits = [keep_confident(*one, min_confidence) for one in zip(texts["mt"], edits, strict=True)]
+            return edits
         drafts = self.draft.edit(texts["src"], batch_tokens=batch_tokens)
         texts["mt"] = [draft.text for draft in drafts]
         refined = self._edit(texts, wishes, settings, budget, evidence)
@@ -244,6 +266,45 @@ class PostEditor:
     def drafts(self) -> bool:
         """Whether greedy search takes mt for a draft, and so can do with a shortlist of pieces."""
         return self.model.spec.parallel and self.log_linear is None
+
+    def judge(
+        self,
+        src: Iterable[str],
+        mt: Iterable[str],
+        *,
+        search: SearchSettings | None = None,
+        batch_tokens: int | None = None,
+    ) -> list[Judged]:
+        """Correct translations, and return with each correction what a gate is to know of it.
+
+        Raises:
+            DataError, ModelFolderError: as `edit`.
+        """
+        settings = replace(self.decode.search() if search is None else search, n_best=1)
+        budget = self.decode.batch_tokens if batch_tokens is None else batch_tokens
+        texts = check_request(src, mt, budget)
+        wishes = check_wishes(len(texts["src"]), None, None)
+        return self._judge(texts, self._edit(texts, wishes, settings, budget, evidence=True), budget)
+
+    def identity(self, search: SearchSettings | None = None) -> Identity:
+        """Return what a gate has to be made for, to serve this editor when it searches with `search`."""
+        settings = asdict(self.decode.search() if search is None else search)
+        settings |= {"dtype": self.precision, "ensemble": self.model.extra_repr()}
+        return Identity(self._fingerprints, settings)
+
+    @cached_property
+    def _fingerprints(self) -> tuple[str, ...]:
+        return tuple(content_fingerprint(source) for source in self.sources)
+
+    def _judge(
+        self, texts: Mapping[Side, Sequence[str]], results: Sequence[PostEdit], batch_tokens: int
+    ) -> list[Judged]:
+        reads_mt = "mt" in self.model.spec.inputs
+
+        def score(src: Sequence[str], mt: Sequence[str], outputs: Sequence[str]) -> list[PostEdit]:
+            return self.score(src, mt if reads_mt else None, outputs, batch_tokens=batch_tokens)
+
+        return judge(texts["src"], texts["mt"], results, score)
 
     def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
         """Return whether src and mt clearly seem to have changed places; see `text.swapped`."""

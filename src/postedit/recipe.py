@@ -1,30 +1,36 @@
 """Recipes: one TOML file says all there is to say about a model and how it is trained.
 
 A recipe is checked whole before any work starts, and every problem is reported at once. The sections are
-`[model]` (its `name` and sizes), `[text]`, `[data]`, `[train]`, `[decode]`, and `[draft]` where a first stage drafts.
+`[model]` (its `name` and sizes), `[text]`, `[data]`, `[train]`, `[decode]`; `[draft]` where a first model drafts, and
+`[[stage]]` tables where training goes in stages.
 """
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
 import tomli_w
-import torch
 from pydantic import Field, model_validator
 
 from postedit.core.config import Config, check_config, load_config, override, problem_report, read_toml
 from postedit.core.errors import RecipeError, nearest
 from postedit.core.files import atomic_write
-from postedit.core.inherit import inherit_embeddings
-from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.registry import Architecture
 from postedit.data.triplets import DataConfig
 from postedit.decode import SearchSettings
 from postedit.decode.settings import Normalisation
 from postedit.models import ARCHITECTURES
-from postedit.text.checkpoint import checkpoint_vocabularies
-from postedit.text.config import GROUPS, TextConfig
+from postedit.recipe_checks import (
+    build_on_meta,
+    data_problems,
+    draft_problems,
+    freezing_problems,
+    inheritance_problems,
+    length_problems,
+)
+from postedit.text.config import TextConfig
 from postedit.train.config import TrainConfig
 
 
@@ -94,6 +100,19 @@ class DraftConfig(Config):
         return self
 
 
+class StageConfig(Config):
+    """A `[[stage]]` table: a part of training with options of its own, which starts from the weights of the one before.
+
+    Vocabularies are learnt from the recipe's own `[data]`.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")] = Field(
+        description="names its folder, `stages/NAME` in that of the run"
+    )
+    data: dict[str, Any] = Field({}, description="options of `[data]` that are others in this stage")
+    train: dict[str, Any] = Field({}, description="options of `[train]` that are others in this stage")
+
+
 _SECTIONS: Final[Mapping[str, type[Config]]] = {
     "text": TextConfig,
     "data": DataConfig,
@@ -113,6 +132,32 @@ class Recipe:
     train: TrainConfig
     decode: DecodeConfig
     draft: DraftConfig | None = None
+    stage: tuple[StageConfig, ...] = ()
+
+    def stages(self) -> "list[tuple[str, Recipe]]":
+        """Return the recipe of each stage by its name, in their order; none if training has no stages."""
+        found = []
+        data, train = _values(self.data), _values(self.train)
+        for stage in self.stage:
+            options = load_config(DataConfig, {**data, **stage.data}, f"stage.{stage.name}.data")
+            training = load_config(TrainConfig, {**train, **stage.train}, f"stage.{stage.name}.train")
+            found.append((stage.name, replace(self, data=options, train=training, stage=())))
+            train.pop("init", None)  # later ones start from the stage before
+        return found
+
+    def published(self) -> "Recipe":
+        """Return the recipe as it goes into a model folder, which others may see: without paths of this machine.
+
+        Those of data and stages are not looked at.
+        """
+        draft = self.draft and self.draft.model_copy(update={"train": self.draft.train.published()})
+        return replace(
+            self,
+            model=self.model.published(),
+            text=self.text.published(),
+            train=self.train.published(),
+            draft=draft,
+        )
 
     def first_stage(self) -> "Recipe":
         """Return the recipe of the model that writes the drafts.
@@ -128,9 +173,13 @@ class Recipe:
     def to_dict(self) -> dict[str, Any]:
         """Return the resolved recipe, defaults written out, as values of a TOML file."""
         sections: dict[str, Config] = {name: getattr(self, name) for name in _SECTIONS}
-        values = {"model": _model_values(self.architecture, self.model)}
+        values: dict[str, Any] = {"model": _model_values(self.architecture, self.model)}
         values |= {name: _values(section) for name, section in sections.items()}
-        return values if self.draft is None else {**values, "draft": _values(self.draft)}
+        if self.draft is not None:
+            values["draft"] = _values(self.draft)
+        if self.stage:
+            values["stage"] = [_values(stage) for stage in self.stage]
+        return values
 
     def save(self, path: Path) -> None:
         """Write the resolved recipe, from which the run can be repeated.
@@ -145,7 +194,7 @@ class Recipe:
 def load_recipe(path: Path, overrides: Sequence[str] = (), *, check_data: bool = True) -> Recipe:
     """Return the recipe at `path` with `overrides` (`train.lr=3e-4`) applied.
 
-    `data.dir` is relative to the recipe's folder, or to the current one if an override gives it.
+    `data.dir` and `train.init` are relative to the recipe's folder, or to the current one if an override gives them.
 
     Args:
         path: of a TOML file.
@@ -155,10 +204,8 @@ def load_recipe(path: Path, overrides: Sequence[str] = (), *, check_data: bool =
     Raises:
         RecipeError: naming all problems.
     """
-    values = override(read_toml(path), overrides)
-    given_here = any(assignment.partition("=")[0].strip() == "data.dir" for assignment in overrides)
-    base = Path.cwd() if given_here else path.resolve().parent
-    return parse_recipe(values, str(path), base if check_data else None)
+    values = override(read_toml(path), [_with_path_from_here(assignment) for assignment in overrides])
+    return parse_recipe(values, str(path), path.resolve().parent if check_data else None)
 
 
 def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Recipe:
@@ -167,7 +214,7 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
     Raises:
         RecipeError: naming `where` and all problems.
     """
-    known = ["model", *_SECTIONS, "draft"]
+    known = ["model", *_SECTIONS, "draft", "stage"]
     problems = [
         f"{name}: no such section{nearest(name, known)} (known here: {', '.join(known)})"
         for name in values
@@ -183,126 +230,109 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
         if data is not None:
             sections["data"], found = data.resolve(base)
             problems += found
+        sections["train"] = _with_init(sections["train"], "train.", base, problems)
     draft = _check_draft(_table(values, "draft", problems), problems) if "draft" in values else None
+    if draft is not None and base is not None:
+        draft = draft.model_copy(update={"train": _with_init(draft.train, "draft.train.", base, problems)})
     text: TextConfig | None = sections["text"]
-    built = _build(architecture, model, text, "model.", problems)
+    built = build_on_meta(architecture, model, text, "model.", problems)
     if "draft" not in values:
-        problems += _inheritance_problems(built, None)
+        problems += inheritance_problems(built, None)
     elif draft is not None:
         first_architecture, first_model = _model_of(draft)
-        first = _build(first_architecture, first_model, text, "draft.model.", problems)
-        problems += _stage_problems(architecture, first_architecture)
+        first = build_on_meta(first_architecture, first_model, text, "draft.model.", problems)
+        problems += draft_problems(architecture, first_architecture)
         if built is not None and first is not None:
-            problems += _inheritance_problems(built, first if draft.inherit_embeddings else None)
+            problems += inheritance_problems(built, first if draft.inherit_embeddings else None)
     if architecture is not None and sections["data"] is not None:
-        problems += _data_problems(architecture, sections["data"], text, drafted="draft" in values)
+        problems += data_problems(architecture, sections["data"], text, drafted="draft" in values)
     if built is not None and sections["data"] is not None:
-        problems += _length_problems(built, sections["data"])
+        problems += length_problems(built, sections["data"])
+    if architecture is not None and model is not None and text is not None and sections["train"] is not None:
+        problems += freezing_problems(architecture, model, text, sections["train"])
     if problems or architecture is None or model is None:
-        raise problem_report(where, problems)
-    return Recipe(architecture, model, **sections, draft=draft)
+        raise problem_report(where, [*problems, *(_check_stages(values, None, base)[1])])
+    recipe = Recipe(architecture, model, **sections, draft=draft)
+    stages, found = _check_stages(values, recipe, base)
+    for name, stage in replace(recipe, stage=stages).stages() if not found else []:
+        more = data_problems(architecture, stage.data, None, drafted=False)
+        more += length_problems(built, stage.data) if built is not None else []
+        more += freezing_problems(architecture, model, recipe.text, stage.train)
+        found += [f"stage.{name}.{problem}" for problem in more]
+    if found:
+        raise problem_report(where, found)
+    return replace(recipe, stage=stages)
 
 
-def largest_vocabularies(text: TextConfig) -> Vocabularies:
-    """Return vocabularies as large as those of a recipe may become, with names for fingerprints.
+def _check_stages(
+    values: Mapping[str, Any], recipe: Recipe | None, base: Path | None
+) -> tuple[tuple[StageConfig, ...], list[str]]:
+    """Return the stages with all paths resolved, and what is wrong with them; options only if the rest is sound."""
+    tables = values.get("stage", [])
+    if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
+        return (), [f"stage: must be one or more tables, [[stage]] (found {tables!r})"]
+    stages: list[StageConfig] = []
+    problems: list[str] = []
+    for number, table in enumerate(tables):
+        prefix = f"stage.{table.get('name', number)}."
+        stage, found = check_config(StageConfig, table, prefix)
+        problems += found
+        if stage is not None and stage.name in [other.name for other in stages]:
+            problems.append(f"{prefix}name: two stages are called so; give each a name of its own")
+        elif stage is not None:
+            stages.append(stage if recipe is None else _resolved(stage, recipe, prefix, base, problems))
+    if len(tables) == 1:
+        problems.append("stage: one stage alone is what [data] and [train] are; give two or more, or none")
+    if tables and "draft" in values:
+        problems.append("stage: a recipe has [draft] or [[stage]], not both; train the stages from train.init instead")
+    problems += [
+        f"stage.{stage.name}.train.init: only the first stage may start from a model, others do from the stage before"
+        for stage in stages[1:]
+        if "init" in stage.train
+    ]
+    return tuple(stages), problems
 
-    Those of a checkpoint are known.
 
-    Raises:
-        RecipeError: if a checkpoint has none that can be used.
-    """
-    groups = GROUPS[text.vocabulary.sharing]
-    if text.vocabulary.checkpoint is None:
-        infos = {name: VocabularyInfo(text.vocabulary.size_of(name), name) for name in groups}
-    else:
-        found = checkpoint_vocabularies(text.vocabulary.checkpoint, groups)
-        infos = {name: vocabulary.info for name, vocabulary in found.items()}
-    known: dict[str, VocabularyInfo] = {side: infos[name] for name, sides in groups.items() for side in sides}
-    pe = known.pop("pe")
-    return Vocabularies(known, pe)
+def _resolved(stage: StageConfig, recipe: Recipe, prefix: str, base: Path | None, problems: list[str]) -> StageConfig:
+    """Return the stage with its options written as the recipe's own are."""
+    data, found = check_config(DataConfig, {**_values(recipe.data), **stage.data}, f"{prefix}data.")
+    train, more = check_config(TrainConfig, {**_values(recipe.train), **stage.train}, f"{prefix}train.")
+    problems += found + more
+    if data is not None and base is not None:
+        data, found = data.resolve(base)
+        problems += [f"{prefix}{problem}" for problem in found]
+    if base is not None:
+        train = _with_init(train, f"{prefix}train.", base, problems)
+    if data is None or train is None:
+        return stage
+    sections = {"data": (stage.data, _values(data)), "train": (stage.train, _values(train))}
+    return stage.model_copy(
+        update={name: {key: resolved[key] for key in own} for name, (own, resolved) in sections.items()}
+    )
+
+
+def _with_init(train: TrainConfig | None, prefix: str, base: Path, problems: list[str]) -> TrainConfig | None:
+    """Return the section with the path of the model to start from made absolute."""
+    if train is None or train.init is None:
+        return train
+    path = (base / Path(train.init).expanduser()).resolve()
+    if not path.exists():
+        problems.append(f"{prefix}init: {path}: no such model folder")
+    return train.model_copy(update={"init": str(path)})
+
+
+def _with_path_from_here(assignment: str) -> str:
+    """Return an override whose path, if it names a folder, is taken from the current one."""
+    name, equals, text = assignment.partition("=")
+    if not equals or not name.strip().endswith(("data.dir", "train.init")):
+        return assignment
+    return f"{name}={json.dumps(str(Path.cwd() / Path(text.strip().strip(chr(34) + chr(39))).expanduser()))}"
 
 
 def _paths_alone(values: Mapping[str, Any]) -> DataConfig | None:
     """Return the files that a faulty section names, so that missing ones are reported with its other faults."""
     config, _ = check_config(DataConfig, {name: values[name] for name in ("dir", "train", "dev") if name in values})
     return config
-
-
-def _build(
-    architecture: Architecture | None, model: Config | None, text: TextConfig | None, prefix: str, problems: list[str]
-) -> Seq2Seq | None:
-    """Return the model without memory for its weights; None if something is missing, or keeps it from being built.
-
-    Only the architecture knows which sizes and vocabularies go together, so it is asked by building it.
-    """
-    if architecture is None or model is None or text is None:
-        return None
-    try:
-        vocabularies = largest_vocabularies(text)
-    except RecipeError as error:
-        problems.append(f"text.vocabulary.checkpoint: {error}")
-        return None
-    try:
-        with torch.device("meta"):
-            return architecture.build(model, vocabularies)
-    except ValueError as error:  # a RecipeError is one too
-        option = str(error).removeprefix("model.")
-        problems.append(f"{prefix}{option}" if option != str(error) else f"{prefix.removesuffix('.')}: {error}")
-        return None
-
-
-def _stage_problems(second: Architecture | None, first: Architecture) -> list[str]:
-    """Return which of two stages reads what it has not, or does not read what it has."""
-    problems = []
-    if first.inputs != ("src",):
-        reads = " and ".join(first.inputs)
-        problems.append(f"draft.model.name: {first.name} reads {reads}, but a first stage has src alone to read")
-    if second is not None and "mt" not in second.inputs:
-        problems.append(f"model.name: {second.name} does not read mt, so it cannot refine what [draft] writes")
-    return problems
-
-
-def _inheritance_problems(model: Seq2Seq | None, first: Seq2Seq | None) -> list[str]:
-    """Return what keeps `model` from taking the embeddings of `first`, or from being trained without (None)."""
-    if model is not None and first is not None:
-        try:
-            inherit_embeddings(model, first)
-        except RecipeError as error:
-            return [f"draft.inherit_embeddings: {error}"]
-    elif model is not None and any(not table.weight.requires_grad for table in model.embeddings().values()):
-        return [
-            "model: its embeddings are frozen, but there are none to inherit; let them be trained, or add a [draft] "
-            "section with inherit_embeddings = true"
-        ]
-    return []
-
-
-def _data_problems(
-    architecture: Architecture, data: DataConfig, text: TextConfig | None, *, drafted: bool
-) -> list[str]:
-    """Return what is wrong where data has no mt."""
-    without = [option for option, files in data.sources if files.mt is None]
-    problems = []
-    if "mt" in architecture.inputs and not drafted:
-        fault = f"has no mt, which {architecture.name} reads; give it, or add a [draft] section that writes it"
-        problems += [f"{option}: {fault}" for option in without]
-    if without and text is not None and text.vocabulary.sharing == "separate":
-        problems.append(
-            f'text.vocabulary.sharing = "separate" needs mt to learn a vocabulary from, but {without[0]} has none; '
-            'use "joint" or "mt-pe"'
-        )
-    return problems
-
-
-def _length_problems(model: Seq2Seq, data: DataConfig) -> list[str]:
-    """Return whether training texts may be longer than the model can read or write."""
-    longest, texts = model.spec.longest, len(model.spec.inputs)
-    if longest is None or texts * data.max_length <= longest:
-        return []
-    return [
-        f"data.max_length: texts of {data.max_length} pieces are too long for the model, which reads "
-        f"{longest} of all texts together; use {longest // texts} at most"
-    ]
 
 
 def _check_draft(section: Mapping[str, Any], problems: list[str]) -> DraftConfig | None:

@@ -61,3 +61,22 @@ def check_outputs(outputs: Iterable[str], count: int) -> list[str]:
         if not isinstance(output, str):
             raise DataError(f"output {number} is not text but {output!r}")
     return given
+
+
+def check_reverting(given: bool, n_best: int, least: float) -> None:
+    """See to it that edits can be taken back.
+
+    Args:
+        given: whether mt is.
+        n_best: corrections a segment.
+        least: confidence that is asked for.
+
+    Raises:
+        DataError: if not.
+    """
+    if not given:
+        raise DataError("a gate and a least confidence take edits of mt back: give mt, or leave them out")
+    if n_best > 1:
+        raise DataError(f"a gate and a least confidence decide on one correction a segment, not on {n_best}")
+    if not 0.0 <= least <= 1.0:
+        raise DataError(f"min_confidence must be a probability, from 0 to 1, not {least}")

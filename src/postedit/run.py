@@ -3,54 +3,50 @@
 recipe.toml        the resolved recipe, from which the run can be repeated
 environment.json   versions, machine, command and data fingerprints, for each time the run was started
 data.json          what became of the triplets: kept, left out, why and where
+manifest.json      the files that went in, with their SHA-256 sums, and how much of an epoch each source is
 text/              subword vocabularies and truecasing
 corpus/            the triplets as memory-mapped ids
+initial.json       which weights were taken from the model that training started from, and which were not
+stages/            the run of each stage, if the recipe has some; their model is copied to model/
 draft/ drafts/     a first stage and what it wrote, if the recipe has one; see `postedit.drafting`
 checkpoints/ best/ log.jsonl tensorboard/    see `postedit.train`
 model/             the model folder: the best so far, from the first validation on
 """
 
-import json
-import os
-import platform
-import sys
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import torch
 from accelerate import PartialState
+from accelerate.utils import parse_flag_from_env
 from rich.console import Console
 
-import postedit
 from postedit.candidates import Proposer
-from postedit.core.config import problem_report, read_toml
-from postedit.core.errors import OutputError
-from postedit.core.files import atomic_folder, atomic_write, check_writable, explain_os_errors
+from postedit.core.errors import OutputError, RecipeError
+from postedit.core.files import atomic_folder
 from postedit.core.inherit import inherit_embeddings
-from postedit.core.model import Seq2Seq, Writes
-from postedit.data.corpus import Corpus, write_corpus
-from postedit.data.report import DataReport
-from postedit.data.triplets import DataConfig, Triplet, check_files, read_triplets
-from postedit.drafting import first_stage_folder, write_drafts
+from postedit.core.model import Seq2Seq
+from postedit.core.transfer import take_weights
+from postedit.data.corpus import Corpus
+from postedit.data.triplets import DataConfig, Triplet, read_triplets
+from postedit.drafting import first_stage_folder, is_finished, write_drafts
 from postedit.editor import PostEditor
 from postedit.evaluate.scores import DO_NOTHING, SystemScores, score_system
 from postedit.folder import ModelFolder
-from postedit.recipe import Recipe, parse_recipe
+from postedit.preparation import begin, learn_text, share_corpora, write_corpora
+from postedit.provenance import INITIAL, provenance, record_start
+from postedit.recipe import Recipe
 from postedit.text.processor import TextProcessor
-from postedit.train.config import FREE_ON_RESUME
+from postedit.train.freezing import freeze
 from postedit.train.loop import Trainer
 from postedit.train.result import TrainResult
 from postedit.train.risk import Propose
-
-_RECORDED_PACKAGES: Final = (
-    "accelerate", "numpy", "peft", "pyarrow", "sacrebleu", "sacremoses", "sentencepiece", "tokenizers", "torch",
-    "transformers",
-)  # fmt: skip
+from postedit.train.tensors import save_json
 
 # While the main process prepares the data or decodes the dev set, the others wait; PyTorch would end the run after
 # 10 minutes of that.
@@ -75,46 +71,68 @@ class RunResult:
     do_nothing: SystemScores | None
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a run takes from other runs instead of making it.
+
+    Args:
+        text: folder of a saved text processing; it is learnt from the training triplets if not given.
+        corpora: folder of a run on the same data with the same text processing, whose corpora serve this one too.
+        init: folder of the model whose weights training starts from; that of `train.init` if not given.
+    """
+
+    text: Path | None = None
+    corpora: Path | None = None
+    init: Path | None = None
+
+
 def train(
     recipe: Recipe,
     folder: Path,
     resume: bool = False,
     console: Console | None = None,
-    text: Path | None = None,
+    given: Given = Given(),
+    accept_changed_data: bool = False,
 ) -> RunResult:
-    """Train the model of `recipe` in `folder`, after its first stage if it has one.
+    """Train the model of `recipe` in `folder`, in its stages if it has some, and after its first stage if it drafts.
 
     Args:
         recipe: what to train, on what.
         folder: new, or that of a run to resume.
         resume: go on with the run in `folder`.
         console: where to report; standard error if not given.
-        text: folder of a saved text processing to use; it is learnt from the training triplets if not given.
+        given: what is taken from other runs.
+        accept_changed_data: go on even if the files of the data have other content than when the run was started.
 
     Raises:
         RecipeError: if the run to resume had another recipe; only how long to train, what to write and
                 `[decode]` may change.
-        DataError: if the data cannot be used.
+        DataError: if the data cannot be used, or has changed since the run to resume was started.
         OutputError: if the folder holds another run, cannot be written, or the disk is full.
         TrainingError: if the loss is not a number.
         KeyboardInterrupt: after Ctrl-C, when a checkpoint is written.
     """
     console = Console(stderr=True) if console is None else console
-    processes = PartialState(timeout=_LONGEST_WAIT)
+    processes = _processes()
     if processes.is_main_process:
-        _begin(recipe, folder, resume)
-        _learn_text(recipe, folder, text, console)
+        begin(recipe, folder, resume, accept_changed_data)
+        learn_text(recipe, folder, given.text, console)
     processes.wait_for_everyone()
+    if recipe.stage:
+        return _train_stages(recipe, folder, console, given, accept_changed_data)
     data = recipe.data
     if recipe.draft is not None:
         data = write_drafts(recipe, folder, partial(_train_first_stage, folder / "text", console), console)
     if processes.is_main_process:
-        _write_corpora(data, recipe.architecture.model.writes, folder, console)
-        _record_start(recipe, folder)
+        if given.corpora is not None and recipe.draft is None:
+            share_corpora(given.corpora, folder)
+        write_corpora(data, recipe.architecture.model.writes, folder, console)
+        record_start(recipe, folder)
     processes.wait_for_everyone()
     run = _Run(recipe, data, folder, TextProcessor.load(folder / "text"))
     torch.manual_seed(recipe.train.seed)
     model = recipe.architecture.build(recipe.model, run.processor.vocabularies)
+    freeze(model, recipe.train.freeze)
     if run.first is not None and recipe.draft is not None and recipe.draft.inherit_embeddings:
         inherit_embeddings(model, run.first.model)
     if processes.is_main_process:
@@ -132,34 +150,113 @@ def train(
         run.score_dev,
         run.export,
         console,
-        run.propose,
+        propose=run.propose,
+        shares=[files.share for files in data.train],
+        initialise=partial(_initialise, recipe, given.init, run.processor, folder, console),
     )
-    result = trainer.run(resume)
+    result = trainer.run(resume, accept_changed_data)
     if processes.is_main_process:
         run.record(result)
     return RunResult(folder, result.model_folder, result, run.do_nothing)
+
+
+def train_seeds(
+    recipe: Recipe, folder: Path, seeds: int, resume: bool, console: Console, accept_changed_data: bool = False
+) -> list[RunResult]:
+    """Train the model of `recipe` several times, in `seed-1`, `seed-2` and so on, with seeds from `train.seed` on.
+
+    Vocabularies and corpora are made once, so that the models can be an ensemble.
+
+    Raises:
+        As `train`; an OutputError if the folder is itself that of a run.
+    """
+    processes = _processes()
+    if (folder / "recipe.toml").exists():
+        raise OutputError(f"{folder}: holds a run with one seed; choose another folder by --out")
+    first = folder / "seed-1"
+    results = []
+    for number in range(1, seeds + 1):
+        part = folder / f"seed-{number}"
+        options = recipe.train.model_copy(update={"seed": recipe.train.seed + number - 1})
+        if processes.is_main_process:
+            console.print(f"Seed {options.seed} ({number} of {seeds}), in {part}", soft_wrap=True, highlight=False)
+        goes_on = resume and (part / "recipe.toml").exists()
+        given = Given() if number == 1 else Given(text=first / "text", corpora=first)
+        results.append(train(replace(recipe, train=options), part, goes_on, console, given, accept_changed_data))
+    return results
+
+
+def _processes() -> PartialState:
+    """Return the processes of this run; `accelerate` makes processes without GPUs know each other only if told so."""
+    cpu = bool(parse_flag_from_env("ACCELERATE_USE_CPU")) or not torch.accelerator.is_available()
+    return PartialState(cpu=cpu, timeout=_LONGEST_WAIT)
 
 
 def prepare(recipe: Recipe, folder: Path, resume: bool, console: Console) -> None:
     """Do what comes before training, as far as it is not done: claim the folder, learn the text, write the corpora.
 
     `train` does it too; on its own it is for who wants to know how long it takes. The folder then holds a run to
-    resume. Corpora with the drafts of a first stage are left to `train`.
+    resume. Corpora of stages, and those with the drafts of a first one, are left to `train`.
 
     Raises:
         RecipeError, DataError, OutputError: as `train`.
     """
-    _begin(recipe, folder, resume)
-    _learn_text(recipe, folder, None, console)
-    if recipe.draft is None:
-        _write_corpora(recipe.data, recipe.architecture.model.writes, folder, console)
+    begin(recipe, folder, resume)
+    learn_text(recipe, folder, None, console)
+    if recipe.draft is None and not recipe.stage:
+        write_corpora(recipe.data, recipe.architecture.model.writes, folder, console)
 
 
 def _train_first_stage(text: Path, console: Console, stage: Recipe, folder: Path) -> None:
     """Train, or go on training, a model that drafts."""
     console.print(f"First stage, in {folder}", soft_wrap=True, highlight=False)
-    result = train(stage, folder, (folder / "recipe.toml").exists(), console, text).training
+    result = train(stage, folder, (folder / "recipe.toml").exists(), console, Given(text)).training
     console.print(f"First stage: {result.steps:,} updates; ended because {result.reason}", highlight=False)
+
+
+def _train_stages(recipe: Recipe, folder: Path, console: Console, given: Given, accept_changed_data: bool) -> RunResult:
+    """Train one stage after the other, each from the model of the one before; what is done is not done again."""
+    stages = recipe.stages()
+    init = given.init
+    for number, (name, stage) in enumerate(stages, start=1):
+        part = folder / "stages" / name
+        last = number == len(stages)
+        if last or not is_finished(part):
+            if PartialState().is_main_process:
+                console.print(f"Stage {number} of {len(stages)}, {name}, in {part}", soft_wrap=True, highlight=False)
+            corpora = None if given.corpora is None else given.corpora / "stages" / name
+            taken = Given(folder / "text", corpora, init)
+            result = train(stage, part, (part / "recipe.toml").exists(), console, taken, accept_changed_data)
+        init = part / "model"
+    if PartialState().is_main_process:
+        with atomic_folder(folder / "model") as copy:
+            shutil.copytree(result.model, copy, dirs_exist_ok=True)
+    PartialState().wait_for_everyone()
+    return replace(result, folder=folder, model=folder / "model")
+
+
+def _initialise(
+    recipe: Recipe, init: Path | None, processor: TextProcessor, folder: Path, console: Console, model: Seq2Seq
+) -> None:
+    """Give `model` the weights that training starts from, and write which those are.
+
+    Raises:
+        RecipeError: if none of the model to start from fits.
+        ModelFolderError: if that model cannot be read.
+    """
+    model.load_initial_weights()
+    path = init or (None if recipe.train.init is None else Path(recipe.train.init))
+    if path is None:
+        return
+    other = ModelFolder.load(path)
+    try:
+        transfer = take_weights(model, processor.symbols, other.model, other.processor.symbols)
+    except RecipeError as error:
+        raise RecipeError(f"train.init: {path}: {error}") from None
+    if PartialState().is_main_process:
+        account = {"model": str(path), **transfer.to_dict(), "provenance": other.provenance}
+        save_json(folder / INITIAL, account)
+        console.print(f"Starting from {path}: {transfer}", soft_wrap=True, highlight=False, markup=False)
 
 
 class _Run:
@@ -212,152 +309,18 @@ class _Run:
             "ended_because": result.reason,
             "weights": result.exported,
         }
-        provenance = {**exported.provenance, "training": training, "dev": dev}
-        replace(exported, provenance=provenance).save(result.model_folder)
+        replace(exported, provenance={**exported.provenance, "training": training, "dev": dev}).save(
+            result.model_folder
+        )
 
     def _model_folder(self, model: Seq2Seq, dev: Mapping[str, float]) -> ModelFolder:
         recipe = self.recipe
-        provenance = {**_provenance(recipe, self.folder), "dev": dict(dev)}
+        made = {**provenance(recipe, self.folder), "dev": dict(dev)}
         return ModelFolder(
-            recipe.architecture, recipe.model.published(), recipe.decode, model, self.processor, provenance, self.first
+            recipe.architecture, recipe.model.published(), recipe.decode, model, self.processor, made, self.first
         )
 
     def _score(self, name: str, hypotheses: list[str]) -> SystemScores:
         raw = self.recipe.text.tokenizer != "none"
         post_edits = [triplet.pe for triplet in self.dev]
         return score_system(name, hypotheses, post_edits, self.mt, "13a" if raw else "none")
-
-
-def _begin(recipe: Recipe, folder: Path, resume: bool) -> None:
-    """Make sure that the folder is this run's and may be written, and the data can be read; then claim the folder.
-
-    In this order, so that nothing is left behind that would stop the same command once the fault is mended.
-    """
-    saved = folder / "recipe.toml"
-    if saved.exists() and not resume:
-        raise OutputError(f"{folder}: already holds a run; go on with it by --resume, or choose another by --out")
-    if not saved.exists() and folder.is_dir() and any(folder.iterdir()):
-        raise OutputError(f"{folder}: is not empty and holds no run; choose a new folder by --out")
-    if saved.exists():
-        _check_same(parse_recipe(read_toml(saved), str(saved), None), recipe, saved)
-    with explain_os_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    check_writable(saved)
-    text, corpora = _prepared(folder)
-    if not (text.exists() and corpora.exists()):
-        for source in [*recipe.data.train, recipe.data.dev]:
-            check_files(source)
-    recipe.save(saved)
-
-
-def _check_same(old: Recipe, new: Recipe, where: Path) -> None:
-    """Only how long to train, what to write, and search settings may change in mid-run."""
-    before, after = _options(old.to_dict()), _options(new.to_dict())
-    free = {f"{stage}train.{option}" for option in FREE_ON_RESUME for stage in ("", "draft.")}
-    problems = [
-        f"{option}: was {before.get(option, 'not set')!r}, is {after.get(option, 'not set')!r}"
-        for option in sorted(before.keys() | after.keys())
-        if before.get(option) != after.get(option) and option not in free and not option.startswith("decode.")
-    ]
-    if problems:
-        raise problem_report(
-            f"{where}: a run cannot be resumed with another recipe; choose another folder by --out, or delete this one",
-            problems,
-        )
-
-
-def _options(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the options of all sections by their full names, such as `train.lr`."""
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        found |= _options(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
-    return found
-
-
-def _prepared(folder: Path) -> tuple[Path, Path]:
-    """Return where text processing and corpora are, once they are made."""
-    return folder / "text", folder / "corpus"
-
-
-def _learn_text(recipe: Recipe, folder: Path, given: Path | None, console: Console) -> None:
-    """Learn the text processing from the training triplets, or take what is given, unless that is done."""
-    text, _ = _prepared(folder)
-    if text.exists():
-        return
-    if given is None:
-        checkpoint = recipe.text.vocabulary.checkpoint
-        console.print("Learning subword vocabularies" if checkpoint is None else f"Vocabulary: that of {checkpoint}")
-        processor = TextProcessor.fit(recipe.text, lambda: read_triplets(recipe.data.train))
-    else:
-        processor = TextProcessor.load(given)
-    with atomic_folder(text) as temporary:
-        processor.save(temporary)
-
-
-def _write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Console) -> None:
-    """Write the corpora of what a model reads and `writes`, unless that is done."""
-    text, corpora = _prepared(folder)
-    if corpora.exists():
-        return
-    processor = TextProcessor.load(text)
-    report = DataReport()
-    with atomic_folder(corpora) as temporary:
-        parts = {"train": data.train, "dev": [data.dev]}
-        for name, sources in parts.items():
-            triplets = read_triplets(sources, report)
-            write_corpus(temporary / f"{name}.arrow", triplets, processor, data.max_length, report, writes)
-    _write_json(folder / "data.json", report.to_dict())
-    console.print(str(report), highlight=False, markup=False, soft_wrap=True)
-
-
-def _record_start(recipe: Recipe, folder: Path) -> None:
-    """Add versions, machine, command and data to the record of the times that the run was started."""
-    _, corpora = _prepared(folder)
-    fingerprints = {name: Corpus.open(corpora / f"{name}.arrow").fingerprint for name in ("train", "dev")}
-    start = {**_environment(recipe), "corpora": fingerprints, "command": sys.argv}
-    _write_json(folder / "environment.json", {"starts": [*_starts(folder), start]})
-
-
-def _starts(folder: Path) -> list[dict[str, Any]]:
-    """Return the environments in which the run was started and resumed so far."""
-    path = folder / "environment.json"
-    starts: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["starts"] if path.exists() else []
-    return starts
-
-
-def _environment(recipe: Recipe) -> dict[str, Any]:
-    return {
-        "postedit": postedit.__version__,
-        "python": platform.python_version(),
-        "packages": {name: found for name in _RECORDED_PACKAGES if (found := _version(name)) is not None},
-        "platform": platform.platform(),
-        "processors": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
-        "processes": PartialState().num_processes,
-        "seed": recipe.train.seed,
-    }
-
-
-def _version(package: str) -> str | None:
-    """Return which version is installed; None for a package of an extra that is not."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def _provenance(recipe: Recipe, folder: Path) -> dict[str, Any]:
-    """Return what a model folder says of its making: no paths, as it may be published."""
-    values = replace(recipe, model=recipe.model.published(), text=recipe.text.published()).to_dict()
-    data = recipe.data
-    names = dict.fromkeys(path.name for files in [*data.train, data.dev] for path in files.paths)
-    values["data"] = {"files": list(names), "max_length": data.max_length}
-    environments = [{key: value for key, value in start.items() if key != "command"} for start in _starts(folder)]
-    return {"recipe": values, "environments": environments}
-
-
-def _write_json(path: Path, values: Mapping[str, Any]) -> None:
-    with atomic_write(path) as file:
-        json.dump(values, file, indent=2, ensure_ascii=False)
-        file.write("\n")

@@ -23,6 +23,7 @@ PAGES = [
     "docs/how-to/own-data.md",
     "docs/how-to/clean.md",
     "docs/how-to/recipes.md",
+    "docs/how-to/stages.md",
     "docs/how-to/artificial-triplets.md",
     "docs/how-to/translated-triplets.md",
     "docs/how-to/score.md",
@@ -115,7 +116,7 @@ def load_hook() -> Any:
 def test_reference_lists_every_recipe_option() -> None:
     hook = load_hook()
     page = hook.on_page_markdown("<!-- reference: recipe -->")
-    assert all(f"## `[{name}]`" in page for name in ("text", "data", "train", "decode", "draft"))
+    assert all(f"## `[{name}]`" in page for name in ("text", "data", "train", "decode", "draft", "[stage]"))
     assert all(f'name = "{name}"' in page for name in ARCHITECTURES)
     assert all(f'kind = "{name}"' in page for name in KINDS)
     empty = re.findall(r"^\| `([\w.]+)` .*\|\s*\|$", page, re.MULTILINE)

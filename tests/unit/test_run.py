@@ -1,5 +1,6 @@
 """Training runs: what is wrong is found before the work, and leaves nothing that stops the next try."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,9 @@ import tiny_models
 import tomli_w
 from rich.console import Console
 
-from postedit import run
+from postedit import preparation, run
 from postedit.core.errors import DataError, OutputError, RecipeError
+from postedit.data.corpus import Corpus
 from postedit.recipe import Recipe, load_recipe
 
 QUIET = Console(quiet=True)
@@ -49,7 +51,7 @@ def test_a_run_leaves_a_model_and_all_that_is_needed_to_repeat_it(recipe: Recipe
 
 @pytest.mark.parametrize("change", ["train.lr=0.5", "model.dim=16", "data.max_length=9", "text.truecase=true"])
 def test_a_run_is_not_resumed_with_another_recipe_and_keeps_its_own(path: Path, tmp_path: Path, change: str) -> None:
-    run._begin(load_recipe(path), tmp_path / "run", resume=False)
+    preparation.begin(load_recipe(path), tmp_path / "run", resume=False)
     before = (tmp_path / "run" / "recipe.toml").read_text()
     with pytest.raises(RecipeError) as caught:
         run.train(load_recipe(path, [change]), tmp_path / "run", resume=True, console=QUIET)
@@ -73,13 +75,13 @@ def test_bad_data_is_found_first_and_the_same_command_works_once_it_is_mended(
         run.train(recipe, tmp_path / "run", console=QUIET)
     assert list((tmp_path / "run").iterdir()) == []
     (tmp_path / "dev.pe").write_bytes(good)
-    run._begin(recipe, tmp_path / "run", resume=False)
+    preparation.begin(recipe, tmp_path / "run", resume=False)
 
 
 def test_a_folder_that_cannot_be_written_is_found_before_the_data_is_read(
     recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "check_files", lambda files: pytest.fail("data was read"))
+    monkeypatch.setattr(preparation, "check_files", lambda files: pytest.fail("data was read"))
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be written"):
         run.train(recipe, tmp_path / "file" / "run", console=QUIET)
@@ -87,3 +89,35 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_data_is_read(
     (tmp_path / "full" / "thesis").write_text("")
     with pytest.raises(OutputError, match="is not empty and holds no run"):
         run.train(recipe, tmp_path / "full", console=QUIET)
+
+
+def test_changed_data_is_refused_unless_it_is_accepted(path: Path, tmp_path: Path) -> None:
+    run.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    before = Corpus.open(tmp_path / "run" / "corpus" / "train.arrow").fingerprint
+    for side in ("src", "mt", "pe"):
+        with (tmp_path / f"train.{side}").open("a") as file:
+            file.write("one more\n")
+    longer = load_recipe(path, ["train.max_steps=4"])
+    with pytest.raises(DataError, match=r"train\.src, .*train\.pe: not as when .* --accept-changed-data"):
+        run.train(longer, tmp_path / "run", resume=True, console=QUIET)
+    result = run.train(longer, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
+    assert result.training.steps == 4
+    corpus = Corpus.open(tmp_path / "run" / "corpus" / "train.arrow")
+    assert corpus.fingerprint != before
+    assert len(corpus) == 9
+    run.train(longer, tmp_path / "run", resume=True, console=QUIET)  # now it is that of the run
+
+
+def test_a_file_that_was_only_touched_has_not_changed(path: Path, tmp_path: Path) -> None:
+    run.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    os.utime(tmp_path / "train.src", (1, 1))
+    assert run.train(load_recipe(path), tmp_path / "run", resume=True, console=QUIET).training.steps == 2
+
+
+def test_with_another_dev_set_the_best_counts_no_more(path: Path, tmp_path: Path) -> None:
+    run.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    for side in ("src", "mt", "pe"):
+        (tmp_path / f"dev.{side}").write_text("one\ntwo words\n")
+    longer = load_recipe(path, ["train.max_steps=3"])
+    result = run.train(longer, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
+    assert result.training.single.step == 3

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from postedit.editor import PostEditor
+    from postedit.gate import Gate
 
 
 def edit(
@@ -125,11 +126,25 @@ def edit(
     normalisation: Annotated[
         Normalisation | None, typer.Option(help="power: as above; wu: by score / ((5 + length) / 6) ** that.")
     ] = None,
+    gate: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="From `postedit gate`: takes back edits that do more harm than good."),
+    ] = None,
+    min_confidence: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Take back edits of less probability under the model; with --gate, of making mt better.",
+        ),
+    ] = 0.0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on after the lines of an unfinished run.")] = False,
 ) -> None:
     """Correct machine translations, line in, line out."""
     form = Format.jsonl if force else form
     _check_options(src, mt, out, form, n_best, resume)
+    if gate or min_confidence:
+        _check_reverting(src, mt, n_best, force)
     shares = parse_weights(weights, len(models))
     if space and len(models) == 1:
         raise DataError(
@@ -161,7 +176,8 @@ def edit(
     places = places_of(workers, devices)
 
     quiet()
-    err, settings = console(stderr=True), Settings(form, beam, n_best, batch_tokens, search)
+    opened = _read_gate(gate)
+    err, settings = console(stderr=True), Settings(form, beam, n_best, batch_tokens, search, opened, min_confidence)
     loading = Loading(models, dtype, shares, space or Averaging.log)
     # With several processes this one has no use for a model but to look at it.
     editor = loading.load("cpu" if len(places) > 1 else places[0])
@@ -171,6 +187,8 @@ def edit(
         asked, with_mt = settings.over(editor.decode), bool(mt or not src or editor.draft)
         search.check(asked, drafts=editor.drafts and with_mt)
         editor.check_search(asked, with_mt=with_mt)
+    if opened:
+        opened.check(editor.identity(settings.over(editor.decode)))
     sink = PartialFile(out, _job(src, mt, force, editor, loading, settings), resume=resume) if out else Stdout()
     size = chunk_lines or window_lines(batch_tokens or editor.decode.batch_tokens)
     pairs = islice(file_pairs(src, mt) if src else stdin_pairs(), sink.done, None)
@@ -215,7 +233,8 @@ def _write(
     if total is not None and sink.done != total:
         raise DataError(f"{sink.done:,} lines written for {total:,} read: the input changed during the work")
     rate = tally.lines / max(time.monotonic() - started, 1e-9)
-    err.print(f"{tally.lines:,} lines, {tally.changed:,} changed, {rate:,.1f} lines/s")
+    reverted = f", {tally.reverted:,} edits taken back" if tally.reverted else ""
+    err.print(f"{tally.lines:,} lines, {tally.changed:,} changed{reverted}, {rate:,.1f} lines/s")
     _report_events(tally, err)
 
 
@@ -249,6 +268,20 @@ def _check_options(
         raise DataError("--resume needs --src and --out: only work on files can be gone on with")
 
 
+def _check_reverting(src: Path | None, mt: Path | None, n_best: int, force: Path | None) -> None:
+    if src and not mt:
+        raise DataError("--gate and --min-confidence take edits of mt back: give --mt, or leave them out")
+    if n_best > 1 or force:
+        given = "--force" if force else "--n-best above 1"
+        raise DataError(f"--gate and --min-confidence decide on one output of the model a line; leave out {given}")
+
+
+def _read_gate(path: Path | None) -> "Gate | None":
+    from postedit.gate import Gate
+
+    return None if path is None else Gate.load(path)
+
+
 def _job(
     src: Path | None, mt: Path | None, force: Path | None, editor: "PostEditor", loading: Loading, settings: Settings
 ) -> dict[str, Any]:
@@ -267,4 +300,6 @@ def _job(
         "beam": settings.beam or editor.decode.beam,
         "n-best": settings.n_best,
         "search settings": repr(settings.search.over(editor.decode.search())),
+        "gate": repr(settings.gate),
+        "least confidence": settings.min_confidence,
     }

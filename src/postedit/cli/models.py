@@ -48,7 +48,7 @@ def count_parameters(recipe: "Recipe") -> int:
     """
     import torch
 
-    from postedit.recipe import largest_vocabularies
+    from postedit.recipe_checks import largest_vocabularies
 
     with torch.device("meta"):
         model = recipe.architecture.build(recipe.model, largest_vocabularies(recipe.text))

@@ -19,15 +19,33 @@ def train(
         typer.Option("--set", metavar="OPTION=VALUE", help="Another value for an option, such as train.lr=3e-4."),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
+    accept_changed_data: Annotated[
+        bool, typer.Option("--accept-changed-data", help="Go on with --resume although files of the data have changed.")
+    ] = False,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=2, help="Train so many times with other seeds, in OUT/seed-1 ..., for an ensemble."),
+    ] = None,
 ) -> None:
     """Train a model as a recipe says. Ctrl-C writes a checkpoint; --resume goes on from it."""
     from postedit.cli.tables import console
     from postedit.recipe import load_recipe
     from postedit.run import train as run
+    from postedit.run import train_seeds
 
     checked = load_recipe(recipe, overrides or ())
-    result = run(checked, out or Path("runs") / recipe.stem, resume=resume, console=console(stderr=True))
-    typer.echo(describe(result))
+    folder = out or Path("runs") / recipe.stem
+    if seeds is None:
+        result = run(
+            checked, folder, resume=resume, console=console(stderr=True), accept_changed_data=accept_changed_data
+        )
+        typer.echo(describe(result))
+        return
+    results = train_seeds(checked, folder, seeds, resume, console(stderr=True), accept_changed_data)
+    typer.echo("\n\n".join(map(describe, results)))
+    typer.echo(
+        f"\nAs an ensemble: postedit edit {' '.join(str(result.model) for result in results)} --src FILE --mt FILE"
+    )
 
 
 def describe(result: "RunResult") -> str:

@@ -17,6 +17,7 @@ from postedit.core.processes import map_in_processes
 if TYPE_CHECKING:
     from postedit.decode.settings import SearchSettings
     from postedit.editor import PostEdit, PostEditor
+    from postedit.gate import Gate
     from postedit.recipe import DecodeConfig
 
 _LISTED: Final = 10
@@ -86,12 +87,14 @@ class Tally:
     Args:
         lines: how many there are.
         changed: how many of them changed.
+        reverted: how many edits were taken back.
         events: the number of lines of each event.
         first: the numbers of the first of them.
     """
 
     lines: int = 0
     changed: int = 0
+    reverted: int = 0
     events: dict[Event, int] = field(default_factory=dict)
     first: dict[Event, list[int]] = field(default_factory=dict)
 
@@ -103,6 +106,7 @@ class Tally:
         """Add what happened to later lines."""
         self.lines += other.lines
         self.changed += other.changed
+        self.reverted += other.reverted
         for event, count in other.events.items():
             self.events[event] = self.events.get(event, 0) + count
             self.first[event] = (self.first.get(event, []) + other.first[event])[:_LISTED]
@@ -154,6 +158,8 @@ class Settings:
     n_best: int = 1
     batch_tokens: int | None = None
     search: SearchOptions = field(default_factory=SearchOptions)
+    gate: "Gate | None" = None
+    min_confidence: float = 0.0
 
     def over(self, decode: "DecodeConfig") -> "SearchSettings":
         """Return how a model that has these settings of its own is to search.
@@ -175,7 +181,8 @@ class WindowEditor:
     def __call__(self, window: Window) -> Edited:
         """Return what is written for a window."""
         results = self._results(window)
-        tally = Tally(len(results), sum(result.changed for result in results))
+        changed, reverted = sum(one.changed for one in results), sum(one.reverted for one in results)
+        tally = Tally(len(results), changed, reverted)
         for row, result in enumerate(results):
             event = _event(window, row, result)
             if event:
@@ -191,6 +198,8 @@ class WindowEditor:
             window.mt,
             search=how.over(self.editor.decode),
             batch_tokens=how.batch_tokens,
+            gate=how.gate,
+            min_confidence=how.min_confidence,
         )
 
 
@@ -321,7 +330,11 @@ def _record(result: "PostEdit") -> dict[str, Any]:
         "changed": result.changed,
         "score": result.score,
         "token_scores": result.token_scores,
-        "edits": [{"op": edit.op, "mt_span": edit.mt_span, "pe_span": edit.pe_span} for edit in result.edits],
+        "edits": [
+            {"op": edit.op, "mt_span": edit.mt_span, "pe_span": edit.pe_span, "confidence": confidence}
+            for edit, confidence in zip(result.edits, result.confidences, strict=True)
+        ],
+        "reverted": result.reverted,
         "hit_limit": result.hit_limit,
         "skipped": result.skipped,
     }

@@ -76,23 +76,37 @@ def override(values: Mapping[str, Any], assignments: Iterable[str]) -> dict[str,
     Raises:
         RecipeError: for an assignment without `=`, or one that goes through a value that is not a table.
     """
-    result = _copy_tables(values)
+    result: dict[str, Any] = _copy_tables(values)
     for assignment in assignments:
         name, equals, text = assignment.partition("=")
         keys = name.strip().split(".")
         if not equals or not all(keys):
             raise RecipeError(f'--set {assignment}: write it as option=value, for instance "train.lr=3e-4"')
-        table = result
+        table: Any = result
         for key in keys[:-1]:
-            table = table.setdefault(key, {})
-            if not isinstance(table, dict):
+            table = _named(table, key) if isinstance(table, list) else table.setdefault(key, {})
+            if not isinstance(table, dict | list):
                 raise RecipeError(f"--set {assignment}: {key} is a value, not a table of options")
+        if isinstance(table, list):
+            raise RecipeError(f"--set {assignment}: {keys[-2]} are several tables; write {keys[-2]}.NAME.option=value")
         table[keys[-1]] = _toml_value(text.strip())
     return result
 
 
-def _copy_tables(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _copy_tables(value) if isinstance(value, Mapping) else value for key, value in values.items()}
+def _named(tables: list[Any], name: str) -> Any:
+    """Return the table of that name, of several with names ([[stage]]); what is not there is said by the check."""
+    known = {table["name"]: table for table in tables if isinstance(table, dict) and isinstance(table.get("name"), str)}
+    if name not in known:
+        raise RecipeError(
+            f"--set: nothing here is called {name}{nearest(name, known)} (known here: {', '.join(known)})"
+        )
+    return known[name]
+
+
+def _copy_tables(values: Any) -> Any:
+    if isinstance(values, Mapping):
+        return {key: _copy_tables(value) for key, value in values.items()}
+    return [_copy_tables(value) for value in values] if isinstance(values, list) else values
 
 
 def _toml_value(text: str) -> Any:

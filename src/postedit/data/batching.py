@@ -15,7 +15,9 @@ import torch
 from postedit.core.symbols import PAD
 from postedit.core.types import Batch, Stream, Target
 from postedit.data.corpus import Corpus
+from postedit.data.mixture import Mixture, Span
 from postedit.data.ragged import Ints, Ragged
+from postedit.data.shares import Share
 from postedit.text.config import Side
 
 WINDOW_BLOCKS: Final = 32
@@ -46,9 +48,10 @@ class Position:
 class BatchStream:
     """The endless sequence of training batches.
 
-    Every epoch shuffles the blocks of the corpus. Some blocks at a time make a window, whose rows are sorted by
-    length, cut into batches, and these shuffled. A corpus that fits into one window is thereby shuffled fully. Each
-    step depends only on seed, epoch and window, so any position is reached without replaying what came before.
+    Every epoch shuffles the blocks of what it reads of the corpus (see `Mixture`). Some blocks at a time make a window,
+    whose rows are sorted by length, cut into batches, and these shuffled. A corpus that fits into one window is thereby
+    shuffled fully. Each step depends only on seed, epoch and window, so any position is reached without replaying what
+    came before.
 
     Of every `world` batches in a row, process `rank` takes its own. The sequence itself does not depend on `world`.
 
@@ -60,6 +63,7 @@ class BatchStream:
         rank: number of this process.
         world: number of processes.
         position: where to go on.
+        shares: how much of each part of the corpus an epoch reads; none stands for all of each.
 
     Raises:
         ValueError: if a number is out of its range; when iterating, if `position` is not one of this sequence.
@@ -75,6 +79,7 @@ class BatchStream:
         rank: int = 0,
         world: int = 1,
         position: Position = Position(),
+        shares: Sequence[Share] = (),
     ) -> None:
         if batch_tokens < 1 or seed < 0 or not 0 <= rank < world:
             raise ValueError(
@@ -86,6 +91,7 @@ class BatchStream:
         self._seed = seed
         self._rank, self._world = rank, world
         self._position = position
+        self.mixture = Mixture(corpus, shares, seed)
 
     def __iter__(self) -> Iterator[tuple[Batch, Position]]:
         """Yield this process's batches, each with the position after it and its siblings of the other processes."""
@@ -99,11 +105,14 @@ class BatchStream:
         """Yield for each batch its window, its rows in the window, and the position after it."""
         place = self._position
         while True:
-            order = np.random.default_rng([self._seed, place.epoch]).permutation(self._corpus.blocks)
-            windows = [order[start : start + WINDOW_BLOCKS] for start in range(0, len(order), WINDOW_BLOCKS)]
+            spans = self.mixture.spans(place.epoch)
+            windows = [spans[start : start + WINDOW_BLOCKS] for start in range(0, len(spans), WINDOW_BLOCKS)]
+            if not windows and place.window == 0:
+                place = Position(self.mixture.next_epoch(place.epoch))
+                continue
             if place.window >= len(windows):
                 raise ValueError(f"{place} is not a place in {self._corpus.path}")
-            rows = self._corpus.read(windows[place.window], _sides(self._inputs))
+            rows = self._read(windows[place.window])
             plan = self._plan(rows, place)
             if place.batch >= len(plan):
                 raise ValueError(f"{place} is not a place in {self._corpus.path} with {self._budget} tokens a batch")
@@ -114,6 +123,16 @@ class BatchStream:
                 if place.window == len(windows):
                     place = Position(place.epoch + 1)
                 yield rows, batch, place
+
+    def _read(self, spans: Sequence[Span]) -> dict[Side, Ragged]:
+        """Return the triplets of some spans, in that order."""
+        rows = self._corpus.read([span.block for span in spans], _sides(self._inputs))
+        sizes = [self._corpus.block_size(span.block) for span in spans]
+        if all((span.start, span.stop) == (0, size) for span, size in zip(spans, sizes)):
+            return rows
+        starts = np.cumsum([0, *sizes[:-1]])
+        chosen = np.concatenate([np.arange(span.start, span.stop) + start for span, start in zip(spans, starts)])
+        return {side: texts.take(chosen) for side, texts in rows.items()}
 
     def _plan(self, rows: Mapping[Side, Ragged], place: Position) -> list[Ints]:
         """Return the rows of each batch of the window at `place`."""

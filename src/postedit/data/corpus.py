@@ -8,9 +8,10 @@ import hashlib
 import json
 import mmap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +33,14 @@ _FORMAT: Final = "1"
 _Rows = dict[Side, list[list[int]]]
 
 
+class Part(NamedTuple):
+    """The blocks of a corpus that come from one source: the first, how many, and their triplets."""
+
+    first: int
+    blocks: int
+    rows: int
+
+
 class Corpus:
     """Triplets as ids, on disk. `open` makes one; nothing is read before it is asked for.
 
@@ -40,6 +49,7 @@ class Corpus:
         tokens: pieces on each side, EOS included.
         vocabularies: fingerprint of the vocabulary that each side is written in.
         fingerprint: SHA-256, in hexadecimal, of the ids in order and the vocabularies.
+        parts: where the triplets of each source are.
     """
 
     def __init__(self, path: Path, mapping: mmap.mmap, reader: "pa.ipc.RecordBatchFileReader") -> None:
@@ -53,6 +63,9 @@ class Corpus:
         self.tokens: Mapping[Side, int] = summary["tokens"]
         self.vocabularies: Mapping[Side, str] = summary["vocabularies"]
         self.fingerprint: str = summary["fingerprint"]
+        # Corpora written before there were parts have one.
+        whole = [{"first": 0, "blocks": self.blocks, "rows": self._rows}]
+        self.parts: tuple[Part, ...] = tuple(Part(**part) for part in summary.get("parts", whole))
 
     @classmethod
     def open(cls, path: Path) -> "Corpus":
@@ -73,6 +86,14 @@ class Corpus:
 
     def __len__(self) -> int:
         return self._rows
+
+    def block_size(self, block: int) -> int:
+        """Return how many triplets a block has."""
+        return self._sizes[block]
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        return [self._reader.get_batch(block).num_rows for block in range(self.blocks)]
 
     def read(self, blocks: Iterable[int], sides: Sequence[Side] = SIDES) -> dict[Side, Ragged]:
         """Return the triplets of some blocks, in that order, in memory of their own.
@@ -96,11 +117,23 @@ def write_corpus(
     report: DataReport | None = None,
     writes: Writes = "tokens",
 ) -> Corpus:
-    """Encode triplets and write them as a corpus, a block at a time.
+    """Encode triplets and write them as a corpus of one part, as `write_parts` does."""
+    return write_parts(path, [triplets], processor, max_length, report, writes)
+
+
+def write_parts(
+    path: Path,
+    sources: Sequence[Iterable[Triplet]],
+    processor: TextProcessor,
+    max_length: int,
+    report: DataReport | None = None,
+    writes: Writes = "tokens",
+) -> Corpus:
+    """Encode the triplets of some sources and write them as the parts of a corpus, a block at a time.
 
     Args:
         path: of the file to write.
-        triplets: what to write, in order.
+        sources: what to write, in order.
         processor: turns text into ids.
         max_length: triplets with a side of more pieces (EOS included) are left out.
         report: told what was left out.
@@ -114,20 +147,26 @@ def write_corpus(
     vocabularies = {side: processor.vocabulary(side).fingerprint for side in SIDES}
     digest = hashlib.sha256(json.dumps([_FORMAT, vocabularies, *([writes] if writes != "tokens" else [])]).encode())
     schema = pa.schema([(side, pa.list_(pa.int32())) for side in SIDES])
-    rows, tokens = 0, dict.fromkeys(SIDES, 0)
+    tokens = dict.fromkeys(SIDES, 0)
+    parts: list[Part] = []
     with atomic_write(path, "wb") as file, pa.ipc.new_file(file, schema) as writer:
-        for block in _blocks(_encoded(triplets, processor, max_length, report, writes)):
-            batch = pa.record_batch([pa.array(block[side], pa.list_(pa.int32())) for side in SIDES], schema=schema)
-            writer.write_batch(batch)
-            rows += batch.num_rows
-            for side in SIDES:
-                ragged = _ragged(batch.column(side))
-                tokens[side] += len(ragged.values)
-                digest.update(ragged.offsets.data)
-                digest.update(ragged.values.data)
+        for triplets in sources:
+            part = Part(sum(before.blocks for before in parts), 0, 0)
+            for block in _blocks(_encoded(triplets, processor, max_length, report, writes)):
+                batch = pa.record_batch([pa.array(block[side], pa.list_(pa.int32())) for side in SIDES], schema=schema)
+                writer.write_batch(batch)
+                part = Part(part.first, part.blocks + 1, part.rows + batch.num_rows)
+                for side in SIDES:
+                    ragged = _ragged(batch.column(side))
+                    tokens[side] += len(ragged.values)
+                    digest.update(ragged.offsets.data)
+                    digest.update(ragged.values.data)
+            parts.append(part)
+        rows = sum(part.rows for part in parts)
         if not rows:
             raise DataError(f"no triplet is left to write into {path}\n{report}".rstrip())
         summary = {"rows": rows, "tokens": tokens, "vocabularies": vocabularies, "fingerprint": digest.hexdigest()}
+        summary["parts"] = [part._asdict() for part in parts]
         empty = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
         writer.write_batch(empty, custom_metadata={"summary": json.dumps(summary)})
     return Corpus.open(path)

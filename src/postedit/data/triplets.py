@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, Self
@@ -14,6 +15,7 @@ from postedit.data.compression import plain_name, raw_lines
 from postedit.data.lines import BadLine, path_problem, scan_lines
 from postedit.data.location import is_parquet, located, with_column
 from postedit.data.report import SHOWN, DataReport
+from postedit.data.shares import Share
 from postedit.text.config import SIDES, Side
 
 LONGEST_LINE: Final = 10_000
@@ -77,6 +79,9 @@ class TripletFiles(Config):
         return self
 
     @model_serializer
+    def _to_value(self) -> Any:
+        return self._to_name()
+
     def _to_name(self) -> str | dict[str, str]:
         if self.is_table and self.mt is not None:
             return self.src
@@ -86,6 +91,9 @@ class TripletFiles(Config):
         prefix = self.src.removesuffix(".src")
         if (self.src, self.mt, self.pe) == (f"{prefix}.src", f"{prefix}.mt", f"{prefix}.pe"):
             return prefix
+        return self._to_sides()
+
+    def _to_sides(self) -> dict[str, str]:
         return {side: getattr(self, side) for side in self.sides}
 
     @classmethod
@@ -114,9 +122,57 @@ class TripletFiles(Config):
         """The files: one, or one for each side."""
         return (located(self.src),) if self.is_table else tuple(located(getattr(self, side)) for side in self.sides)
 
-    def under(self, folder: Path) -> "TripletFiles":
+    def under(self, folder: Path) -> Self:
         """Return the same files with relative paths taken from `folder`."""
-        return TripletFiles(**{side: str(located(getattr(self, side), folder)) for side in self.sides})
+        return self.model_copy(update={side: str(located(getattr(self, side), folder)) for side in self.sides})
+
+
+class TrainingFiles(TripletFiles):
+    """A source of training triplets, and how much of it an epoch reads.
+
+    In a recipe: files as elsewhere, or `{files = "real", weight = 20}`.
+
+    Args:
+        weight: how often each triplet comes in an epoch; of 0.1, every one comes once in ten epochs.
+        from_epoch: the source is read after so many complete epochs.
+        until_epoch: and no more after so many.
+    """
+
+    weight: float = Field(default=1.0, gt=0.0)
+    from_epoch: int = Field(default=0, ge=0)
+    until_epoch: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_table(cls, value: Any) -> Any:
+        if isinstance(value, TripletFiles) and not isinstance(value, cls):
+            return value._to_sides()
+        if not isinstance(value, Mapping) or "files" not in value:
+            return value
+        if both := [side for side in SIDES if side in value]:
+            raise ValueError(f"give files, or src, mt and pe, not both files and {both[0]}")
+        rest = {key: option for key, option in value.items() if key != "files"}
+        return {**TripletFiles.model_validate(value["files"])._to_sides(), **rest}
+
+    @model_validator(mode="after")
+    def _check_epochs(self) -> Self:
+        if self.until_epoch is not None and self.until_epoch <= self.from_epoch:
+            raise ValueError(
+                f"until_epoch {self.until_epoch} is not after from_epoch {self.from_epoch}, so the source would never "
+                "be read"
+            )
+        return self
+
+    @model_serializer
+    def _to_value(self) -> Any:
+        plain = Share()
+        options = {key: value for key, value in asdict(self.share).items() if value != getattr(plain, key)}
+        return {"files": self._to_name(), **options} if options else self._to_name()
+
+    @property
+    def share(self) -> Share:
+        """How much of the source an epoch reads."""
+        return Share(self.weight, self.from_epoch, self.until_epoch)
 
 
 def _is_table(name: str) -> bool:
@@ -137,15 +193,27 @@ class DataConfig(Config):
 
     Args:
         dir: folder that the paths start from, itself relative to the recipe's.
-        train: one or more sources of training triplets, put one after the other.
+        train: one or more sources of training triplets. Each triplet comes once an epoch, those of
+            `{files = "real", weight = 20}` 20 times; with `from_epoch` and `until_epoch`, only in the epochs
+            between.
         dev: triplets that tell how well training goes.
         max_length: training triplets with more pieces than that on a side (EOS included) are left out.
     """
 
     dir: str = "."
-    train: Annotated[list[TripletFiles], BeforeValidator(_as_list), Field(min_length=1)]
+    train: Annotated[list[TrainingFiles], BeforeValidator(_as_list), Field(min_length=1)]
     dev: TripletFiles
     max_length: int = Field(default=256, ge=2)
+
+    @model_validator(mode="after")
+    def _check_epochs(self) -> Self:
+        ends = [0, *(files.until_epoch for files in self.train if files.until_epoch is not None)]
+        empty = [epoch for epoch in sorted(ends) if not any(files.share.has(epoch) for files in self.train)]
+        if empty:
+            raise ValueError(
+                f"train: after {empty[0]} epochs there is no source to read; check from_epoch, until_epoch"
+            )
+        return self
 
     @property
     def sources(self) -> list[tuple[str, TripletFiles]]:

@@ -83,6 +83,11 @@ class CheckpointVocabulary:
         return len(self._symbols.names)
 
     @property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbols in the order of their ids, in the checkpoint's alphabet."""
+        return self._symbols.names
+
+    @property
     def fingerprint(self) -> str:
         """SHA-256, in hexadecimal, over all pieces in order."""
         return self._symbols.fingerprint

@@ -111,6 +111,11 @@ class TextProcessor:
         streams = {side: self._vocabularies[side].info for side in ("src", "mt")}
         return Vocabularies(streams, self._vocabularies["pe"].info)
 
+    @property
+    def symbols(self) -> dict[str, tuple[str, ...]]:
+        """The pieces of the vocabulary of each side, in the order of their ids."""
+        return {side: vocabulary.symbols for side, vocabulary in self._vocabularies.items()}
+
     def vocabulary(self, side: Side) -> Subwords:
         """Return the vocabulary of one side."""
         return self._vocabularies[side]

@@ -81,6 +81,11 @@ class Vocabulary:
         """The number of pieces, reserved symbols included."""
         return len(self._pieces)
 
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The pieces in the order of their ids, each unlike all others, in the alphabet of bytes."""
+        return self._pieces
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256, in hexadecimal, over all pieces in order."""

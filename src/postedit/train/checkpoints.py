@@ -9,7 +9,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from postedit.train.tensors import load_tensors, save_json, save_tensors
 
 MANIFEST = "manifest.json"
 STATE = "state.json"
+EMA = "ema.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,14 @@ class Checkpoint:
         model: weights by name.
         optimizer: its state by `parameter name/state name`.
         rng: states of the random number generators by `process/device`.
+        ema: the moving average of the weights by name, if there is one.
     """
 
     state: Mapping[str, Any]
     model: Mapping[str, Tensor]
     optimizer: Mapping[str, Tensor]
     rng: Mapping[str, Tensor]
+    ema: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 class Checkpoints:
@@ -68,6 +71,8 @@ class Checkpoints:
             save_tensors(folder / "model.safetensors", checkpoint.model)
             save_tensors(folder / "optimizer.safetensors", checkpoint.optimizer)
             save_tensors(folder / "rng.safetensors", checkpoint.rng)
+            if checkpoint.ema:
+                save_tensors(folder / EMA, checkpoint.ema)
             save_json(folder / STATE, checkpoint.state)
             save_json(folder / MANIFEST, {"sha256": {file.name: _sha256(file) for file in sorted(folder.iterdir())}})
         others = self.paths()
@@ -124,6 +129,7 @@ def _read(path: Path) -> Checkpoint:
         model=load_tensors(path / "model.safetensors"),
         optimizer=load_tensors(path / "optimizer.safetensors"),
         rng=load_tensors(path / "rng.safetensors"),
+        ema=load_tensors(path / EMA) if (path / EMA).exists() else {},
     )
 
 

@@ -1,8 +1,9 @@
 """The `[train]` section of a recipe."""
 
-from typing import Annotated, Literal, Self
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from postedit.core.config import Config
 
@@ -10,8 +11,24 @@ Count = Annotated[int, Field(ge=1)]
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
 Minutes = Annotated[float, Field(gt=0.0)]
 
+
+def average_of(value: Any) -> Any:
+    """Return what to average; true and false, of earlier recipes, stand for "best" and "none"."""
+    return {True: "best", False: "none"}[value] if isinstance(value, bool) else value
+
+
 FREE_ON_RESUME = frozenset(
-    {"max_steps", "max_epochs", "max_minutes", "patience", "save_every", "save_minutes", "keep_last", "log_every"}
+    [
+        "max_steps",
+        "max_epochs",
+        "max_minutes",
+        "patience",
+        "diverges",
+        "save_every",
+        "save_minutes",
+        "keep_last",
+        "log_every",
+    ]
 )
 """Options that say how long to train and what to write: they may change when a run is resumed."""
 
@@ -55,6 +72,11 @@ class TrainConfig(Config):
     of `max_steps`, `max_epochs`, `max_minutes` and `patience` that is reached; one of the first three is needed.
     """
 
+    init: str | None = Field(
+        default=None,
+        description="Model folder, relative to the recipe's, whose weights of the same name and sizes training starts "
+        "from; of embeddings and output layers over another vocabulary, the rows of the pieces that both have.",
+    )
     seed: int = Field(default=1, ge=0, description="Seed of the data order and of dropout.")
 
     max_steps: Count | None = Field(default=None, description="Stop after this many updates of the weights.")
@@ -69,10 +91,22 @@ class TrainConfig(Config):
     )
     accumulate: Count = Field(default=1, description="Batches (on each process) whose gradients make one update.")
 
-    optimizer: Literal["adam", "adamw"] = Field(
-        default="adam", description="adam: weight decay is part of the gradient (L2); adamw: it is apart from it."
+    freeze: list[str] = Field(
+        default=[], description='Patterns of names of parameters that are not trained, such as "embed*" or "*.bias".'
     )
-    lr: float = Field(default=5e-4, gt=0.0, description="Peak learning rate, reached at the end of the warm-up.")
+
+    optimizer: Literal["adam", "adamw", "sgd", "adafactor"] = Field(
+        default="adam",
+        description="adam: weight decay is part of the gradient (L2); adamw: it is apart from it; sgd: L2; adafactor: "
+        "Adam's means of squares by rows and columns, so that they need next to no memory.",
+    )
+    lr: float = Field(
+        default=5e-4,
+        gt=0.0,
+        description="Peak learning rate, reached at the end of the warm-up. That of adafactor is relative to the size "
+        "of the weights, and never above 1/sqrt(step); 1e-2 is usual.",
+    )
+    momentum: Fraction = Field(default=0.0, description="Of sgd.")
     betas: Annotated[tuple[Fraction, Fraction], Field(strict=False)] = Field(
         default=(0.9, 0.98), description="Decay rates, per update, of Adam's means of gradients and of their squares."
     )
@@ -126,11 +160,22 @@ class TrainConfig(Config):
     patience: Count | None = Field(
         default=None, description="Stop after this many validations without improvement; none: never stop early."
     )
+    diverges: float = Field(
+        default=10.0,
+        ge=0.0,
+        description="Stop with an error when the loss of an update is so many times the lowest so far, which counts as "
+        "1 nat at least; 0: never.",
+    )
     keep_best: Count = Field(default=5, description="How many of the best models on dev to keep, and to average.")
-    average: bool = Field(
-        default=True,
-        description="At the end, average the weights of the best models, and export the average if it is better on "
-        "dev than the best single one.",
+    average: Annotated[Literal["best", "last", "none"], BeforeValidator(average_of)] = Field(
+        default="best",
+        description="At the end, average the weights of the `keep_best` best models, or of the last ones that were "
+        "validated, and export the average if it is better on dev than the best single one.",
+    )
+    ema: Fraction = Field(
+        default=0.0,
+        description="Decay, per update, of an exponential moving average of the weights, which then is what is "
+        "validated and exported; 0: none. 0.999 is usual.",
     )
 
     save_every: Count = Field(default=1000, description="Steps between checkpoints, from which a run resumes.")
@@ -139,6 +184,10 @@ class TrainConfig(Config):
     )
     keep_last: Count = Field(default=2, description="How many of the newest checkpoints to keep.")
     log_every: Count = Field(default=50, description="Steps between lines of the log.")
+
+    def published(self) -> Self:
+        """Return the section without paths of this machine."""
+        return self if self.init is None else self.model_copy(update={"init": Path(self.init).name})
 
     @property
     def higher_is_better(self) -> bool:

@@ -1,4 +1,4 @@
-"""What to do about a loss that is not a number: find the batch, keep it, and stop."""
+"""What to do about a loss that is not a number, or far too high: find the batch, keep it, and stop."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -48,6 +48,27 @@ def save_failure(
         f"step {attempt.step}: the {what} is not a finite number; the weights were not changed by it. The batch that "
         f"caused it is in {where}. Usual remedies: a lower train.lr, more train.warmup_steps, train.clip, or "
         'train.precision = "fp32"'
+    )
+
+
+def save_divergence(attempt: Attempt, lowest: float, folder: Path, process: int) -> TrainingError:
+    """Write the worst batch of an update whose loss was far too high, and return the error to raise.
+
+    Its files are `diverged-batch.safetensors` and `.json`; processes after the first add their number.
+
+    Raises:
+        OutputError: if the files cannot be written.
+    """
+    labels = [batch.target.mask.sum() if batch.target is not None else 1 for batch in attempt.batches]
+    means = [float(loss.cpu() / count) for loss, count in zip(attempt.losses, labels)]
+    worst = means.index(max(means))
+    path = folder / ("diverged-batch.safetensors" if process == 0 else f"diverged-batch-{process}.safetensors")
+    save_tensors(path, _tensors(attempt.batches, [worst]))
+    save_json(path.with_suffix(".json"), _description(attempt, [worst], certain=len(attempt.batches) == 1))
+    return TrainingError(
+        f"step {attempt.step}: training diverges: the loss is {attempt.mean:.3g} nats per label, after {lowest:.3g} at "
+        f"best. The batch is in {path}. Usual remedies: a lower train.lr, more train.warmup_steps, train.clip; or "
+        "train.diverges = 0, if the data is such"
     )
 
 

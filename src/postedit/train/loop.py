@@ -1,6 +1,7 @@
 """The training loop."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from pathlib import Path
 from time import perf_counter
 
@@ -9,39 +10,43 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 from rich.console import Console
 
-from postedit.core.config import problem_report
 from postedit.core.errors import OutputError, RecipeError, TrainingError
 from postedit.core.files import explain_os_errors
 from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch
 from postedit.data.batching import BatchStream, Position
 from postedit.data.corpus import Corpus
+from postedit.data.shares import Share
 from postedit.train.average import average_weights
 from postedit.train.best import BestWeights, rank
 from postedit.train.checkpoints import Checkpoint, Checkpoints, read_state
 from postedit.train.config import TrainConfig
-from postedit.train.failure import save_failure
-from postedit.train.identity import differences, identity
+from postedit.train.ema import MovingAverage
+from postedit.train.failure import save_divergence, save_failure
+from postedit.train.identity import identity
 from postedit.train.losses import build_loss
 from postedit.train.optimisers import build_optimizer, load_optimizer_tensors, optimizer_tensors
 from postedit.train.progress import Display
 from postedit.train.report import Report
 from postedit.train.result import TrainResult
+from postedit.train.resume import find_checkpoint, with_changed_data
 from postedit.train.risk import Propose
 from postedit.train.runtime import (
     Interruption,
     bound_kernel_cache,
+    check_bf16,
     fast_fp32,
     keep_freed_memory,
     random_state,
     return_freed_memory,
     rounds_fast_fp32,
     set_random_state,
+    spare_processes,
 )
 from postedit.train.schedules import learning_rate
 from postedit.train.state import Scored, TrainState
 from postedit.train.tensors import load_model_tensors, load_tensors, model_tensors, save_tensors
-from postedit.train.update import Updater
+from postedit.train.update import Attempt, Updater
 from postedit.train.validation import ScoreDev, Validator
 
 # An accelerator works ahead of the host; waiting for it this often costs nothing that can be measured, and bounds
@@ -65,10 +70,12 @@ class Trainer:
         export: writes a loadable model folder; called at each new best, and at the end.
         console: for progress and messages.
         propose: finds the candidates of minimum risk training; None if there is none.
+        shares: how much of each part of the corpus an epoch reads; none stands for all of each.
+        initialise: gives the model what training starts from; called unless a run is resumed.
 
     Raises:
-        RecipeError: if the metric needs decoding and `score_dev` is None, or a risk needs candidates
-            and `propose` is None.
+        RecipeError: if the metric needs decoding and `score_dev` is None, a risk needs candidates and `propose` is
+            None, or the device has no bf16 that is wanted.
     """
 
     def __init__(
@@ -82,26 +89,33 @@ class Trainer:
         export: Callable[[Seq2Seq, Path], None],
         console: Console,
         propose: Propose | None = None,
+        shares: Sequence[Share] = (),
+        initialise: Callable[[Seq2Seq], None] = Seq2Seq.load_initial_weights,
     ) -> None:
         if config.metric != "loss" and score_dev is None:
             raise RecipeError(f'train.metric = "{config.metric}" needs the dev set to be decoded; use "loss"')
         # Precision is chosen around forward, not by accelerate, which would change the model's forward for good.
         self.accelerator = Accelerator(mixed_precision="no")
+        if config.precision == "bf16":
+            check_bf16(self.accelerator.device)
         self.model = model.to(self.accelerator.device)
         self.corpus = corpus
         self.config = config
         self.folder = folder
         self.export = export
+        self.shares = tuple(shares)
+        self.initialise = initialise
         self.state = TrainState()
         self.checkpoints = Checkpoints(folder / "checkpoints", config.keep_last)
         self.best = BestWeights(folder / "best")
+        self.ema = MovingAverage(self.model, config.ema) if config.ema else None
         self.optimizer = build_optimizer(model, config)
         self.loss = build_loss(self.model, config, propose)
         # Wrapped, it averages gradients over the processes.
         shared = self.accelerator.prepare_model(self.loss) if self.accelerator.num_processes > 1 else self.loss
         self.updater = Updater(shared, self.optimizer, config, self.accelerator)
         self.validator = Validator(dev, score_dev, config, self.accelerator)
-        self.identity = identity(model, corpus, dev, config)
+        self.identity = identity(model, corpus, dev, config, shares)
         self._display = Display(console, enabled=self._is_main)
         self._interruption = Interruption()
         self._saved_step = 0
@@ -112,16 +126,23 @@ class Trainer:
         return bool(self.accelerator.is_main_process)
 
     @property
+    def _judged(self) -> Seq2Seq:
+        """The model that is validated and exported: with the moving average of the weights, if there is one."""
+        return self.model if self.ema is None else self.ema.model
+
+    @property
     def model_folder(self) -> Path:
         """Where the exported model is: the best one so far, from the first validation on."""
         return self.folder / "model"
 
-    def run(self, resume: bool = False) -> TrainResult:
+    def run(self, resume: bool = False, accept_changed_data: bool = False) -> TrainResult:
         """Train until an end is reached, and export the best model.
 
         Args:
             resume: go on from the newest checkpoint in the folder, or start if there is none. On the CPU the
                 result is, to the bit, that of a run that was never stopped.
+            accept_changed_data: go on with other data than that of the checkpoint, at the start of an epoch. What was
+                best on another dev set counts no more.
 
         Raises:
             RecipeError: if the run to resume was started with other data or another recipe.
@@ -133,9 +154,11 @@ class Trainer:
         bound_kernel_cache()
         if self.config.fast_fp32 and rounds_fast_fp32():
             self._display.say("train.fast_fp32: this processor has AMX, so factors are rounded to bfloat16")
+        if (warning := spare_processes(self.accelerator.num_processes)) is not None:
+            self._display.say(warning)
         with fast_fp32(self.config.fast_fp32), self._interruption, self._display:
             try:
-                stream, report = self._start(resume)
+                stream, report = self._start(resume, accept_changed_data)
                 with report:
                     reason = self._train(stream, report)
                     return self._finish(reason, report)
@@ -151,21 +174,19 @@ class Trainer:
                 self._display.say(f"Interrupted at step {self.state.step:,}. {self._how_to_go_on()}")
                 raise
 
-    def _start(self, resume: bool) -> tuple[Iterator[tuple[Batch, Position]], Report]:
+    def _start(self, resume: bool, accept_changed_data: bool) -> tuple[Iterator[tuple[Batch, Position]], Report]:
         """Begin or go on: weights, optimiser, random states, log; return the batches to come and the report."""
         torch.manual_seed(self.config.seed + self.accelerator.process_index)
-        checkpoint = self._checkpoint(resume)
+        checkpoint = find_checkpoint(self.checkpoints, resume, self.identity, accept_changed_data, self._display.say)
         if checkpoint is not None:
             self._restore(checkpoint)
         else:
-            self.model.load_initial_weights()
+            self.initialise(self.model)
             if self._is_main:
                 self.best.remove_all_but(())
         self.model.train()
         with explain_os_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-        folder = self.folder if self._is_main else None
-        report = Report(folder, self._display, self.config, self.state, len(self.corpus))
         self._saved_step = self.state.step
         self._saved_at = perf_counter()
         self._started_at = self._saved_at - self.state.seconds
@@ -177,8 +198,11 @@ class Trainer:
             rank=self.accelerator.process_index,
             world=self.accelerator.num_processes,
             position=self.state.position,
+            shares=self.shares,
         )
-        return iter(stream), report
+        folder = self.folder if self._is_main else None
+        rows = sum(stream.mixture.rows(stream.mixture.next_epoch(self.state.position.epoch)))
+        return iter(stream), Report(folder, self._display, self.config, self.state, rows)
 
     def _train(self, stream: Iterator[tuple[Batch, Position]], report: Report) -> str:
         """Make updates until an end is reached, and return which.
@@ -213,6 +237,8 @@ class Trainer:
             batches.append(batch)
         self.state.step += 1
         self.updater.update(self.state.step, batches, self._learning_rate())
+        if self.ema is not None:
+            self.ema.update(self.model)
 
     def _learning_rate(self) -> float:
         return learning_rate(self.config, self.state.step, self.state.plateau)
@@ -221,16 +247,25 @@ class Trainer:
         """Wait for the device, and take stock of the updates since the last pause.
 
         Raises:
-            TrainingError: if the loss or the gradient of one of them was not finite.
+            TrainingError: if the loss or the gradient of one of them was not finite, or the loss far too high.
         """
-        attempt = self.updater.failure()
+        lowest = self.state.lowest
+        too_high = inf if lowest is None or not self.config.diverges else self.config.diverges * max(lowest, 1.0)
+        attempt = self.updater.failure(too_high)
         if attempt is not None:
-            error = save_failure(attempt, self.loss, self.config, self.accelerator, self.folder)
-            raise TrainingError(f"{error}. {self._how_to_go_on()}")
+            raise TrainingError(f"{self._explain(attempt)}. {self._how_to_go_on()}")
         totals = self.updater.totals()
+        if totals.tokens:
+            self.state.lowest = min(totals.loss / totals.tokens, inf if lowest is None else lowest)
         report.add(totals)
         self.state.target_tokens += round(totals.tokens)
         self.state.seconds = perf_counter() - self._started_at
+
+    def _explain(self, attempt: Attempt) -> TrainingError:
+        """Keep the batch of an update that failed, and return why it did."""
+        if attempt.failed:
+            return save_failure(attempt, self.loss, self.config, self.accelerator, self.folder)
+        return save_divergence(attempt, self.state.lowest or 0.0, self.folder, self.accelerator.process_index)
 
     def _is_pause(self) -> bool:
         config, step = self.config, self.state.step
@@ -282,7 +317,7 @@ class Trainer:
             return
         try:
             with self._interruption.at_once(self.accelerator.num_processes == 1):
-                metrics = self.validator.validate(self.model)
+                metrics = self.validator.validate(self._judged)
         except KeyboardInterrupt:
             if not self._interruption.requested:
                 raise
@@ -290,15 +325,17 @@ class Trainer:
         state = self.state
         scored = self._scored(metrics)
         state.best = rank([*state.best, scored], self.config.keep_best, self.config.higher_is_better)
+        if self.config.average == "last":
+            state.last = (*state.last, scored)[-self.config.keep_best :]
         improved = scored in state.best[:1]
         state.stale = 0 if improved else state.stale + 1
         state.plateau = state.plateau.after(improved, self.config.plateau_patience)
         state.validated = state.step
-        if self._is_main and scored in state.best:
-            self.best.save(scored, self.model)
+        if self._is_main and scored in state.kept:
+            self.best.save(scored, self._judged)
             self.best.write_list(state.best, self.config.metric)
             if improved:
-                self.export(self.model, self.model_folder)
+                self.export(self._judged, self.model_folder)
         report.validation(state, scored, improved)
 
     def _scored(self, metrics: dict[str, float]) -> Scored:
@@ -316,49 +353,34 @@ class Trainer:
         if self._is_main:
             state = {"identity": self.identity, "run": self.state.to_dict()}
             tensors = model_tensors(self.model), optimizer_tensors(self.model, self.optimizer)
-            self.checkpoints.save(self.state.step, Checkpoint(state, *tensors, rng))
-            self.best.remove_all_but([*self.state.best, *self._best_of_checkpoints()])
+            ema = {} if self.ema is None else model_tensors(self.ema.model)
+            self.checkpoints.save(self.state.step, Checkpoint(state, *tensors, rng, ema))
+            self.best.remove_all_but([*self.state.kept, *self._kept_by_checkpoints()])
         self._saved_step = self.state.step
         self._saved_at = perf_counter()
 
-    def _best_of_checkpoints(self) -> list[Scored]:
+    def _kept_by_checkpoints(self) -> list[Scored]:
         states = [read_state(path) for path in self.checkpoints.paths()]
-        return [scored for state in states if state is not None for scored in TrainState.from_dict(state["run"]).best]
+        return [scored for state in states if state is not None for scored in TrainState.from_dict(state["run"]).kept]
 
     def _random_state(self) -> dict[str, torch.Tensor]:
         return random_state(self.accelerator.device)
 
-    def _checkpoint(self, resume: bool) -> Checkpoint | None:
-        """Return the checkpoint to go on from, or None to start.
-
-        Raises:
-            OutputError: if there are checkpoints, but the user did not say to go on from them.
-            RecipeError: if they are of a run with other data or another recipe.
-        """
-        if not resume:
-            if self.checkpoints.paths():
-                raise OutputError(f"{self.folder} holds a run already; choose another folder, or go on with it")
-            return None
-        checkpoint = self.checkpoints.load_newest(self._display.say)
-        if checkpoint is None:
-            self._display.say(f"{self.folder}: no checkpoint yet; training from the start")
-            return None
-        changed = differences(checkpoint.state["identity"], self.identity)
-        if changed:
-            raise problem_report(
-                f"{self.folder}: cannot be resumed with what has changed since it was started", changed
-            )
-        return checkpoint
-
     def _restore(self, checkpoint: Checkpoint) -> None:
-        self.state = TrainState.from_dict(checkpoint.state["run"])
-        missing = [scored for scored in self.state.best if not self.best.path(scored).exists()]
+        self.state = with_changed_data(
+            TrainState.from_dict(checkpoint.state["run"]), checkpoint, self.identity, self._display.say
+        )
+        missing = [scored for scored in self.state.kept if not self.best.path(scored).exists()]
         if missing:
             self.state.best = tuple(scored for scored in self.state.best if scored not in missing)
+            self.state.last = tuple(scored for scored in self.state.last if scored not in missing)
             names = ", ".join(scored.file_name for scored in missing)
             self._display.say(f"{self.best.folder}: {names} is gone, and counts as one of the best no more")
         load_model_tensors(self.model, checkpoint.model)
         load_optimizer_tensors(self.model, self.optimizer, checkpoint.optimizer)
+        if self.ema is not None:
+            load_model_tensors(self.ema.model, checkpoint.ema)
+            self.ema.resume(self.state.step)
         own = f"{self.accelerator.process_index}/"
         states = {name.removeprefix(own): state for name, state in checkpoint.rng.items() if name.startswith(own)}
         if states:
@@ -401,10 +423,11 @@ class Trainer:
         )
 
     def _average(self) -> Scored | None:
-        """Average the best models, and return the dev scores of that; None if there is nothing to average."""
-        if not self.config.average or len(self.state.best) < 2:
+        """Average the best or last models, and return the dev scores of that; None if there is nothing to average."""
+        chosen = {"best": self.state.best, "last": self.state.last, "none": ()}[self.config.average]
+        if len(chosen) < 2:
             return None
-        weights = average_weights([self.best.path(scored) for scored in self.state.best])
+        weights = average_weights([self.best.path(scored) for scored in chosen])
         if self._is_main:
             save_tensors(self.best.average, weights)
         self.accelerator.wait_for_everyone()

@@ -1,6 +1,6 @@
-"""Adam, with its state by parameter name instead of by number."""
+"""Adam, SGD and Adafactor, with their state by parameter name instead of by number."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -9,27 +9,54 @@ from torch import Tensor, nn
 from postedit.train.config import TrainConfig
 
 
-def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Adam:
-    """Return Adam or AdamW over the parameters of `model`.
+def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    """Return the optimiser of `config` over the parameters of `model` that are trained.
 
     Weight decay is for matrices only: pulling biases and the gains of layer norms to 0 regularises nothing.
-    The fused kernel is a requirement, not an option: it takes the factor of normalisation and clipping
-    (`grad_scale`) and the order to leave all as it is (`found_inf`) as tensors, so that no step waits for the device.
+    Where PyTorch has a fused kernel, it is used: it takes the factor of normalisation and clipping (`grad_scale`) and
+    the order to leave all as it is (`found_inf`) as tensors, so that no step waits for the device.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups: list[dict[str, Any]] = [
         {"params": [parameter for parameter in parameters if parameter.dim() >= 2]},
         {"params": [parameter for parameter in parameters if parameter.dim() < 2], "weight_decay": 0.0},
     ]
-    kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
-    return kind(
-        [group for group in groups if group["params"]],
-        lr=config.lr,
-        betas=config.betas,
-        eps=config.eps,
-        weight_decay=config.weight_decay,
-        fused=True,
-    )
+    groups = [group for group in groups if group["params"]]
+    decay = config.weight_decay
+    match config.optimizer:
+        case "adam":
+            return torch.optim.Adam(groups, config.lr, config.betas, config.eps, decay, fused=True)
+        case "adamw":
+            return torch.optim.AdamW(groups, config.lr, config.betas, config.eps, decay, fused=True)
+        case "sgd":
+            return torch.optim.SGD(groups, config.lr, config.momentum, weight_decay=decay, fused=True)
+        case "adafactor":
+            return torch.optim.Adafactor(groups, config.lr, weight_decay=decay)
+
+
+def step(
+    optimizer: torch.optim.Optimizer, gradients: Sequence[Tensor], divisor: Tensor, failed: Tensor, rate: float
+) -> None:
+    """Update the weights at learning rate `rate` by `gradients` / `divisor`; leave all as it is if `failed` is 1.
+
+    Args:
+        optimizer: of `build_optimizer`.
+        gradients: of the parameters that have some; they may be changed.
+        divisor: Float[].
+        failed: Float[], 0 or 1.
+        rate: learning rate.
+    """
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    if optimizer.defaults.get("fused"):
+        # The kernel divides gradients by grad_scale, and does nothing at all if found_inf is 1.
+        optimizer.grad_scale = divisor  # type: ignore[attr-defined]  # read by step(), as GradScaler sets it
+        optimizer.found_inf = failed  # type: ignore[attr-defined]
+        optimizer.step()
+    elif not failed:  # Adafactor waits for the device anyway, at each parameter
+        for gradient in gradients:
+            gradient.div_(divisor)
+        optimizer.step()
 
 
 def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -39,6 +66,7 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dic
         f"{names[parameter]}/{key}": value
         for parameter, state in optimizer.state.items()
         for key, value in state.items()
+        if value is not None  # as what SGD has for momentum, where there is none
     }
 
 

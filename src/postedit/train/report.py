@@ -19,7 +19,7 @@ class Report:
         display: the console.
         config: for when the run ends.
         state: of the run at its start, or where it resumes.
-        corpus_size: triplets in the corpus.
+        corpus_size: triplets in an epoch.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ class TrainResult:
         target_tokens: labels learnt from.
         seconds: wall-clock time of all parts of the run.
         single: the best single model on dev.
-        average: the average of the best models, with its dev scores; None if there was nothing to average.
+        average: the average of the best or last models, with its dev scores; None if there was nothing to average.
         exported: which of the two is in the model folder: the better one on dev.
         model_folder: where it is.
     """

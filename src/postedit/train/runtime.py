@@ -87,6 +87,26 @@ def rounds_fast_fp32() -> bool:
     return info.exists() and "amx_bf16" in info.read_text("utf-8", errors="replace")
 
 
+def check_bf16(device: torch.device) -> None:
+    """Make sure that `device` computes in bfloat16; a CPU always does.
+
+    Raises:
+        RecipeError: if it cannot, or only by emulation, which is slower than fp32.
+    """
+    if device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
+        name = torch.cuda.get_device_name(device)
+        raise RecipeError(f'train.precision = "bf16": {name} does not compute in bfloat16; use "fp32"')
+
+
+def spare_processes(processes: int) -> str | None:
+    """Return a warning if a run has more processes on this machine than it may use cores, or None."""
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", processes))  # set by torchrun and accelerate launch
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if here <= cores:
+        return None
+    return f"{here} processes share {cores} processor cores and will wait for each other; start {cores} at most"
+
+
 def random_state(device: torch.device) -> dict[str, Tensor]:
     """Return the states, as bytes, of the generators that training draws from: torch's on the CPU and on `device`."""
     states = {"cpu": torch.get_rng_state()}

@@ -41,6 +41,8 @@ class TrainState:
         stale: validations since the last improvement.
         plateau: memory of the plateau schedule.
         best: the best models so far, best first.
+        lowest: the lowest loss so far, in nats per label.
+        last: the last models that were validated, oldest first, if they are to be averaged.
     """
 
     step: int = 0
@@ -51,6 +53,13 @@ class TrainState:
     stale: int = 0
     plateau: Plateau = field(default_factory=Plateau)
     best: tuple[Scored, ...] = ()
+    last: tuple[Scored, ...] = ()
+    lowest: float | None = None
+
+    @property
+    def kept(self) -> tuple[Scored, ...]:
+        """The models whose weights are kept."""
+        return (*self.best, *(scored for scored in self.last if scored not in self.best))
 
     def to_dict(self) -> dict[str, Any]:
         """Return values that JSON can hold."""
@@ -65,5 +74,6 @@ class TrainState:
                 "position": Position(**values["position"]),
                 "plateau": Plateau(**values["plateau"]),
                 "best": tuple(Scored(**entry) for entry in values["best"]),
+                "last": tuple(Scored(**entry) for entry in values.get("last", ())),
             }
         )

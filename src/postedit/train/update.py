@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from postedit.core.types import Batch, LabelLoss, Stream, Target
 from postedit.train.config import TrainConfig
+from postedit.train.optimisers import step
 from postedit.train.runtime import random_state
 
 
@@ -53,27 +55,32 @@ class Attempt:
         """Whether the loss or the gradient was not finite. Waits for the device."""
         return not bool(torch.isfinite(self.total[0]) & torch.isfinite(self.norm))
 
+    @property
+    def mean(self) -> float:
+        """The loss in nats per label. Waits for the device."""
+        return float(self.total[0] / self.total[2])
+
 
 class Updater:
-    """Makes updates: forward, backward, normalisation, clipping and Adam.
+    """Makes updates: forward, backward, normalisation, clipping and a step of the optimiser.
 
     The gradient is that of the sum of the losses of all labels, of all batches and processes of the update, divided
     by the number of those labels. So it does not depend on how they are divided into batches and processes.
 
     Nothing here waits for the device. Whether the loss and the gradient are finite is decided there too: if not,
-    Adam's kernel leaves the weights and its state as they are, in this update and in all later ones, until
+    the optimiser leaves the weights and its state as they are, in this update and in all later ones, until
     `failure` is asked and tells which update it was.
 
     Args:
         model: the model, or a loss built on it; with several processes, wrapped so that its gradients are averaged
             over them.
-        optimizer: a fused Adam.
+        optimizer: of `build_optimizer`.
         config: label smoothing, clipping and precision.
         accelerator: the device and the other processes.
     """
 
     def __init__(
-        self, model: nn.Module, optimizer: torch.optim.Adam, config: TrainConfig, accelerator: Accelerator
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainConfig, accelerator: Accelerator
     ) -> None:
         self.model = model
         self.optimizer = optimizer
@@ -115,12 +122,7 @@ class Updater:
         divisor = to_mean * (norm / self.config.clip).clamp(min=1.0) if self.config.clip > 0.0 else to_mean
         finite = torch.isfinite(norm) & torch.isfinite(total[0])
         self._failed = torch.maximum(self._failed, (~finite).float())
-        # The kernel divides gradients by grad_scale, and does nothing at all if found_inf is 1.
-        self.optimizer.grad_scale = divisor  # type: ignore[attr-defined]  # read by step(), as GradScaler sets it
-        self.optimizer.found_inf = self._failed  # type: ignore[attr-defined]
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.step()
+        step(self.optimizer, gradients, divisor, self._failed, rate)
         return norm
 
     def totals(self) -> Totals:
@@ -129,12 +131,22 @@ class Updater:
         self._totals.zero_()
         return Totals(loss, nll, tokens, float(self._norm))
 
-    def failure(self) -> Attempt | None:
-        """Return the first update since the last call whose loss or gradient was not finite. Waits for the device."""
+    def failure(self, highest: float = inf) -> Attempt | None:
+        """Return the first update since the last call that failed. Waits for the device.
+
+        Args:
+            highest: loss in nats per label, above which an update has failed, as well as where the loss or the gradient
+                was not finite.
+        """
         attempts, self._attempts = self._attempts, deque()
-        if not self._failed:
+        if self._failed:
+            return next(attempt for attempt in attempts if attempt.failed)
+        if highest == inf or not attempts:
             return None
-        return next(attempt for attempt in attempts if attempt.failed)
+        loss, _, tokens = torch.stack([attempt.total for attempt in attempts]).unbind(1)
+        return next(
+            (attempt for attempt, too_high in zip(attempts, (loss > highest * tokens).tolist()) if too_high), None
+        )
 
 
 def has_finite_gradient(loss: nn.Module, batch: Batch, config: TrainConfig, device: torch.device) -> bool:

@@ -27,6 +27,8 @@ class FakeEdit:
     alternatives: tuple["FakeEdit", ...] = ()
     draft: str | None = None
     features: dict[str, float] | None = None
+    confidences: tuple[float, ...] = ()
+    reverted: int = 0
 
 
 @dataclass
@@ -89,6 +91,7 @@ class FakeEditor:
             f"{text}!",
             changed=True,
             edits=(Edit("insert", (end, end), (end, end + 1)),),
+            confidences=(0.5,),
             hit_limit=text.startswith("endless"),
             alternatives=(FakeEdit(f"{text}?", changed=True),),
         )

@@ -39,8 +39,9 @@ def test_lines_keep_order_and_number_over_chunks(run: Any, editor: Any, files: F
 
 def test_options_reach_the_editor(run: Any, editor: Any, files: Files) -> None:
     run(*options(files, "--beam", 3, "--batch-tokens", 99, "--format", "jsonl", "--n-best", 2))
-    assert editor.options == {"batch_tokens": 99, "search": SearchSettings(beam=3, n_best=2)}
-    assert editor.checked == [(SearchSettings(beam=3, n_best=2), True)]
+    search = SearchSettings(beam=3, n_best=2)
+    assert editor.options == {"batch_tokens": 99, "search": search, "gate": None, "min_confidence": 0.0}
+    assert editor.checked == [(search, True)]
     assert editor.loaded == [("MODEL",)]
 
 
@@ -239,7 +240,7 @@ def test_jsonl(run: Any, editor: Any) -> None:
     result = run("edit", "MODEL", "--format", "jsonl", "--n-best", 2, stdin="s\tgrün\ns\tsame\n".encode())
     first, second = (json.loads(line) for line in result.stdout.splitlines())
     assert first["text"] == "grün!"
-    assert first["edits"] == [{"op": "insert", "mt_span": [4, 4], "pe_span": [4, 5]}]
+    assert first["edits"] == [{"op": "insert", "mt_span": [4, 4], "pe_span": [4, 5], "confidence": 0.5}]
     assert [alternative["text"] for alternative in first["alternatives"]] == ["grün?"]
     assert (second["changed"], second["hit_limit"], second["skipped"]) == (False, False, None)
 

@@ -137,4 +137,4 @@ command.main()
     with Path("/dev/full").open("w") as full:
         command_line = [sys.executable, "-c", code]
         result = subprocess.run(command_line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (result.returncode, result.stderr) == (1, "error: No space left on device\n")
+    assert (result.returncode, result.stderr) == (1, "error: the disk is full; free some space and run again\n")

@@ -14,7 +14,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     best = SimpleNamespace(metrics={"ter": 25.5, "bleu": 61.0, "nll": 1.0})
     training = SimpleNamespace(steps=1200, reason="60 minutes are over", exported="average", average=best, single=None)
 
-    def train(recipe: Any, folder: Path, resume: bool, console: Any) -> RunResult:
+    def train(recipe: Any, folder: Path, resume: bool, console: Any, accept_changed_data: bool = False) -> RunResult:
         found.append((recipe, folder, resume))
         base = score_system("do nothing", ["a b c d"], ["a b c e"], None)
         return RunResult(folder, folder / "model", training, base)  # type: ignore[arg-type]
@@ -51,3 +51,17 @@ def test_all_faults_of_a_recipe_are_told_at_once(run: Any, tmp_path: Path) -> No
     assert result.stdout == ""
     for part in ('did you mean "transference"', "train.lr", "none.src"):
         assert part in result.stderr
+
+
+def test_several_seeds_end_with_how_to_use_them(run: Any, calls: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    from postedit import run as running
+
+    def train_seeds(recipe: Any, folder: Path, seeds: int, resume: bool, console: Any, accept: bool) -> list[RunResult]:
+        return [running.train(recipe, folder / f"seed-{number + 1}", resume, console) for number in range(seeds)]
+
+    monkeypatch.setattr("postedit.run.train_seeds", train_seeds)
+    out = run("train", "some/small.toml", "--seeds", "2").stdout
+    assert [folder for _, folder, _ in calls] == [Path(f"runs/small/seed-{number}") for number in (1, 2)]
+    models = "runs/small/seed-1/model runs/small/seed-2/model"
+    assert f"As an ensemble: postedit edit {models} --src FILE --mt FILE" in out
+    assert run("train", "some/small.toml", "--seeds", "1").exit_code == 2

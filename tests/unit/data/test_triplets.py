@@ -7,7 +7,16 @@ import pytest
 from postedit.core.config import load_config
 from postedit.core.errors import DataError, RecipeError
 from postedit.data.report import DataReport
-from postedit.data.triplets import LONGEST_LINE, DataConfig, Triplet, TripletFiles, check_files, read_triplets
+from postedit.data.shares import Share
+from postedit.data.triplets import (
+    LONGEST_LINE,
+    DataConfig,
+    TrainingFiles,
+    Triplet,
+    TripletFiles,
+    check_files,
+    read_triplets,
+)
 
 MLQE = Path(__file__).parents[4] / "shared" / "data" / "mlqe-pe" / "en-de" / "dev"
 
@@ -160,7 +169,7 @@ def test_a_recipe_names_sources_in_any_form(tmp_path: Path) -> None:
     ]
     assert all(path.is_absolute() for path in resolved.dev.paths)
     assert DataConfig.model_validate(resolved.model_dump(mode="json")).resolve(Path("/elsewhere")) == (resolved, [])
-    assert load_config(DataConfig, {"train": "x.tsv", "dev": "x.tsv"}, "recipe").train == [TripletFiles.of("x.tsv")]
+    assert load_config(DataConfig, {"train": "x.tsv", "dev": "x.tsv"}, "recipe").train == [TrainingFiles.of("x.tsv")]
 
 
 def test_all_problems_of_the_files_are_returned(tmp_path: Path) -> None:
@@ -222,3 +231,36 @@ def test_parallel_text_in_a_recipe(tmp_path: Path) -> None:
 def test_one_text_file_cannot_hold_both_sides() -> None:
     with pytest.raises(RecipeError, match=r"src and pe are both x\.en"):
         load_config(DataConfig, {"train": {"src": "x.en", "pe": "x.en"}, "dev": "dev"}, "data")
+
+
+def test_a_source_may_have_a_weight_and_epochs(tmp_path: Path) -> None:
+    sources = ["a", {"files": "real", "weight": 20.0}, {"files": {"src": "x.tsv", "pe": "x.tsv"}, "until_epoch": 2}]
+    config = load_config(DataConfig, {"train": sources, "dev": "dev"}, "data")
+    assert [files.name for files in config.train] == ["a", "real", "x.tsv"]
+    assert [files.share for files in config.train] == [Share(), Share(20.0), Share(until_epoch=2)]
+    resolved, _ = config.resolve(tmp_path)
+    assert [files.share for files in resolved.train] == [files.share for files in config.train]
+    assert resolved.train[1].paths[0] == tmp_path / "real.src"
+    values = config.model_dump(mode="json", exclude_none=True)
+    assert values["train"][:2] == sources[:2]
+    assert load_config(DataConfig, values, "data") == config
+
+
+@pytest.mark.parametrize(
+    ("train", "message"),
+    [
+        ([{"files": "a", "weight": 0.0}], "weight: Input should be greater than 0"),
+        ([{"files": "a", "wait": 2.0}], 'wait: no such option; did you mean "weight"'),
+        ([{"files": "a", "src": "b"}], "give files, or src, mt and pe, not both files and src"),
+        ([{"files": "a", "from_epoch": 2, "until_epoch": 2}], "until_epoch 2 is not after from_epoch 2"),
+        ([{"files": "a", "until_epoch": 2}], "after 2 epochs there is no source to read"),
+        (
+            [{"files": "a", "from_epoch": 1}, {"files": "b", "from_epoch": 3}],
+            "after 0 epochs there is no source to read",
+        ),
+    ],
+)
+def test_weights_and_epochs_that_make_no_sense(train: list[object], message: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        load_config(DataConfig, {"train": train, "dev": "dev"}, "data")
+    assert message in str(caught.value)

@@ -24,7 +24,7 @@ def test_any_end_will_do(end: str) -> None:
         ("lr", "fast"),
         ("betas", [0.9, 1.0]),
         ("betas", [0.9]),
-        ("optimizer", "sgd"),
+        ("optimizer", "sdg"),
         ("schedule", "cosine"),
         ("plateau_factor", 1.0),
         ("label_smoothing", -0.1),
@@ -32,7 +32,7 @@ def test_any_end_will_do(end: str) -> None:
         ("metric", "meteor"),
         ("patience", 0),
         ("save_minutes", 0.0),
-        ("average", 1),
+        ("average", "worst"),
     ],
 )
 def test_what_is_not_allowed_is_named(option: str, value: object) -> None:

@@ -16,6 +16,8 @@ from postedit.core.errors import OutputError, RecipeError, TrainingError
 from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch, LabelLoss
 from postedit.data.batching import ordered_batches
+from postedit.train.identity import differences
+from postedit.train.runtime import check_bf16, spare_processes
 from postedit.train.tensors import load_tensors, model_tensors
 from postedit.train.validation import Validator
 
@@ -390,7 +392,7 @@ def test_on_a_terminal_there_is_one_line_that_is_renewed(tmp_path: Path, corpora
     assert "dev nll" in shown(console)
 
 
-@pytest.mark.parametrize("loss", [{}, {"risk": {"search": "beam"}}], ids=["plain", "risk"])
+@pytest.mark.parametrize("loss", [{"ema": 0.5}, {"risk": {"search": "beam"}}], ids=["plain", "risk"])
 def test_two_processes_do_what_one_does_with_twice_the_batches(
     tmp_path: Path, corpora: Path, loss: dict[str, Any]
 ) -> None:
@@ -428,3 +430,77 @@ def test_two_processes_do_what_one_does_with_twice_the_batches(
     rng = load_tensors(tmp_path / "two" / "checkpoints" / "step-00000008" / "rng.safetensors")
     assert set(rng) == {"0/cpu", "1/cpu"}
     assert not torch.equal(rng["0/cpu"], rng["1/cpu"])
+
+
+def test_the_last_models_are_averaged_if_that_is_wanted(tmp_path: Path, corpora: Path) -> None:
+    settings = {"max_steps": 5, "validate_every": 1, "metric": "ter", "keep_best": 2, "average": "last"}
+    scores = Scores(10.0, 20.0, 30.0, 40.0, 50.0, 5.0)  # ever worse; the last score is that of the average
+    result = trainer(tmp_path, corpora, settings, score_dev=scores).run()
+    assert (result.exported, result.single.step) == ("average", 1)
+    last = [load_tensors(tmp_path / "best" / f"step-{step:08d}.safetensors") for step in (4, 5)]
+    found = load_tensors(tmp_path / "model" / "model.safetensors")
+    for name, tensor in found.items():
+        torch.testing.assert_close(tensor, (last[0][name] + last[1][name]) / 2)
+
+
+class Exploding(TinyModel):
+    """Loses its mind after some passes of training."""
+
+    passes = 0
+
+    def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
+        found = super().forward(batch, smoothing)
+        self.passes += self.training
+        return found._replace(loss=found.loss * 30.0) if self.passes > 8 else found
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_a_loss_that_explodes_ends_training_and_its_batch_is_kept(
+    tmp_path: Path, corpora: Path, accumulate: int
+) -> None:
+    settings = {"max_steps": 30, "save_every": 1, "keep_last": 1, "accumulate": accumulate, "validate_every": 100}
+    step = 8 // accumulate + 1
+    run = trainer(tmp_path, corpora, settings, model=Exploding())
+    with pytest.raises(TrainingError) as caught:
+        run.run()
+    message = str(caught.value)
+    assert f"step {step}: training diverges: the loss is" in message
+    assert f"The batch is in {tmp_path}/diverged-batch.safetensors" in message
+    assert f"The last checkpoint is {tmp_path}/checkpoints/step-0000000{step - 1}" in message
+    assert load_tensors(tmp_path / "diverged-batch.safetensors")
+    description = json.loads((tmp_path / "diverged-batch.json").read_text())
+    assert (description["step"], len(description["batches"])) == (step, 1)
+
+
+def test_divergence_may_be_let_be(tmp_path: Path, corpora: Path) -> None:
+    assert trainer(tmp_path, corpora, {"diverges": 0.0}, model=Exploding()).run().steps == 12
+
+
+def test_bf16_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "an old GPU")
+    check_bf16(torch.device("cpu"))
+    with pytest.raises(
+        RecipeError, match=r'train\.precision = "bf16": an old GPU does not compute in bfloat16; use "fp32"'
+    ):
+        check_bf16(torch.device("cuda"))
+
+
+def test_more_processes_than_cores_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    assert spare_processes(2) is None
+    assert spare_processes(3) == "3 processes share 2 processor cores and will wait for each other; start 2 at most"
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    assert spare_processes(8) is None  # on four machines
+
+
+def test_a_checkpoint_of_an_earlier_version_may_be_resumed(tmp_path: Path, corpora: Path) -> None:
+    now = trainer(tmp_path, corpora, {}).identity
+    new = {"init", "freeze", "ema", "momentum"}
+    config = {option: value for option, value in now["config"].items() if option not in new} | {"average": True}
+    before = {key: value for key, value in now.items() if key != "shares"} | {"config": config}
+    assert differences(before, now) == []
+    assert differences({**before, "config": config | {"average": False}}, now) == [
+        "train.average: was 'none', is 'best'"
+    ]

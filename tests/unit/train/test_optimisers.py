@@ -3,6 +3,7 @@ import torch
 from tiny_run import TinyModel, tiny_model, train_config
 
 from postedit.train.optimisers import build_optimizer, load_optimizer_tensors, optimizer_tensors
+from postedit.train.optimisers import step as make_step
 
 
 def step(model: TinyModel, optimizer: torch.optim.Optimizer, seed: int) -> None:
@@ -12,14 +13,17 @@ def step(model: TinyModel, optimizer: torch.optim.Optimizer, seed: int) -> None:
     optimizer.step()
 
 
-@pytest.mark.parametrize("kind", ["adam", "adamw"])
-def test_state_by_name_brings_back_the_optimizer(kind: str) -> None:
-    config = train_config({"optimizer": kind, "weight_decay": 0.1})
+@pytest.mark.parametrize(
+    ("kind", "momentum"), [("adam", 0.0), ("adamw", 0.0), ("sgd", 0.0), ("sgd", 0.9), ("adafactor", 0.0)]
+)
+def test_state_by_name_brings_back_the_optimizer(kind: str, momentum: float) -> None:
+    config = train_config({"optimizer": kind, "weight_decay": 0.1, "momentum": momentum})
     model, other = tiny_model(), tiny_model()
     optimizer, resumed = build_optimizer(model, config), build_optimizer(other, config)
     step(model, optimizer, 1)
     tensors = {name: tensor.clone() for name, tensor in optimizer_tensors(model, optimizer).items()}
-    assert {name.rpartition("/")[0] for name in tensors} == {name for name, _ in model.named_parameters()}
+    with_state = set() if kind == "sgd" and not momentum else {name for name, _ in model.named_parameters()}
+    assert {name.rpartition("/")[0] for name in tensors} == with_state
     other.load_state_dict(model.state_dict())
     load_optimizer_tensors(other, resumed, tensors)
     step(model, optimizer, 2)
@@ -38,3 +42,30 @@ def test_weight_decay_is_for_matrices_only() -> None:
     for parameter in model.parameters():
         expected = 1.0 - 0.1 * 0.5 if parameter.dim() >= 2 else 1.0
         torch.testing.assert_close(parameter, torch.full_like(parameter, expected))
+
+
+@pytest.mark.parametrize("kind", ["adam", "adamw", "sgd", "adafactor"])
+def test_a_step_that_failed_leaves_all_as_it_is(kind: str) -> None:
+    model = tiny_model()
+    optimizer = build_optimizer(model, train_config({"optimizer": kind}))
+    step(model, optimizer, 1)
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    state = {name: tensor.clone() for name, tensor in optimizer_tensors(model, optimizer).items()}
+    gradients = [torch.full_like(parameter, torch.nan) for parameter in model.parameters()]
+    for parameter, gradient in zip(model.parameters(), gradients):
+        parameter.grad = gradient
+    make_step(optimizer, gradients, torch.ones(()), torch.ones(()), 0.1)
+    assert all(torch.equal(one, other) for one, other in zip(model.parameters(), before))
+    assert all(torch.equal(tensor, state[name]) for name, tensor in optimizer_tensors(model, optimizer).items())
+
+
+def test_sgd_is_the_gradient_times_the_rate() -> None:
+    model = tiny_model()
+    optimizer = build_optimizer(model, train_config({"optimizer": "sgd"}))
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    gradients = [torch.full_like(parameter, 3.0) for parameter in model.parameters()]
+    for parameter, gradient in zip(model.parameters(), gradients):
+        parameter.grad = gradient
+    make_step(optimizer, gradients, torch.tensor(2.0), torch.zeros(()), 0.5)
+    for parameter, old in zip(model.parameters(), before):
+        torch.testing.assert_close(parameter.detach(), old - 0.5 * 3.0 / 2.0)

@@ -13,6 +13,8 @@ from tiny_run import in_process
 SCHEDULES: list[dict[str, Any]] = [
     {"schedule": "inverse-sqrt", "accumulate": 2, "optimizer": "adamw", "weight_decay": 0.1},
     {"schedule": "plateau", "plateau_patience": 1, "patience": 20, "keep_best": 2, "lr": 0.05},
+    {"schedule": "constant", "optimizer": "sgd", "momentum": 0.9, "ema": 0.9, "average": "last", "keep_best": 3},
+    {"schedule": "inverse-sqrt", "optimizer": "adafactor", "ema": 0.99},
     {"schedule": "constant", "risk": {"weight": 0.7}},
     {"schedule": "constant", "rdrop": 2.0, "warmup_steps": 0},
 ]
@@ -42,7 +44,7 @@ def logged_steps(folder: Path) -> list[int]:
     return [json.loads(line)["step"] for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize("settings", SCHEDULES, ids=["inverse-sqrt", "plateau", "risk", "rdrop"])
+@pytest.mark.parametrize("settings", SCHEDULES, ids=["inverse-sqrt", "plateau", "sgd", "adafactor", "risk", "rdrop"])
 def test_killed_and_resumed_training_ends_bit_equal(tmp_path: Path, corpora: Path, settings: dict[str, Any]) -> None:
     settings = settings | {"max_steps": 30, "save_every": 5, "validate_every": 4}
     whole, killed = tmp_path / "whole", tmp_path / "killed"

@@ -116,3 +116,23 @@ def test_whether_a_batch_alone_is_fine() -> None:
     assert not has_finite_gradient(model, batch_of(0, 4), config, torch.device("cpu"))
     hook.remove()
     assert all(parameter.grad is None for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("kind", ["sgd", "adafactor"])
+def test_other_optimisers_see_the_clipped_gradient_of_the_mean_loss(kind: str) -> None:
+    model = tiny_model(dropout=0.0)
+    if kind == "sgd":
+        plain: torch.optim.Optimizer = torch.optim.SGD(model.parameters(), lr=RATE, momentum=0.5, fused=False)
+    else:
+        plain = torch.optim.Adafactor(model.parameters(), lr=RATE)
+    for _ in range(3):
+        plain.zero_grad()
+        result = model(batch_of(0, 24))
+        (result.loss / result.tokens).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.05)
+        plain.step()
+    found = weights_after(
+        [batch_of(0, 10), batch_of(10, 24)], clip=0.05, optimizer=kind, momentum=0.5, label_smoothing=0.0
+    )
+    for parameter, expected in zip(found, model.parameters()):
+        torch.testing.assert_close(parameter, expected.detach(), rtol=1e-4, atol=1e-6)

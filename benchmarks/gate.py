@@ -1,0 +1,144 @@
+"""Does a gate keep its promise, and what does it cost? A dev set is divided in two, again and again.
+
+    python benchmarks/gate.py MODEL... --data PREFIX... --work FOLDER [--splits N] [--plots FOLDER]
+
+On one half a gate is made, all of `postedit gate` included; the other half says what it does to text that nothing was
+learnt from. `FOLDER` keeps the judged corrections: a second run, or one after an interruption, starts with them.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import torch
+from rich.console import Console
+
+from postedit import PostEditor
+from postedit.data.lines import read_lines
+from postedit.gate.betting import Floats, evidence
+from postedit.gate.calibrate import (
+    Forecasts,
+    GateOptions,
+    Levels,
+    calibrate,
+    expected_calibration_error,
+    forecasts,
+    is_learnt,
+    rule_gains,
+)
+from postedit.gate.outcomes import Outcomes, everything
+from postedit.gate.reliability import draw
+from postedit.gating import DevTexts, judge_lines
+
+LEVELS: tuple[Levels, ...] = ("sentence", "edit", "auto")
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """What came of the halves that nothing was learnt from; an entry for each division.
+
+    Args:
+        opened: whether the gate was open.
+        gains: TER edits saved in a line behind the gate.
+        ungated: without it.
+        words: of a line of pe.
+        forecasts: of all divisions together, where there were enough changes to learn from.
+    """
+
+    opened: Floats
+    gains: Floats
+    ungated: Floats
+    words: Floats
+    forecasts: Forecasts
+
+
+def main() -> None:
+    options = parse()
+    torch.set_num_threads(options.threads)
+    print(f"{options.splits} divisions of each dev set; TER saved is what the other half's TER is lower by\n")
+    print("| model | dev set | gate on | open % | worse than nothing % | TER saved | without gate | kept % | ECE |")
+    print("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for model, data in product(options.models, options.data):
+        dev = DevTexts(*(list(read_lines(Path(f"{data}.{side}"))) for side in ("src", "mt", "pe")))
+        name = f"{Path(model).resolve().parent.name}.{Path(data).parent.name}"
+        outcomes = judged_outcomes(model, dev, options.work / f"{name}.jsonl")
+        print(f"{name}: passed by chance {100.0 * opened_by_chance(outcomes):.1f} %", file=sys.stderr)
+        for level in LEVELS:
+            found = divide(outcomes, [len(text.split()) for text in dev.pe], level, options.splits)
+            print_row(name, level, found)
+            if options.plots and len(found.forecasts.better):
+                draw(found.forecasts, options.plots / f"{name}.{level}.png")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", help="model folders")
+    parser.add_argument("--data", nargs="+", required=True, help="prefixes of .src, .mt and .pe")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--plots", type=Path)
+    parser.add_argument("--splits", type=int, default=200)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    return parser.parse_args()
+
+
+def judged_outcomes(model: str, dev: DevTexts, path: Path) -> Outcomes:
+    """Return the outcomes of a dev set; the model is only asked for lines that are not in `path` yet."""
+    editor = PostEditor.load(model)
+    search = editor.decode.search()
+    identity = editor.identity(search)
+    job = {"model": list(identity.models), "search settings": repr(identity.settings), "lines": len(dev.src)}
+    judged = judge_lines(editor, search, dev, path, job, Console(stderr=True), resume=True)
+    return Outcomes(dev.mt, dev.pe, judged)
+
+
+def divide(outcomes: Outcomes, words: Sequence[int], level: Levels, splits: int) -> Splits:
+    """Return what came of `splits` divisions in halves."""
+    rows: list[list[float]] = []
+    said: list[Forecasts] = []
+    for number in range(splits):
+        order = np.random.default_rng([7, number]).permutation(len(outcomes)).tolist()
+        ours, others = order[: len(order) // 2], order[len(order) // 2 :]
+        found = calibrate(outcomes, replace(GateOptions(level), seed=number), ours)
+        gains = rule_gains(outcomes, others, found.rule).mean()
+        ungated = outcomes.gains(others, everything(outcomes, others)).mean()
+        length = float(np.mean([words[row] for row in others]))
+        rows.append([float(found.rule.threshold is not None), gains, ungated, length])
+        if is_learnt(found.rule):
+            said.append(forecasts(outcomes, others, found.rule))
+    together = Forecasts(
+        np.concatenate([np.zeros(0), *(one.probabilities for one in said)]),
+        np.concatenate([np.zeros(0), *(one.better for one in said)]),
+    )
+    return Splits(*np.array(rows).T, together)
+
+
+def opened_by_chance(outcomes: Outcomes, draws: int = 2000, worst: float = 5.0) -> float:
+    """Return how often a model passes that does neither good nor harm: gains as they are, their signs by chance."""
+    every = np.clip(outcomes.gains(range(len(outcomes)), everything(outcomes, range(len(outcomes)))), -worst, worst)
+    generator = np.random.default_rng(8)
+    opened = 0
+    for _ in range(draws):
+        gains = generator.permutation(every) * generator.choice([-1.0, 1.0], len(every))
+        expected, tested = gains[:200], gains[200:500]
+        opened += expected.mean() > 0.0 and evidence(tested, worst, expected) >= 20.0
+    return opened / draws
+
+
+def print_row(name: str, level: str, found: Splits) -> None:
+    saved, ungated = (100.0 * (gains / found.words).mean() for gains in (found.gains, found.ungated))
+    kept = f"{100.0 * saved / ungated:.0f}" if ungated > 0.0 else "-"
+    error = f"{expected_calibration_error(found.forecasts):.3f}" if len(found.forecasts.better) else "-"
+    model, data = name.split(".", 1)
+    print(
+        f"| {model} | {data} | {level} | {100 * found.opened.mean():.1f} | {100 * (found.gains < 0.0).mean():.1f} | "
+        f"{saved:+.2f} | {ungated:+.2f} | {kept} | {error} |"
+    )
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""`postedit gate`."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from postedit.cli.combining import Averaging, parse_weights
+from postedit.cli.searching import SearchOptions
+from postedit.cli.windows import Dtype, Loading, quiet
+from postedit.core.errors import DataError
+from postedit.core.files import check_writable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from postedit.gate.calibrate import Calibrated
+    from postedit.gating import DevTexts
+
+
+class What(StrEnum):
+    """What a gate decides on."""
+
+    auto = "auto"
+    sentence = "sentence"
+    edit = "edit"
+
+
+def gate(
+    models: Annotated[
+        list[str],
+        typer.Argument(metavar="MODEL...", help="What `postedit edit` will be given, in the same order."),
+    ],
+    src: Annotated[Path, typer.Option(help="Source lines of a development set that no model was trained on.")],
+    mt: Annotated[Path, typer.Option(help="Their machine translations.")],
+    pe: Annotated[Path, typer.Option(help="Their post-edits by people.")],
+    out: Annotated[Path, typer.Option(help="The gate to write, a JSON file for `postedit edit --gate`.")],
+    level: Annotated[
+        What, typer.Option(help="Decide on whole lines, on each edit, or as is better on the development set.")
+    ] = What.auto,
+    confidence: Annotated[
+        float, typer.Option(min=0.5, max=0.999, help="That TER behind the gate is not above that of doing nothing.")
+    ] = 0.95,
+    plot: Annotated[Path | None, typer.Option(metavar="PNG", help="Where to write the reliability diagram.")] = None,
+    beam: Annotated[int | None, typer.Option(min=1, help="As for `postedit edit`; so all below.")] = None,
+    keep: Annotated[float | None, typer.Option(min=0.0)] = None,
+    keep_src: Annotated[bool | None, typer.Option("--keep-src")] = None,
+    edit_cost: Annotated[float | None, typer.Option(min=0.0)] = None,
+    max_edits: Annotated[int | None, typer.Option(min=0)] = None,
+    weights: Annotated[str | None, typer.Option(metavar="W,W...")] = None,
+    space: Annotated[Averaging, typer.Option()] = Averaging.log,
+    dtype: Annotated[Dtype, typer.Option()] = Dtype.float32,
+    batch_tokens: Annotated[int | None, typer.Option(min=1)] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the division of the development set.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
+) -> None:
+    """Learn which edits of a model to keep, so that its output is not worse than the machine translation.
+
+    One part of the development set teaches, the other tests. Where nothing passes the test, the gate stays closed: what
+    comes out is mt. What it promises holds for text like that of the development set.
+    """
+    for path in (out, plot):
+        if path is not None:
+            check_writable(path)
+    from dataclasses import replace
+
+    from postedit.cli.tables import console
+    from postedit.core.extras import library
+    from postedit.gate.calibrate import GateOptions
+    from postedit.gating import judge_lines, make_gate, note_of
+
+    library("sklearn.linear_model", "making a gate", "gate")
+    dev, texts = _read(src, mt, pe)
+    err, loading = console(stderr=True), Loading(models, dtype, parse_weights(weights, len(models)), space)
+    quiet()
+    editor = loading.load(None)
+    if batch_tokens:
+        editor.decode = editor.decode.model_copy(update={"batch_tokens": batch_tokens})
+    options = SearchOptions(keep=keep, keep_src=keep_src, edit_cost=edit_cost, max_edits=max_edits)
+    search = options.over(editor.decode.search())
+    search = replace(search, beam=beam or search.beam, n_best=1)
+    identity = editor.identity(search)
+    job = {"model": list(identity.models), "search settings": repr(identity.settings), "texts": texts}
+    kept = out.with_name(f"{out.name}.judged")
+    judged = judge_lines(editor, search, dev, kept, job, err, resume=resume)
+    made, found = make_gate(
+        editor, search, dev, judged, GateOptions(level.value, confidence, seed=seed), {"texts": texts}
+    )
+    made.save(out)
+    if plot is not None:
+        from postedit.gate.reliability import draw
+
+        draw(found.forecasts, plot)
+    for path in (kept, note_of(kept)):
+        path.unlink()
+    _report(found, confidence, err)
+    err.print(f"Wrote {out}", soft_wrap=True, highlight=False)
+
+
+def _read(src: Path, mt: Path, pe: Path) -> "tuple[DevTexts, dict[str, Any]]":
+    from postedit.data.lines import read_lines
+    from postedit.data.partial import file_fingerprint
+    from postedit.gating import DevTexts
+
+    texts = {path: list(read_lines(path)) for path in (src, mt, pe)}
+    for path, lines in texts.items():
+        if len(lines) != len(texts[src]):
+            raise DataError(
+                f"{src} has {len(texts[src]):,} lines and {path} has {len(lines):,}; they must match one to one"
+            )
+    prints = {"src": file_fingerprint(src), "mt": file_fingerprint(mt), "pe": file_fingerprint(pe)}
+    return DevTexts(texts[src], texts[mt], texts[pe]), prints
+
+
+def _report(found: "Calibrated", confidence: float, err: "Console") -> None:
+    from postedit.gate.calibrate import expected_calibration_error
+
+    rule = found.rule
+    if rule.threshold is None:
+        err.print(
+            f"[yellow]The gate is closed:[/] on {found.lines:,} lines no choice of edits could be shown to be better "
+            f"than doing nothing with a confidence of {confidence:.1%}; `postedit edit` with it returns mt",
+            soft_wrap=True,
+            highlight=False,
+        )
+    else:
+        what = "edits" if rule.level == "edit" else "lines"
+        err.print(
+            f"The gate lets {what} pass that make mt better with a probability of {rule.threshold:.2f} or more, and at "
+            f"most {rule.longest} words in a line",
+            soft_wrap=True,
+            highlight=False,
+        )
+    err.print(
+        f"On the {found.lines:,} lines of the test: {found.gain:+.3f} TER edits saved a line, {found.ungated:+.3f} "
+        f"without gate; expected calibration error {expected_calibration_error(found.forecasts):.3f}",
+        soft_wrap=True,
+        highlight=False,
+    )

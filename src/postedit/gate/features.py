@@ -1,0 +1,171 @@
+"""What a gate knows of a change before it decides: a few numbers, the same for one edit and for a whole correction."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Final, Self
+
+import numpy as np
+
+from postedit.correction import PostEdit
+from postedit.explain.evidence import Evidence
+from postedit.gate.reverting import text_with
+from postedit.text.edits import changes
+from postedit.text.words import PlainSplitter
+
+Scorer = Callable[[Sequence[str], Sequence[str], Sequence[str]], Sequence[PostEdit]]
+"""What gives the scores of outputs: from src, mt and outputs, line by line."""
+
+_LEAST: Final = -50.0
+"""The logarithm of a probability counts for at least so much: there may be 0 among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """A change of mt, in numbers.
+
+    Args:
+        gain: by how many nats the model prefers the text with this change alone to mt, its growth damped (asinh).
+        sure: logarithm of the probability of the pieces that stand for the change.
+        least: of the most doubtful one among them.
+        whole: mean over all pieces of the model's output.
+        share: words changed, as a share of those of mt (at most 1).
+        words: words changed, logarithm of one more.
+        growth: characters it adds, as a share of all it touches; from -1, a deletion, to 1, an insertion.
+        source: the largest attention to one place of src, mean over the pieces; 0 if src is not attended to.
+        length: words of mt, logarithm of one more.
+    """
+
+    gain: float
+    sure: float
+    least: float
+    whole: float
+    share: float
+    words: float
+    growth: float
+    source: float
+    length: float
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return what they are called, in order."""
+        return tuple(field.name for field in fields(cls))
+
+    def values(self) -> tuple[float, ...]:
+        """Return them in that order."""
+        return _VALUES(self)
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Self:
+        """Return them from values in that order."""
+        return cls(*values)
+
+
+_VALUES: Final[Callable[[Features], tuple[float, ...]]] = attrgetter(*Features.names())
+"""Many times faster than `dataclasses.astuple`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A correction, and what is known of it and of each of its edits; of one that changes nothing, nothing is.
+
+    Args:
+        result: as the model wrote it.
+        whole: all of the correction.
+        parts: each of its edits.
+    """
+
+    result: PostEdit
+    whole: Features | None = None
+    parts: tuple[Features, ...] = ()
+
+
+def judge(src: Sequence[str], mt: Sequence[str], results: Sequence[PostEdit], score: Scorer) -> list[Judged]:
+    """Return what is known of corrections.
+
+    Args:
+        src: the sources.
+        mt: what was corrected.
+        results: the corrections, with evidence.
+        score: of the same model. It is asked for mt where that was changed, and for mt with each edit alone.
+    """
+    asked = [_texts(text, result) if result.changed else [] for text, result in zip(mt, results, strict=True)]
+    rows = [row for row, texts in enumerate(asked) for _ in texts]
+    scored = score([src[row] for row in rows], [mt[row] for row in rows], [text for texts in asked for text in texts])
+    scores = iter([one.score for one in scored])
+    return [
+        _judged(text, result, [next(scores) for _ in texts])
+        for text, result, texts in zip(mt, results, asked, strict=True)
+    ]
+
+
+def words_changed(mt: str, text: str) -> int:
+    """Return the word edits between two texts, neighbouring ones as many as the longer side of them."""
+    split = PlainSplitter().words
+    return sum(max(one.mt[1] - one.mt[0], one.pe[1] - one.pe[0]) for one in changes(split(mt), split(text)))
+
+
+def _texts(mt: str, result: PostEdit) -> list[str]:
+    """Return the texts whose scores are needed: mt, the correction, and mt with each edit, if there are several."""
+    alone = [text_with(mt, result, place) for place in range(len(result.edits))]
+    return [mt, result.text, *(alone if len(alone) > 1 else [])]
+
+
+def _judged(mt: str, result: PostEdit, scores: Sequence[float]) -> Judged:
+    if not scores:
+        return Judged(result)
+    unchanged, corrected, *alone = scores
+    everything = (0, len(result.token_scores))
+    growth = _growth(result, range(len(result.edits)))
+    positions = [place for start, end in result.pieces for place in range(start, end)]
+    whole = _features(mt, result, result.text, corrected - unchanged, positions or list(range(*everything)), growth)
+    parts = tuple(
+        _features(
+            mt,
+            result,
+            text_with(mt, result, place),
+            (alone[place] if alone else corrected) - unchanged,
+            list(range(*result.pieces[place])),
+            _growth(result, [place]),
+        )
+        for place in range(len(result.edits))
+    )
+    return Judged(result, whole, parts)
+
+
+def _features(
+    mt: str, result: PostEdit, text: str, difference: float, positions: Sequence[int], growth: float
+) -> Features:
+    scores = [max(result.token_scores[place], _LEAST) for place in positions]
+    count, changed = len(PlainSplitter().words(mt)), words_changed(mt, text)
+    return Features(
+        gain=math.asinh(difference) if math.isfinite(difference) else math.asinh(math.copysign(-_LEAST, difference)),
+        sure=sum(scores),
+        least=min(scores),
+        whole=max(result.score, _LEAST * len(result.token_scores)) / len(result.token_scores),
+        share=min(1.0, changed / max(1, count)),
+        words=math.log1p(changed),
+        growth=growth,
+        source=_source(result.evidence, positions),
+        length=math.log1p(count),
+    )
+
+
+def _growth(result: PostEdit, places: Sequence[int]) -> float:
+    edits = [result.edits[place] for place in places]
+    old = sum(edit.mt_span[1] - edit.mt_span[0] for edit in edits)
+    new = sum(edit.pe_span[1] - edit.pe_span[0] for edit in edits)
+    return (new - old) / max(1, new + old)
+
+
+def _source(evidence: Evidence | None, positions: Sequence[int]) -> float:
+    peaks = list(_peaks(evidence, positions)) if evidence is not None else []
+    return float(np.mean(peaks)) if peaks else 0.0
+
+
+def _peaks(evidence: Evidence, positions: Sequence[int]) -> Iterator[float]:
+    for key in evidence.attention:
+        weights = evidence.by_stream(key).get("src") if "src" in key.streams else None
+        if weights is not None and weights.shape[1]:
+            yield float(weights[list(positions)].max(1).mean())

@@ -1,0 +1,169 @@
+"""What comes before training: claiming the folder of a run, learning the text, writing the corpora."""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from postedit.core.config import problem_report, read_toml
+from postedit.core.errors import DataError, OutputError
+from postedit.core.files import atomic_folder, check_writable, explain_os_errors
+from postedit.core.model import Writes
+from postedit.data.corpus import Corpus, write_parts
+from postedit.data.manifest import MANIFEST, changed_files, manifest
+from postedit.data.mixture import Mixture
+from postedit.data.report import DataReport
+from postedit.data.shares import Share
+from postedit.data.triplets import DataConfig, TripletFiles, check_files, read_triplets
+from postedit.recipe import Recipe, parse_recipe
+from postedit.text.processor import TextProcessor
+from postedit.train.config import FREE_ON_RESUME
+from postedit.train.tensors import save_json
+
+
+def begin(recipe: Recipe, folder: Path, resume: bool, accept_changed_data: bool = False) -> None:
+    """Make sure that the folder is this run's and may be written, and the data can be read; then claim the folder.
+
+    In this order, so that nothing is left behind that would stop the same command once the fault is mended.
+    """
+    saved = folder / "recipe.toml"
+    if saved.exists() and not resume:
+        raise OutputError(f"{folder}: already holds a run; go on with it by --resume, or choose another by --out")
+    if not saved.exists() and folder.is_dir() and any(folder.iterdir()):
+        raise OutputError(f"{folder}: is not empty and holds no run; choose a new folder by --out")
+    if saved.exists():
+        _check_same(parse_recipe(read_toml(saved), str(saved), None), recipe, saved)
+        _check_files_same(folder, accept_changed_data)
+    with explain_os_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    check_writable(saved)
+    text, corpora = prepared(folder)
+    if not (text.exists() and corpora.exists()):
+        parts = [recipe.data, *(stage.data for _, stage in recipe.stages())]
+        for files in dict.fromkeys(files for data in parts for _, files in data.sources):
+            check_files(files)
+    recipe.save(saved)
+
+
+def _check_files_same(folder: Path, accept: bool) -> None:
+    """Make sure that the files are those that the corpora were made of; if the change is accepted, drop the corpora.
+
+    Raises:
+        DataError: if they have changed, and that is not accepted.
+    """
+    _, corpora = prepared(folder)
+    path = folder / MANIFEST
+    if not (corpora.exists() and path.exists()):
+        return
+    changed = changed_files(json.loads(path.read_text(encoding="utf-8")))
+    if changed and not accept:
+        raise DataError(
+            f"{folder}: {', '.join(changed)}: not as when the run was started; bring it back, go on with what "
+            "is there by --accept-changed-data, or start anew in another folder"
+        )
+    if changed:
+        shutil.rmtree(corpora)
+
+
+def _check_same(old: Recipe, new: Recipe, where: Path) -> None:
+    """Only how long to train, what to write, and search settings may change in mid-run."""
+    before, after = _options(old.to_dict()), _options(new.to_dict())
+    parts = ["", "draft.", *(f"stage.{stage.name}." for stage in new.stage)]
+    free = {f"{part}train.{option}" for option in FREE_ON_RESUME for part in parts}
+    problems = [
+        f"{option}: was {before.get(option, 'not set')!r}, is {after.get(option, 'not set')!r}"
+        for option in sorted(before.keys() | after.keys())
+        if before.get(option) != after.get(option) and option not in free and not option.startswith("decode.")
+    ]
+    if problems:
+        raise problem_report(
+            f"{where}: a run cannot be resumed with another recipe; choose another folder by --out, or delete this one",
+            problems,
+        )
+
+
+def _options(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the options of all sections by their full names, such as `train.lr`."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if key == "stage":
+            value = {stage["name"]: stage for stage in value}
+        found |= _options(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
+    return found
+
+
+def prepared(folder: Path) -> tuple[Path, Path]:
+    """Return where text processing and corpora are, once they are made."""
+    return folder / "text", folder / "corpus"
+
+
+def learn_text(recipe: Recipe, folder: Path, given: Path | None, console: Console) -> None:
+    """Learn the text processing from the training triplets, or take what is given, unless that is done."""
+    text, _ = prepared(folder)
+    if text.exists():
+        return
+    if given is None:
+        checkpoint = recipe.text.vocabulary.checkpoint
+        console.print("Learning subword vocabularies" if checkpoint is None else f"Vocabulary: that of {checkpoint}")
+        processor = TextProcessor.fit(recipe.text, lambda: read_triplets(recipe.data.train))
+    else:
+        processor = TextProcessor.load(given)
+    with atomic_folder(text) as temporary:
+        processor.save(temporary)
+
+
+def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Console) -> None:
+    """Write the corpora of what a model reads and `writes`, unless that is done."""
+    text, corpora = prepared(folder)
+    if corpora.exists():
+        return
+    processor = TextProcessor.load(text)
+    report = DataReport()
+    with atomic_folder(corpora) as temporary:
+        parts: dict[str, Sequence[TripletFiles]] = {"train": data.train, "dev": [data.dev]}
+        for name, sources in parts.items():
+            triplets = [read_triplets(files, report) for files in sources]
+            write_parts(temporary / f"{name}.arrow", triplets, processor, data.max_length, report, writes)
+    save_json(folder / "data.json", report.to_dict())
+    save_json(folder / MANIFEST, manifest(data, Corpus.open(corpora / "train.arrow")))
+    console.print(str(report), highlight=False, markup=False, soft_wrap=True)
+    _print_shares(data, Corpus.open(corpora / "train.arrow"), console)
+
+
+def share_corpora(other: Path, folder: Path) -> None:
+    """Give the run in `folder` the corpora of another run, without a second copy where the file system lets it."""
+    if (folder / "corpus").exists() or not (other / "corpus").exists():
+        return
+    with atomic_folder(folder / "corpus") as temporary:
+        for file in sorted((other / "corpus").iterdir()):
+            _link(file, temporary / file.name)
+    for name in ("data.json", MANIFEST):
+        shutil.copyfile(other / name, folder / name)
+
+
+def _link(file: Path, new: Path) -> None:
+    try:
+        new.hardlink_to(file)
+    except OSError:  # of a file system without links
+        shutil.copyfile(file, new)
+
+
+def _print_shares(data: DataConfig, corpus: Corpus, console: Console) -> None:
+    """Say how much of an epoch each source is, if one counts otherwise than once."""
+    shares = [files.share for files in data.train]
+    if set(shares) == {Share()}:
+        return
+    mixture = Mixture(corpus, shares, seed=0)
+    for epoch in sorted({0, *(share.from_epoch for share in shares), *(share.until_epoch or 0 for share in shares)}):
+        rows = mixture.rows(epoch)
+        parts = [
+            f"{count:,} of {files.name} ({100 * count / sum(rows):.1f} %)"
+            for files, count in zip(data.train, rows)
+            if count
+        ]
+        console.print(
+            f"Triplets from epoch {epoch} on: {', '.join(parts)}", highlight=False, markup=False, soft_wrap=True
+        )

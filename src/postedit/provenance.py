@@ -1,0 +1,75 @@
+"""What a run and its model say of their making."""
+
+import json
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from accelerate import PartialState
+
+import postedit
+from postedit.data.corpus import Corpus
+from postedit.recipe import Recipe
+from postedit.train.tensors import save_json
+
+INITIAL: Final = "initial.json"
+"""Which weights a run took from another model, and the provenance of that."""
+
+_RECORDED_PACKAGES: Final = (
+    "accelerate", "numpy", "peft", "pyarrow", "sacrebleu", "sacremoses", "sentencepiece", "tokenizers", "torch",
+    "transformers",
+)  # fmt: skip
+
+
+def record_start(recipe: Recipe, folder: Path) -> None:
+    """Add versions, machine, command and data to the record of the times that the run was started."""
+    fingerprints = {name: Corpus.open(folder / "corpus" / f"{name}.arrow").fingerprint for name in ("train", "dev")}
+    start = {**_environment(recipe), "corpora": fingerprints, "command": sys.argv}
+    save_json(folder / "environment.json", {"starts": [*_starts(folder), start]})
+
+
+def _starts(folder: Path) -> list[dict[str, Any]]:
+    """Return the environments in which the run was started and resumed so far."""
+    path = folder / "environment.json"
+    starts: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["starts"] if path.exists() else []
+    return starts
+
+
+def _environment(recipe: Recipe) -> dict[str, Any]:
+    return {
+        "postedit": postedit.__version__,
+        "python": platform.python_version(),
+        "packages": {name: found for name in _RECORDED_PACKAGES if (found := _version(name)) is not None},
+        "platform": platform.platform(),
+        "processors": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "processes": PartialState().num_processes,
+        "seed": recipe.train.seed,
+    }
+
+
+def _version(package: str) -> str | None:
+    """Return which version is installed; None for a package of an extra that is not."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def provenance(recipe: Recipe, folder: Path) -> dict[str, Any]:
+    """Return what a model folder says of its making: no paths, as it may be published."""
+    values = recipe.published().to_dict()
+    data = recipe.data
+    names = dict.fromkeys(path.name for files in [*data.train, data.dev] for path in files.paths)
+    values["data"] = {"files": list(names), "max_length": data.max_length}
+    environments = [{key: value for key, value in start.items() if key != "command"} for start in _starts(folder)]
+    found = {"recipe": values, "environments": environments}
+    initial = folder / INITIAL
+    if initial.exists():
+        found["started_from"] = json.loads(initial.read_text(encoding="utf-8"))["provenance"]
+    return found

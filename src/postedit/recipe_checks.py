@@ -1,0 +1,126 @@
+"""What keeps the parts of a recipe from going together, found without any work."""
+
+import torch
+
+from postedit.core.config import Config
+from postedit.core.errors import RecipeError
+from postedit.core.inherit import inherit_embeddings
+from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
+from postedit.core.registry import Architecture
+from postedit.data.shares import Share
+from postedit.data.triplets import DataConfig
+from postedit.text.checkpoint import checkpoint_vocabularies
+from postedit.text.config import GROUPS, TextConfig
+from postedit.train.config import TrainConfig
+from postedit.train.freezing import freeze
+
+
+def largest_vocabularies(text: TextConfig) -> Vocabularies:
+    """Return vocabularies as large as those of a recipe may become, with names for fingerprints.
+
+    Those of a checkpoint are known.
+
+    Raises:
+        RecipeError: if a checkpoint has none that can be used.
+    """
+    groups = GROUPS[text.vocabulary.sharing]
+    if text.vocabulary.checkpoint is None:
+        infos = {name: VocabularyInfo(text.vocabulary.size_of(name), name) for name in groups}
+    else:
+        found = checkpoint_vocabularies(text.vocabulary.checkpoint, groups)
+        infos = {name: vocabulary.info for name, vocabulary in found.items()}
+    known: dict[str, VocabularyInfo] = {side: infos[name] for name, sides in groups.items() for side in sides}
+    pe = known.pop("pe")
+    return Vocabularies(known, pe)
+
+
+def build_on_meta(
+    architecture: Architecture | None, model: Config | None, text: TextConfig | None, prefix: str, problems: list[str]
+) -> Seq2Seq | None:
+    """Return the model without memory for its weights; None if something is missing, or keeps it from being built.
+
+    Only the architecture knows which sizes and vocabularies go together, so it is asked by building it.
+    """
+    if architecture is None or model is None or text is None:
+        return None
+    try:
+        vocabularies = largest_vocabularies(text)
+    except RecipeError as error:
+        problems.append(f"text.vocabulary.checkpoint: {error}")
+        return None
+    try:
+        with torch.device("meta"):
+            return architecture.build(model, vocabularies)
+    except ValueError as error:  # a RecipeError is one too
+        option = str(error).removeprefix("model.")
+        problems.append(f"{prefix}{option}" if option != str(error) else f"{prefix.removesuffix('.')}: {error}")
+        return None
+
+
+def draft_problems(second: Architecture | None, first: Architecture) -> list[str]:
+    """Return which of two stages reads what it has not, or does not read what it has."""
+    problems = []
+    if first.inputs != ("src",):
+        reads = " and ".join(first.inputs)
+        problems.append(f"draft.model.name: {first.name} reads {reads}, but a first stage has src alone to read")
+    if second is not None and "mt" not in second.inputs:
+        problems.append(f"model.name: {second.name} does not read mt, so it cannot refine what [draft] writes")
+    return problems
+
+
+def inheritance_problems(model: Seq2Seq | None, first: Seq2Seq | None) -> list[str]:
+    """Return what keeps `model` from taking the embeddings of `first`, or from being trained without (None)."""
+    if model is not None and first is not None:
+        try:
+            inherit_embeddings(model, first)
+        except RecipeError as error:
+            return [f"draft.inherit_embeddings: {error}"]
+    elif model is not None and any(not table.weight.requires_grad for table in model.embeddings().values()):
+        return [
+            "model: its embeddings are frozen, but there are none to inherit; let them be trained, or add a [draft] "
+            "section with inherit_embeddings = true"
+        ]
+    return []
+
+
+def data_problems(architecture: Architecture, data: DataConfig, text: TextConfig | None, *, drafted: bool) -> list[str]:
+    """Return what is wrong where data has no mt."""
+    without = [option for option, files in data.sources if files.mt is None]
+    problems = []
+    if "mt" in architecture.inputs and not drafted:
+        fault = f"has no mt, which {architecture.name} reads; give it, or add a [draft] section that writes it"
+        problems += [f"{option}: {fault}" for option in without]
+    if drafted and any(files.share != Share() for files in data.train):
+        problems.append(
+            "data.train: weights and epochs of sources are not known to a recipe with [draft]; leave them out"
+        )
+    if without and text is not None and text.vocabulary.sharing == "separate":
+        problems.append(
+            f'text.vocabulary.sharing = "separate" needs mt to learn a vocabulary from, but {without[0]} has none; '
+            'use "joint" or "mt-pe"'
+        )
+    return problems
+
+
+def length_problems(model: Seq2Seq, data: DataConfig) -> list[str]:
+    """Return whether training texts may be longer than the model can read or write."""
+    longest, texts = model.spec.longest, len(model.spec.inputs)
+    if longest is None or texts * data.max_length <= longest:
+        return []
+    return [
+        f"data.max_length: texts of {data.max_length} pieces are too long for the model, which reads "
+        f"{longest} of all texts together; use {longest // texts} at most"
+    ]
+
+
+def freezing_problems(architecture: Architecture, model: Config, text: TextConfig, train: TrainConfig) -> list[str]:
+    """Return what is wrong with the patterns of parameters that are not trained."""
+    if not train.freeze:
+        return []
+    built = build_on_meta(architecture, model, text, "model.", [])
+    try:
+        if built is not None:
+            freeze(built, train.freeze)
+    except RecipeError as error:
+        return [f"train.freeze: {error}"]
+    return []

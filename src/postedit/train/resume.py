@@ -1,0 +1,67 @@
+"""From which checkpoint a run goes on, and what of its state holds for other data."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from postedit.core.config import problem_report
+from postedit.core.errors import OutputError
+from postedit.data.batching import Position
+from postedit.train.checkpoints import Checkpoint, Checkpoints
+from postedit.train.identity import DATA, changed_data, differences
+from postedit.train.state import TrainState
+
+Say = Callable[[str], None]
+
+
+def find_checkpoint(
+    checkpoints: Checkpoints, resume: bool, identity: Mapping[str, Any], accept_changed_data: bool, say: Say
+) -> Checkpoint | None:
+    """Return the checkpoint to go on from, or None to start.
+
+    Args:
+        checkpoints: of the run.
+        resume: whether the user said to go on from them.
+        identity: of the run as it is now.
+        accept_changed_data: whether the data may be other than that of the checkpoint.
+        say: is told what the user should know.
+
+    Raises:
+        OutputError: if there are checkpoints, but the user did not say to go on from them.
+        RecipeError: if they are of a run with other data or another recipe.
+    """
+    if not resume:
+        if checkpoints.paths():
+            raise OutputError(
+                f"{checkpoints.folder.parent} holds a run already; choose another folder, or go on with it"
+            )
+        return None
+    checkpoint = checkpoints.load_newest(say)
+    if checkpoint is None:
+        say(f"{checkpoints.folder.parent}: no checkpoint yet; training from the start")
+        return None
+    accepted = {key: identity[key] for key in DATA} if accept_changed_data else {}
+    changed = differences({**checkpoint.state["identity"], **accepted}, identity)
+    if changed:
+        raise problem_report(
+            f"{checkpoints.folder.parent}: cannot be resumed with what has changed since it was started (other data "
+            "may be accepted by --accept-changed-data)",
+            changed,
+        )
+    return checkpoint
+
+
+def with_changed_data(state: TrainState, checkpoint: Checkpoint, identity: Mapping[str, Any], say: Say) -> TrainState:
+    """Return the state of a checkpoint as one of the data there is now.
+
+    With other data it has no place in the middle of an epoch; with another dev set, no scores.
+    """
+    changed = changed_data(checkpoint.state["identity"], identity)
+    epoch = state.position.epoch
+    if changed and state.position != Position(epoch):
+        state = replace(state, position=Position(epoch + 1))
+    if "dev" in changed:
+        state = replace(state, best=(), last=(), stale=0)
+    for key in changed:
+        say(f"{DATA[key]}, as accepted; going on at the start of epoch {state.position.epoch}")
+    return state

@@ -1,0 +1,146 @@
+"""`postedit gate` and `postedit edit --gate`, with a real model, tiny and untrained."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_models
+import torch
+
+from postedit.editor import PostEditor
+from postedit.recipe import DecodeConfig
+
+WORDS = ["das", "Haus", "es", "geht", "alt", "ein", "."]
+MT = [" ".join(WORDS[(row * step) % 7] for step in range(1, 2 + row % 4)) for row in range(120)]
+SRC = [f"the house {row}" for row in range(120)]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a model that writes nonsense."""
+    folder = tiny_models.folder("m-cgru")
+    generator = torch.Generator().manual_seed(1)
+    for parameter in folder.model.parameters():
+        parameter.data.normal_(std=0.7, generator=generator)
+    path: Path = tmp_path_factory.mktemp("model") / "model"
+    replace(folder, decode=DecodeConfig(max_ratio=0.1, max_extra=1, max_input=40)).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def outputs(model: Path) -> list[str]:
+    return [one.text.replace("\n", " ") for one in PostEditor.load(model, device="cpu").edit(SRC, MT)]
+
+
+def files(folder: Path, pe: list[str]) -> list[object]:
+    options: list[object] = []
+    for side, lines in {"src": SRC, "mt": MT, "pe": pe}.items():
+        (folder / f"dev.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        options += [f"--{side}", folder / f"dev.{side}"]
+    return options
+
+
+def edited(run: Any, model: Path, folder: Path, *more: object) -> list[str]:
+    result = run("edit", model, "--src", folder / "dev.src", "--mt", folder / "dev.mt", "--out", folder / "hyp", *more)
+    assert result.exit_code == 0, result.stderr
+    return (folder / "hyp").read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def test_a_model_that_does_harm_gets_a_closed_gate_and_changes_nothing(run: Any, model: Path, tmp_path: Path) -> None:
+    gate = tmp_path / "gate.json"
+    result = run("gate", model, *files(tmp_path, MT), "--out", gate)
+    assert result.exit_code == 0, result.stderr
+    assert "The gate is closed" in result.stderr
+    assert edited(run, model, tmp_path, "--gate", gate) == MT
+    assert edited(run, model, tmp_path, "--gate", gate, "--workers", 2, "--chunk-lines", 40) == MT
+    assert not list(tmp_path.glob("gate.json.*")), "what was kept for an interruption is gone"
+    stdin = "".join(f"{src}\t{mt}\n" for src, mt in zip(SRC[:9], MT[:9])).encode()
+    piped = run("edit", model, "--gate", gate, stdin=stdin)
+    assert piped.stdout.split("\n")[:-1] == MT[:9]
+
+
+def test_a_model_that_does_good_gets_an_open_gate(run: Any, model: Path, outputs: list[str], tmp_path: Path) -> None:
+    gate, plot = tmp_path / "gate.json", tmp_path / "gate.png"
+    # Right where it writes little, and wrong elsewhere.
+    pe = [output if row % 4 else mt for row, (output, mt) in enumerate(zip(outputs, MT))]
+    result = run("gate", model, *files(tmp_path, pe), "--out", gate, "--plot", plot, "--level", "sentence")
+    assert result.exit_code == 0, result.stderr
+    assert "The gate lets lines pass" in result.stderr
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    values = json.loads(gate.read_text())
+    assert values["calibration"]["e-value"] >= 20.0
+    assert values["calibration"]["tested on"] == 72
+    assert set(values["calibration"]["texts"]) == {"src", "mt", "pe"}
+    lines = edited(run, model, tmp_path, "--gate", gate)
+    assert lines != MT
+    assert all(line in (output, mt) for line, output, mt in zip(lines, outputs, MT))
+    records = [json.loads(line) for line in edited(run, model, tmp_path, "--gate", gate, "--format", "jsonl")]
+    assert [record["text"] for record in records] == lines
+    for record in records:
+        assert all(edit["confidence"] >= values["threshold"] for edit in record["edits"])
+    assert edited(run, model, tmp_path, "--gate", gate, "--min-confidence", 1) == MT
+
+
+def test_other_settings_are_refused_with_what_differs(run: Any, model: Path, tmp_path: Path) -> None:
+    gate = tmp_path / "gate.json"
+    assert run("gate", model, *files(tmp_path, MT), "--out", gate, "--max-edits", 2).exit_code == 0
+    line = ("edit", model, "--src", tmp_path / "dev.src", "--mt", tmp_path / "dev.mt", "--gate", gate)
+    refused = run(*line)
+    assert refused.exit_code == 1
+    assert "max_edits (gate: 2, here: None)" in refused.stderr
+    assert run(*line, "--max-edits", 2).exit_code == 0
+
+
+def test_least_confidence_without_a_gate(run: Any, model: Path, outputs: list[str], tmp_path: Path) -> None:
+    files(tmp_path, MT)
+    assert edited(run, model, tmp_path, "--min-confidence", 0) == outputs
+    assert edited(run, model, tmp_path, "--min-confidence", 1) == MT
+
+
+@pytest.mark.parametrize("option", [("--min-confidence", 0.5), ("--gate", "gate.json")])
+def test_what_makes_no_sense_is_refused(run: Any, model: Path, tmp_path: Path, option: tuple[object, ...]) -> None:
+    files(tmp_path, MT)
+    src, mt = ("--src", tmp_path / "dev.src"), ("--mt", tmp_path / "dev.mt")
+    for more, message in (
+        (src, "give --mt"),
+        ((*src, *mt, "--n-best", 2, "--format", "jsonl"), "leave out --n-best"),
+        ((*src, *mt, "--force", tmp_path / "dev.mt"), "leave out --force"),
+    ):
+        result = run("edit", model, *more, *option)
+        assert result.exit_code == 1
+        assert message in result.stderr
+
+
+def test_texts_of_other_lengths_are_refused(run: Any, model: Path, tmp_path: Path) -> None:
+    result = run("gate", model, *files(tmp_path, MT[:-1]), "--out", tmp_path / "gate.json")
+    assert result.exit_code == 1
+    assert "120 lines" in result.stderr
+    assert "119" in result.stderr
+
+
+def test_an_interrupted_run_goes_on(run: Any, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, options = tmp_path / "gate.json", files(tmp_path, MT)
+    whole, judge = PostEditor.judge, []
+
+    def interrupted(self: PostEditor, *texts: Any, **more: Any) -> Any:
+        judge.append(len(texts[0]))
+        if len(judge) == 2:
+            raise KeyboardInterrupt
+        return whole(self, *texts, **more)
+
+    monkeypatch.setattr(PostEditor, "judge", interrupted)
+    stopped = run("gate", model, *options, "--out", gate)
+    assert stopped.exit_code == 130
+    assert "stopped after 100 of 120 lines" in stopped.stderr
+    again = run("gate", model, *options, "--out", gate)
+    assert again.exit_code == 1
+    assert "--resume" in again.stderr
+    resumed = run("gate", model, *options, "--out", gate, "--resume")
+    assert resumed.exit_code == 0, resumed.stderr
+    assert judge == [100, 20, 20]
+    first = gate.read_text()
+    gate.unlink()
+    assert run("gate", model, *options, "--out", gate).exit_code == 0
+    assert gate.read_text() == first

@@ -1,0 +1,126 @@
+"""Gates from made-up dev sets of which all is known: the promise, by many draws, and what a good model keeps."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from postedit.correction import PostEdit
+from postedit.gate.calibrate import (
+    Calibrated,
+    Forecasts,
+    GateOptions,
+    calibrate,
+    expected_calibration_error,
+    forecasts,
+    is_learnt,
+    rule_gains,
+)
+from postedit.gate.features import Features, Judged
+from postedit.gate.outcomes import Outcomes, everything
+from postedit.text.edits import Edit
+
+MT = "a b c d e f g h"
+PLAIN = Features(0.0, 0.0, 0.0, 0.0, 0.1, 0.7, 0.0, 0.0, 2.2)
+
+
+def line(gain: float, sure: float, outcome: int) -> tuple[str, Judged]:
+    """Return pe and a correction of one word, which is right (1), wrong (-1), or neither (0)."""
+    pe = {1: "X b c d e f g h", -1: MT, 0: "Y b c d e f g h"}[outcome]
+    edit = Edit("replace", (0, 1), (0, 1))
+    result = PostEdit("X b c d e f g h", True, -1.0, (-1.0,), (edit,), pieces=((0, 1),), confidences=(0.5,))
+    features = replace(PLAIN, gain=gain, sure=sure)
+    return pe, Judged(result, features, (features,))
+
+
+def still() -> tuple[str, Judged]:
+    return MT, Judged(PostEdit(MT, False, -1.0, (-1.0,), ()))
+
+
+def dev(generator: np.random.Generator, lines: int, sharpness: float, bias: float = 0.0) -> Outcomes:
+    """Return outcomes of which `gain` tells more, the larger `sharpness` is; at 0 nothing can be learnt."""
+    rows = []
+    for changed, gain, sure in zip(generator.random(lines) < 0.6, *generator.normal(size=(2, lines))):
+        if changed:
+            better = 1.0 / (1.0 + np.exp(-(sharpness * gain + bias)))
+            outcome = 1 if generator.random() < better else -1
+            rows.append(line(gain, sure, outcome if generator.random() < 0.8 else 0))
+        else:
+            rows.append(still())
+    pe, judged = zip(*rows)
+    return Outcomes([MT] * lines, pe, judged)
+
+
+@pytest.fixture
+def generator() -> np.random.Generator:
+    return np.random.default_rng(5)
+
+
+def made(outcomes: Outcomes, **options: object) -> Calibrated:
+    return calibrate(outcomes, replace(GateOptions(), **options))
+
+
+def test_the_promise_holds_over_many_draws_of_a_model_that_does_neither_good_nor_harm(
+    generator: np.random.Generator,
+) -> None:
+    # Whatever passes, a gate saves 0 edits on average: to be open at all is the error whose probability is promised.
+    draws = [made(dev(generator, 200, 0.0, bias=0.0), seed=seed) for seed in range(150)]
+    opened = np.mean([found.rule.threshold is not None for found in draws])
+    assert opened <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
+
+
+def test_a_model_that_does_harm_opens_no_gate(generator: np.random.Generator) -> None:
+    found = made(dev(generator, 400, 0.0, bias=-1.0))
+    assert found.rule.threshold is None
+    assert found.gain == 0.0
+    assert found.ungated < 0.0
+
+
+@pytest.mark.parametrize("levels", ["auto", "sentence", "edit"])
+def test_of_a_model_that_does_good_and_harm_the_good_is_kept(generator: np.random.Generator, levels: str) -> None:
+    outcomes, fresh = dev(generator, 800, 3.0, bias=-0.5), dev(generator, 800, 3.0, bias=-0.5)
+    found = made(outcomes, levels=levels)
+    rows = list(range(len(fresh)))
+    gains = rule_gains(fresh, rows, found.rule)
+    assert found.rule.threshold is not None
+    assert found.evidence >= 20.0
+    assert gains.mean() > max(0.05, fresh.gains(rows, everything(fresh, rows)).mean())
+    assert expected_calibration_error(forecasts(fresh, rows, found.rule)) < 0.1
+
+
+def test_what_the_rule_writes_is_what_was_counted(generator: np.random.Generator) -> None:
+    outcomes = dev(generator, 500, 3.0)
+    rule = made(outcomes).rule
+    rows = list(range(len(outcomes)))
+    texts = [rule(MT, one).text for one in outcomes.judged]
+    saved = [0.0 if text == MT else {"X": 1.0, "a": -1.0, "Y": 0.0}[pe[0]] for text, pe in zip(texts, outcomes.pe)]
+    assert rule_gains(outcomes, rows, rule).tolist() == saved
+
+
+def test_a_line_that_would_change_too_much_stays(generator: np.random.Generator) -> None:
+    rule = replace(made(dev(generator, 500, 3.0)).rule, threshold=0.0)
+    _, judged = line(1.0, 0.0, 1)
+    assert rule(MT, judged).changed
+    assert rule(MT, judged).confidences == rule.confidences(judged)
+    shut = replace(rule, longest=0)(MT, judged)
+    assert shut.text is MT
+    assert shut.reverted == 1
+
+
+def test_too_few_changes_teach_nothing(generator: np.random.Generator) -> None:
+    for outcomes in (dev(generator, 10, 3.0), Outcomes([], [], []), Outcomes([MT], *zip(still()))):
+        found = made(outcomes)
+        assert found.rule.threshold is None
+        assert not is_learnt(found.rule)
+
+
+def test_the_same_seed_gives_the_same_gate(generator: np.random.Generator) -> None:
+    outcomes = dev(generator, 300, 3.0)
+    assert made(outcomes, seed=3).rule == made(outcomes, seed=3).rule
+
+
+def test_the_calibration_error_is_that_of_its_definition() -> None:
+    sure = Forecasts(np.full(10, 0.8), np.array([1.0] * 8 + [0.0] * 2))
+    assert expected_calibration_error(sure, bins=1) == pytest.approx(0.0)
+    assert expected_calibration_error(Forecasts(np.full(10, 0.8), np.zeros(10))) == pytest.approx(0.8)
+    assert expected_calibration_error(Forecasts(np.zeros(0), np.zeros(0))) == 0.0

@@ -1,0 +1,57 @@
+"""Edits taken back: what is left is as it was, to the byte."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postedit.correction import PostEdit
+from postedit.gate.reverting import keep_confident, keep_edits
+from postedit.text.edits import apply_edits, splice
+from postedit.text.words import PlainSplitter
+
+WORDS = st.lists(st.sampled_from(["das", "Haus", "ß", "日本", "🙂", "é", "x"]), min_size=1, max_size=8)
+SPACES = st.sampled_from([" ", "  ", "\t"])
+
+
+def corrected(mt: str, pe: list[str]) -> PostEdit:
+    split = PlainSplitter()
+    words = split.spans(mt)
+    text, edits = splice(mt, words, split.gaps([word.text for word in words]), pe, split.gaps(pe))
+    count = len(edits)
+    confidences = tuple((place + 1) / (count + 1) for place in range(count))
+    return PostEdit(text, text != mt, -1.0, (-1.0,), edits, pieces=((0, 1),) * count, confidences=confidences)
+
+
+@given(WORDS, WORDS, SPACES, st.data())
+def test_edits_that_stay_make_the_text_and_all_else_is_mt(
+    mt: list[str], pe: list[str], space: str, data: st.DataObject
+) -> None:
+    raw = f" {space.join(mt)} "
+    result = corrected(raw, pe)
+    mask = data.draw(st.lists(st.booleans(), min_size=len(result.edits), max_size=len(result.edits)))
+    found = keep_edits(raw, result, mask)
+    assert apply_edits(raw, found.text, found.edits) == found.text
+    assert found.reverted == mask.count(False)
+    assert found.changed == (found.text != raw)
+    done = there = 0
+    for edit in found.edits:
+        assert raw[done : edit.mt_span[0]] == found.text[there : edit.pe_span[0]]
+        done, there = edit.mt_span[1], edit.pe_span[1]
+    assert raw[done:] == found.text[there:]
+    kept = [edit for edit, stays in zip(result.edits, mask) if stays]
+    assert [found.text[slice(*edit.pe_span)] for edit in found.edits] == [
+        result.text[slice(*edit.pe_span)] for edit in kept
+    ]
+    if not any(mask):
+        assert found.text is raw or not result.edits
+    if all(mask):
+        assert found is result
+
+
+@given(WORDS, WORDS, st.floats(0, 1), st.floats(0, 1))
+def test_more_confidence_keeps_fewer_edits(mt: list[str], pe: list[str], one: float, other: float) -> None:
+    raw = " ".join(mt)
+    result = corrected(raw, pe)
+    low, high = sorted((one, other))
+    loose, strict = keep_confident(raw, result, low), keep_confident(raw, result, high)
+    assert {edit.mt_span for edit in strict.edits} <= {edit.mt_span for edit in loose.edits}
+    assert min(strict.confidences, default=1.0) >= high

@@ -1,0 +1,208 @@
+"""Training in stages: each is a run of its own that starts from the model of the one before."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import stage_tools
+import tiny_models
+from rich.console import Console
+from safetensors.torch import load_file
+
+from postedit import run
+from postedit.core.errors import OutputError, RecipeError
+from postedit.editor import PostEditor
+from postedit.folder import ModelFolder
+from postedit.recipe import load_recipe
+
+QUIET = Console(quiet=True)
+KILLED_RUN = Path(__file__).parents[1] / "contract" / "killed_run.py"
+
+
+def problems(path: Path, change: tuple[str, str]) -> str:
+    path.write_text(path.read_text().replace(*change))
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(path)
+    return str(caught.value)
+
+
+def test_each_stage_has_its_own_data_and_schedule_and_starts_from_the_one_before(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    result = run.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    generic, tuned = (tmp_path / "run" / "stages" / name for name in ("generic", "fine-tuning"))
+    assert (result.model, result.training.steps) == (tmp_path / "run" / "model", 4)
+    rates = [json.loads(line).get("lr") for line in (tuned / "log.jsonl").read_text().splitlines()]
+    assert {rate for rate in rates if rate is not None} == {0.001}
+    assert set(json.loads((generic / "data.json").read_text())) == {
+        str(tmp_path / name) for name in ("train", "real", "dev")
+    }
+    assert set(json.loads((tuned / "data.json").read_text())) == {str(tmp_path / name) for name in ("real", "dev")}
+    account = json.loads((tuned / "initial.json").read_text())
+    assert account["model"] == str(generic / "model")
+    assert not account["taken"]["nothing"]
+    assert not account["taken"]["pieces"]
+    assert (
+        load_file(result.model / "model.safetensors").keys() == load_file(tuned / "model" / "model.safetensors").keys()
+    )
+    assert (result.model / "model.safetensors").read_bytes() == (tuned / "model" / "model.safetensors").read_bytes()
+    assert ModelFolder.load(result.model).processor.symbols == ModelFolder.load(generic / "model").processor.symbols
+
+
+def test_it_starts_from_the_very_weights(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    change = ["stage.fine-tuning.train.lr=1e-30", "stage.fine-tuning.train.average=false"]
+    run.train(load_recipe(path, change), tmp_path / "run", console=QUIET)
+    stages = tmp_path / "run" / "stages"
+    first, second = (load_file(stages / name / "model" / "model.safetensors") for name in ("generic", "fine-tuning"))
+    assert all(first[name].equal(second[name]) for name in first)
+
+
+@pytest.mark.parametrize(("passes", "finished"), [("4", False), ("9", True)], ids=["first stage", "second stage"])
+def test_killed_in_any_stage_it_ends_bit_equal(tmp_path: Path, passes: str, finished: bool) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    run.train(load_recipe(path), whole, console=QUIET)
+    command = [sys.executable, str(KILLED_RUN), str(path), str(killed), passes]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert (killed / "stages" / "fine-tuning" / "checkpoints").exists() is finished
+    run.train(load_recipe(path), killed, resume=True, console=QUIET)
+    assert stage_tools.remains(killed) == stage_tools.remains(whole)
+
+
+def test_a_saved_recipe_is_the_same_recipe(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    recipe = load_recipe(path)
+    (tmp_path / "elsewhere").mkdir()
+    recipe.save(tmp_path / "elsewhere" / "recipe.toml")
+    assert load_recipe(tmp_path / "elsewhere" / "recipe.toml") == recipe
+    (_, generic), (_, tuned) = recipe.stages()
+    assert (generic.data, generic.train) == (recipe.data, recipe.train)
+    assert (tuned.train.max_steps, tuned.train.batch_tokens) == (4, 60)
+    assert [files.name for files in tuned.data.train] == [str(tmp_path / "real")]
+
+
+def test_an_option_of_a_stage_may_be_set_by_its_name(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    assert load_recipe(path, ["stage.fine-tuning.train.max_steps=9"]).stages()[1][1].train.max_steps == 9
+    with pytest.raises(RecipeError, match='nothing here is called fine-tunin; did you mean "fine-tuning"'):
+        load_recipe(path, ["stage.fine-tunin.train.max_steps=9"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('"generic"', '"fine-tuning"'), "two stages are called so"),
+        (('"generic"', '"../generic"'), "stage.../generic.name: String should match pattern"),
+        (("lr = 0.001", "lrr = 0.001"), 'stage.fine-tuning.train.lrr: no such option; did you mean "lr"'),
+        (("lr = 0.001", 'init = "model"'), "only the first stage may start from a model"),
+        (('"real",\n]\n\n[stage.train]', '"reel",\n]\n\n[stage.train]'), "stage.fine-tuning.data.train.0: "),
+    ],
+)
+def test_what_is_wrong_with_a_stage_is_found_first(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    assert message in problems(stage_tools.write_recipe(tmp_path), change)
+
+
+def test_one_stage_is_none(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    text = path.read_text()
+    path.write_text(text[: text.rindex("[[stage]]")])
+    with pytest.raises(RecipeError, match="one stage alone is what"):
+        load_recipe(path)
+
+
+def test_only_how_long_to_train_may_change_when_a_stage_goes_on(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    run.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    longer = load_recipe(path, ["stage.fine-tuning.train.max_steps=6"])
+    assert run.train(longer, tmp_path / "run", resume=True, console=QUIET).training.steps == 6
+    with pytest.raises(RecipeError, match=r"stage\.fine-tuning\.train\.lr: was 0\.001, is 0\.5"):
+        run.train(load_recipe(path, ["stage.fine-tuning.train.lr=0.5"]), tmp_path / "run", resume=True, console=QUIET)
+
+
+def test_training_starts_from_the_matching_weights_of_another_model(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    path.write_text(path.read_text().partition("[[stage]]")[0])
+    tiny_models.folder(layers_mt=2).save(tmp_path / "other")
+    console = Console(record=True, width=200, quiet=False, file=(tmp_path / "console").open("w"))
+    recipe = load_recipe(path, [f"train.init={tmp_path / 'other'}"])
+    run.train(recipe, tmp_path / "run", console=console)
+    account = json.loads((tmp_path / "run" / "initial.json").read_text())
+    assert account["unused"]
+    assert account["taken"]["all"]
+    assert f"Starting from {tmp_path / 'other'}" in console.export_text()
+    provenance = (tmp_path / "run" / "model" / "provenance.json").read_text()
+    assert str(tmp_path) not in provenance
+    assert '"init": "other"' in provenance
+
+
+def test_a_model_to_start_from_must_be_there_and_have_something_to_give(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path, train={"init": "nowhere"})
+    with pytest.raises(RecipeError, match=f"train.init: {tmp_path}/nowhere: no such model folder"):
+        load_recipe(path)
+    tiny_models.folder("m-cgru").save(tmp_path / "nowhere")
+    with pytest.raises(RecipeError, match="no matrix has the name and the sizes"):
+        run.train(load_recipe(path), tmp_path / "run", console=QUIET)
+
+
+def test_what_went_in_is_on_record_and_an_epoch_has_the_shares_that_were_wanted(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    path.write_text(path.read_text().partition("[[stage]]")[0])
+    recipe = load_recipe(path, ["data.train=['train', {files='real', weight=3.0, from_epoch=1}]"])
+    console = Console(record=True, width=200, file=(tmp_path / "console").open("w"))
+    run.train(recipe, tmp_path / "run", console=console)
+    account = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert [(source["triplets"], source["weight"], source["from_epoch"]) for source in account["train"]] == [
+        (8, 1.0, 0), (8, 3.0, 1),
+    ]  # fmt: skip
+    assert set(account["train"][1]["files"]) == {str(tmp_path / f"real.{side}") for side in ("src", "mt", "pe")}
+    assert all(len(file["sha256"]) == 64 for file in account["dev"]["files"].values())
+    shown = console.export_text()
+    assert f"Triplets from epoch 0 on: 8 of {tmp_path}/train (100.0 %)" in shown
+    assert f"Triplets from epoch 1 on: 8 of {tmp_path}/train (25.0 %), 24 of {tmp_path}/real (75.0 %)" in shown
+    other = load_recipe(path, ["data.train=['train', {files='real', weight=2.0, from_epoch=1}]"])
+    with pytest.raises(RecipeError, match=r"data\.train"):
+        run.train(other, tmp_path / "run", resume=True, console=QUIET)
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_several_seeds_share_vocabularies_and_corpora_and_are_an_ensemble(tmp_path: Path, staged: bool) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    if not staged:
+        path.write_text(path.read_text().partition("[[stage]]")[0])
+    recipe = load_recipe(path, ["train.max_steps=2", "train.seed=7"])
+    results = run.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET)
+    assert [result.folder.name for result in results] == ["seed-1", "seed-2"]
+    inside = Path("stages/fine-tuning") if staged else Path()
+    files = [result.folder / inside / "corpus" / "train.arrow" for result in results]
+    assert files[0].samefile(files[1])
+    assert [load_recipe(result.folder / "recipe.toml").train.seed for result in results] == [7, 8]
+    weights = [(result.model / "model.safetensors").read_bytes() for result in results]
+    assert weights[0] != weights[1]
+    editor = PostEditor.load(*(result.model for result in results))
+    assert len(editor.edit(src=["the house"], mt=["das Haus"])) == 1
+    again = run.train_seeds(recipe, tmp_path / "run", 2, resume=True, console=QUIET)
+    assert [result.training.steps for result in again] == [result.training.steps for result in results]
+    with pytest.raises(OutputError, match="already holds a run"):
+        run.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET)
+    with pytest.raises(OutputError, match="holds a run with one seed"):
+        run.train_seeds(recipe, tmp_path / "run" / "seed-1", 2, resume=False, console=QUIET)
+
+
+def test_patterns_of_parameters_are_checked_with_the_recipe_and_hold_in_a_stage(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    with pytest.raises(
+        RecipeError, match=r'stage\.fine-tuning\.train\.freeze: no parameter is called "embd\*"; did you'
+    ):
+        load_recipe(path, ["stage.fine-tuning.train.freeze=['embd*']"])
+    change = ["stage.fine-tuning.train.freeze=['embed_*', 'encoder*']", "train.average='none'"]
+    run.train(load_recipe(path, change), tmp_path / "run", console=QUIET)
+    stages = tmp_path / "run" / "stages"
+    first, second = (load_file(stages / name / "model" / "model.safetensors") for name in ("generic", "fine-tuning"))
+    same = {name for name in first if first[name].equal(second[name])}
+    assert {name for name in first if name.startswith(("embed_", "encoder"))} <= same < first.keys()
