@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
 from postedit.combination import Combination, is_combination
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import Seq2Seq
-from postedit.correction import PostEdit, as_given, rendered, rendered_list, unchanged, warn
+from postedit.correction import PostEdit, as_given, rendered_list, unchanged, warn
 from postedit.decode import Ensemble, SearchSettings
 from postedit.decode.ensemble import Space, check_weights
 from postedit.decode.rescoring import LogLinear
@@ -189,7 +189,7 @@ class PostEditor:
         prefix: Sequence[str] | None = None,
         required: Sequence[Sequence[str]] | None = None,
         batch_tokens: int | None = None,
-        evidence: bool = False,
+        evidence: bool | Literal["losses"] = False,
         gate: Gate | None = None,
         min_confidence: float = 0.0,
     ) -> list[PostEdit]:
@@ -206,7 +206,8 @@ class PostEditor:
             required: words and phrases that each correction must have. Such segments are searched with a beam that is
                 wider than those have pieces, whatever `beam` is.
             batch_tokens: size of a batch in pieces; the model's own setting if not given.
-            evidence: whether to return the attention behind each output.
+            evidence: whether to return the attention behind each output, the runners-up, and what it would be without
+                either text; "losses": and, of what is changed, without each word of src.
             gate: what decides which edits are returned; the others are taken back.
             min_confidence: edits of less confidence are taken back: less probability under the model; with a gate, of
                 making mt better, and the gate may ask for more.
@@ -232,7 +233,7 @@ class PostEditor:
             check_reverting(mt is not None, settings.n_best, min_confidence)
         if gate is not None:
             gate.check(self.identity(settings))
-            judged = self._judge(texts, self._edit(texts, wishes, settings, budget, evidence=True), budget)
+            judged = self._judge(texts, self._edit(texts, wishes, settings, budget, evidence=evidence or True), budget)
             edits = [gate.rule(*one, min_confidence) for one in zip(texts["mt"], judged, strict=True)]
             return edits if evidence else [replace(edit, evidence=None) for edit in edits]
         if mt is not None or self.draft is None:
@@ -315,7 +316,7 @@ class PostEditor:
         wishes: Sequence[Wish],
         settings: SearchSettings,
         budget: int,
-        evidence: bool,
+        evidence: bool | Literal["losses"],
     ) -> list[PostEdit]:
         """Edit texts of src and mt, or of src alone, as if all mt were empty."""
         self.check_search(settings, with_mt="mt" in texts)
@@ -325,7 +326,8 @@ class PostEditor:
         chosen = [segments[row] for row in asked]
         search = WindowSearch(self.model, self.processor, settings, budget, self.log_linear)
         found = search.find(chosen)
-        reasons = search.evidence(chosen, found) if evidence else [None] * len(found)
+        losses = evidence == "losses"
+        reasons = search.evidence(chosen, found, losses=losses) if evidence else [None] * len(found)
         words = splitter(self.processor.config.tokenizer, self.processor.config.tgt_lang)
         for row, candidates, why in zip(asked, found, reasons, strict=True):
             mt = segments[row].mt
@@ -345,6 +347,7 @@ class PostEditor:
         outputs: Iterable[str],
         *,
         batch_tokens: int | None = None,
+        evidence: bool = False,
     ) -> list[PostEdit]:
         """Return the scores that the model gives to corrections it did not write.
 
@@ -355,6 +358,7 @@ class PostEditor:
             mt: their translations; None for a model that does not read them.
             outputs: a correction for each, which is returned as it is.
             batch_tokens: size of a batch in pieces; the model's own setting if not given.
+            evidence: whether to return the attention with which the model reads each output.
 
         Returns:
             One PostEdit for each segment, in order, with `features`.
@@ -376,10 +380,16 @@ class PostEditor:
         ]
         asked = [row for row, result in enumerate(results) if result is None]
         search = WindowSearch(self.model, self.processor, self.decode.search(), budget, self.log_linear)
-        forced = search.force([segments[row] for row in asked], [paths[row] for row in asked])
-        for row, candidate in zip(asked, forced, strict=True):
+        chosen = [segments[row] for row in asked]
+        forced = search.force(chosen, [paths[row] for row in asked])
+        found = [None if candidate is None else [candidate] for candidate in forced]
+        reasons = search.evidence(chosen, found) if evidence else [None] * len(found)
+        for row, candidates, why in zip(asked, found, reasons, strict=True):
             mt = segments[row].mt
-            results[row] = unchanged(mt, "no memory") if candidate is None else rendered(self.processor, mt, candidate)
+            if candidates is None:
+                results[row] = unchanged(mt, "no memory")
+            else:
+                results[row] = rendered_list(self.processor, mt, candidates, why)
         scored = [result for result in results if result is not None]
         return [as_given(*one) for one in zip(scored, (segment.mt for segment in segments), given, strict=True)]
 

@@ -6,17 +6,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from postedit.batches import in_batches
 from postedit.core.model import Seq2Seq
 from postedit.core.symbols import BOS, EOS, PAD
-from postedit.core.types import Batch, Stream
+from postedit.core.types import AttentionKey, Batch, DecoderOutput, Stream
 from postedit.data.batching import collate
 from postedit.decode import DraftSearch, Hypothesis, SearchSettings, force
 from postedit.decode.rescoring import Candidate, LogLinear, rank
-from postedit.explain.evidence import Evidence
+from postedit.explain.evidence import GENERATED, Alternative, Evidence, word_starts
 from postedit.features import featured
 from postedit.searching import Searcher, Segment
 from postedit.text.config import Side
@@ -29,6 +31,9 @@ _SENTENCES_A_SLOT: Final = 4
 
 # Sentences are taken up in groups of this share of the slots, which are encoded together.
 _GROUP_SHARE: Final = 0.25
+
+RUNNERS_UP: Final = 5
+"""How many other pieces evidence names for each place."""
 
 
 @dataclass(frozen=True)
@@ -89,20 +94,46 @@ class WindowSearch:
         return in_batches(lengths, self.budget, work)
 
     def evidence(
-        self, segments: Sequence[Segment], found: Sequence[Sequence[Candidate] | None]
+        self, segments: Sequence[Segment], found: Sequence[Sequence[Candidate] | None], *, losses: bool = False
     ) -> list[Evidence | None]:
-        """Return the evidence behind the best output of each segment, in order; None where memory ends."""
-        kept = [(row, candidates[0].hypothesis) for row, candidates in enumerate(found) if candidates is not None]
+        """Return the evidence behind the best output of each segment, in order; None where memory ends, or it is stuck.
+
+        With `losses` it says of each output that is not mt what it loses without each word of src.
+        """
+        best = [None if candidates is None else candidates[0].hypothesis for candidates in found]
+        kept = [(row, one) for row, one in enumerate(best) if one is not None and not one.stuck]
 
         def work(places: list[int]) -> Iterable[Evidence]:
             batch = self._batch([segments[kept[place][0]] for place in places])
             return self._evidence(batch, [kept[place][1] for place in places])
 
         results: list[Evidence | None] = [None] * len(segments)
+        of = {row: (segments[row], hypothesis) for row, hypothesis in kept}
         reasons = in_batches([segments[row].length for row, _ in kept], self.budget, work)
         for (row, _), evidence in zip(kept, reasons, strict=True):
+            if evidence is not None and losses and "src" in segments[row].ids and not self._searcher.is_mt(*of[row]):
+                evidence = replace(evidence, losses=self._losses(*of[row], evidence))
             results[row] = evidence
         return results
+
+    def _losses(self, segment: Segment, hypothesis: Hypothesis, evidence: Evidence) -> NDArray[np.floating] | None:
+        """Return Float[K,W], what each piece loses without each of the W words of src; None if src is not read."""
+        if "src" not in sides_of(self.model):
+            return None
+        index = word_starts(evidence.streams["src"])
+        src = segment.ids["src"]
+        variants = [
+            replace(segment, ids={**segment.ids, "src": [i for i, at in zip(src, index, strict=True) if at != word]})
+            for word in dict.fromkeys(at for at in index if at >= 0)
+        ]
+        size = max(1, self.budget // max(segment.length, len(hypothesis.tokens) + 1))
+        scores = [
+            one.token_scores
+            for start in range(0, len(variants), size)
+            for part in (variants[start : start + size],)
+            for one in force(self.model, self._batch(part), [hypothesis.tokens] * len(part))
+        ]
+        return np.array(evidence.log_probs)[:, None] - np.array(scores).T if scores else None
 
     def _with_drafts(self, segments: Sequence[Segment]) -> list[list[Candidate]]:
         """Search greedily with mt as draft; those that are stuck are searched for without one."""
@@ -159,10 +190,11 @@ class WindowSearch:
     @torch.inference_mode()
     def _evidence(self, batch: Batch, hypotheses: Sequence[Hypothesis]) -> Iterator[Evidence]:
         """Read the outputs once more, all tokens in one call, for what the model looked at."""
-        written = [[BOS, *hypothesis.tokens] for hypothesis in hypotheses]
-        longest = max(len(tokens) for tokens in written)
-        tokens = torch.tensor([row + [PAD] * (longest - len(row)) for row in written], device=self._device)
+        read = [[BOS, *hypothesis.tokens] for hypothesis in hypotheses]
+        longest = max(len(tokens) for tokens in read)
+        tokens = torch.tensor([row + [PAD] * (longest - len(row)) for row in read], device=self._device)
         output, _ = self.model.decode(tokens, self.model.encode(batch))
+        without = self._without(batch, hypotheses)
         for row, hypothesis in enumerate(hypotheses):
             count = len(hypothesis.tokens) + 1
             streams: dict[str, tuple[str, ...]] = {
@@ -173,8 +205,58 @@ class WindowSearch:
                 # Of a joint attention, the real positions of each stream; for a single one, a prefix.
                 real = torch.cat([batch.streams[name].mask[row] for name in key.streams])
                 weights[key] = attention[row, :count, real].float().cpu().numpy()
-            pieces = self.processor.vocabulary("pe").pieces([*hypothesis.tokens, EOS])
-            yield Evidence(streams, tuple(pieces), hypothesis.token_scores, weights)
+            written = [*hypothesis.tokens, EOS]
+            pieces = self.processor.vocabulary("pe").pieces(written)
+            yield Evidence(
+                streams,
+                tuple(pieces),
+                hypothesis.token_scores,
+                weights,
+                self._runners_up(output, tokens.shape, row, written),
+                self._shares(output, row, count),
+                {side: scores[row] for side, scores in without.items()},
+            )
+
+    def _without(self, batch: Batch, hypotheses: Sequence[Hypothesis]) -> dict[str, list[tuple[float, ...]]]:
+        """Return the scores of all pieces when one of the texts has nothing but its end, by that text."""
+        if len(batch.streams) == 1:
+            return {}
+        end = torch.full((batch.rows, 1), EOS, device=self._device)
+        empty = Stream(end, torch.ones_like(end, dtype=torch.bool))
+        outputs = [hypothesis.tokens for hypothesis in hypotheses]
+        return {
+            side: [one.token_scores for one in force(self.model, Batch({**batch.streams, side: empty}), outputs)]
+            for side in batch.streams
+        }
+
+    def _runners_up(
+        self, output: DecoderOutput, shape: torch.Size, row: int, written: Sequence[int]
+    ) -> tuple[tuple[Alternative, ...], ...]:
+        """Return for each place what else was most probable there; only one row's distributions are held at a time."""
+        mask = torch.zeros(shape, dtype=torch.bool, device=self._device)
+        mask[row, : len(written)] = True
+        best = (
+            output.distribution.at(mask)
+            .log_probs()[:, 0]
+            .topk(min(RUNNERS_UP + 1, self.model.spec.vocabularies.target.size))
+        )
+        vocabulary = self.processor.vocabulary("pe")
+        result = []
+        for token, ids, scores in zip(written, best.indices.tolist(), best.values.tolist(), strict=True):
+            others = [(i, score) for i, score in zip(ids, scores, strict=True) if i != token][:RUNNERS_UP]
+            pieces = vocabulary.pieces([i for i, _ in others])
+            result.append(tuple(Alternative(piece, score) for piece, (_, score) in zip(pieces, others, strict=True)))
+        return tuple(result)
+
+    def _shares(self, output: DecoderOutput, row: int, count: int) -> dict[str, NDArray[np.floating]]:
+        """Return where each piece comes from, of a model that says so."""
+        gate = output.aux.get("gate")
+        if gate is None:
+            return {}
+        spec = self.model.spec
+        copied = [name for name in spec.inputs if AttentionKey(name, "copy") in spec.attention]
+        shares = gate[row, :count].float().cpu().numpy()
+        return {name: shares[:, place] for place, name in enumerate([GENERATED, *copied])}
 
     def _pieces(self, side: Side, stream: Stream, row: int) -> tuple[str, ...]:
         ids: Tensor = stream.ids[row][stream.mask[row]]

@@ -27,6 +27,7 @@ PAGES = [
     "docs/how-to/artificial-triplets.md",
     "docs/how-to/translated-triplets.md",
     "docs/how-to/score.md",
+    "docs/how-to/explain.md",
     "docs/how-to/resume.md",
     "docs/how-to/speed.md",
     "docs/how-to/gpu.md",

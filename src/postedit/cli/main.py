@@ -12,6 +12,7 @@ from postedit.cli.average import average
 from postedit.cli.data import data
 from postedit.cli.demo import demo
 from postedit.cli.edit import edit
+from postedit.cli.explain import explain
 from postedit.cli.gate import gate
 from postedit.cli.models import models
 from postedit.cli.rerank import rerank
@@ -48,7 +49,7 @@ class _Verbs(TyperGroup):
 
 
 app = typer.Typer(cls=_Verbs, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for verb in (demo, train, edit, gate, tune, rerank, score, synth, average, models):
+for verb in (demo, train, edit, gate, tune, rerank, score, explain, synth, average, models):
     app.command()(verb)
 app.add_typer(data, name="data")
 

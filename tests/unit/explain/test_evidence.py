@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from postedit.core.types import AttentionKey
-from postedit.explain.evidence import Evidence
+from postedit.explain.evidence import Alternative, Evidence
 
 SRC, MT = AttentionKey("src", "soft"), AttentionKey("mt", "copy")
 
@@ -95,3 +97,44 @@ def test_two_symbols_are_two_words() -> None:
 def test_a_word_index_that_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="word index of src has 3 numbers for 4"):
         evidence().to_words({"src": [0, 0, 1], "mt": [0, 1, 2]}, [0, 0, 1])
+
+
+def test_words_have_the_runners_up_of_their_least_probable_piece() -> None:
+    others = ((Alternative("▁zurück", -1.0),), (Alternative("gehend", -2.0),), (Alternative("▁.", -3.0),))
+    words = replace(evidence(), runners_up=others).by_word()
+    assert [[one.text for one in found] for found in words.runners_up] == [["zurück…"], ["."]]
+    words = replace(evidence(), log_probs=(-0.1, -2.0, -1.0), runners_up=others).by_word()
+    assert words.runners_up[0] == (Alternative("rückgehend", -2.0),)
+
+
+def test_shares_are_averaged_and_scores_added_up_over_pieces() -> None:
+    given_shares = {"generated": np.array([0.2, 0.4, 1.0]), "mt": np.array([0.8, 0.6, 0.0])}
+    without = {"src": (-1.0, -2.0, -3.0)}
+    words = replace(evidence(), shares=given_shares, without=without, losses=np.ones((3, 2))).by_word()
+    np.testing.assert_allclose(words.shares["mt"], [0.7, 0.0])
+    assert words.without["src"] == (-3.0, -3.0)
+    np.testing.assert_allclose(words.losses, [[2, 2], [1, 1]])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("runners_up", ((),)),
+        ("shares", {"mt": np.ones(2)}),
+        ("without", {"src": (0.0,)}),
+    ],
+)
+def test_what_does_not_fit_the_output_is_refused(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=r"3 output pieces|shape"):
+        replace(evidence(), **{name: value})
+
+
+def test_attention_over_one_stream_sums_to_one() -> None:
+    both = AttentionKey("src+mt", "soft")
+    one = evidence()
+    weights = np.array([[0.1, 0.1, 0.1, 0.1, 0.2, 0.2, 0.2], [0, 0, 0, 0, 1, 0, 0], [1, 0, 0, 0, 0, 0, 0]])
+    joint = Evidence(one.streams, one.output, one.log_probs, {both: weights})
+    over = joint.over("src")
+    assert over is not None
+    np.testing.assert_allclose(over, [[0.25] * 4, [0.25] * 4, [1, 0, 0, 0]])
+    assert one.over("draft") is None

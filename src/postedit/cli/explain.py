@@ -1,0 +1,146 @@
+"""`postedit explain`."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postedit.core.errors import DataError
+from postedit.core.files import atomic_write, check_writable
+
+if TYPE_CHECKING:
+    pass
+
+
+class Cite(StrEnum):
+    """How edits cite words of src."""
+
+    losses = "losses"
+    attention = "attention"
+
+
+class Focus(StrEnum):
+    """How the weight of src is measured."""
+
+    auto = "auto"
+    attention = "attention"
+    occlusion = "occlusion"
+
+
+def explain(
+    models: Annotated[
+        list[str], typer.Argument(metavar="MODEL...", help="A model folder or hub id; several make an ensemble.")
+    ],
+    src: Annotated[Path | None, typer.Option(help="Source lines.")] = None,
+    mt: Annotated[Path | None, typer.Option(help="Their machine translations, line by line.")] = None,
+    pe: Annotated[
+        Path | None, typer.Option(help="Human post-edits: then also by whether mt was right where the model acted.")
+    ] = None,
+    src_text: Annotated[str | None, typer.Option(metavar="TEXT", help="One source, in place of --src.")] = None,
+    mt_text: Annotated[str | None, typer.Option(metavar="TEXT", help="Its machine translation.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="All sentences in one HTML file that answers to the pointer.")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Attention and copying as NUMBER.png and NUMBER.svg.")
+    ] = None,
+    lines: Annotated[
+        str | None, typer.Option(metavar="N,N-N...", help="Lines to draw, from 1; the first ten if not given.")
+    ] = None,
+    edits: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="Each edit with confidence and evidence, a JSON record a line.")
+    ] = None,
+    src_links: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="Alignment of src and output (Pharaoh format), from attention.")
+    ] = None,
+    mt_links: Annotated[Path | None, typer.Option(metavar="OUT", help="Alignment of mt and output, likewise.")] = None,
+    tags: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="OK or BAD for each gap and word of mt, from the model's edits.")
+    ] = None,
+    gold_links: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Alignment of src and mt, to score the model's reading of mt.")
+    ] = None,
+    gold_tags: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="OK and BAD for gaps and words of mt, to score the model's tags."),
+    ] = None,
+    focus: Annotated[
+        Focus, typer.Option(help="By shared attention, or by emptying one text; auto: the first where there is one.")
+    ] = Focus.auto,
+    threshold: Annotated[
+        float, typer.Option(help="Weight of src above which src leads a step, and below 1 less which mt does.")
+    ] = 0.6,
+    cite: Annotated[
+        Cite, typer.Option(help="Words of src that edits cite: what they lose without each word, or attention to it.")
+    ] = Cite.losses,
+    mask: Annotated[
+        bool, typer.Option("--mask", help="Test evidence: are edits gone when the source words they cite are cut out?")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random words that --mask cuts out to compare.")] = 1,
+    resamples: Annotated[
+        int, typer.Option(min=100, help="Resamples of sentences for intervals and p-values.")
+    ] = 10_000,
+    json_out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also write all tables here.")] = None,
+    markdown: Annotated[Path | None, typer.Option(metavar="OUT", help="All tables as Markdown.")] = None,
+    device: Annotated[str | None, typer.Option(help="Where to run; a GPU if not given and there is one.")] = None,
+) -> None:
+    """Say why a model writes what it writes: what it looked at, how sure it was, and whether its reasons hold.
+
+    One sentence is explained word by word; of files, the steps that src and mt lead are counted.
+    """
+    for path in (html, edits, src_links, mt_links, tags, json_out, markdown):
+        if path is not None:
+            check_writable(path)
+    if not 0.5 <= threshold < 1.0:
+        raise DataError(f"--threshold must be at least 0.5 and below 1, not {threshold:g}")
+    from postedit.cli import explaining
+
+    texts = explaining.read_texts(src, mt, pe, src_text, mt_text)
+    if (tags or gold_tags or gold_links) and texts.mt is None:
+        raise DataError("--tags, --gold-tags and --gold-links speak of words of mt: give --mt")
+    drawn = explaining.parse_lines(lines, len(texts.src)) if figures is not None else []
+    wanted_links = explaining.read_links(gold_links, texts)
+    wanted_tags = explaining.read_tags(gold_tags, texts)
+    from postedit.editor import PostEditor
+
+    editor = PostEditor.load(*models, device=device)
+    needed = any((figures, src_links, mt_links, gold_links))
+    explaining.check_model(editor, texts, attention=needed, links=gold_links, mask=mask)
+    found = explaining.explained(editor, texts, losses=cite is Cite.losses)
+    measure = explaining.measure_of(focus.value, found)
+    tables = explaining.focus_tables(found, measure, threshold, resamples)
+    if wanted_links is not None:
+        tables.append(explaining.score_links(editor, texts, wanted_links))
+    if wanted_tags is not None:
+        tables.append(explaining.score_tags(found, texts, wanted_tags))
+    if mask:
+        tables.append(explaining.masked(editor, found, cite.value, seed, resamples))
+
+    if len(found) == 1:
+        explaining.print_sentence(found[0])
+    explaining.print_tables(tables)
+    if html is not None:
+        _write(html, explaining.page(models, texts, found, tables))
+    if edits is not None:
+        _write(edits, explaining.edit_lines(found))
+    for path, stream in ((src_links, "src"), (mt_links, "mt")):
+        if path is not None:
+            _write(path, explaining.link_lines(found, stream))
+    if tags is not None:
+        _write(tags, explaining.tag_lines(found, texts))
+    if figures is not None:
+        explaining.draw(found, drawn, figures)
+    if json_out is not None:
+        values = {"tables": [table.to_dict() for table in tables]}
+        _write(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+    if markdown is not None:
+        from postedit.evaluate.rendering import to_markdown
+
+        _write(markdown, to_markdown(tables))
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_write(path) as file:
+        file.write(text)

@@ -1,0 +1,164 @@
+"""One HTML page that explains outputs: what each word looked at, how sure the model was, and the reason for each edit.
+
+A single file without network or server. Sentences lie in it as compact JSON, of which the script shows a page at a
+time, so that it opens quickly with thousands of them. Text reaches the document by `textContent` alone, and a content
+security policy lets no other script run.
+"""
+
+import hashlib
+import json
+import math
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any, Final
+
+import numpy as np
+
+from postedit.core.symbols import SYMBOLS
+from postedit.evaluate.table import Table
+from postedit.explain.panels import NAMES, Panel, panels
+from postedit.explain.reading import OUTPUT, Reading, Span
+from postedit.explain.reasons import Reason, reasons
+
+_POLICY: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; script-src "
+
+_LEAST: Final = 0.01
+"""Weights and runners-up below this are left out, which keeps the page small."""
+
+
+def explanation_page(title: str, sentences: Sequence[Reading | None], tables: Sequence[Table] = ()) -> str:
+    """Return a self-contained HTML document.
+
+    Args:
+        title: heading of the page.
+        sentences: in order; None for one that the model was not asked about.
+        tables: analyses of all of them, in the order they are shown.
+    """
+    script = _asset("explanation_page.js")
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}\'sha256-{digest}\'">',
+            f"<title>{escape(title)}</title>",
+            f"<style>{_asset('page.css')}{_asset('score_page.css')}{_asset('explanation_page.css')}</style></head>",
+            f"<body><main><h1>{escape(title)}</h1>",
+            *map(_table, tables),
+            _asset("explanation_page.html"),
+            f'<script type="application/json" id="data">{_data(sentences)}</script>',
+            f"</main><script>{script}</script></body></html>",
+            "",
+        ]
+    )
+
+
+def _asset(name: str) -> str:
+    return files("postedit.explain").joinpath(name).read_text(encoding="utf-8")
+
+
+def _table(table: Table) -> str:
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header())
+    body = []
+    for row in table.rows:
+        cells = table.cells(row)
+        labels = "".join(f'<th scope="row">{escape(label)}</th>' for label in cells[: len(table.keys)])
+        body.append(f"<tr>{labels}{''.join(f'<td>{escape(cell)}</td>' for cell in cells[len(table.keys) :])}</tr>")
+    name = escape(table.title)
+    return f"""<details class="analysis"><summary><h2>{name}</h2></summary>
+<div class="scroll" tabindex="0" role="region" aria-label="{name}"><table>
+<caption>{escape(table.note)}</caption><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>
+</details>"""
+
+
+def _data(sentences: Sequence[Reading | None]) -> str:
+    values = [_sentence(line, one) for line, one in enumerate(sentences, start=1) if one is not None]
+    return json.dumps(values, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+
+
+def _sentence(line: int, sentence: Reading) -> dict[str, Any]:
+    words = sentence.words
+    texts = {"src": sentence.src, "mt": sentence.mt}
+    return {
+        "line": line,
+        "pe": sentence.pe,
+        "inputs": [
+            {
+                "stream": side,
+                "name": NAMES[side].capitalize(),
+                **_words(texts[side], words.streams[side], sentence.places[side]),
+            }
+            for side in NAMES
+            if side in words.streams
+        ],
+        "plain": [
+            [NAMES[side].capitalize(), texts[side]] for side in NAMES if texts[side] and side not in words.streams
+        ],
+        "output": _words(sentence.output, words.output, sentence.places[OUTPUT]),
+        "probabilities": [round(100 * math.exp(min(0.0, log_prob))) for log_prob in words.log_probs],
+        "runners": [
+            [
+                [other.text, round(100 * math.exp(other.log_prob))]
+                for other in others
+                if other.log_prob >= math.log(_LEAST)
+            ]
+            for others in words.runners_up
+        ],
+        "shares": {name: np.rint(100 * share).astype(int).tolist() for name, share in words.shares.items()},
+        "attention": [_attention(panel) for panel in panels(words)],
+        "changes": list(_runs(sentence)),
+        "reasons": [_reason(sentence, reason) for reason in reasons(line, sentence)],
+    }
+
+
+def _words(text: str, words: Sequence[str], places: Sequence[Span | None]) -> dict[str, Any]:
+    """Return a text as what stands before each word and the word, by turns, and the numbers of ends and STEPs."""
+    parts, done = [], 0
+    for word, place in zip(words, places, strict=True):
+        if place is None:
+            parts += [" ", word]
+            continue
+        parts += [text[done : place.start], word]
+        done = place.end
+    return {"parts": parts, "ends": [place for place, word in enumerate(words) if word in SYMBOLS]}
+
+
+def _attention(panel: Panel) -> dict[str, Any]:
+    """Return weights in per cent, row by row, as column, weight, column, weight, and so on."""
+    percent = np.rint(100 * np.asarray(panel.weights, dtype=np.float64)).astype(int)
+    rows = [[value for column in np.flatnonzero(row) for value in (int(column), int(row[column]))] for row in percent]
+    return {"stream": panel.stream, "kind": panel.kind, "name": panel.title, "rows": rows}
+
+
+def _runs(sentence: Reading) -> Iterator[list[str]]:
+    """Yield what stayed, went and came, as stretches of characters with "", "del" or "ins"."""
+    done = 0
+    for edit in sentence.edits:
+        for tag, text in (
+            ("", sentence.mt[done : edit.mt_span[0]]),
+            ("del", sentence.mt[slice(*edit.mt_span)]),
+            ("ins", sentence.output[slice(*edit.pe_span)]),
+        ):
+            if text:
+                yield [tag, text]
+        done = edit.mt_span[1]
+    if sentence.mt[done:]:
+        yield ["", sentence.mt[done:]]
+
+
+def _reason(sentence: Reading, reason: Reason) -> dict[str, Any]:
+    texts = {"src": sentence.src, "mt": sentence.mt}
+    cited = [
+        [side, NAMES[side], texts[side][found.span.start : found.span.end]]
+        for side, found in (("src", reason.src), ("mt", reason.mt))
+        if found is not None
+    ]
+    return {
+        "old": reason.old.strip(),
+        "new": reason.new.strip(),
+        "confidence": round(100 * reason.confidence),
+        "cited": cited,
+    }

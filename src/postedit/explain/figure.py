@@ -1,0 +1,131 @@
+"""The attention of a sentence as a figure for print, in the manner of the papers: a row for each word written.
+
+matplotlib is imported when a figure is drawn, and at no other time.
+"""
+
+import warnings
+from collections.abc import Mapping
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from postedit.explain.evidence import Evidence
+from postedit.explain.panels import Panel, panels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FORMATS: Final = ("png", "svg")
+
+_CELL: Final = 0.26  # inches a word takes
+_LABELS: Final = 1.5  # inches of the longest labels
+_GATES: Final = 1.6  # inches of the bars of copy shares
+_LONGEST: Final = 24  # letters of a label
+_COLOURS: Final[Mapping[str, str]] = {"src": "Blues", "mt": "Oranges"}
+_SHARES: Final[Mapping[str, str]] = {"generated": "#767676", "mt": "#d08a1d", "src": "#2f74c0"}
+
+_FAMILIES: Final = (
+    "DejaVu Sans", "Noto Sans", "Noto Sans Arabic", "Noto Naskh Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari",
+    "Noto Sans Sinhala", "Noto Sans Thai", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Noto Sans JP",
+    "WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "IPAGothic", "Droid Sans Fallback", "Arial Unicode MS", "PingFang SC",
+)  # fmt: skip
+"""Fonts that are asked for letters in this order; those that are not installed are passed over."""
+
+
+def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
+    """Return a figure of the attention and copy shares of a sentence, as PNG and as SVG, whose text remains text.
+
+    Raises:
+        ValueError: if there is no attention.
+    """
+    from matplotlib import rc_context, rcParams
+    from matplotlib.figure import Figure
+
+    shown = panels(words)
+    if not shown:
+        raise ValueError("the model shows no attention, so there is nothing to draw")
+    widths = [_CELL * len(words.streams[panel.stream]) for panel in shown]
+    widths += [_GATES] if words.shares else []
+    height = _CELL * len(words.output)
+    size = (sum(widths) + _LABELS + 0.4 * len(widths), height + _LABELS + 0.8)
+    with rc_context(), warnings.catch_warnings():
+        rcParams.update(
+            {"font.family": _installed(), "svg.fonttype": "none", "svg.hashsalt": "postedit", "font.size": 9}
+        )
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        figure = Figure(figsize=size, layout="constrained")
+        figure.suptitle(_plain(title), x=0.01, ha="left", fontsize=10)
+        axes = figure.subplots(1, len(widths), sharey=True, squeeze=False, width_ratios=widths)[0]
+        for ax, panel in zip(axes, shown):
+            _draw(ax, words, panel)
+        if words.shares:
+            _draw_shares(axes[-1], words)
+        axes[0].set_yticks(range(len(words.output)), [_label(word) for word in words.output])
+        result = {}
+        for form in FORMATS:
+            metadata: dict[str, Any] = {"Date": None} if form == "svg" else {}
+            buffer = BytesIO()
+            figure.savefig(buffer, format=form, dpi=150, metadata=metadata)
+            result[form] = buffer.getvalue()
+        return result
+
+
+def missing_letters(words: Evidence) -> str:
+    """Return the letters that no installed font has: boxes on the PNG, though a browser may have them for the SVG."""
+    from matplotlib import font_manager
+    from matplotlib.ft2font import FT2Font
+
+    needed = {letter for text in (*words.output, *(w for s in words.streams.values() for w in s)) for letter in text}
+    for family in _installed():
+        if not needed:
+            break
+        needed -= {chr(code) for code in FT2Font(font_manager.findfont(family)).get_charmap()}
+    return "".join(sorted(letter for letter in needed if letter.isprintable() and not letter.isspace()))
+
+
+def _installed() -> list[str]:
+    from matplotlib import font_manager
+
+    names = set(font_manager.get_font_names())
+    return [family for family in _FAMILIES if family in names]
+
+
+def _draw(ax: "Axes", words: Evidence, panel: Panel) -> None:
+    columns = words.streams[panel.stream]
+    ax.imshow(panel.weights, cmap=_COLOURS.get(panel.stream, "Greys"), vmin=0.0, vmax=1.0, aspect="auto")
+    ax.set_xticks(
+        range(len(columns)), [_label(word) for word in columns], rotation=60, ha="left", rotation_mode="anchor"
+    )
+    ax.xaxis.tick_top()
+    ax.tick_params(length=0)
+    ax.set_xlabel(panel.title)
+    ax.set_xticks(np.arange(len(columns) + 1) - 0.5, minor=True)
+    ax.set_yticks(np.arange(len(words.output) + 1) - 0.5, minor=True)
+    ax.grid(which="minor", color="#e4e1d9", linewidth=0.5)
+    ax.tick_params(which="minor", length=0)
+    if panel.kind == "hard":
+        ax.plot(
+            panel.weights.argmax(1), range(len(words.output)), color="#23262b", linewidth=1, marker="o", markersize=3
+        )
+
+
+def _draw_shares(ax: "Axes", words: Evidence) -> None:
+    rows, left = np.arange(len(words.output)), np.zeros(len(words.output))
+    for name, share in words.shares.items():
+        label = name if name == "generated" else f"copied from {name}"
+        ax.barh(rows, share, left=left, color=_SHARES.get(name), height=0.8, label=label)
+        left = left + share
+    ax.set_xlim(0, 1)
+    ax.set_xlabel("source of the word")
+    ax.tick_params(length=0)
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), frameon=False, fontsize=8)
+
+
+def _label(word: str) -> str:
+    return _plain(word if len(word) <= _LONGEST else f"{word[: _LONGEST - 1]}…")
+
+
+def _plain(text: str) -> str:
+    """Return `text` so that matplotlib takes no dollar sign in it for mathematics."""
+    return text.replace("$", r"\$")

@@ -1,0 +1,109 @@
+"""A sentence explained: its texts, and what the model looked at, word by word with the places of the words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from postedit.core.symbols import SYMBOLS
+from postedit.explain.evidence import Evidence
+from postedit.text.config import Side
+from postedit.text.edits import Edit
+from postedit.text.processor import TextProcessor
+from postedit.text.words import splitter
+
+OUTPUT: Final = "output"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters `start` to `end` (exclusive) of a text."""
+
+    start: int
+    end: int
+
+    def meets(self, other: "Span") -> bool:
+        """Whether the spans have a character in common."""
+        return self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reading:
+    """What a model did with one sentence.
+
+    Args:
+        src: the source.
+        mt: the machine translation; empty if there is none.
+        output: what the model wrote, as text.
+        edits: from mt to the output.
+        words: the evidence over words, spelt as in the texts where they can be found there.
+        places: by stream, and for `OUTPUT`, where each of those words stands; None for an end or a STEP, and for all
+            words of a text in which they cannot be found.
+        pe: what a human made of mt, if known.
+        pe_words: its words.
+    """
+
+    src: str
+    mt: str
+    output: str
+    edits: tuple[Edit, ...]
+    words: Evidence
+    places: Mapping[str, tuple[Span | None, ...]]
+    pe: str | None = None
+    pe_words: tuple[str, ...] | None = None
+
+    def written(self) -> list[str]:
+        """Return the words of the output, without ends and STEPs."""
+        return [word for word in self.words.output if word not in SYMBOLS]
+
+
+def reading(
+    processor: TextProcessor,
+    texts: Mapping[Side, str],
+    output: str,
+    edits: Sequence[Edit],
+    evidence: Evidence,
+    pe: str | None = None,
+) -> Reading:
+    """Return a sentence explained.
+
+    Args:
+        processor: of the model.
+        texts: src, and mt if there is one.
+        output: what the model wrote.
+        edits: from mt to it.
+        evidence: over pieces.
+        pe: what a human made of mt, if known.
+    """
+    words = evidence.by_word()
+    sides: list[tuple[str, Side, str, tuple[str, ...]]] = [
+        (name, side, texts.get(side, ""), found)
+        for side in ("src", "mt")
+        for name, found in words.streams.items()
+        if name == side
+    ]
+    sides.append((OUTPUT, "pe", output, words.output))
+    places = {name: _places(processor, side, text, found) for name, side, text, found in sides}
+    spelt = {name: _spelt(text, found, places[name]) for name, _, text, found in sides}
+    streams = {name: spelt[name] for name in words.streams}
+    words = replace(words, streams=streams, output=spelt[OUTPUT])
+    config = processor.config
+    pe_words = None if pe is None else tuple(splitter(config.tokenizer, config.language("pe")).words(pe))
+    return Reading(texts.get("src", ""), texts.get("mt", ""), output, tuple(edits), words, places, pe, pe_words)
+
+
+def _places(processor: TextProcessor, side: Side, text: str, words: Sequence[str]) -> tuple[Span | None, ...]:
+    """Return where each word stands; None for all where the text has not just as many words."""
+    config = processor.config
+    found = splitter(config.tokenizer, config.language(side)).spans(text)
+    real = [place for place, word in enumerate(words) if word not in SYMBOLS]
+    result: list[Span | None] = [None] * len(words)
+    if found is not None and len(found) == len(real):
+        for place, word in zip(real, found, strict=True):
+            result[place] = Span(word.start, word.end)
+    return tuple(result)
+
+
+def _spelt(text: str, words: Sequence[str], places: Sequence[Span | None]) -> tuple[str, ...]:
+    return tuple(
+        word if place is None else text[place.start : place.end] for word, place in zip(words, places, strict=True)
+    )

@@ -1,0 +1,182 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit import tiny_models
+
+from postedit.text.edits import Edit, apply_edits
+
+SRC = "the house\nit goes\n\nit goes home\n"
+MT = "das Haus\nes geht\n\nes geht heim\n"
+PE = "das Häuschen\nes ging .\n\nes geht heim\n"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "model"
+    tiny_models.folder("transference").save(path)
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    for name, text in (("src", SRC), ("mt", MT), ("pe", PE)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def texts(files: Path) -> list[object]:
+    return ["--src", files / "src", "--mt", files / "mt"]
+
+
+def test_one_sentence_is_explained_word_by_word(run: Any, model: Path) -> None:
+    result = run("explain", model, "--src-text", "the house", "--mt-text", "das Haus")
+    assert result.exit_code == 0, result.output
+    assert "runners-up" in result.stdout
+    assert "focus by occlusion" in result.stdout
+    assert "Jauregi Unanue et al. 2018, 4.4" in result.stdout
+
+
+def test_a_file_with_everything(run: Any, model: Path, files: Path) -> None:
+    (files / "links").write_text("0-0 1-1\n0-0 1-1\n\n0-0 1-1 2-2\n")
+    (files / "gold").write_text("OK OK OK BAD OK\nOK OK OK BAD BAD\nOK\nOK OK OK OK OK OK OK\n")
+    names = ("html", "edits", "src-links", "mt-links", "tags", "json", "markdown")
+    out = {name: files / f"out.{name}" for name in names}
+    options = [part for name, path in out.items() for part in (f"--{name}", path)]
+    gold = ["--pe", files / "pe", "--gold-links", files / "links", "--gold-tags", files / "gold", "--resamples", 100]
+    figures = ["--figures", files / "figures", "--lines", "1,4"]
+    result = run("explain", model, *texts(files), *gold, *options, "--mask", *figures)
+    assert result.exit_code == 0, result.output
+
+    mt = MT.splitlines()
+    records = [json.loads(line) for line in out["edits"].read_text().splitlines()]
+    assert records
+    assert {"line", "kind", "mt_span", "pe_span", "old", "new", "confidence", "evidence"} == records[0].keys()
+    for record in records:
+        assert mt[record["line"] - 1][slice(*record["mt_span"])] == record["old"]
+        assert 0 <= record["confidence"] <= 1
+        for side, lines in (("src", SRC.splitlines()), ("mt", mt)):
+            cited = record["evidence"][side]
+            assert cited is None or lines[record["line"] - 1][slice(*cited["span"])] == cited["text"]
+
+    links = out["src-links"].read_text().splitlines()
+    assert len(links) == 4
+    assert links[2] == ""  # the empty line stays where it is
+    tags = [line.split() for line in out["tags"].read_text().splitlines()]
+    assert [len(line) for line in tags] == [5, 5, 1, 7]
+    assert {path.name for path in (files / "figures").iterdir()} == {"00001.png", "00001.svg", "00004.png", "00004.svg"}
+
+    tables = {table["name"]: table for table in json.loads(out["json"].read_text())["tables"]}
+    assert set(tables) >= {
+        "focus by occlusion",
+        "edits that go with their evidence",
+        "alignment of src and mt against gold",
+        "tags of mt against gold",
+    }
+    assert tables["alignment of src and mt against gold"]["rows"][0]["AER %"] == 0.0  # the diagonal is gold here
+    assert "AER = " in tables["alignment of src and mt against gold"]["note"]
+    assert "Matthews" in tables["tags of mt against gold"]["note"]
+    assert "## " in out["markdown"].read_text() or "|" in out["markdown"].read_text()
+    assert "<article" not in out["html"].read_text().split("<script", 1)[0]
+
+
+def test_the_records_are_edit_scripts(run: Any, model: Path, files: Path) -> None:
+    from postedit import PostEditor
+
+    assert run("explain", model, *texts(files), "--edits", files / "edits").exit_code == 0
+    outputs = [edit.text for edit in PostEditor.load(model).edit(SRC.splitlines(), MT.splitlines())]
+    records = [json.loads(line) for line in (files / "edits").read_text().splitlines()]
+    for number, (mt, output) in enumerate(zip(MT.splitlines(), outputs, strict=True), start=1):
+        edits = [
+            Edit(one["kind"], tuple(one["mt_span"]), tuple(one["pe_span"])) for one in records if one["line"] == number
+        ]
+        assert apply_edits(mt, output, edits) == output
+
+
+def test_the_same_twice(run: Any, model: Path, files: Path) -> None:
+    outputs = []
+    for name in ("a", "b"):
+        result = run("explain", model, *texts(files), "--mask", "--resamples", 100, "--json", files / name, "--seed", 5)
+        assert result.exit_code == 0
+        outputs.append((files / name).read_bytes())
+    assert outputs[0] == outputs[1]
+
+
+def test_a_model_of_mt_alone(run: Any, files: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    tiny_models.folder("transformer", input="mt").save(path)
+    result = run("explain", path, *texts(files), "--html", files / "html")
+    assert result.exit_code == 0, result.output
+    assert "focus" not in result.stdout
+    for option, sentence in (("--mask", "cut out"), ("--focus=occlusion", "--focus")):
+        result = run("explain", path, *texts(files), option)
+        assert result.exit_code == 1
+        assert sentence in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--threshold", "0.4"], "--threshold must be at least 0.5"),
+        (["--lines", "0", "--figures", "f"], "--lines: 0 is not within 1-4"),
+        (["--lines", "3-9", "--figures", "f"], "--lines: 3-9 is not within 1-4"),
+        (["--lines", "x", "--figures", "f"], '--lines: "x" is no line number'),
+        (["--gold-tags", "src"], "is no tag"),
+        (["--gold-links", "src"], "is no link"),
+        (["--gold-links", "far"], "line 1: 7-0 links words that are not there"),
+        (["--gold-tags", "short"], "has 1 lines and src has 4"),
+        (["--pe", "short"], "has 4 lines and short has 1"),
+        (["--focus", "attention"], "no attention that src and mt share"),
+        (["--html", "none/x"], "its folder none does not exist"),
+        (["--mt-text", "x"], "--mt-text goes with --src-text"),
+        (["--src-text", "x"], "either files, --src and --mt, or one sentence"),
+    ],
+)
+def test_bad_input_is_a_sentence(
+    options: list[str], message: str, run: Any, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    (files / "short").write_text("a\n")
+    (files / "far").write_text("7-0\n\n\n\n")
+    result = run("explain", model, *texts(files), *options)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_an_empty_file_is_refused(run: Any, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("")
+    result = run("explain", model, "--src", tmp_path / "empty", "--mt", tmp_path / "empty")
+    assert result.exit_code == 1
+    assert "is empty" in result.stderr
+
+
+def test_a_model_without_attention_says_so(run: Any, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    from postedit.editor import PostEditor
+
+    load = PostEditor.load
+
+    def blind(*models: Any, **options: Any) -> PostEditor:
+        editor = load(*models, **options)
+        decode = editor.model.decode
+
+        def decoded(tokens: Any, state: Any) -> Any:
+            output, after = decode(tokens, state)
+            return replace(output, attention={}), after
+
+        editor.model.decode = decoded  # type: ignore[method-assign]
+        editor.model.spec = replace(editor.model.spec, attention=frozenset())
+        return editor
+
+    monkeypatch.setattr(PostEditor, "load", blind)
+    result = run("explain", model, *texts(files), "--edits", files / "edits")
+    assert result.exit_code == 0, result.output
+    assert "warning: this model shows no attention" in result.stderr
+    records = [json.loads(line) for line in (files / "edits").read_text().splitlines()]
+    assert all(record["evidence"]["mt"] is None for record in records)
+    result = run("explain", model, *texts(files), "--figures", files / "figures")
+    assert result.exit_code == 1
+    assert "shows no attention" in result.stderr

@@ -1,0 +1,60 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postedit.core.errors import DataError
+from postedit.evaluate.tags import edit_tags, format_tags, gap_tags, parse_tags, score_tags, word_tags
+
+words = st.lists(st.sampled_from("abc"), max_size=8)
+GOLD = Path("/work/shared/data/mlqe-pe/en-de")
+
+
+def test_tags_by_hand() -> None:
+    assert format_tags(edit_tags(["a", "b", "c"], ["x", "a", "c"])) == "BAD OK OK BAD OK OK OK"
+    assert format_tags(edit_tags(["a", "b"], ["a", "c"])) == "OK OK OK BAD OK"
+    assert format_tags(edit_tags([], ["a"])) == "BAD"
+
+
+@given(words, words)
+def test_there_is_a_tag_for_each_word_and_gap(mt: list[str], output: list[str]) -> None:
+    tags = edit_tags(mt, output)
+    assert len(tags) == 2 * len(mt) + 1
+    assert any(tags) == (mt != output)
+    assert parse_tags(format_tags(tags), len(mt), "here") == tags
+    assert len(word_tags(tags)) == len(mt)
+    assert len(gap_tags(tags)) == len(mt) + 1
+
+
+def test_bad_gold_is_refused() -> None:
+    with pytest.raises(DataError, match='gold, line 2: "GOOD" is no tag'):
+        parse_tags("OK GOOD OK", 1, "gold, line 2")
+    with pytest.raises(DataError, match="gold, line 2: has 1 tags for 1 words of mt; there must be 3"):
+        parse_tags("OK", 1, "gold, line 2")
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
+def test_mcc_is_the_correlation_of_the_tags(pairs: list[tuple[bool, bool]]) -> None:
+    found, gold = map(list, zip(*pairs))
+    scores = score_tags([found], [gold])
+    if len(set(found)) == len(set(gold)) == 2:
+        assert scores.mcc == pytest.approx(np.corrcoef(found, gold)[0, 1], abs=1e-9)
+    else:
+        assert scores.mcc == 0.0
+
+
+def test_f1_by_hand() -> None:
+    scores = score_tags([[True, True, False, False]], [[True, False, True, False]])
+    assert (scores.f1_bad, scores.f1_ok, scores.mcc) == (0.5, 0.5, 0.0)
+    assert score_tags([[False]], [[False]]).f1_bad == 0.0
+
+
+@pytest.mark.skipif(not GOLD.is_dir(), reason="needs the MLQE-PE data")
+def test_tags_from_human_edits_are_those_of_the_task() -> None:
+    mt, pe, gold = ((GOLD / f"dev.{side}").read_text(encoding="utf-8").splitlines() for side in ("mt", "pe", "tags"))
+    tags = [edit_tags(old.split(), new.split()) for old, new in zip(mt, pe, strict=True)]
+    wanted = [parse_tags(line, len(old.split()), "gold") for line, old in zip(gold, mt, strict=True)]
+    for part in (word_tags, gap_tags):
+        assert score_tags([part(one) for one in tags], [part(one) for one in wanted]).mcc > 0.95

@@ -1,0 +1,47 @@
+"""Sentences explained, put together by hand."""
+
+import numpy as np
+
+from postedit.core.types import AttentionKey
+from postedit.explain.evidence import Alternative, Evidence
+from postedit.explain.reading import OUTPUT, Reading, Span
+from postedit.text.edits import Edit
+
+SRC, MT, BOTH = AttentionKey("src", "soft"), AttentionKey("mt", "soft"), AttentionKey("src+mt", "soft")
+
+
+def places(text: str, words: list[str]) -> tuple[Span | None, ...]:
+    """Return where the words stand, and None for an end after them."""
+    found: list[Span | None] = []
+    position = 0
+    for word in words:
+        position = text.index(word, position)
+        found.append(Span(position, position + len(word)))
+        position += len(word)
+    return (*found, None)
+
+
+def sentence(
+    src: str = "the red house", mt: str = "das blaue Haus", output: str = "das rote Haus", **changes: object
+) -> Reading:
+    """Return a sentence of words between spaces; the attention of each word is on the word at its own place."""
+    texts = {"src": src.split(), "mt": mt.split(), OUTPUT: output.split()}
+    rows = len(texts[OUTPUT]) + 1
+    attention = {}
+    for key in (SRC, MT):
+        weights = np.full((rows, len(texts[key.stream]) + 1), 0.02)
+        for row in range(rows):
+            weights[row, min(row, weights.shape[1] - 1)] = 1.0
+        attention[key] = weights / weights.sum(1, keepdims=True)
+    values: dict[str, object] = {
+        "streams": {side: (*texts[side], "</s>") for side in ("src", "mt")},
+        "output": (*texts[OUTPUT], "</s>"),
+        "log_probs": tuple(float(np.log(0.5)) for _ in range(rows)),
+        "attention": attention,
+        "runners_up": ((Alternative("other", -2.0), Alternative("never", -20.0)),) * rows,
+        **changes,
+    }
+    start, end = mt.find(" "), mt.rfind(" ")
+    edits = () if mt == output else (Edit("replace", (start + 1, end), (output.find(" ") + 1, output.rfind(" "))),)
+    found = {"src": places(src, texts["src"]), "mt": places(mt, texts["mt"]), OUTPUT: places(output, texts[OUTPUT])}
+    return Reading(src, mt, output, edits, Evidence(**values), found)  # type: ignore[arg-type]

@@ -1,0 +1,126 @@
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.unit.explain.sentences import sentence
+
+from postedit.evaluate.table import Column, Row, Table
+from postedit.explain.explanation_page import explanation_page
+from postedit.explain.reading import Reading
+
+NASTY = '</script><script>document.title="broken"</script><img/src=x> "& $1'
+ARABIC = "انقر فوق Foo Bar"
+HEBREW = "לחץ על 3 מקשים 😀"
+JAPANESE = "猫が 寝て いる"
+SHARES = {"generated": np.array([0.2] * 4), "mt": np.array([0.5] * 4), "src": np.array([0.3] * 4)}
+
+needs_browser = pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium to open the page")
+
+
+def nasty() -> list[Reading | None]:
+    return [
+        sentence(src=NASTY, mt="a b c", output=f"a {NASTY} c"),
+        None,
+        sentence(mt=ARABIC, output=ARABIC),
+        sentence(mt=HEBREW, output=HEBREW),
+        sentence(src=JAPANESE, mt=JAPANESE, output="猫が 起きて いる", shares=SHARES),
+    ]
+
+
+def data_of(html: str) -> Any:
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
+    return json.loads(text)
+
+
+def test_markup_in_text_stays_text() -> None:
+    html = explanation_page(NASTY, nasty(), [Table(NASTY, (NASTY,), (Column(NASTY),), (Row((NASTY,), (1.0,)),), NASTY)])
+    assert "<img" not in html
+    assert html.count("<script") == html.count("</script>") == 2  # the data and the page's own
+    assert data_of(html)[0]["inputs"][0]["parts"][1] == NASTY.split()[0]
+    assert "script-src 'sha256-" in html
+    assert "innerHTML" not in html
+
+
+def test_nothing_is_fetched() -> None:
+    html = explanation_page("t", nasty())
+    assert "default-src 'none'" in html
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", html)
+
+
+def test_all_that_is_known_of_a_sentence_is_in_it() -> None:
+    data = data_of(explanation_page("t", nasty()))
+    assert [one["line"] for one in data] == [1, 3, 4, 5]  # the model was not asked about line 2
+    last = data[-1]
+    assert last["shares"] == {"generated": [20] * 4, "mt": [50] * 4, "src": [30] * 4}
+    assert last["probabilities"] == [50] * 4
+    assert last["runners"][0] == [["other", 14]]  # the improbable one is left out
+    assert last["changes"] == [["", "猫が "], ["del", "寝て"], ["ins", "起きて"], ["", " いる"]]
+    assert last["reasons"][0]["cited"] == [["src", "source", "寝て"], ["mt", "machine translation", "寝て"]]
+    assert {entry["stream"] for entry in last["attention"]} == {"src", "mt"}
+    for entry in last["attention"]:
+        assert len(entry["rows"]) == 4
+        assert all(sum(row[1::2]) == pytest.approx(100, abs=2) for row in entry["rows"])
+
+
+def test_texts_are_put_together_again_from_words_and_what_is_between() -> None:
+    for one, kept in zip(data_of(explanation_page("t", nasty())), [row for row in nasty() if row], strict=True):
+        parts = one["output"]["parts"][: 2 * one["output"]["ends"][0]]
+        assert "".join(parts) == kept.output
+
+
+@needs_browser
+def test_a_browser_shows_a_page_of_it(tmp_path: Path) -> None:
+    dom = opened(explanation_page(NASTY, nasty() * 10), tmp_path)
+    assert dom.count("<article>") == 20
+    assert "1–20 of 40 sentences" in dom
+    assert "<title>&lt;/script&gt;" in dom  # what the text asks for was not done
+    assert "<img" not in dom.split("<script", 1)[0]
+    assert '<dd dir="auto" data-stream="mt">' in dom
+
+
+@needs_browser
+def test_pointing_at_a_word_lights_what_it_looked_at(tmp_path: Path) -> None:
+    dom = opened(explanation_page("t", nasty()), tmp_path, 'document.querySelectorAll("article")[3]'
+                 '.querySelectorAll(".output [role=button]")[1].click();')  # fmt: skip
+    reading = re.findall(r'<p class="reading" aria-live="polite">(.*?)</p>', dom)[3]
+    text = re.sub(r"<[^>]+>", "", reading)
+    assert text.startswith("起きて · probability 50 %")
+    assert "generated 20 %, copied from mt 50 %, copied from src 30 %" in text
+    assert "attention over the source: 寝て 94 %" in text
+    assert "runners-up: other 14 %" in text
+    assert dom.count("--weight: 0.94") == 2  # a word of src and one of mt
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("chosen", "lines"),
+    [
+        ('value="edits"', ["1", "5", "3", "4"]),
+        ('value="changed"', ["1", "5"]),
+        ('value="kept"', ["3", "4"]),
+    ],
+)
+def test_sorting_and_filtering(chosen: str, lines: list[str], tmp_path: Path) -> None:
+    html = explanation_page("t", nasty())
+    dom = opened(html.replace(f"<option {chosen}", f"<option {chosen} selected"), tmp_path)
+    assert re.findall(r"<h3>(\d+) ", dom) == lines
+
+
+def opened(html: str, folder: Path, action: str = "") -> str:
+    """Return the document that a browser makes of the page, once `action` is done."""
+    path = folder / "page.html"
+    if action:  # the policy lets no other script run, so the page goes without it here
+        html = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", html)
+        html = html.replace("</body>", f"<script>{action}</script></body>")
+    path.write_text(html, encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}", "--dump-dom"]
+    done = subprocess.run(["chromium", *options, path.as_uri()], capture_output=True, timeout=120, check=False)
+    dom = done.stdout.decode()
+    if "<body" not in dom:
+        pytest.skip("chromium does not start here")
+    return dom

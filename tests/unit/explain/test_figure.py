@@ -1,0 +1,41 @@
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.unit.explain.sentences import BOTH, sentence
+
+from postedit.core.types import AttentionKey
+from postedit.explain.figure import attention_figure, missing_letters
+
+SHARES = {"generated": np.array([0.2] * 4), "mt": np.array([0.8] * 4)}
+
+
+def test_a_figure_is_png_and_svg_with_all_words_as_text() -> None:
+    hard = AttentionKey("mt", "hard")
+    one = sentence(src="the $red$ <house>", shares=SHARES).words
+    words = replace(one, attention={**one.attention, hard: np.eye(4)})
+    found = attention_figure(words, "1")
+    assert found["png"].startswith(b"\x89PNG")
+    svg = found["svg"].decode()
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+    wanted = {"$red$", "&lt;house&gt;", "blaue", "rote", "copied from mt", "position in the machine translation"}
+    assert wanted <= set(texts)
+    assert attention_figure(words, "1")["svg"] == found["svg"]  # the same bytes each time
+
+
+def test_a_joint_attention_is_drawn_text_by_text() -> None:
+    svg = attention_figure(sentence(attention={BOTH: np.full((4, 8), 1 / 8)}).words, "1")["svg"].decode()
+    assert "attention over the source" in svg
+    assert "attention over the machine translation" in svg
+
+
+def test_without_attention_there_is_nothing_to_draw() -> None:
+    with pytest.raises(ValueError, match="no attention"):
+        attention_figure(sentence(attention={}).words, "1")
+
+
+def test_letters_that_no_font_has_are_named() -> None:
+    assert missing_letters(sentence().words) == ""
+    assert "\U000f0000" not in missing_letters(sentence(src="a \U000f0000 b").words)  # not printable: nothing to miss
+    assert missing_letters(sentence(src="a 𓀀 b").words) in ("", "𓀀")

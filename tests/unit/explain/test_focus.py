@@ -1,0 +1,113 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.explain.sentences import BOTH, sentence
+
+from postedit.explain.focus import (
+    Kind,
+    Lead,
+    Measure,
+    claim_table,
+    default_measure,
+    focus_table,
+    source_table,
+    src_weights,
+    steps,
+)
+
+
+def joint(*weights: float) -> dict[str, object]:
+    """Return evidence with one attention over both texts, each row with this weight on src, all on its first word."""
+    rows = np.zeros((4, 8))
+    rows[:, 0], rows[:, 4] = weights, [1 - weight for weight in weights]
+    return {"attention": {BOTH: rows}}
+
+
+def test_leads_by_attention_are_those_of_the_paper() -> None:
+    one = sentence(**joint(0.7, 0.6, 0.4, 0.39))
+    assert default_measure(one.words) is Measure.attention
+    found = steps(one, Measure.attention, 0.6)
+    assert [step.lead for step in found] == [Lead.src, Lead.both, Lead.both, Lead.mt]  # t and 1 - t are "both"
+    assert [step.kind for step in found] == [Kind.kept, Kind.changed, Kind.kept, Kind.ends]
+
+
+def test_leads_by_occlusion() -> None:
+    full = (-0.1, -0.1, -0.1, -0.1)
+    without = {"src": (-2.1, -0.1, -1.1, -0.1), "mt": (-0.1, -3.1, -1.1, -0.12)}
+    one = sentence(log_probs=full, without=without)
+    assert default_measure(one.words) is Measure.occlusion
+    np.testing.assert_allclose(src_weights(one.words, Measure.occlusion), [1.0, 0.0, 0.5, np.nan])
+    leads = [step.lead for step in steps(one, Measure.occlusion)]
+    assert leads == [Lead.src, Lead.mt, Lead.both, Lead.neither]
+
+
+def test_a_text_that_hurts_leads_nothing() -> None:
+    one = sentence(log_probs=(-1.0,) * 4, without={"src": (-0.5,) * 4, "mt": (-2.0,) * 4})
+    assert {step.lead for step in steps(one, Measure.occlusion)} == {Lead.mt}
+
+
+def test_a_model_of_one_text_has_no_measure() -> None:
+    words = sentence().words
+    assert default_measure(words) is None
+    for measure in Measure:
+        with pytest.raises(ValueError, match="the model"):
+            src_weights(words, measure)
+
+
+@pytest.mark.parametrize("threshold", [0.4, 1.0, 1.5])
+def test_the_threshold_must_make_sense(threshold: float) -> None:
+    with pytest.raises(ValueError, match="threshold"):
+        steps(sentence(**joint(1, 1, 1, 1)), Measure.attention, threshold)
+
+
+@pytest.mark.parametrize(
+    ("pe", "needed"),
+    [
+        ("das rote Haus", [False, True, False]),  # what the model did
+        ("das blaue Haus", [False, False, False]),  # nothing had to be done
+        ("ein blaue Haus", [True, False, False]),  # another word
+    ],
+)
+def test_the_truth_is_where_a_human_changed_mt(pe: str, needed: list[bool]) -> None:
+    one = replace(sentence(**joint(1, 1, 1, 1)), pe=pe, pe_words=tuple(pe.split()))
+    assert [step.needed for step in steps(one, Measure.attention)] == [*needed, None]
+
+
+def test_inserted_words_are_a_kind_of_their_own() -> None:
+    rows = np.full((5, 8), 1 / 8)
+    one = sentence(mt="das rote Haus", output="das sehr rote Haus", attention={BOTH: rows})
+    assert [step.kind for step in steps(one, Measure.attention)][:4] == [Kind.kept, Kind.inserted, Kind.kept, Kind.kept]
+    truth = replace(one, pe_words=("das", "ganz", "rote", "Haus"))
+    assert [step.needed for step in steps(truth, Measure.attention)] == [False, True, False, False, None]
+
+
+@given(st.lists(st.floats(0, 1), min_size=4, max_size=4), st.floats(0.5, 0.99))
+def test_shares_of_a_row_add_up(weights: list[float], threshold: float) -> None:
+    one = sentence(**joint(*weights))
+    table = focus_table([steps(one, Measure.attention, threshold)], Measure.attention, threshold)
+    for row in table.rows:
+        if row.values[0]:
+            assert sum(row.values[1:]) == pytest.approx(100)  # type: ignore[arg-type]
+    counts = {row.labels[0]: row.values[0] for row in table.rows}
+    assert counts["all"] == 4 == sum(counts[str(kind)] for kind in Kind)  # type: ignore[misc]
+
+
+def test_the_claim_is_a_difference() -> None:
+    one = replace(sentence(**joint(0.1, 0.9, 0.1, 0.1)), pe_words=("das", "rote", "Haus"))
+    table = claim_table([steps(one, Measure.attention)] * 30, 200)
+    assert table is not None
+    assert [row.labels[0] for row in table.rows] == ["edited less kept", "mt wrong less mt right"]
+    assert [row.values[0] for row in table.rows] == [100.0, 100.0]
+    assert all(row.values[3] is not None and row.values[3] < 0.01 for row in table.rows)
+    assert claim_table([steps(sentence(mt="das rote Haus", **joint(1, 1, 1, 1)), Measure.attention)], 100) is None
+
+
+def test_copying_is_counted_by_kind() -> None:
+    assert source_table([sentence()]) is None
+    shares = {"generated": np.array([0.1, 0.8, 0.1, 0.0]), "mt": np.array([0.9, 0.2, 0.9, 1.0])}
+    table = source_table([sentence(shares=shares)])
+    assert table is not None
+    assert {row.labels[0]: row.values for row in table.rows}["changed"] == (1, pytest.approx(80), pytest.approx(20))
