@@ -30,7 +30,7 @@ from postedit.text.processor import TextProcessor
 from postedit.text.steps import with_steps, without_steps
 from postedit.text.swapped import seem_swapped
 from postedit.text.words import splitter
-from postedit.windows import WindowSearch, sides_of
+from postedit.windows import Detail, WindowSearch, sides_of
 
 __all__ = ["PostEdit", "PostEditor"]
 
@@ -189,7 +189,7 @@ class PostEditor:
         prefix: Sequence[str] | None = None,
         required: Sequence[Sequence[str]] | None = None,
         batch_tokens: int | None = None,
-        evidence: bool | Literal["losses"] = False,
+        evidence: bool | Detail = False,
         gate: Gate | None = None,
         min_confidence: float = 0.0,
     ) -> list[PostEdit]:
@@ -206,8 +206,8 @@ class PostEditor:
             required: words and phrases that each correction must have. Such segments are searched with a beam that is
                 wider than those have pieces, whatever `beam` is.
             batch_tokens: size of a batch in pieces; the model's own setting if not given.
-            evidence: whether to return the attention behind each output, the runners-up, and what it would be without
-                either text; "losses": and, of what is changed, without each word of src.
+            evidence: what to return of the reasons for each output: "attention"; "reasons" or True, also runners-up and
+                what it would be without either text; "losses", also, if it is changed, without each word of src.
             gate: what decides which edits are returned; the others are taken back.
             min_confidence: edits of less confidence are taken back: less probability under the model; with a gate, of
                 making mt better, and the gate may ask for more.
@@ -233,7 +233,8 @@ class PostEditor:
             check_reverting(mt is not None, settings.n_best, min_confidence)
         if gate is not None:
             gate.check(self.identity(settings))
-            judged = self._judge(texts, self._edit(texts, wishes, settings, budget, evidence=evidence or True), budget)
+            edits = self._edit(texts, wishes, settings, budget, evidence or "attention")
+            judged = self._judge(texts, edits, budget)
             edits = [gate.rule(*one, min_confidence) for one in zip(texts["mt"], judged, strict=True)]
             return edits if evidence else [replace(edit, evidence=None) for edit in edits]
         if mt is not None or self.draft is None:
@@ -284,7 +285,7 @@ class PostEditor:
         budget = self.decode.batch_tokens if batch_tokens is None else batch_tokens
         texts = check_request(src, mt, budget)
         wishes = check_wishes(len(texts["src"]), None, None)
-        return self._judge(texts, self._edit(texts, wishes, settings, budget, evidence=True), budget)
+        return self._judge(texts, self._edit(texts, wishes, settings, budget, "attention"), budget)
 
     def identity(self, search: SearchSettings | None = None) -> Identity:
         """Return what a gate has to be made for, to serve this editor when it searches with `search`."""
@@ -316,7 +317,7 @@ class PostEditor:
         wishes: Sequence[Wish],
         settings: SearchSettings,
         budget: int,
-        evidence: bool | Literal["losses"],
+        evidence: bool | Detail,
     ) -> list[PostEdit]:
         """Edit texts of src and mt, or of src alone, as if all mt were empty."""
         self.check_search(settings, with_mt="mt" in texts)
@@ -326,8 +327,8 @@ class PostEditor:
         chosen = [segments[row] for row in asked]
         search = WindowSearch(self.model, self.processor, settings, budget, self.log_linear)
         found = search.find(chosen)
-        losses = evidence == "losses"
-        reasons = search.evidence(chosen, found, losses=losses) if evidence else [None] * len(found)
+        detail: Detail | Literal[False] = "reasons" if evidence is True else evidence
+        reasons = search.evidence(chosen, found, detail) if detail else [None] * len(found)
         words = splitter(self.processor.config.tokenizer, self.processor.config.tgt_lang)
         for row, candidates, why in zip(asked, found, reasons, strict=True):
             mt = segments[row].mt
@@ -383,7 +384,7 @@ class PostEditor:
         chosen = [segments[row] for row in asked]
         forced = search.force(chosen, [paths[row] for row in asked])
         found = [None if candidate is None else [candidate] for candidate in forced]
-        reasons = search.evidence(chosen, found) if evidence else [None] * len(found)
+        reasons = search.evidence(chosen, found, "attention") if evidence else [None] * len(found)
         for row, candidates, why in zip(asked, found, reasons, strict=True):
             mt = segments[row].mt
             if candidates is None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import torch
@@ -31,6 +31,10 @@ _SENTENCES_A_SLOT: Final = 4
 
 # Sentences are taken up in groups of this share of the slots, which are encoded together.
 _GROUP_SHARE: Final = 0.25
+
+Detail = Literal["attention", "reasons", "losses"]
+"""How much evidence is wanted, each with what stands before it: `reasons` are runners-up, and the scores without either
+text; `losses`, what it loses without each word of src, if it is not mt."""
 
 RUNNERS_UP: Final = 5
 """How many other pieces evidence names for each place."""
@@ -94,24 +98,22 @@ class WindowSearch:
         return in_batches(lengths, self.budget, work)
 
     def evidence(
-        self, segments: Sequence[Segment], found: Sequence[Sequence[Candidate] | None], *, losses: bool = False
+        self, segments: Sequence[Segment], found: Sequence[Sequence[Candidate] | None], detail: Detail
     ) -> list[Evidence | None]:
-        """Return the evidence behind the best output of each segment, in order; None where memory ends, or it is stuck.
-
-        With `losses` it says of each output that is not mt what it loses without each word of src.
-        """
+        """Return the evidence behind the best output of each segment; None where memory ends, or it is stuck."""
         best = [None if candidates is None else candidates[0].hypothesis for candidates in found]
         kept = [(row, one) for row, one in enumerate(best) if one is not None and not one.stuck]
 
         def work(places: list[int]) -> Iterable[Evidence]:
             batch = self._batch([segments[kept[place][0]] for place in places])
-            return self._evidence(batch, [kept[place][1] for place in places])
+            return self._evidence(batch, [kept[place][1] for place in places], detail)
 
         results: list[Evidence | None] = [None] * len(segments)
         of = {row: (segments[row], hypothesis) for row, hypothesis in kept}
         reasons = in_batches([segments[row].length for row, _ in kept], self.budget, work)
+        wanted = detail == "losses"
         for (row, _), evidence in zip(kept, reasons, strict=True):
-            if evidence is not None and losses and "src" in segments[row].ids and not self._searcher.is_mt(*of[row]):
+            if evidence is not None and wanted and "src" in segments[row].ids and not self._searcher.is_mt(*of[row]):
                 evidence = replace(evidence, losses=self._losses(*of[row], evidence))
             results[row] = evidence
         return results
@@ -188,13 +190,14 @@ class WindowSearch:
         return next(self.model.parameters()).device
 
     @torch.inference_mode()
-    def _evidence(self, batch: Batch, hypotheses: Sequence[Hypothesis]) -> Iterator[Evidence]:
+    def _evidence(self, batch: Batch, hypotheses: Sequence[Hypothesis], detail: Detail) -> Iterator[Evidence]:
         """Read the outputs once more, all tokens in one call, for what the model looked at."""
         read = [[BOS, *hypothesis.tokens] for hypothesis in hypotheses]
         longest = max(len(tokens) for tokens in read)
         tokens = torch.tensor([row + [PAD] * (longest - len(row)) for row in read], device=self._device)
         output, _ = self.model.decode(tokens, self.model.encode(batch))
-        without = self._without(batch, hypotheses)
+        with_reasons = detail != "attention"
+        without = self._without(batch, hypotheses) if with_reasons else {}
         for row, hypothesis in enumerate(hypotheses):
             count = len(hypothesis.tokens) + 1
             streams: dict[str, tuple[str, ...]] = {
@@ -212,7 +215,7 @@ class WindowSearch:
                 tuple(pieces),
                 hypothesis.token_scores,
                 weights,
-                self._runners_up(output, tokens.shape, row, written),
+                self._runners_up(output, tokens.shape, row, written) if with_reasons else (),
                 self._shares(output, row, count),
                 {side: scores[row] for side, scores in without.items()},
             )

@@ -15,6 +15,7 @@ from postedit.core.types import Batch
 from postedit.folder import content_fingerprint
 from postedit.nn.inference import Int8Linear, PackedLinear, Precision
 from postedit.text.processor import TextProcessor
+from postedit.windows import Detail
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +141,15 @@ def test_alternatives_and_evidence(editor: PostEditor) -> None:
     for (stream, _), weights in result.evidence.attention.items():
         assert weights.shape == (len(result.token_scores), len(result.evidence.streams[stream]))
         assert weights.sum(1) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_evidence_is_as_detailed_as_asked_for(editor: PostEditor) -> None:
+    details: tuple[Detail | bool, ...] = ("attention", "reasons", True, "losses")
+    found = [editor.edit(["the house"], ["das Haus"], evidence=detail)[0].evidence for detail in details]
+    assert all(one is not None and one.attention for one in found)
+    assert [bool(one and one.runners_up) for one in found] == [False, True, True, True]
+    assert [bool(one and one.without) for one in found] == [False, True, True, True]
+    assert [one is not None and one.losses is not None for one in found] == [False, False, False, True]
 
 
 @pytest.mark.parametrize(
