@@ -2,7 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from postedit.data.manifest import MANIFEST, changed_files, manifest
 from postedit.data.mixture import Mixture
 from postedit.data.report import DataReport
 from postedit.data.shares import Share
-from postedit.data.triplets import DataConfig, TripletFiles, check_files, read_triplets
+from postedit.data.spread import count_lines, spread
+from postedit.data.triplets import DataConfig, Triplet, TripletFiles, check_files, read_triplets
+from postedit.progress import LineProgress
 from postedit.recipe import Recipe, parse_recipe
 from postedit.text.processor import TextProcessor
 from postedit.train.config import FREE_ON_RESUME
@@ -105,14 +108,24 @@ def learn_text(recipe: Recipe, folder: Path, given: Path | None, console: Consol
     text, _ = prepared(folder)
     if text.exists():
         return
-    if given is None:
-        checkpoint = recipe.text.vocabulary.checkpoint
-        console.print("Learning subword vocabularies" if checkpoint is None else f"Vocabulary: that of {checkpoint}")
-        processor = TextProcessor.fit(recipe.text, lambda: read_triplets(recipe.data.train))
-    else:
-        processor = TextProcessor.load(given)
-    with atomic_folder(text) as temporary:
+    processor = _learnt(recipe, console) if given is None else TextProcessor.load(given)
+    with _new_folder(text) as temporary:
         processor.save(temporary)
+
+
+def _learnt(recipe: Recipe, console: Console) -> TextProcessor:
+    """Return the text processing, learnt from as many of the training triplets as `text.sample` says."""
+    checkpoint = recipe.text.vocabulary.checkpoint
+    console.print("Learning subword vocabularies" if checkpoint is None else f"Vocabulary: that of {checkpoint}")
+    total, wanted = count_lines(recipe.data.train), recipe.text.sample
+    if total > wanted and recipe.text.passes:
+        console.print(f"From {wanted:,} of {total:,} triplets, see text.sample", highlight=False)
+    with LineProgress(console, total * recipe.text.passes) as progress:
+
+        def sample() -> Iterator[Triplet]:
+            return spread(progress.track(read_triplets(recipe.data.train)), total, wanted)
+
+        return TextProcessor.fit(recipe.text, sample)
 
 
 def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Console) -> None:
@@ -122,15 +135,26 @@ def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Conso
         return
     processor = TextProcessor.load(text)
     report = DataReport()
-    with atomic_folder(corpora) as temporary:
-        parts: dict[str, Sequence[TripletFiles]] = {"train": data.train, "dev": [data.dev]}
+    parts: dict[str, Sequence[TripletFiles]] = {"train": data.train, "dev": [data.dev]}
+    total = sum(map(count_lines, parts.values()))
+    console.print(f"Turning {total:,} triplets into ids", highlight=False)
+    with _new_folder(corpora) as temporary, LineProgress(console, total) as progress:
         for name, sources in parts.items():
-            triplets = [read_triplets(files, report) for files in sources]
+            triplets = [progress.track(read_triplets(files, report)) for files in sources]
             write_parts(temporary / f"{name}.arrow", triplets, processor, data.max_length, report, writes)
     save_json(folder / "data.json", report.to_dict())
     save_json(folder / MANIFEST, manifest(data, Corpus.open(corpora / "train.arrow")))
     console.print(str(report), highlight=False, markup=False, soft_wrap=True)
     _print_shares(data, Corpus.open(corpora / "train.arrow"), console)
+
+
+@contextmanager
+def _new_folder(path: Path) -> Iterator[Path]:
+    """Give a folder to fill that takes the name `path` in the end, once what a kill left of one is removed."""
+    for leftover in path.parent.glob(f".{path.name}.*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    with atomic_folder(path) as temporary:
+        yield temporary
 
 
 def share_corpora(other: Path, folder: Path) -> None:

@@ -93,11 +93,16 @@ class Updater:
         self._norm = torch.zeros((), device=accelerator.device)
         self._totals = torch.zeros(3, dtype=self._float, device=accelerator.device)
 
-    def update(self, step: int, batches: Sequence[Batch], rate: float) -> None:
-        """Make update number `step` at learning rate `rate` from this process's `batches`, which are on the CPU."""
+    def update(self, step: int, batches: Sequence[Batch], rate: float, counts: bool = True) -> None:
+        """Make update number `step` at learning rate `rate` from this process's `batches`, which are on the CPU.
+
+        Processes may have different numbers of them. One that has none takes part with a batch that does not count.
+        """
         rng = random_state(self.accelerator.device)
         self.optimizer.zero_grad(set_to_none=True)
-        results = [self._backward(batch, last=number == len(batches)) for number, batch in enumerate(batches, 1)]
+        results = [
+            self._backward(batch, counts, last=number == len(batches)) for number, batch in enumerate(batches, 1)
+        ]
         total = torch.stack([torch.stack([value.to(self._float) for value in result]) for result in results]).sum(0)
         total = self.accelerator.reduce(total, "sum")
         norm = self._apply(total, rate)
@@ -105,11 +110,13 @@ class Updater:
         self._norm = norm
         self._attempts.append(Attempt(step, batches, [result.loss for result in results], total, norm, rng))
 
-    def _backward(self, batch: Batch, last: bool) -> LabelLoss:
+    def _backward(self, batch: Batch, counts: bool, last: bool) -> LabelLoss:
         device = self.accelerator.device
         with nullcontext() if last else self.accelerator.no_sync(self.model):
             with torch.autocast(device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
                 result: LabelLoss = self.model(move(batch, device), self.config.label_smoothing)
+            if not counts:
+                result = LabelLoss(*(value * 0 for value in result))
             self.accelerator.backward(result.loss)
         return LabelLoss(result.loss.detach(), result.nll.detach(), result.tokens)
 
