@@ -1,6 +1,7 @@
 """What comes before training: claiming the folder of a run, learning the text, writing the corpora."""
 
 import json
+import platform
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -49,6 +50,19 @@ def begin(recipe: Recipe, folder: Path, resume: bool, accept_changed_data: bool 
         for files in dict.fromkeys(files for data in parts for _, files in data.sources):
             check_files(files)
     recipe.save(saved)
+
+
+def check_shared(folder: Path) -> None:
+    """Make sure that a process, perhaps of another machine, sees what the first one has written.
+
+    Raises:
+        OutputError: if it does not.
+    """
+    if not prepared(folder)[0].exists():
+        raise OutputError(
+            f"{folder}: {platform.node()} does not see what the first process wrote there; give by --out a folder that "
+            "all machines share"
+        )
 
 
 def _check_files_same(folder: Path, accept: bool) -> None:

@@ -77,7 +77,7 @@ class TextConfig(Config):
     src_lang: str | None = None
     tgt_lang: str | None = None
     truecase: bool = False
-    sample: int = Field(default=1_000_000, ge=1)
+    sample: int = Field(default=500_000, ge=1)
     vocabulary: VocabularyConfig = VocabularyConfig()
 
     @model_validator(mode="after")
