@@ -62,6 +62,7 @@ def course(folder: Path) -> list[dict[str, float]]:
     return [{key: line[key] for key in ("step", "nll", "dev_nll", "dev_ter") if key in line} for line in lines]
 
 
+@pytest.mark.slow
 def test_a_run_of_two_processes_goes_on_with_one_and_learns_what_one_alone_learns(recipe: Path, tmp_path: Path) -> None:
     alone, shared = tmp_path / "alone", tmp_path / "shared"
     postedit(1, "train", recipe, "--out", alone)

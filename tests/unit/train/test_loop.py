@@ -19,6 +19,7 @@ from postedit.core.types import Batch, LabelLoss
 from postedit.data.batching import ordered_batches
 from postedit.train.identity import differences
 from postedit.train.runtime import check_bf16, spare_processes
+from postedit.train.state import TrainState
 from postedit.train.tensors import load_tensors, model_tensors
 from postedit.train.validation import Validator
 
@@ -468,8 +469,20 @@ def test_who_cannot_share_an_update_equally_is_told(tmp_path: Path, corpora: Pat
     run_processes(tmp_path, corpora, PROCESSES | {"max_steps": 4}, 1)
     run_processes(tmp_path, corpora, PROCESSES, 2, resume=True)
     told = (tmp_path / "console.txt").read_text()
-    assert "An update is made of 1 batches, as when the run was started, which 2 processes cannot share equally" in told
+    assert "An update is made of 1 batch, as when the run was started, which 2 processes cannot share equally" in told
     assert "The number of processes is another than before" in told
+
+
+def test_a_checkpoint_that_does_not_say_how_large_an_update_is_was_of_an_earlier_version(
+    tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        to_dict = TrainState.to_dict
+        earlier.setattr(TrainState, "to_dict", lambda state: {**to_dict(state), "update_batches": 0})
+        trainer(tmp_path, corpora, {"max_steps": 3, "accumulate": 2}).run()
+    run = trainer(tmp_path, corpora, {"max_steps": 6, "accumulate": 2})
+    run.run(resume=True)
+    assert run.state.update_batches == 2
 
 
 def test_an_update_has_one_size() -> None:
