@@ -469,7 +469,7 @@ def test_who_cannot_share_an_update_equally_is_told(tmp_path: Path, corpora: Pat
     run_processes(tmp_path, corpora, PROCESSES | {"max_steps": 4}, 1)
     run_processes(tmp_path, corpora, PROCESSES, 2, resume=True)
     told = (tmp_path / "console.txt").read_text()
-    assert "An update is made of 1 batch, as when the run was started, which 2 processes cannot share equally" in told
+    assert "Batches of an update: 1, as when the run was started; 2 processes cannot share them equally" in told
     assert "The number of processes is another than before" in told
 
 
