@@ -211,8 +211,8 @@ class Trainer:
         batches = self.state.update_batches
         if self.config.update_tokens is None and batches % processes:
             self._display.say(
-                f"Batches of an update: {batches}, as when the run was started; {processes} processes cannot share them "
-                "equally, so some will wait for the others"
+                f"Batches of an update: {batches}, as when the run was started; {processes} processes cannot share "
+                "them equally, so some will wait for the others"
             )
         return UpdateSize(batches, self.config.update_tokens)
 
