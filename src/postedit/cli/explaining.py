@@ -150,7 +150,7 @@ def check_model(editor: PostEditor, texts: Texts, *, attention: bool, links: Pat
 def explained(editor: PostEditor, texts: Texts, *, losses: bool) -> "list[Reading | None]":
     """Return all sentences explained; a bar shows how far it is."""
     with LineProgress(console(stderr=True), len(texts.src)) as progress:
-        return explain(editor, texts.src, texts.mt, texts.pe, progress.update, losses=losses)
+        return explain(editor, texts.src, texts.mt, texts.pe, progress.update, detail="losses" if losses else "reasons")
 
 
 def measure_of(name: str, found: "Sequence[Reading | None]") -> focus.Measure | None:

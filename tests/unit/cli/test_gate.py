@@ -93,6 +93,13 @@ def test_other_settings_are_refused_with_what_differs(run: Any, model: Path, tmp
     assert run(*line, "--max-edits", 2).exit_code == 0
 
 
+def test_every_way_to_search_can_have_a_gate(run: Any, model: Path, tmp_path: Path) -> None:
+    gate, way = tmp_path / "gate.json", ("--beam", 2, "--no-repeat", 2, "--no-unk", "--length-penalty", 0.5)
+    made = run("gate", model, *files(tmp_path, MT), "--out", gate, *way, "--normalisation", "wu")
+    assert made.exit_code == 0, made.stderr
+    assert edited(run, model, tmp_path, "--gate", gate, *way, "--normalisation", "wu") == MT
+
+
 def test_least_confidence_without_a_gate(run: Any, model: Path, outputs: list[str], tmp_path: Path) -> None:
     files(tmp_path, MT)
     assert edited(run, model, tmp_path, "--min-confidence", 0) == outputs
@@ -107,6 +114,8 @@ def test_what_makes_no_sense_is_refused(run: Any, model: Path, tmp_path: Path, o
         (src, "give --mt"),
         ((*src, *mt, "--n-best", 2, "--format", "jsonl"), "leave out --n-best"),
         ((*src, *mt, "--force", tmp_path / "dev.mt"), "leave out --force"),
+        ((*src, *mt, "--require", tmp_path / "dev.mt"), "may take back what --require asks for"),
+        ((*src, *mt, "--ban", tmp_path / "dev.mt"), "may take back what --ban asks for"),
     ):
         result = run("edit", model, *more, *option)
         assert result.exit_code == 1
