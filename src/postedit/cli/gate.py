@@ -32,7 +32,9 @@ def gate(
         list[str],
         typer.Argument(metavar="MODEL...", help="What `postedit edit` will be given, in the same order."),
     ],
-    src: Annotated[Path, typer.Option(help="Source lines of a development set that no model was trained on.")],
+    src: Annotated[
+        Path, typer.Option(help="Source lines of a development set that no model was trained on, or chosen by.")
+    ],
     mt: Annotated[Path, typer.Option(help="Their machine translations.")],
     pe: Annotated[Path, typer.Option(help="Their post-edits by people.")],
     out: Annotated[Path, typer.Option(help="The gate to write, a JSON file for `postedit edit --gate`.")],

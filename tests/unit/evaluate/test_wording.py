@@ -22,7 +22,7 @@ def test_another_tokenisation_is_said() -> None:
 def test_text_without_spaces_beside_text_with_them_is_said(line: str) -> None:
     reference = ["我们 在 这里 保存 文件 。"] * 10
     (found,) = differences("hyp", [line] * 10, "pe", reference)
-    assert "do not seem to be divided into words alike" in found
+    assert "do not seem to be divided alike" in found
     assert differences("hyp", ["我们 在 那里 存 文件 。"] * 10, "pe", reference) == []
 
 
