@@ -157,6 +157,7 @@ def ours(device: torch.device) -> Iterator[Contestant]:
         yield Contestant(f"{name} int8, greedy", partial(search_greedily, int8))
         yield Contestant(f"{name} int8, mt as draft", partial(search_with_drafts, int8, 0))
         yield Contestant(f"{name} int8, mt as draft, shortlist", partial(search_with_drafts, int8, SHORTLIST))
+        yield Contestant(f"{name} int8, encoders alone", partial(encode, int8))
 
 
 def favouring(name: str, precision: Precision, device: torch.device) -> "Favouring":
@@ -188,6 +189,14 @@ def search_greedily(model: "Favouring", sentences: Sequence[Sentence], size: int
     check(found, sentences)
     symbols = sum(len(sentence.output) for sentence in sentences)
     return Written(symbols, model.calls, symbols)
+
+
+@torch.inference_mode()
+def encode(model: "Favouring", sentences: Sequence[Sentence], size: int) -> Written:
+    """Read the inputs and write nothing: what no way of writing can be faster than."""
+    for group in batches(sentences, size, model.device):
+        model.encode(group.batch)
+    return Written(0)
 
 
 def search_with_drafts(model: "Favouring", shortlist: int, sentences: Sequence[Sentence], size: int) -> Written:
