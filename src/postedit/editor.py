@@ -329,8 +329,7 @@ class PostEditor:
         chosen = [segments[row] for row in asked]
         search = WindowSearch(self.model, self.processor, settings, budget, self.log_linear)
         found = search.find(chosen)
-        detail = _detail(evidence)
-        reasons = search.evidence(chosen, found, detail) if detail else [None] * len(found)
+        reasons = search.evidence(chosen, found, evidence)
         words = splitter(self.processor.config.tokenizer, self.processor.config.tgt_lang)
         for row, candidates, why in zip(asked, found, reasons, strict=True):
             mt = segments[row].mt
@@ -361,7 +360,7 @@ class PostEditor:
             mt: their translations; None for a model that does not read them.
             outputs: a correction for each, which is returned as it is.
             batch_tokens: size of a batch in pieces; the model's own setting if not given.
-            evidence: what to return of how the model reads each output; as for `edit`.
+            evidence: what to return of how the model reads each output, as `edit` does.
 
         Returns:
             One PostEdit for each segment, in order, with `features`.
@@ -386,8 +385,7 @@ class PostEditor:
         chosen = [segments[row] for row in asked]
         forced = search.force(chosen, [paths[row] for row in asked])
         found = [None if candidate is None else [candidate] for candidate in forced]
-        detail = _detail(evidence)
-        reasons = search.evidence(chosen, found, detail) if detail else [None] * len(found)
+        reasons = search.evidence(chosen, found, evidence)
         for row, candidates, why in zip(asked, found, reasons, strict=True):
             mt = segments[row].mt
             if candidates is None:
@@ -434,12 +432,6 @@ class PostEditor:
         if len(self.sources) != 1:
             raise ModelFolderError("this editor was not loaded from one model folder; save the members of an ensemble")
         return ModelFolder.load(self.sources[0])
-
-
-def _detail(evidence: bool | Detail) -> Detail | None:
-    if evidence is True:
-        return "reasons"
-    return evidence or None
 
 
 def _places(device: Device | Sequence[Device] | None) -> list[torch.device]:
