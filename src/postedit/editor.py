@@ -217,7 +217,8 @@ class PostEditor:
 
         Raises:
             DataError: if `src` and `mt` are not equally many texts, the model needs mt and there is none, an option is
-                out of range, or edits are to be taken back where there is no mt, or of several corrections a segment.
+                out of range, or edits are to be taken back where there is no mt, of several corrections a segment, or
+                where words are required or banned.
             ModelFolderError: if the model's weights are damaged so that it gives no output a probability; or the gate
                 was made for another model or other settings.
         """
@@ -230,7 +231,7 @@ class PostEditor:
         if mt is None and self.needs_mt:
             raise DataError("this model corrects translations and has no first stage to write them: give it mt")
         if gate is not None or min_confidence > 0.0:
-            check_reverting(mt is not None, settings.n_best, min_confidence)
+            check_reverting(mt is not None, settings, wishes, min_confidence)
         if gate is not None:
             gate.check(self.identity(settings))
             edits = self._edit(texts, wishes, settings, budget, evidence or "attention")
@@ -285,6 +286,7 @@ class PostEditor:
         budget = self.decode.batch_tokens if batch_tokens is None else batch_tokens
         texts = check_request(src, mt, budget)
         wishes = check_wishes(len(texts["src"]), None, None)
+        check_reverting(True, settings, wishes, 0.0)
         return self._judge(texts, self._edit(texts, wishes, settings, budget, "attention"), budget)
 
     def identity(self, search: SearchSettings | None = None) -> Identity:
