@@ -186,6 +186,11 @@ def train_seeds(
     return results
 
 
+def is_main_process() -> bool:
+    """Return whether this is the process, of all of a run, that says how it went."""
+    return bool(_processes().is_main_process)
+
+
 def _processes() -> PartialState:
     """Return the processes of this run; `accelerate` makes processes without GPUs know each other only if told so."""
     cpu = bool(parse_flag_from_env("ACCELERATE_USE_CPU")) or not torch.accelerator.is_available()
@@ -227,6 +232,9 @@ def _train_stages(recipe: Recipe, folder: Path, console: Console, given: Given, 
             corpora = None if given.corpora is None else given.corpora / "stages" / name
             taken = Given(folder / "text", corpora, init)
             result = train(stage, part, (part / "recipe.toml").exists(), console, taken, accept_changed_data)
+        elif PartialState().is_main_process:
+            done = f"Stage {number} of {len(stages)}, {name}, is done and stays as it is; its model: {part / 'model'}"
+            console.print(done, soft_wrap=True, highlight=False)
         init = part / "model"
     if PartialState().is_main_process:
         with atomic_folder(folder / "model") as copy:
