@@ -195,7 +195,8 @@ class Recipe:
 def load_recipe(path: Path, overrides: Sequence[str] = (), *, check_data: bool = True) -> Recipe:
     """Return the recipe at `path` with `overrides` (`train.lr=3e-4`) applied.
 
-    `data.dir`, `train.init` and `text.model` are relative to the recipe's folder, or to the current one if an override gives them.
+    `data.dir`, `train.init` and `text.model` are relative to the recipe's folder, or to the current one if an override
+    gives them.
 
     Args:
         path: of a TOML file.

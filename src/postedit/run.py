@@ -168,8 +168,11 @@ def train_seeds(
     Vocabularies and corpora are made once, so that the models can be an ensemble.
 
     Raises:
-        As `train`; an OutputError if the folder is itself that of a run.
+        As `train`; an OutputError if the folder is itself that of a run; a RecipeError if a stage has a seed of its own.
     """
+    fixed = [f"stage.{stage.name}.train.seed" for stage in recipe.stage if "seed" in stage.train]
+    if fixed:
+        raise RecipeError(f"{', '.join(fixed)}: would be the same with each of several seeds (--seeds); leave it out")
     processes = _processes()
     if (folder / "recipe.toml").exists():
         raise OutputError(f"{folder}: holds a run with one seed; choose another folder by --out")

@@ -183,6 +183,12 @@ def test_the_text_processing_may_be_that_of_a_model(tmp_path: Path) -> None:
         load_recipe(path, [f"text.model={tmp_path}"])
 
 
+def test_with_several_seeds_no_stage_has_its_own(tmp_path: Path) -> None:
+    recipe = load_recipe(stage_tools.write_recipe(tmp_path), ["stage.generic.train.seed=7"])
+    with pytest.raises(RecipeError, match=r"stage\.generic\.train\.seed: would be the same"):
+        run.train_seeds(recipe, tmp_path / "run", 2, False, QUIET)
+
+
 def test_a_stage_that_is_done_is_told(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
     run.train(load_recipe(path), tmp_path / "run", console=QUIET)

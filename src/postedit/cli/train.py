@@ -30,9 +30,8 @@ def train(
     """Train a model as a recipe says. Ctrl-C writes a checkpoint; --resume goes on from it."""
     from postedit.cli.tables import console
     from postedit.recipe import load_recipe
-    from postedit.run import is_main_process
+    from postedit.run import is_main_process, train_seeds
     from postedit.run import train as run
-    from postedit.run import train_seeds
 
     checked = load_recipe(recipe, overrides or ())
     folder = out or Path("runs") / recipe.stem

@@ -21,8 +21,8 @@ class RunLog:
 
     Lines of training hold `step`, `epoch`, `seconds` (of the whole run), `loss` and `nll` (nats per label), `lr`,
     `grad_norm`, `tokens_per_second`, `padding` (share of the batches of the main process that holds no token) and, with
-    minimum risk training, `risk` (expected cost); lines of validation `step`, `epoch`, `seconds`, `best` and the dev scores,
-    named `dev_...`. What is not a finite number is null.
+    minimum risk training, `risk` (expected cost); lines of validation `step`, `epoch`, `seconds`, `best` and the dev
+    scores, named `dev_...`. What is not a finite number is null.
 
     Args:
         folder: of the run.
