@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -327,8 +327,7 @@ class PostEditor:
         chosen = [segments[row] for row in asked]
         search = WindowSearch(self.model, self.processor, settings, budget, self.log_linear)
         found = search.find(chosen)
-        detail: Detail | Literal[False] = "reasons" if evidence is True else evidence
-        reasons = search.evidence(chosen, found, detail) if detail else [None] * len(found)
+        reasons = search.evidence(chosen, found, evidence)
         words = splitter(self.processor.config.tokenizer, self.processor.config.tgt_lang)
         for row, candidates, why in zip(asked, found, reasons, strict=True):
             mt = segments[row].mt
@@ -348,7 +347,7 @@ class PostEditor:
         outputs: Iterable[str],
         *,
         batch_tokens: int | None = None,
-        evidence: bool = False,
+        evidence: bool | Detail = False,
     ) -> list[PostEdit]:
         """Return the scores that the model gives to corrections it did not write.
 
@@ -359,7 +358,7 @@ class PostEditor:
             mt: their translations; None for a model that does not read them.
             outputs: a correction for each, which is returned as it is.
             batch_tokens: size of a batch in pieces; the model's own setting if not given.
-            evidence: whether to return the attention with which the model reads each output.
+            evidence: what to return of how the model reads each output, as `edit` does.
 
         Returns:
             One PostEdit for each segment, in order, with `features`.
@@ -384,7 +383,7 @@ class PostEditor:
         chosen = [segments[row] for row in asked]
         forced = search.force(chosen, [paths[row] for row in asked])
         found = [None if candidate is None else [candidate] for candidate in forced]
-        reasons = search.evidence(chosen, found, "attention") if evidence else [None] * len(found)
+        reasons = search.evidence(chosen, found, evidence)
         for row, candidates, why in zip(asked, found, reasons, strict=True):
             mt = segments[row].mt
             if candidates is None:

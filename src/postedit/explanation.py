@@ -50,7 +50,7 @@ def explain_mt(
     """
     found: list[Reading | None] = []
     for rows in _windows(len(src)):
-        edits = editor.score(src[rows], mt[rows], mt[rows], evidence=True)
+        edits = editor.score(src[rows], mt[rows], mt[rows], evidence="attention")
         found += _readings(editor, src[rows], mt[rows], edits, None)
         report(len(found))
     return found

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -20,6 +21,10 @@ Out = TypeVar("Out")
 
 _AHEAD: Final = 2
 """Items a process has waiting: enough not to be idle, few enough that memory stays small."""
+
+
+_SECONDS_TO_SEND: Final = 1.0
+"""Many times what the first process, which reads all the time, needs for a result."""
 
 
 class WorkerError(PosteditError):
@@ -93,6 +98,11 @@ class _Source(Iterator[In]):
 
 _built: Callable[[Any], Any]
 
+_door = threading.Lock()
+"""Taken to begin with an item and to leave it: who holds it knows that `_working` stays as it is."""
+
+_working = False
+
 
 def _start(build: Callable[[int], Callable[[Any], Any]], numbers: "SimpleQueue[int]", stop: Connection) -> None:
     """Make a process ready. Ctrl-C reaches all processes of a terminal; the first one ends the others."""
@@ -103,10 +113,23 @@ def _start(build: Callable[[int], Callable[[Any], Any]], numbers: "SimpleQueue[i
 
 
 def _end_with_parent(stop: Connection) -> None:
-    """Wait until the first process closes its end of the pipe, or is no more; nobody wants this one's work then."""
+    """Wait until the first process closes its end of the pipe, or is no more; nobody wants this one's work then.
+
+    Half a result would keep the first process waiting for the other half for ever, so what is on its way gets there.
+    """
     stop.poll(None)
-    os._exit(1)
+    with _door:
+        if not _working:
+            time.sleep(_SECONDS_TO_SEND)
+        os._exit(1)
 
 
 def _work(item: Any) -> Any:
-    return _built(item)
+    global _working
+    with _door:
+        _working = True
+    try:
+        return _built(item)
+    finally:
+        with _door:
+            _working = False
