@@ -168,7 +168,7 @@ def train_seeds(
     Vocabularies and corpora are made once, so that the models can be an ensemble.
 
     Raises:
-        As `train`; an OutputError if the folder is itself that of a run; a RecipeError if a stage has a seed of its own.
+        As `train`; an OutputError if the folder is itself that of a run; a RecipeError if a stage has its own seed.
     """
     fixed = [f"stage.{stage.name}.train.seed" for stage in recipe.stage if "seed" in stage.train]
     if fixed:
