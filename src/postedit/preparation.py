@@ -19,7 +19,7 @@ from postedit.data.report import DataReport
 from postedit.data.shares import Share
 from postedit.data.triplets import DataConfig, TripletFiles, check_files, read_triplets
 from postedit.recipe import Recipe, parse_recipe
-from postedit.text.processor import TextProcessor
+from postedit.text.processor import TextProcessor, model_text
 from postedit.train.config import FREE_ON_RESUME
 from postedit.train.tensors import save_json
 
@@ -105,6 +105,9 @@ def learn_text(recipe: Recipe, folder: Path, given: Path | None, console: Consol
     text, _ = prepared(folder)
     if text.exists():
         return
+    if given is None and recipe.text.model is not None:
+        console.print(f"Vocabularies: those of {recipe.text.model}", highlight=False, markup=False, soft_wrap=True)
+        given = model_text(Path(recipe.text.model))
     if given is None:
         checkpoint = recipe.text.vocabulary.checkpoint
         console.print("Learning subword vocabularies" if checkpoint is None else f"Vocabulary: that of {checkpoint}")
@@ -127,8 +130,9 @@ def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Conso
         for name, sources in parts.items():
             triplets = [read_triplets(files, report) for files in sources]
             write_parts(temporary / f"{name}.arrow", triplets, processor, data.max_length, report, writes)
-    save_json(folder / "data.json", report.to_dict())
-    save_json(folder / MANIFEST, manifest(data, Corpus.open(corpora / "train.arrow")))
+        # Before the corpora have their name, so that a kill leaves none without their account.
+        save_json(folder / "data.json", report.to_dict())
+        save_json(folder / MANIFEST, manifest(data, Corpus.open(temporary / "train.arrow")))
     console.print(str(report), highlight=False, markup=False, soft_wrap=True)
     _print_shares(data, Corpus.open(corpora / "train.arrow"), console)
 
@@ -140,8 +144,9 @@ def share_corpora(other: Path, folder: Path) -> None:
     with atomic_folder(folder / "corpus") as temporary:
         for file in sorted((other / "corpus").iterdir()):
             _link(file, temporary / file.name)
-    for name in ("data.json", MANIFEST):
-        shutil.copyfile(other / name, folder / name)
+        # Before the corpora have their name, so that a kill leaves none without their account.
+        for name in ("data.json", MANIFEST):
+            shutil.copyfile(other / name, folder / name)
 
 
 def _link(file: Path, new: Path) -> None:

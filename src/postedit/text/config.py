@@ -66,6 +66,7 @@ class TextConfig(Config):
         tgt_lang: code of the language of mt and pe, likewise.
         truecase: write the first word of a sentence in the case it usually has.
         vocabulary: which sides share a vocabulary, and sizes.
+        model: model folder whose text processing is taken, and none is learnt; the other options are then its own.
     """
 
     tokenizer: TokenizerName = "none"
@@ -73,6 +74,7 @@ class TextConfig(Config):
     tgt_lang: str | None = None
     truecase: bool = False
     vocabulary: VocabularyConfig = VocabularyConfig()
+    model: str | None = None
 
     @model_validator(mode="after")
     def _check_languages(self) -> Self:
@@ -82,7 +84,7 @@ class TextConfig(Config):
 
     def published(self) -> Self:
         """Return the section without paths."""
-        return self.model_copy(update={"vocabulary": self.vocabulary.published()})
+        return self.model_copy(update={"vocabulary": self.vocabulary.published(), "model": None})
 
     def language(self, side: Side) -> str | None:
         """Return the language of `side`."""

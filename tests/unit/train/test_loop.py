@@ -75,7 +75,9 @@ def test_the_log_says_what_happened(tmp_path: Path, corpora: Path) -> None:
     train = [line for line in lines if "loss" in line]
     assert [line["lr"] for line in train] == pytest.approx([0.01, 0.02, 0.02 * (4 / 6) ** 0.5, 0.02 * (4 / 8) ** 0.5])
     for line in train:
-        assert set(line) == {"step", "epoch", "seconds", "loss", "nll", "lr", "grad_norm", "tokens_per_second"}
+        names = {"step", "epoch", "seconds", "loss", "nll", "lr", "grad_norm", "tokens_per_second", "padding"}
+        assert set(line) == names
+        assert 0.0 <= line["padding"] < 1.0
     for line in lines[2], lines[5]:
         assert set(line) == {"step", "epoch", "seconds", "dev_nll", "dev_perplexity", "best"}
     assert result.target_tokens > 0
@@ -425,7 +427,8 @@ def test_two_processes_do_what_one_does_with_twice_the_batches(
     for name, tensor in load_tensors(tmp_path / "two" / "best" / "step-00000008.safetensors").items():
         torch.testing.assert_close(tensor, expected[name], rtol=1e-4, atol=1e-6)
     for line, other in zip(log(tmp_path / "one"), log(tmp_path / "two"), strict=True):
-        for name in {"step", "nll", "dev_nll", "grad_norm"} & line.keys():
+        assert ("risk" in line) == ("risk" in loss and "loss" in line)
+        for name in {"step", "nll", "risk", "dev_nll", "grad_norm"} & line.keys():
             assert other[name] == pytest.approx(line[name], rel=1e-4)
     rng = load_tensors(tmp_path / "two" / "checkpoints" / "step-00000008" / "rng.safetensors")
     assert set(rng) == {"0/cpu", "1/cpu"}
