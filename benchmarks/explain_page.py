@@ -41,7 +41,9 @@ def sentence(generator: np.random.Generator) -> Reading:
         runners_up=(tuple(Alternative(word, -3.0) for word in words[:5]),) * size,
     )
     edit = Edit("replace", (7, 13), (7, 13))
-    return Reading(text, text, text, (edit,), evidence, {"src": places, "mt": places, OUTPUT: places}, text)
+    sides = ("src", "mt", OUTPUT)
+    ends = dict.fromkeys(sides, frozenset({WORDS}))
+    return Reading(text, text, text, (edit,), (0.5,), evidence, dict.fromkeys(sides, places), ends, text)
 
 
 def seconds_to_open(path: Path) -> float:

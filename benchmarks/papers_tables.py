@@ -8,6 +8,7 @@ decodes only what is new or has changed. Texts of the papers and ours are not th
 """
 
 import argparse
+import json
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ from postedit.evaluate.study import System, TestSet, examine
 from postedit.evaluate.summaries import rouge_signature, summary_scores
 from postedit.evaluate.table import Column, Row, Table
 from postedit.evaluate.ter import ter_signature
+from postedit.explain import focus
+from postedit.explain.reading import Reading
+from postedit.explanation import explain
 from postedit.folder import content_fingerprint
 
 HERE = Path(__file__).resolve().parent
@@ -51,11 +55,22 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Subject:
+    """A system on a text: `systems` has do nothing first, if there is mt; without `models` it is the only one."""
+
+    text: Text
+    test: TestSet
+    systems: Sequence[System]
+    models: Sequence[Path]
+    beam: int | None
+
+
+@dataclass(frozen=True)
 class Measure:
-    """Columns of a table, and what fills them from a test set and the systems on it (do nothing first, if any)."""
+    """Columns of a table, and what fills them."""
 
     columns: tuple[Column, ...]
-    values: Callable[[TestSet, Sequence[System]], Values]
+    values: Callable[[Subject], Values]
 
 
 def main() -> None:
@@ -119,11 +134,12 @@ def figures(row: dict[str, Any], text: Text, measure: Measure, options: argparse
         return "", nothing
     test = test_set(text)
     if row.get("nothing"):
-        return "", measure.values(test, examine(test, {})[:1])
+        return "", measure.values(Subject(text, test, examine(test, {})[:1], (), options.beam))
     for name in row.get("runs", ()):
         models = models_of(options.runs / text.task / name, row.get("members", 1))
         if models:
-            return name, measure.values(test, examine(test, {name: outputs_of(models, text, options.beam)}))
+            systems = examine(test, {name: outputs_of(models, text, options.beam)})
+            return name, measure.values(Subject(text, test, systems, models, options.beam))
     return "", nothing
 
 
@@ -142,44 +158,80 @@ def test_set(text: Text) -> TestSet:
 
 def outputs_of(models: Sequence[Path], text: Text, beam: int | None) -> list[str]:
     """Return what the models, together, write; from the file where it is known."""
-    parts = [*(content_fingerprint(model) for model in models), str(beam), text.src.read_text(encoding="utf-8")]
-    if text.mt:
-        parts.append(text.mt.read_text(encoding="utf-8"))
-    kept = models[0].parent / "outputs" / f"{text.name}-{sha256(' '.join(parts).encode()).hexdigest()[:12]}.hyp"
+    kept = kept_file(models, text, beam, ".hyp")
     if not kept.exists():
-        Console(stderr=True).print(f"{', '.join(map(str, models))}: decoding {text.src}", soft_wrap=True)
+        announce(models, "decoding", text)
         test = test_set(text)
         edited = PostEditor.load(*models).edit(test.src or (), test.mt, beam=beam)
-        kept.parent.mkdir(exist_ok=True)
         with atomic_write(kept) as file:
             file.writelines(f"{one.text}\n" for one in edited)
     return list(read_lines(kept))
 
 
-def scores(_: TestSet, systems: Sequence[System]) -> Values:
-    found = systems[-1].scores
+def kept_file(models: Sequence[Path], text: Text, beam: int | None, ending: str) -> Path:
+    """Return where something that the models make of a text is kept."""
+    parts = [*(content_fingerprint(model) for model in models), str(beam), text.src.read_text(encoding="utf-8")]
+    if text.mt:
+        parts.append(text.mt.read_text(encoding="utf-8"))
+    folder = models[0].parent / "outputs"
+    folder.mkdir(exist_ok=True)
+    return folder / f"{text.name}-{sha256(' '.join(parts).encode()).hexdigest()[:12]}{ending}"
+
+
+def announce(models: Sequence[Path], what: str, text: Text) -> None:
+    Console(stderr=True).print(f"{', '.join(map(str, models))}: {what} {text.src}", soft_wrap=True)
+
+
+def scores(subject: Subject) -> Values:
+    found = subject.systems[-1].scores
     return found.ter, found.bleu
 
 
-def bleu(_: TestSet, systems: Sequence[System]) -> Values:
-    return (systems[-1].scores.bleu,)
+def bleu(subject: Subject) -> Values:
+    return (subject.systems[-1].scores.bleu,)
 
 
-def faithfulness(_: TestSet, systems: Sequence[System]) -> Values:
-    return analyses.faithfulness(systems).rows[-1].values[:2]
+def faithfulness(subject: Subject) -> Values:
+    return analyses.faithfulness(subject.systems).rows[-1].values[:2]
 
 
-def changes(_: TestSet, systems: Sequence[System]) -> Values:
-    return analyses.faithfulness(systems).rows[-1].values[2:]
+def changes(subject: Subject) -> Values:
+    return analyses.faithfulness(subject.systems).rows[-1].values[2:]
 
 
-def spared(_: TestSet, systems: Sequence[System]) -> Values:
-    shifts, substitutions, insertions, deletions, _all = analyses.edits_spared(systems).rows[-1].values
+def spared(subject: Subject) -> Values:
+    shifts, substitutions, insertions, deletions, _all = analyses.edits_spared(subject.systems).rows[-1].values
     return insertions, deletions, substitutions, shifts
 
 
-def rouge(test: TestSet, systems: Sequence[System]) -> Values:
-    return summary_scores(systems[-1].outputs, test.src or (), test.pe, normalise=True).rouge
+def rouge(subject: Subject) -> Values:
+    test = subject.test
+    return summary_scores(subject.systems[-1].outputs, test.src or (), test.pe, normalise=True).rouge
+
+
+def led(subject: Subject) -> Values:
+    """Return the shares of steps led by src, mt and both; nothing for models whose attention src and mt do not share.
+
+    The paper's threshold, and all steps, the end of a sentence among them.
+    """
+    nothing: Values = (None, None, None)
+    if not subject.models:
+        return nothing
+    kept = kept_file(subject.models, subject.text, subject.beam, ".focus.json")
+    if not kept.exists():
+        announce(subject.models, "explaining", subject.text)
+        editor = PostEditor.load(*subject.models)
+        editor.decode = editor.decode.model_copy(update={"beam": subject.beam or editor.decode.beam})
+        found = explain(editor, subject.test.src or (), subject.test.mt, detail="attention")
+        steps = [focus.steps(one, focus.Measure.attention) for one in found if one and shares_attention(one)]
+        shares = focus.focus_table(steps, focus.Measure.attention, focus.THRESHOLD).rows[0].values
+        with atomic_write(kept) as file:
+            json.dump(shares[1:4], file)
+    return json.loads(kept.read_text(encoding="utf-8"))
+
+
+def shares_attention(sentence: Reading) -> bool:
+    return focus.default_measure(sentence.words) is focus.Measure.attention
 
 
 def columns(names: str, places: int = 2) -> tuple[Column, ...]:
@@ -192,7 +244,7 @@ MEASURES = {
     "faithfulness": Measure(columns("TER to pe, TER to mt"), faithfulness),
     "changes": Measure(columns("modified, improved, deteriorated", 0), changes),
     "spared": Measure(columns("insertions, deletions, substitutions, shifts", 0), spared),
-    "focus": Measure(columns("src, mt, both", 0), lambda *_: (None, None, None)),
+    "focus": Measure(columns("src, mt, both", 0), led),
     "rouge": Measure(columns("ROUGE-1, ROUGE-2, ROUGE-L"), rouge),
 }
 

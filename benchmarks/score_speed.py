@@ -24,6 +24,7 @@ import numpy as np
 
 from postedit.evaluate import analyses
 from postedit.evaluate.additive import AdditiveBLEU, AdditiveTER
+from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.significance import compare
 from postedit.evaluate.study import TestSet, examine
 from postedit.explain.score_page import score_page
@@ -42,7 +43,7 @@ def main() -> None:
     pe, systems = texts(options.sentences)
     print("| metric | resampling, s | a loop, s (estimate) | ratio |")
     print("| --- | ---: | ---: | ---: |")
-    for name, metric in (("TER", AdditiveTER()), ("BLEU", AdditiveBLEU())):
+    for name, metric in (("TER", AdditiveTER()), ("BLEU", AdditiveBLEU()), ("chrF", AdditiveCHRF())):
         counts = [metric.statistics(system, pe) for system in systems]
         ours = median(partial(compare, counts, metric.loss, options.resamples), options.rounds)
         theirs = _SHARE * median(partial(loop, counts, metric.loss, options.resamples // _SHARE), options.rounds)

@@ -45,8 +45,8 @@ class PostEdit:
             inputs do not have; None if they were not needed.
         pieces: for each edit, from where to where (exclusive) in `token_scores` the pieces are that stand for it: those
             of the words it wrote; of a deletion, those of the word that comes next, or the end.
-        confidences: for each edit, the probability of those pieces under the model; with a gate, the probability that
-            the edit (or, for a gate of sentences, the correction) makes mt better.
+        confidences: of each edit; see `confidence`. With a gate, the probability that the edit (or, for a gate of
+            sentences, the correction) makes mt better.
         reverted: how many edits of the model were taken back, by a gate or for want of confidence. `score`,
             `token_scores` and `evidence` are of all that the model wrote.
     """
@@ -88,8 +88,20 @@ def rendered(processor: TextProcessor, mt: str, candidate: Candidate) -> PostEdi
         hypothesis.hit_limit,
         features=candidate.features,
         pieces=pieces,
-        confidences=tuple(math.exp(sum(hypothesis.token_scores[start:end])) for start, end in pieces),
+        confidences=tuple(confidence(hypothesis.token_scores[start:end]) for start, end in pieces),
     )
+
+
+def confidence(token_scores: Sequence[float]) -> float:
+    """Return the confidence of an edit, in all of the package: the probability of its `PostEdit.pieces`.
+
+    It is the product of their probabilities, each given both texts and all that was written before: how likely the
+    model would be to write just this edit there. So longer edits have less, and edits are comparable as events are.
+
+    Args:
+        token_scores: natural-log probabilities of the pieces.
+    """
+    return math.exp(min(0.0, sum(token_scores)))
 
 
 def pieces_of(processor: TextProcessor, found: Rendering, ids: Sequence[int]) -> tuple[tuple[int, int], ...]:
@@ -137,7 +149,7 @@ def as_given(result: PostEdit, mt: str, output: str) -> PostEdit:
         return result
     whole = (Edit("replace", (0, len(mt)), (0, len(output))),) if output != mt else ()
     pieces = tuple((0, len(result.token_scores)) for _ in whole)
-    confidences = tuple(math.exp(result.score) for _ in whole)
+    confidences = tuple(confidence(result.token_scores) for _ in whole)
     return replace(result, text=output, changed=output != mt, edits=whole, pieces=pieces, confidences=confidences)
 
 

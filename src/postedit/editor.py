@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -217,7 +217,8 @@ class PostEditor:
 
         Raises:
             DataError: if `src` and `mt` are not equally many texts, the model needs mt and there is none, an option is
-                out of range, or edits are to be taken back where there is no mt, or of several corrections a segment.
+                out of range, or edits are to be taken back where there is no mt, of several corrections a segment, or
+                where words are required or banned.
             ModelFolderError: if the model's weights are damaged so that it gives no output a probability; or the gate
                 was made for another model or other settings.
         """
@@ -230,7 +231,7 @@ class PostEditor:
         if mt is None and self.needs_mt:
             raise DataError("this model corrects translations and has no first stage to write them: give it mt")
         if gate is not None or min_confidence > 0.0:
-            check_reverting(mt is not None, settings.n_best, min_confidence)
+            check_reverting(mt is not None, settings, wishes, min_confidence)
         if gate is not None:
             gate.check(self.identity(settings))
             edits = self._edit(texts, wishes, settings, budget, evidence or "attention")
@@ -285,6 +286,7 @@ class PostEditor:
         budget = self.decode.batch_tokens if batch_tokens is None else batch_tokens
         texts = check_request(src, mt, budget)
         wishes = check_wishes(len(texts["src"]), None, None)
+        check_reverting(True, settings, wishes, 0.0)
         return self._judge(texts, self._edit(texts, wishes, settings, budget, "attention"), budget)
 
     def identity(self, search: SearchSettings | None = None) -> Identity:
@@ -327,8 +329,7 @@ class PostEditor:
         chosen = [segments[row] for row in asked]
         search = WindowSearch(self.model, self.processor, settings, budget, self.log_linear)
         found = search.find(chosen)
-        detail: Detail | Literal[False] = "reasons" if evidence is True else evidence
-        reasons = search.evidence(chosen, found, detail) if detail else [None] * len(found)
+        reasons = search.evidence(chosen, found, evidence)
         words = splitter(self.processor.config.tokenizer, self.processor.config.tgt_lang)
         for row, candidates, why in zip(asked, found, reasons, strict=True):
             mt = segments[row].mt
@@ -348,7 +349,7 @@ class PostEditor:
         outputs: Iterable[str],
         *,
         batch_tokens: int | None = None,
-        evidence: bool = False,
+        evidence: bool | Detail = False,
     ) -> list[PostEdit]:
         """Return the scores that the model gives to corrections it did not write.
 
@@ -359,7 +360,7 @@ class PostEditor:
             mt: their translations; None for a model that does not read them.
             outputs: a correction for each, which is returned as it is.
             batch_tokens: size of a batch in pieces; the model's own setting if not given.
-            evidence: whether to return the attention with which the model reads each output.
+            evidence: what to return of how the model reads each output, as `edit` does.
 
         Returns:
             One PostEdit for each segment, in order, with `features`.
@@ -384,7 +385,7 @@ class PostEditor:
         chosen = [segments[row] for row in asked]
         forced = search.force(chosen, [paths[row] for row in asked])
         found = [None if candidate is None else [candidate] for candidate in forced]
-        reasons = search.evidence(chosen, found, "attention") if evidence else [None] * len(found)
+        reasons = search.evidence(chosen, found, evidence)
         for row, candidates, why in zip(asked, found, reasons, strict=True):
             mt = segments[row].mt
             if candidates is None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from postedit.editor import PostEdit, PostEditor
 from postedit.explain.reading import Reading, reading
 from postedit.text.config import Side
+from postedit.windows import Detail
 
 WINDOW = 100
 """Sentences between two reports of progress."""
@@ -17,7 +18,7 @@ def explain(
     pe: Sequence[str] | None = None,
     report: Callable[[int], None] = lambda done: None,
     *,
-    losses: bool = False,
+    detail: Detail = "reasons",
 ) -> list[Reading | None]:
     """Edit sentences and return each with its evidence; None for one that the model was not asked about.
 
@@ -27,14 +28,14 @@ def explain(
         mt: their translations; None if the model needs none.
         pe: what humans made of these, if known.
         report: is told now and then how many sentences are done.
-        losses: whether to find what changed outputs lose without each word of src, which edits then cite.
+        detail: how much is asked of the model; with "losses", edits cite the words of src that they lose most without.
 
     Raises:
         DataError: as `PostEditor.edit`.
     """
     found: list[Reading | None] = []
     for rows in _windows(len(src)):
-        edits = editor.edit(src[rows], None if mt is None else mt[rows], evidence="losses" if losses else True)
+        edits = editor.edit(src[rows], None if mt is None else mt[rows], evidence=detail)
         found += _readings(editor, src[rows], None if mt is None else mt[rows], edits, None if pe is None else pe[rows])
         report(len(found))
     return found
@@ -50,7 +51,7 @@ def explain_mt(
     """
     found: list[Reading | None] = []
     for rows in _windows(len(src)):
-        edits = editor.score(src[rows], mt[rows], mt[rows], evidence=True)
+        edits = editor.score(src[rows], mt[rows], mt[rows], evidence="attention")
         found += _readings(editor, src[rows], mt[rows], edits, None)
         report(len(found))
     return found
@@ -73,4 +74,5 @@ def _readings(
             continue
         texts: dict[Side, str] = {"src": src[row]}
         texts["mt"] = (edit.draft or "") if mt is None else mt[row]
-        yield reading(editor.processor, texts, edit.text, edit.edits, edit.evidence, None if pe is None else pe[row])
+        human = None if pe is None else pe[row]
+        yield reading(editor.processor, texts, edit.text, edit.edits, edit.confidences, edit.evidence, human)

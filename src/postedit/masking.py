@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 
-from postedit.core.symbols import SYMBOLS
 from postedit.editor import PostEdit, PostEditor
 from postedit.evaluate.significance import compare
 from postedit.evaluate.table import Column, Row, Table, percentage
@@ -112,7 +111,7 @@ def _trial(reason: Reason, sentence: Reading, seed: int) -> _Trial | None:
     if reason.src is None:
         return None
     first, last = reason.src.first, reason.src.last
-    count = sum(word not in SYMBOLS for word in sentence.words.streams["src"])
+    count = len(sentence.real("src"))
     length = last - first
     starts = [start for start in range(count - length + 1) if start + length <= first or start >= last]
     if not starts:

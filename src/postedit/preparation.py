@@ -23,7 +23,7 @@ from postedit.data.spread import count_lines, spread
 from postedit.data.triplets import DataConfig, Triplet, TripletFiles, check_files, read_triplets
 from postedit.progress import LineProgress
 from postedit.recipe import Recipe, parse_recipe
-from postedit.text.processor import TextProcessor
+from postedit.text.processor import TextProcessor, model_text
 from postedit.train.config import FREE_ON_RESUME
 from postedit.train.tensors import save_json
 
@@ -122,6 +122,9 @@ def learn_text(recipe: Recipe, folder: Path, given: Path | None, console: Consol
     text, _ = prepared(folder)
     if text.exists():
         return
+    if given is None and recipe.text.model is not None:
+        console.print(f"Vocabularies: those of {recipe.text.model}", highlight=False, markup=False, soft_wrap=True)
+        given = model_text(Path(recipe.text.model))
     processor = _learnt(recipe, console) if given is None else TextProcessor.load(given)
     with _new_folder(text) as temporary:
         processor.save(temporary)
@@ -156,8 +159,9 @@ def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Conso
         for name, sources in parts.items():
             triplets = [progress.track(read_triplets(files, report)) for files in sources]
             write_parts(temporary / f"{name}.arrow", triplets, processor, data.max_length, report, writes)
-    save_json(folder / "data.json", report.to_dict())
-    save_json(folder / MANIFEST, manifest(data, Corpus.open(corpora / "train.arrow")))
+        # Before the corpora have their name, so that a kill leaves none without their account.
+        save_json(folder / "data.json", report.to_dict())
+        save_json(folder / MANIFEST, manifest(data, Corpus.open(temporary / "train.arrow")))
     console.print(str(report), highlight=False, markup=False, soft_wrap=True)
     _print_shares(data, Corpus.open(corpora / "train.arrow"), console)
 
@@ -178,8 +182,9 @@ def share_corpora(other: Path, folder: Path) -> None:
     with atomic_folder(folder / "corpus") as temporary:
         for file in sorted((other / "corpus").iterdir()):
             _link(file, temporary / file.name)
-    for name in ("data.json", MANIFEST):
-        shutil.copyfile(other / name, folder / name)
+        # Before the corpora have their name, so that a kill leaves none without their account.
+        for name in ("data.json", MANIFEST):
+            shutil.copyfile(other / name, folder / name)
 
 
 def _link(file: Path, new: Path) -> None:

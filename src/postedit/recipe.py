@@ -29,6 +29,7 @@ from postedit.recipe_checks import (
     freezing_problems,
     inheritance_problems,
     length_problems,
+    with_text_of_model,
 )
 from postedit.text.config import TextConfig
 from postedit.train.config import TrainConfig
@@ -194,7 +195,8 @@ class Recipe:
 def load_recipe(path: Path, overrides: Sequence[str] = (), *, check_data: bool = True) -> Recipe:
     """Return the recipe at `path` with `overrides` (`train.lr=3e-4`) applied.
 
-    `data.dir` and `train.init` are relative to the recipe's folder, or to the current one if an override gives them.
+    `data.dir`, `train.init` and `text.model` are relative to the recipe's folder, or to the current one if an override
+    gives them.
 
     Args:
         path: of a TOML file.
@@ -231,6 +233,8 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
             sections["data"], found = data.resolve(base)
             problems += found
         sections["train"] = _with_init(sections["train"], "train.", base, problems)
+        if sections["text"] is not None:
+            sections["text"] = with_text_of_model(sections["text"], base, problems)
     draft = _check_draft(_table(values, "draft", problems), problems) if "draft" in values else None
     if draft is not None and base is not None:
         draft = draft.model_copy(update={"train": _with_init(draft.train, "draft.train.", base, problems)})
@@ -316,15 +320,18 @@ def _with_init(train: TrainConfig | None, prefix: str, base: Path, problems: lis
     if train is None or train.init is None:
         return train
     path = (base / Path(train.init).expanduser()).resolve()
-    if not path.exists():
-        problems.append(f"{prefix}init: {path}: no such model folder")
+    # A file is weights of a run (RUN/best/*.safetensors), which are looked at when they are read.
+    if not path.is_file() and not (path / "config.json").is_file():
+        inside = path / "model"
+        near = f"; did you mean {inside}?" if (inside / "config.json").is_file() else ""
+        problems.append(f"{prefix}init: {path}: no such model folder{near}")
     return train.model_copy(update={"init": str(path)})
 
 
 def _with_path_from_here(assignment: str) -> str:
     """Return an override whose path, if it names a folder, is taken from the current one."""
     name, equals, text = assignment.partition("=")
-    if not equals or not name.strip().endswith(("data.dir", "train.init")):
+    if not equals or not name.strip().endswith(("data.dir", "train.init", "text.model")):
         return assignment
     return f"{name}={json.dumps(str(Path.cwd() / Path(text.strip().strip(chr(34) + chr(39))).expanduser()))}"
 

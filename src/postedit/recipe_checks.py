@@ -1,9 +1,13 @@
 """What keeps the parts of a recipe from going together, found without any work."""
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 import torch
 
 from postedit.core.config import Config
-from postedit.core.errors import RecipeError
+from postedit.core.errors import ModelFolderError, RecipeError
 from postedit.core.inherit import inherit_embeddings
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.registry import Architecture
@@ -11,6 +15,7 @@ from postedit.data.shares import Share
 from postedit.data.triplets import DataConfig
 from postedit.text.checkpoint import checkpoint_vocabularies
 from postedit.text.config import GROUPS, TextConfig
+from postedit.text.processor import TextProcessor, model_text
 from postedit.train.config import TrainConfig
 from postedit.train.freezing import freeze
 
@@ -18,11 +23,14 @@ from postedit.train.freezing import freeze
 def largest_vocabularies(text: TextConfig) -> Vocabularies:
     """Return vocabularies as large as those of a recipe may become, with names for fingerprints.
 
-    Those of a checkpoint are known.
+    Those of a checkpoint or a model are known.
 
     Raises:
         RecipeError: if a checkpoint has none that can be used.
+        ModelFolderError: if a model has none that can be read.
     """
+    if text.model is not None:
+        return TextProcessor.load(model_text(Path(text.model))).vocabularies
     groups = GROUPS[text.vocabulary.sharing]
     if text.vocabulary.checkpoint is None:
         infos = {name: VocabularyInfo(text.vocabulary.size_of(name), name) for name in groups}
@@ -48,6 +56,9 @@ def build_on_meta(
     except RecipeError as error:
         problems.append(f"text.vocabulary.checkpoint: {error}")
         return None
+    except ModelFolderError as error:
+        problems.append(f"text.model: {error}")
+        return None
     try:
         with torch.device("meta"):
             return architecture.build(model, vocabularies)
@@ -55,6 +66,35 @@ def build_on_meta(
         option = str(error).removeprefix("model.")
         problems.append(f"{prefix}{option}" if option != str(error) else f"{prefix.removesuffix('.')}: {error}")
         return None
+
+
+def with_text_of_model(text: TextConfig, base: Path, problems: list[str]) -> TextConfig | None:
+    """Return the section `[text]` as it is in the model whose text processing it takes, with that path absolute.
+
+    Options that are given as well must say the same. None if something is wrong.
+    """
+    if text.model is None:
+        return text
+    path = (base / Path(text.model).expanduser()).resolve()
+    try:
+        taken = TextProcessor.load(model_text(path)).config
+    except ModelFolderError as error:
+        problems.append(f"text.model: {error}")
+        return None
+    given, known = _flat(text.model_dump(exclude_unset=True, exclude={"model"})), _flat(taken.model_dump())
+    found = [
+        f"text.{option}: is {known.get(option)!r} in the model of text.model, not {value!r}; leave it out"
+        for option, value in given.items()
+        if value != known.get(option)
+    ]
+    problems += found
+    return None if found else taken.model_copy(update={"model": str(path)})
+
+
+def _flat(text: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of `[text]` by their full names."""
+    own = {name: value for name, value in text.items() if name != "vocabulary"}
+    return own | {f"vocabulary.{name}": value for name, value in text.get("vocabulary", {}).items()}
 
 
 def draft_problems(second: Architecture | None, first: Architecture) -> list[str]:

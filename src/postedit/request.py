@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from postedit.core.errors import DataError
+from postedit.decode import SearchSettings
 from postedit.text.config import Side
 
 
@@ -63,12 +64,13 @@ def check_outputs(outputs: Iterable[str], count: int) -> list[str]:
     return given
 
 
-def check_reverting(given: bool, n_best: int, least: float) -> None:
+def check_reverting(given: bool, search: SearchSettings, wishes: Sequence[Wish], least: float) -> None:
     """See to it that edits can be taken back.
 
     Args:
         given: whether mt is.
-        n_best: corrections a segment.
+        search: how corrections are searched for.
+        wishes: what is demanded of each of them.
         least: confidence that is asked for.
 
     Raises:
@@ -76,7 +78,12 @@ def check_reverting(given: bool, n_best: int, least: float) -> None:
     """
     if not given:
         raise DataError("a gate and a least confidence take edits of mt back: give mt, or leave them out")
-    if n_best > 1:
-        raise DataError(f"a gate and a least confidence decide on one correction a segment, not on {n_best}")
+    if search.n_best > 1:
+        raise DataError(f"a gate and a least confidence decide on one correction a segment, not on {search.n_best}")
+    if search.required or search.banned or any(wish.prefix or wish.required for wish in wishes):
+        raise DataError(
+            "a gate and a least confidence may take back a word that is required, or an edit that removed a banned "
+            "one: leave out either them, or all that is required, banned, or given as the beginning"
+        )
     if not 0.0 <= least <= 1.0:
         raise DataError(f"min_confidence must be a probability, from 0 to 1, not {least}")

@@ -169,8 +169,11 @@ def train_seeds(
     Vocabularies and corpora are made once, so that the models can be an ensemble.
 
     Raises:
-        As `train`; an OutputError if the folder is itself that of a run.
+        As `train`; an OutputError if the folder is itself that of a run; a RecipeError if a stage has its own seed.
     """
+    fixed = [f"stage.{stage.name}.train.seed" for stage in recipe.stage if "seed" in stage.train]
+    if fixed:
+        raise RecipeError(f"{', '.join(fixed)}: would be the same with each of several seeds (--seeds); leave it out")
     processes = _processes()
     if (folder / "recipe.toml").exists():
         raise OutputError(f"{folder}: holds a run with one seed; choose another folder by --out")
@@ -185,6 +188,11 @@ def train_seeds(
         given = Given() if number == 1 else Given(text=first / "text", corpora=first)
         results.append(train(replace(recipe, train=options), part, goes_on, console, given, accept_changed_data))
     return results
+
+
+def is_main_process() -> bool:
+    """Return whether this is the process, of all of a run, that says how it went."""
+    return bool(_processes().is_main_process)
 
 
 def _processes() -> PartialState:
@@ -228,6 +236,9 @@ def _train_stages(recipe: Recipe, folder: Path, console: Console, given: Given, 
             corpora = None if given.corpora is None else given.corpora / "stages" / name
             taken = Given(folder / "text", corpora, init)
             result = train(stage, part, (part / "recipe.toml").exists(), console, taken, accept_changed_data)
+        elif PartialState().is_main_process:
+            done = f"Stage {number} of {len(stages)}, {name}, is done and stays as it is; its model: {part / 'model'}"
+            console.print(done, soft_wrap=True, highlight=False)
         init = part / "model"
     if PartialState().is_main_process:
         with atomic_folder(folder / "model") as copy:

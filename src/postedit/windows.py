@@ -98,9 +98,15 @@ class WindowSearch:
         return in_batches(lengths, self.budget, work)
 
     def evidence(
-        self, segments: Sequence[Segment], found: Sequence[Sequence[Candidate] | None], detail: Detail
+        self, segments: Sequence[Segment], found: Sequence[Sequence[Candidate] | None], wanted: bool | Detail
     ) -> list[Evidence | None]:
-        """Return the evidence behind the best output of each segment; None where memory ends, or it is stuck."""
+        """Return the evidence behind the best output of each segment; None where memory ends, or it is stuck.
+
+        True wants `reasons`.
+        """
+        if not wanted:
+            return [None] * len(segments)
+        detail: Detail = "reasons" if wanted is True else wanted
         best = [None if candidates is None else candidates[0].hypothesis for candidates in found]
         kept = [(row, one) for row, one in enumerate(best) if one is not None and not one.stuck]
 
@@ -111,9 +117,9 @@ class WindowSearch:
         results: list[Evidence | None] = [None] * len(segments)
         of = {row: (segments[row], hypothesis) for row, hypothesis in kept}
         reasons = in_batches([segments[row].length for row, _ in kept], self.budget, work)
-        wanted = detail == "losses"
+        losses = detail == "losses"
         for (row, _), evidence in zip(kept, reasons, strict=True):
-            if evidence is not None and wanted and "src" in segments[row].ids and not self._searcher.is_mt(*of[row]):
+            if evidence is not None and losses and "src" in segments[row].ids and not self._searcher.is_mt(*of[row]):
                 evidence = replace(evidence, losses=self._losses(*of[row], evidence))
             results[row] = evidence
         return results

@@ -48,3 +48,31 @@ def test_runs_fill_their_cells_and_are_decoded_once(
     nothing = [line for line in out.read_text(encoding="utf-8").splitlines() if line.startswith("| do nothing |")]
     assert nothing[0].split("|")[7].strip() != "–"
     assert "| CGRU |  | 22.01 | 68.11 | 22.27 | 66.90 | – | – |" in out.read_text(encoding="utf-8")
+
+
+def test_which_text_leads_is_known_of_models_whose_texts_share_an_attention(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "data/wmt18-smt.en-de"
+    text.mkdir(parents=True)
+    tiny_models.write_triplets(text, ("dev",))
+    runs, out = tmp_path / "runs/wmt18-smt.en-de", tmp_path / "tables.md"
+    monkeypatch.setattr(sys, "argv", ["papers_tables", *map(str, (tmp_path / "runs", tmp_path / "data", "--out", out))])
+
+    def figures() -> list[str]:
+        papers_tables.main()
+        table = out.read_text(encoding="utf-8").split("2018, table 3")[1]
+        row = next(line for line in table.splitlines() if line.startswith("| shared attention |"))
+        return [cell.strip() for cell in row.split("|")[2:-1]]
+
+    assert figures() == ["", "23", "45", "31", "–", "–", "–"]
+    tiny_models.folder("m-cgru").save(runs / "shared-attention/model")  # of which that is not known
+    assert figures() == ["shared-attention", "23", "45", "31", "–", "–", "–"]
+    tiny_models.folder("shared-attention").save(runs / "shared-attention-artificial/model")
+    capsys.readouterr()
+    found = figures()
+    assert found[0] == "shared-attention-artificial"
+    assert sum(map(int, found[4:])) == pytest.approx(100, abs=2)
+    assert capsys.readouterr().err.count("explaining") == 1
+    assert figures() == found
+    assert "explaining" not in capsys.readouterr().err

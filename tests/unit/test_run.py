@@ -122,12 +122,37 @@ def test_a_file_that_was_only_touched_has_not_changed(path: Path, tmp_path: Path
 
 
 def test_with_another_dev_set_the_best_counts_no_more(path: Path, tmp_path: Path) -> None:
-    run.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    run.train(load_recipe(path, ["train.validate_every=1"]), tmp_path / "run", console=QUIET)
     for side in ("src", "mt", "pe"):
         (tmp_path / f"dev.{side}").write_text("one\ntwo words\n")
-    longer = load_recipe(path, ["train.max_steps=3"])
+    longer = load_recipe(path, ["train.validate_every=1", "train.max_steps=3"])
     result = run.train(longer, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
-    assert result.training.single.step == 3
+    assert result.training.steps == 3
+    assert {entry.name for entry in (tmp_path / "run" / "best").glob("step-*")} >= {"step-00000003.safetensors"}
+    assert "step-00000001" not in (tmp_path / "run" / "best" / "best.json").read_text()
+
+
+def test_with_another_dev_set_a_run_that_was_validated_at_its_end_is_validated_anew(path: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(path, ["train.validate_every=1", "train.save_every=1"])
+    run.train(recipe, tmp_path / "run", console=QUIET)
+    for side in ("src", "mt", "pe"):
+        (tmp_path / f"dev.{side}").write_text("one\ntwo words\n")
+    result = run.train(recipe, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
+    assert result.training.single.step == 2
+
+
+def test_a_kill_leaves_no_corpora_without_the_account_of_their_files(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("postedit.preparation.manifest", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    monkeypatch.undo()
+    run.train(load_recipe(path), tmp_path / "run", resume=True, console=QUIET)
+    assert (tmp_path / "run" / "manifest.json").exists()
 
 
 def test_the_text_is_learnt_from_a_sample_of_many_triplets(path: Path, tmp_path: Path) -> None:

@@ -150,6 +150,54 @@ def test_a_model_to_start_from_must_be_there_and_have_something_to_give(tmp_path
         run.train(load_recipe(path), tmp_path / "run", console=QUIET)
 
 
+def test_a_run_in_place_of_its_model_is_told_before_any_work(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path, train={"init": "first"})
+    tiny_models.folder("m-cgru").save(tmp_path / "first" / "model")
+    with pytest.raises(RecipeError, match=f"no such model folder; did you mean {tmp_path}/first/model"):
+        load_recipe(path)
+
+
+def test_the_text_processing_may_be_that_of_a_model(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    whole = path.read_text().partition("[[stage]]")[0]
+    path.write_text(whole)
+    first = run.train(load_recipe(path), tmp_path / "first", console=QUIET).model
+    sections = whole.split("\n[")
+    path.write_text("\n[".join(section for section in sections if not section.startswith("text")))
+    change = ["text.model=first/model", "train.init=first/model", "data.train='real'"]
+    change = [option.replace("first", str(tmp_path / "first")) for option in change]
+    recipe = load_recipe(path, change)
+    second = run.train(recipe, tmp_path / "second", console=QUIET).model
+    assert ModelFolder.load(second).processor.symbols == ModelFolder.load(first).processor.symbols
+    assert not json.loads((tmp_path / "second" / "initial.json").read_text())["taken"]["pieces"]
+    assert str(tmp_path) not in (second / "text" / "text.json").read_text()
+    assert str(tmp_path) not in (second / "provenance.json").read_text()
+    assert run.train(recipe, tmp_path / "second", resume=True, console=QUIET).model == second
+    with pytest.raises(
+        RecipeError, match=r"text\.truecase: is False in the model of text\.model, not True; leave it out"
+    ):
+        load_recipe(path, [*change, "text.truecase=true"])
+    with pytest.raises(RecipeError, match=r"text\.vocabulary\.size: is .* not 4000; leave it out"):
+        load_recipe(path, [*change, "text.vocabulary.size=4000"])
+    with pytest.raises(RecipeError, match=r"text\.model: .*text\.json: is missing"):
+        load_recipe(path, [f"text.model={tmp_path}"])
+
+
+def test_with_several_seeds_no_stage_has_its_own(tmp_path: Path) -> None:
+    recipe = load_recipe(stage_tools.write_recipe(tmp_path), ["stage.generic.train.seed=7"])
+    with pytest.raises(RecipeError, match=r"stage\.generic\.train\.seed: would be the same"):
+        run.train_seeds(recipe, tmp_path / "run", 2, False, QUIET)
+
+
+def test_a_stage_that_is_done_is_told(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    run.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    console = Console(record=True, width=200, file=(tmp_path / "console").open("w"))
+    longer = load_recipe(path, ["stage.generic.train.max_steps=9"])
+    run.train(longer, tmp_path / "run", resume=True, console=console)
+    assert "Stage 1 of 2, generic, is done and stays as it is" in console.export_text()
+
+
 def test_what_went_in_is_on_record_and_an_epoch_has_the_shares_that_were_wanted(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
     path.write_text(path.read_text().partition("[[stage]]")[0])

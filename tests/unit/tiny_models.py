@@ -16,6 +16,7 @@ SIZES: dict[str, dict[str, object]] = {
     "transference": {"layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": 8, "heads": 2, "feed_forward": 8},
     "transformer": {"layers_encoder": 1, "layers_pe": 1, "dim": 8, "heads": 2, "feed_forward": 8},
     "m-cgru": {"embedding": 4, "hidden": 4, "attention": 4},
+    "shared-attention": {"embedding": 4, "hidden": 4},
     "m-cgru-hard": {"embedding": 4, "hidden": 4, "attention": 4},
 }
 TRIPLETS = [Triplet("the house", "das Haus", "das Häuschen"), Triplet("it goes", "es geht", "es ging .")] * 4

@@ -144,7 +144,7 @@ def edit(
     form = Format.jsonl if force else form
     _check_options(src, mt, out, form, n_best, resume)
     if gate or min_confidence:
-        _check_reverting(src, mt, n_best, force)
+        _check_reverting(src, mt, n_best, force, ban, require)
     shares = parse_weights(weights, len(models))
     if space and len(models) == 1:
         raise DataError(
@@ -268,9 +268,14 @@ def _check_options(
         raise DataError("--resume needs --src and --out: only work on files can be gone on with")
 
 
-def _check_reverting(src: Path | None, mt: Path | None, n_best: int, force: Path | None) -> None:
+def _check_reverting(
+    src: Path | None, mt: Path | None, n_best: int, force: Path | None, ban: Path | None, require: Path | None
+) -> None:
     if src and not mt:
         raise DataError("--gate and --min-confidence take edits of mt back: give --mt, or leave them out")
+    if ban or require:
+        given = "--ban" if ban else "--require"
+        raise DataError(f"--gate and --min-confidence may take back what {given} asks for; leave out one or the other")
     if n_best > 1 or force:
         given = "--force" if force else "--n-best above 1"
         raise DataError(f"--gate and --min-confidence decide on one output of the model a line; leave out {given}")

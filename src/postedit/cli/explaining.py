@@ -1,7 +1,8 @@
 """The parts of `postedit explain`: texts and gold read and checked, analyses made, files written."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -147,10 +148,19 @@ def check_model(editor: PostEditor, texts: Texts, *, attention: bool, links: Pat
         raise DataError("this model does not look at src, so its reading of src and mt cannot be scored (--gold-links)")
 
 
+@contextmanager
+def _starting_over() -> Iterator[None]:
+    """Say of an interruption that nothing is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped; no file was written, and the same command starts over") from None
+
+
 def explained(editor: PostEditor, texts: Texts, *, losses: bool) -> "list[Reading | None]":
     """Return all sentences explained; a bar shows how far it is."""
-    with LineProgress(console(stderr=True), len(texts.src)) as progress:
-        return explain(editor, texts.src, texts.mt, texts.pe, progress.update, losses=losses)
+    with _starting_over(), LineProgress(console(stderr=True), len(texts.src)) as progress:
+        return explain(editor, texts.src, texts.mt, texts.pe, progress.update, detail="losses" if losses else "reasons")
 
 
 def measure_of(name: str, found: "Sequence[Reading | None]") -> focus.Measure | None:
@@ -188,7 +198,7 @@ def focus_tables(
 def score_links(editor: PostEditor, texts: Texts, gold: Sequence[Alignment]) -> "Table":
     """Return the scores of the model's src-mt reading, by forced decoding of mt."""
     assert texts.mt is not None
-    with LineProgress(console(stderr=True), len(texts.src)) as progress:
+    with _starting_over(), LineProgress(console(stderr=True), len(texts.src)) as progress:
         read = explain_mt(editor, texts.src, texts.mt, progress.update)
     return alignment_table([_links(one, "src") for one in read], gold, texts.src, texts.mt)
 
@@ -216,7 +226,7 @@ def all_reasons(found: "Sequence[Reading | None]") -> list[Reason]:
 def masked(editor: PostEditor, found: "Sequence[Reading | None]", cite: str, seed: int, resamples: int) -> "Table":
     """Return how often edits go with their evidence."""
     edits = all_reasons(found)
-    with LineProgress(console(stderr=True), len(edits)) as progress:
+    with _starting_over(), LineProgress(console(stderr=True), len(edits)) as progress:
         tested = mask(editor, found, edits, seed, progress.update)
     return masking_table(tested, len(edits), cite, seed, resamples)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from postedit.cli.combining import Averaging, parse_weights
-from postedit.cli.searching import SearchOptions
+from postedit.cli.searching import Normalisation, SearchOptions
 from postedit.cli.windows import Dtype, Loading, quiet
 from postedit.core.errors import DataError
 from postedit.core.files import check_writable
@@ -32,7 +32,9 @@ def gate(
         list[str],
         typer.Argument(metavar="MODEL...", help="What `postedit edit` will be given, in the same order."),
     ],
-    src: Annotated[Path, typer.Option(help="Source lines of a development set that no model was trained on.")],
+    src: Annotated[
+        Path, typer.Option(help="Source lines of a development set that no model was trained on, or chosen by.")
+    ],
     mt: Annotated[Path, typer.Option(help="Their machine translations.")],
     pe: Annotated[Path, typer.Option(help="Their post-edits by people.")],
     out: Annotated[Path, typer.Option(help="The gate to write, a JSON file for `postedit edit --gate`.")],
@@ -48,6 +50,11 @@ def gate(
     keep_src: Annotated[bool | None, typer.Option("--keep-src")] = None,
     edit_cost: Annotated[float | None, typer.Option(min=0.0)] = None,
     max_edits: Annotated[int | None, typer.Option(min=0)] = None,
+    shortlist: Annotated[int | None, typer.Option(min=0)] = None,
+    no_repeat: Annotated[int | None, typer.Option(min=0)] = None,
+    no_unk: Annotated[bool | None, typer.Option("--no-unk")] = None,
+    length_penalty: Annotated[float | None, typer.Option(min=0.0)] = None,
+    normalisation: Annotated[Normalisation | None, typer.Option()] = None,
     weights: Annotated[str | None, typer.Option(metavar="W,W...")] = None,
     space: Annotated[Averaging, typer.Option()] = Averaging.log,
     dtype: Annotated[Dtype, typer.Option()] = Dtype.float32,
@@ -77,9 +84,12 @@ def gate(
     editor = loading.load(None)
     if batch_tokens:
         editor.decode = editor.decode.model_copy(update={"batch_tokens": batch_tokens})
-    options = SearchOptions(keep=keep, keep_src=keep_src, edit_cost=edit_cost, max_edits=max_edits)
+    options = SearchOptions(
+        length_penalty, normalisation, shortlist, keep, keep_src, edit_cost, max_edits, no_repeat, no_unk
+    )
     search = options.over(editor.decode.search())
     search = replace(search, beam=beam or search.beam, n_best=1)
+    options.check(search, drafts=editor.drafts)
     identity = editor.identity(search)
     job = {"model": list(identity.models), "search settings": repr(identity.settings), "texts": texts}
     kept = out.with_name(f"{out.name}.judged")

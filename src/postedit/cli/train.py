@@ -30,8 +30,8 @@ def train(
     """Train a model as a recipe says. Ctrl-C writes a checkpoint; --resume goes on from it."""
     from postedit.cli.tables import console
     from postedit.recipe import load_recipe
+    from postedit.run import is_main_process, train_seeds
     from postedit.run import train as run
-    from postedit.run import train_seeds
 
     checked = load_recipe(recipe, overrides or ())
     folder = out or Path("runs") / recipe.stem
@@ -39,9 +39,12 @@ def train(
         result = run(
             checked, folder, resume=resume, console=console(stderr=True), accept_changed_data=accept_changed_data
         )
-        typer.echo(describe(result))
+        if is_main_process():
+            typer.echo(describe(result))
         return
     results = train_seeds(checked, folder, seeds, resume, console(stderr=True), accept_changed_data)
+    if not is_main_process():
+        return
     typer.echo("\n\n".join(map(describe, results)))
     typer.echo(
         f"\nAs an ensemble: postedit edit {' '.join(str(result.model) for result in results)} --src FILE --mt FILE"

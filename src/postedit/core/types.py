@@ -138,12 +138,14 @@ class LabelLoss(NamedTuple):
     """The training signal of a batch, as sums, so that batches and processes can be added up.
 
     `loss` is what is minimised (with label smoothing); `nll` is the plain negative log-likelihood of the
-    labels in nats, detached; `tokens` is the number of labels, a Long scalar.
+    labels in nats, detached; `tokens` is the number of labels, a Long scalar; `risk` is the expected cost, times
+    labels, detached, where there is one in `loss`.
     """
 
     loss: Tensor
     nll: Tensor
     tokens: Tensor
+    risk: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

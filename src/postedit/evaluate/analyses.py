@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from postedit.evaluate.additive import AdditiveBLEU, AdditiveMetric, AdditiveTER, Floats
 from postedit.evaluate.changes import edit_quality
+from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.scores import SystemScores, Tokenize
 from postedit.evaluate.significance import CONFIDENCE, RESAMPLES, Significance, compare
 from postedit.evaluate.study import KINDS, System, TestSet
@@ -93,11 +94,12 @@ def edits_made(systems: Sequence[System], test: TestSet) -> Table:
 
 
 def significance(systems: Sequence[System], tokenize: Tokenize, resamples: int = RESAMPLES) -> list[Table]:
-    """Confidence intervals of TER and BLEU, and p-values of the differences of all pairs of systems."""
+    """Confidence intervals of TER, BLEU and chrF, and p-values of the differences of all pairs of systems."""
     ter, bleu = AdditiveTER(tokenize), AdditiveBLEU(tokenize)
     found = {
         "TER": compare([system.left.sums for system in systems], _score(ter), resamples),
         "BLEU": compare([system.bleu for system in systems], _score(bleu), resamples),
+        "chrF": compare([system.chrf for system in systems], _score(AdditiveCHRF()), resamples),
     }
     names = [system.name for system in systems]
     pairs = [_pairs(metric, result, names, resamples) for metric, result in found.items()]

@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, get_args
 
 from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
 
 from postedit.core.errors import DataError
+from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.ter import EditCount, count_edits, edit_rate, ter_signature
 
 Tokenize = Literal["none", "13a"]
@@ -107,18 +107,18 @@ def score_system(
     raw = tokenize == "13a"
     counts = count_edits(hyp, pe, normalise=raw)
     bleu = BLEU(tokenize=tokenize, force=not raw)  # force: no advice to detokenise where tokens are what is meant
-    chrf = CHRF()
+    chrf = AdditiveCHRF()
     return SystemScores(
         name=name,
         lines=len(hyp),
         ter=edit_rate(counts),
         bleu=bleu.corpus_score(list(hyp), [list(pe)]).score,
-        chrf=chrf.corpus_score(list(hyp), [list(pe)]).score,
+        chrf=chrf.score(float(chrf.loss(chrf.statistics(hyp, pe).sum(0)))),
         changes=None if mt is None else _changes(hyp, counts, pe, mt, normalise=raw),
         signatures={
             "TER": ter_signature(normalise=raw),
             "BLEU": str(bleu.get_signature()),
-            "chrF": str(chrf.get_signature()),
+            "chrF": chrf.signature,
         },
     )
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from postedit.core.errors import DataError
 from postedit.evaluate.additive import AdditiveBLEU, Floats
+from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.scores import DO_NOTHING, SystemScores, Tokenize, score_system
 from postedit.evaluate.ter import count_edits
 
@@ -103,6 +104,7 @@ class System:
         left: edits from the outputs to the post-edits.
         made: edits from the machine translations to the outputs, if those are known.
         bleu: Float[sentences,10], statistics of `AdditiveBLEU`.
+        chrf: Float[sentences,19], those of `AdditiveCHRF`.
     """
 
     name: str
@@ -111,6 +113,7 @@ class System:
     left: Edits
     made: Edits | None
     bleu: Floats
+    chrf: Floats
 
 
 def examine(
@@ -138,7 +141,8 @@ def _examine(name: str, outputs: Sequence[str], test: TestSet) -> System:
     scores = score_system(name, outputs, test.pe, test.mt, test.tokenize)
     left = _edits(outputs, test.pe, test.tokenize)
     made = None if test.mt is None else _edits(outputs, test.mt, test.tokenize)
-    return System(name, outputs, scores, left, made, AdditiveBLEU(test.tokenize).statistics(outputs, test.pe))
+    bleu = AdditiveBLEU(test.tokenize).statistics(outputs, test.pe)
+    return System(name, outputs, scores, left, made, bleu, AdditiveCHRF().statistics(outputs, test.pe))
 
 
 def _edits(texts: Sequence[str], others: Sequence[str], tokenize: Tokenize) -> Edits:

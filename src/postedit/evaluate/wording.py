@@ -17,15 +17,26 @@ _MANY: Final = 0.8
 _ENOUGH: Final = 5
 """Signs of a kind that must be seen before they are spoken of."""
 
+_TIMES: Final = 1.5
+"""By how much words of two texts in one language may differ in length, on average, if both are divided alike ..."""
+
+_MANY_WORDS: Final = 50
+"""... and one of them has so many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Signs of how a text was divided: counts of punctuation after a word without and with a space, and of marks."""
+    """Signs of how a text was divided: counts of punctuation after a word without and with a space, and of marks.
+
+    Of words and their characters too: it is all that tells how Chinese or Thai was divided.
+    """
 
     glued: int
     apart: int
     escaped: int
     pieces: int
+    words: int
+    characters: int
 
     @property
     def form(self) -> str | None:
@@ -36,13 +47,20 @@ class Wording:
             return None
         return "tokenised" if share <= _FEW else "running text"
 
+    @property
+    def length(self) -> float:
+        """Characters of a word, on average."""
+        return self.characters / max(1, self.words)
+
 
 def wording(lines: Iterable[str]) -> Wording:
     """Count the signs in a text."""
-    counts = [0, 0, 0, 0]
+    counts = [0, 0, 0, 0, 0, 0]
     for line in lines:
-        for place, pattern in enumerate((_GLUED, _APART, _ESCAPED, _PIECES)):
-            counts[place] += len(pattern.findall(line))
+        words = line.split()
+        found = (len(pattern.findall(line)) for pattern in (_GLUED, _APART, _ESCAPED, _PIECES))
+        for place, count in enumerate((*found, len(words), sum(map(len, words)))):
+            counts[place] += count
     return Wording(*counts)
 
 
@@ -67,4 +85,16 @@ def differences(name: str, lines: Sequence[str], reference_name: str, reference:
         found.append(
             f"{name} has {len(empty):,} empty lines where {reference_name} has text (first: line {empty[0]:,})"
         )
+    if not found and _differ_in_length(here, there):
+        found.append(
+            f"words have {here.length:.1f} characters on average in {name} and {there.length:.1f} in "
+            f"{reference_name}: they do not seem to be divided alike (by characters? not at all?), and then scores are "
+            "not true"
+        )
     return found
+
+
+def _differ_in_length(here: Wording, there: Wording) -> bool:
+    if not here.words or not there.words or max(here.words, there.words) < _MANY_WORDS:
+        return False
+    return not 1 / _TIMES < here.length / there.length < _TIMES

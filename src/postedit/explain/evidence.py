@@ -158,9 +158,7 @@ class _Words:
     def __init__(self, pieces: Sequence[str], index: Sequence[int], name: str) -> None:
         if len(index) != len(pieces):
             raise ValueError(f"the word index of {name} has {len(index)} numbers for {len(pieces)} pieces")
-        groups: dict[tuple[int, int], list[int]] = {}
-        for position, word in enumerate(index):
-            groups.setdefault((word, position if word < 0 else 0), []).append(position)
+        groups = _groups(index)
         self.members = np.zeros((len(groups), len(pieces)))
         for row, positions in enumerate(groups.values()):
             self.members[row, positions] = 1.0
@@ -170,6 +168,19 @@ class _Words:
     def sums(self, values: Sequence[float]) -> tuple[float, ...]:
         """Return the sum of the values of each word's pieces."""
         return tuple(sum(values[position] for position in positions) for positions in self.positions)
+
+
+def _groups(index: Sequence[int]) -> dict[tuple[int, int], list[int]]:
+    """Return the places of the pieces of each word, in order; a negative number is a word by itself."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for position, word in enumerate(index):
+        groups.setdefault((word, position if word < 0 else 0), []).append(position)
+    return groups
+
+
+def symbol_words(pieces: Sequence[str]) -> frozenset[int]:
+    """Return which words of `Evidence.by_word` are symbols (ends, STEPs); a text may have a word spelt like one."""
+    return frozenset(row for row, (word, _) in enumerate(_groups(word_starts(pieces))) if word < 0)
 
 
 def _text(pieces: Sequence[str]) -> str:

@@ -139,8 +139,8 @@
   function heatMap(sentence, entry) {
     const rows = wordsOf(sentence.output);
     const columns = wordsOf(sentence.inputs.find((input) => input.stream === entry.stream));
-    const short = (word) => (word.length > LONGEST ? `${word.slice(0, LONGEST - 1)}…` : word);
-    const wide = (letter) => (letter >= "\u2e80" ? 2 : 1); // Chinese, Japanese and Korean letters
+    const short = (word) => { const all = [...word]; return all.length > LONGEST ? `${all.slice(0, LONGEST - 1).join("")}…` : word; };
+    const wide = (letter) => (letter >= "\u2e80" ? 2 : 1); // emoji, Chinese, Japanese and Korean letters
     const space = (labels) => Math.max(...labels.map((word) => [...short(word)].reduce((sum, one) => sum + wide(one), 0))) * LETTER + 12;
     const left = space(rows), top = space(columns) * 0.8 + 8;
     const width = left + CELL * columns.length + space(columns) * 0.6 + 12, height = top + CELL * rows.length + 2;

@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from postedit.core.symbols import SYMBOLS
 from postedit.evaluate.table import Table
 from postedit.explain.panels import NAMES, Panel, panels
 from postedit.explain.reading import OUTPUT, Reading, Span
@@ -89,7 +88,7 @@ def _sentence(line: int, sentence: Reading) -> dict[str, Any]:
             {
                 "stream": side,
                 "name": NAMES[side].capitalize(),
-                **_words(texts[side], words.streams[side], sentence.places[side]),
+                **_words(texts[side], words.streams[side], sentence.places[side], sentence.ends[side]),
             }
             for side in NAMES
             if side in words.streams
@@ -97,7 +96,7 @@ def _sentence(line: int, sentence: Reading) -> dict[str, Any]:
         "plain": [
             [NAMES[side].capitalize(), texts[side]] for side in NAMES if texts[side] and side not in words.streams
         ],
-        "output": _words(sentence.output, words.output, sentence.places[OUTPUT]),
+        "output": _words(sentence.output, words.output, sentence.places[OUTPUT], sentence.ends[OUTPUT]),
         "probabilities": [round(100 * math.exp(min(0.0, log_prob))) for log_prob in words.log_probs],
         "runners": [
             [
@@ -114,7 +113,7 @@ def _sentence(line: int, sentence: Reading) -> dict[str, Any]:
     }
 
 
-def _words(text: str, words: Sequence[str], places: Sequence[Span | None]) -> dict[str, Any]:
+def _words(text: str, words: Sequence[str], places: Sequence[Span | None], ends: frozenset[int]) -> dict[str, Any]:
     """Return a text as what stands before each word and the word, by turns, and the numbers of ends and STEPs."""
     parts, done = [], 0
     for word, place in zip(words, places, strict=True):
@@ -123,7 +122,7 @@ def _words(text: str, words: Sequence[str], places: Sequence[Span | None]) -> di
             continue
         parts += [text[done : place.start], word]
         done = place.end
-    return {"parts": parts, "ends": [place for place, word in enumerate(words) if word in SYMBOLS]}
+    return {"parts": parts, "ends": sorted(ends)}
 
 
 def _attention(panel: Panel) -> dict[str, Any]:

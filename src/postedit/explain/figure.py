@@ -3,6 +3,7 @@
 matplotlib is imported when a figure is drawn, and at no other time.
 """
 
+import re
 import warnings
 from collections.abc import Mapping
 from io import BytesIO
@@ -24,6 +25,12 @@ _GATES: Final = 1.6  # inches of the bars of copy shares
 _LONGEST: Final = 24  # letters of a label
 _COLOURS: Final[Mapping[str, str]] = {"src": "Blues", "mt": "Oranges"}
 _SHARES: Final[Mapping[str, str]] = {"generated": "#767676", "mt": "#d08a1d", "src": "#2f74c0"}
+
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+"""What XML cannot have, not even escaped."""
+
+_DOTS: Final = 150  # pixels an inch
+_WIDEST: Final = 12_000  # pixels of a side, beyond which a PNG is drawn with fewer an inch: memory grows as the square
 
 _FAMILIES: Final = (
     "DejaVu Sans", "Noto Sans", "Noto Sans Arabic", "Noto Naskh Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari",
@@ -66,7 +73,7 @@ def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
         for form in FORMATS:
             metadata: dict[str, Any] = {"Date": None} if form == "svg" else {}
             buffer = BytesIO()
-            figure.savefig(buffer, format=form, dpi=150, metadata=metadata)
+            figure.savefig(buffer, format=form, dpi=min(_DOTS, _WIDEST / max(size)), metadata=metadata)
             result[form] = buffer.getvalue()
         return result
 
@@ -127,5 +134,5 @@ def _label(word: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return `text` so that matplotlib takes no dollar sign in it for mathematics."""
-    return text.replace("$", r"\$")
+    """Return `text` so that matplotlib takes no dollar sign in it for mathematics, and an SVG file may have it."""
+    return _CONTROLS.sub("\ufffd", text).replace("$", r"\$")

@@ -17,11 +17,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.core.symbols import SYMBOLS
 from postedit.evaluate.significance import Comparison, compare
 from postedit.evaluate.table import Column, Row, Table, percentage
 from postedit.explain.evidence import GENERATED, Evidence
-from postedit.explain.reading import Reading
+from postedit.explain.reading import OUTPUT, Reading
 from postedit.text.edits import Change, changes
 
 THRESHOLD: Final = 0.6
@@ -30,6 +29,8 @@ THRESHOLD: Final = 0.6
 _LEAST: Final = 0.05
 """Nats that a text must add to a word's log-probability, together with the other one, to lead the step."""
 
+_MOST: Final = 50.0
+"""Nats that a text counts for at most: without it a word may be impossible."""
 
 _FEWEST: Final = 2
 """Sentences without which nothing can be resampled."""
@@ -100,7 +101,8 @@ def src_weights(words: Evidence, measure: Measure) -> NDArray[np.float64]:
     if not {"src", "mt"} <= words.without.keys():
         raise ValueError("the model does not read src and mt")
     full = np.array(words.log_probs)
-    gains = [np.maximum(0.0, full - np.array(words.without[side])) for side in ("src", "mt")]
+    without = [np.maximum(np.array(words.without[side]), full - _MOST) for side in ("src", "mt")]
+    gains = [np.maximum(0.0, full - one) for one in without]
     total = gains[0] + gains[1]
     known = total >= _LEAST
     return np.where(known, gains[0] / np.where(known, total, 1.0), np.nan)
@@ -117,8 +119,8 @@ def steps(sentence: Reading, measure: Measure, threshold: float = THRESHOLD) -> 
     leads = [_lead(float(weight), threshold) for weight in src_weights(sentence.words, measure)]
     kinds = iter(_kinds(sentence))
     result = []
-    for lead, word in zip(leads, sentence.words.output, strict=True):
-        result.append(Step(lead, Kind.ends, None) if word in SYMBOLS else Step(lead, *next(kinds)))
+    for row, lead in enumerate(leads):
+        result.append(Step(lead, Kind.ends, None) if row in sentence.ends[OUTPUT] else Step(lead, *next(kinds)))
     return result
 
 
@@ -132,7 +134,7 @@ def _lead(weight: float, threshold: float) -> Lead:
 
 def mt_words(sentence: Reading) -> list[str]:
     """Return the words of mt, without its end."""
-    return [word for word in sentence.words.streams.get("mt", ()) if word not in SYMBOLS]
+    return [sentence.words.streams["mt"][place] for place in sentence.real("mt")] if "mt" in sentence.ends else []
 
 
 def _kinds(sentence: Reading) -> list[tuple[Kind, bool | None]]:
@@ -244,8 +246,8 @@ def source_table(sentences: Sequence[Reading]) -> Table | None:
     found: dict[str, list[list[float]]] = {str(kind): [] for kind in Kind}
     for sentence in sentences:
         kinds = iter(_kinds(sentence))
-        for row, word in enumerate(sentence.words.output):
-            kind = Kind.ends if word in SYMBOLS else next(kinds)[0]
+        for row in range(len(sentence.words.output)):
+            kind = Kind.ends if row in sentence.ends[OUTPUT] else next(kinds)[0]
             found[kind].append([100.0 * float(sentence.words.shares[name][row]) for name in names])
     everything = [shares for group in found.values() for shares in group]
     rows = []

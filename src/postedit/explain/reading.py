@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from postedit.core.symbols import SYMBOLS
-from postedit.explain.evidence import Evidence
+from postedit.explain.evidence import Evidence, symbol_words
 from postedit.text.config import Side
 from postedit.text.edits import Edit
 from postedit.text.processor import TextProcessor
@@ -35,9 +34,11 @@ class Reading:
         mt: the machine translation; empty if there is none.
         output: what the model wrote, as text.
         edits: from mt to the output.
+        confidences: of each edit; see `correction.confidence`.
         words: the evidence over words, spelt as in the texts where they can be found there.
         places: by stream, and for `OUTPUT`, where each of those words stands; None for an end or a STEP, and for all
             words of a text in which they cannot be found.
+        ends: likewise, which of those words are ends or STEPs, and no words of the text.
         pe: what a human made of mt, if known.
         pe_words: its words.
     """
@@ -46,14 +47,21 @@ class Reading:
     mt: str
     output: str
     edits: tuple[Edit, ...]
+    confidences: tuple[float, ...]
     words: Evidence
     places: Mapping[str, tuple[Span | None, ...]]
+    ends: Mapping[str, frozenset[int]]
     pe: str | None = None
     pe_words: tuple[str, ...] | None = None
 
+    def real(self, name: str) -> list[int]:
+        """Return which words of a stream, or of `OUTPUT`, are words of the text: no ends and STEPs."""
+        count = len(self.words.output if name == OUTPUT else self.words.streams[name])
+        return [place for place in range(count) if place not in self.ends[name]]
+
     def written(self) -> list[str]:
         """Return the words of the output, without ends and STEPs."""
-        return [word for word in self.words.output if word not in SYMBOLS]
+        return [self.words.output[place] for place in self.real(OUTPUT)]
 
 
 def reading(
@@ -61,6 +69,7 @@ def reading(
     texts: Mapping[Side, str],
     output: str,
     edits: Sequence[Edit],
+    confidences: Sequence[float],
     evidence: Evidence,
     pe: str | None = None,
 ) -> Reading:
@@ -71,6 +80,7 @@ def reading(
         texts: src, and mt if there is one.
         output: what the model wrote.
         edits: from mt to it.
+        confidences: of each edit.
         evidence: over pieces.
         pe: what a human made of mt, if known.
     """
@@ -82,21 +92,26 @@ def reading(
         if name == side
     ]
     sides.append((OUTPUT, "pe", output, words.output))
-    places = {name: _places(processor, side, text, found) for name, side, text, found in sides}
+    pieces = {**evidence.streams, OUTPUT: evidence.output}
+    ends = {name: symbol_words(pieces[name]) for name, _, _, _ in sides}
+    places = {name: _places(processor, side, text, len(found), ends[name]) for name, side, text, found in sides}
     spelt = {name: _spelt(text, found, places[name]) for name, _, text, found in sides}
     streams = {name: spelt[name] for name in words.streams}
     words = replace(words, streams=streams, output=spelt[OUTPUT])
     config = processor.config
     pe_words = None if pe is None else tuple(splitter(config.tokenizer, config.language("pe")).words(pe))
-    return Reading(texts.get("src", ""), texts.get("mt", ""), output, tuple(edits), words, places, pe, pe_words)
+    src, mt = texts.get("src", ""), texts.get("mt", "")
+    return Reading(src, mt, output, tuple(edits), tuple(confidences), words, places, ends, pe, pe_words)
 
 
-def _places(processor: TextProcessor, side: Side, text: str, words: Sequence[str]) -> tuple[Span | None, ...]:
+def _places(
+    processor: TextProcessor, side: Side, text: str, count: int, ends: frozenset[int]
+) -> tuple[Span | None, ...]:
     """Return where each word stands; None for all where the text has not just as many words."""
     config = processor.config
     found = splitter(config.tokenizer, config.language(side)).spans(text)
-    real = [place for place, word in enumerate(words) if word not in SYMBOLS]
-    result: list[Span | None] = [None] * len(words)
+    real = [place for place in range(count) if place not in ends]
+    result: list[Span | None] = [None] * count
     if found is not None and len(found) == len(real):
         for place, word in zip(real, found, strict=True):
             result[place] = Span(word.start, word.end)

@@ -4,7 +4,6 @@ Words of mt are cited by attention. Words of src are cited by what the edit's pr
 where that was asked for (evidence with `losses`), and else by attention too, which need not be what moved the model.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -12,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.core.symbols import SYMBOLS
 from postedit.explain.reading import OUTPUT, Reading, Span
 from postedit.text.edits import Edit
 
@@ -21,6 +19,9 @@ COVERED: Final = 0.5
 
 LEAST: Final = 0.05
 """Nats that an edit must lose without words of src, all together, for any of them to be its reason."""
+
+MOST: Final = 50.0
+"""Nats that one word of src counts for at most: without it the edit may be impossible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,7 @@ class Reason:
         edit: what was done.
         old: the characters of mt that went.
         new: those of the output that came.
-        confidence: the geometric mean of the probabilities of the words written; of a deletion, the probability of the
-            word that was written next.
+        confidence: as everywhere; see `correction.confidence`.
         src: what it rests on in the source; None if nothing there matters, or that is not known.
         mt: likewise in mt.
     """
@@ -84,15 +84,14 @@ class Reason:
 
 def reasons(line: int, sentence: Reading) -> Iterator[Reason]:
     """Yield the edits of a sentence in order."""
-    for edit in sentence.edits:
+    for edit, confidence in zip(sentence.edits, sentence.confidences, strict=True):
         rows = _words_of(sentence, edit)
-        scores = [sentence.words.log_probs[row] for row in rows]
         yield Reason(
             line,
             edit,
             sentence.mt[slice(*edit.mt_span)],
             sentence.output[slice(*edit.pe_span)],
-            math.exp(min(0.0, sum(scores) / len(scores))),
+            confidence,
             _cited(sentence, "src", rows),
             _cited(sentence, "mt", rows),
         )
@@ -113,9 +112,8 @@ def _words_of(sentence: Reading, edit: Edit) -> list[int]:
 def _cited(sentence: Reading, stream: str, rows: Sequence[int]) -> Cited | None:
     if stream not in sentence.words.streams:
         return None
-    words, places = sentence.words.streams[stream], sentence.places[stream]
-    real = [column for column, word in enumerate(words) if word not in SYMBOLS]
-    spans = [places[column] for column in real]
+    real = sentence.real(stream)
+    spans = [sentence.places[stream][column] for column in real]
     weights = _weights(sentence, stream, rows, real)
     if weights is None or None in spans or not weights.sum():
         return None
@@ -131,7 +129,7 @@ def _weights(
     """Return how much words of a stream matter to words of the output Float[columns]; None if that is not known."""
     words = sentence.words
     if stream == "src" and words.losses is not None and words.losses.shape[1] == len(columns):
-        lost = np.maximum(0.0, words.losses[list(rows)].sum(0))
+        lost = np.clip(np.nan_to_num(words.losses[list(rows)].sum(0)), 0.0, MOST)
         return lost if lost.sum() >= LEAST else np.zeros(len(columns))
     weights = words.over(stream)
     return None if weights is None else weights[list(rows)].mean(0)[list(columns)]

@@ -1,7 +1,7 @@
 "use strict";
 
-// Words are what stands between spaces, tabs and carriage returns, as the scores divide tokenised text.
-const words = (text) => text.match(/[^ \t\r]+/g) || [];
+// Words are what stands between spaces of every kind, as the scores divide tokenised text: as Python's str.split does.
+const words = (text) => text.match(/(?:[^\s\x1c-\x1f\x85]|\ufeff)+/g) || [];
 
 // The fewest word edits from `before` to `after`, as a list of {op: "keep" | "delete" | "insert" | "replace", old, now}.
 function align(before, after) {

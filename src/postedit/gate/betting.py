@@ -19,6 +19,9 @@ _ORDERS: Final = 50
 _BOLDEST: Final = 0.5
 """The largest bet, as a share of the one with which all may be lost."""
 
+_RICHEST: Final = 700.0
+"""The logarithm of capital counts for at most so much, which keeps it a number: less evidence, never more."""
+
 
 def evidence(gains: Floats, worst: float, expected: Floats | None = None, seed: int = 1) -> float:
     """Return how strongly gains speak against a mean of 0 or less: an e-value.
@@ -44,4 +47,4 @@ def evidence(gains: Floats, worst: float, expected: Floats | None = None, seed: 
     squares = worst + (known**2).sum() + np.cumsum(before**2, 1)
     # Growth of the logarithm of the capital is bet * sum - bet ** 2 * squares / 2, to the second order.
     bets = np.clip(sums / squares, 0.0, _BOLDEST / worst)
-    return float(np.exp(np.log1p(bets * ordered).sum(1)).mean())
+    return float(np.exp(np.minimum(np.log1p(bets * ordered).sum(1), _RICHEST)).mean())

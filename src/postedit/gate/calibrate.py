@@ -192,7 +192,8 @@ def _rules(outcomes: Outcomes, rows: Sequence[int], level: Level, longest: int, 
     parts = [rows[place::_FOLDS] for place in range(_FOLDS)]
     crossed: list[tuple[int, tuple[float, ...]]] = []
     for part in parts:
-        others = [row for row in rows if row not in set(part)]
+        held_out = set(part)
+        others = [row for row in rows if row not in held_out]
         calibrator = _fitted(outcomes, others, level) or whole
         rule = Rule(level, calibrator, 0.0, longest)
         crossed += [(row, rule.confidences(outcomes.judged[row])) for row in part]

@@ -12,7 +12,6 @@ from postedit.correction import PostEdit
 from postedit.explain.evidence import Evidence
 from postedit.gate.reverting import text_with
 from postedit.text.edits import changes
-from postedit.text.words import PlainSplitter
 
 Scorer = Callable[[Sequence[str], Sequence[str], Sequence[str]], Sequence[PostEdit]]
 """What gives the scores of outputs: from src, mt and outputs, line by line."""
@@ -93,7 +92,8 @@ def judge(src: Sequence[str], mt: Sequence[str], results: Sequence[PostEdit], sc
     asked = [_texts(text, result) if result.changed else [] for text, result in zip(mt, results, strict=True)]
     rows = [row for row, texts in enumerate(asked) for _ in texts]
     scored = score([src[row] for row in rows], [mt[row] for row in rows], [text for texts in asked for text in texts])
-    scores = iter([one.score for one in scored])
+    # The model was not asked about a text that is too long: then nothing is known of what it prefers.
+    scores = iter([one.score if one.skipped is None else math.nan for one in scored])
     return [
         _judged(text, result, [next(scores) for _ in texts])
         for text, result, texts in zip(mt, results, asked, strict=True)
@@ -101,9 +101,11 @@ def judge(src: Sequence[str], mt: Sequence[str], results: Sequence[PostEdit], sc
 
 
 def words_changed(mt: str, text: str) -> int:
-    """Return the word edits between two texts, neighbouring ones as many as the longer side of them."""
-    split = PlainSplitter().words
-    return sum(max(one.mt[1] - one.mt[0], one.pe[1] - one.pe[0]) for one in changes(split(mt), split(text)))
+    """Return the word edits between two texts, neighbouring ones as many as the longer side of them.
+
+    Words are those of TER, which are divided at spaces of every kind: so TER edits lost are no more than these.
+    """
+    return sum(max(one.mt[1] - one.mt[0], one.pe[1] - one.pe[0]) for one in changes(mt.split(), text.split()))
 
 
 def _texts(mt: str, result: PostEdit) -> list[str]:
@@ -138,9 +140,9 @@ def _features(
     mt: str, result: PostEdit, text: str, difference: float, positions: Sequence[int], growth: float
 ) -> Features:
     scores = [max(result.token_scores[place], _LEAST) for place in positions]
-    count, changed = len(PlainSplitter().words(mt)), words_changed(mt, text)
+    count, changed = len(mt.split()), words_changed(mt, text)
     return Features(
-        gain=math.asinh(difference) if math.isfinite(difference) else math.asinh(math.copysign(-_LEAST, difference)),
+        gain=_damped(difference),
         sure=sum(scores),
         least=min(scores),
         whole=max(result.score, _LEAST * len(result.token_scores)) / len(result.token_scores),
@@ -150,6 +152,12 @@ def _features(
         source=_source(result.evidence, positions),
         length=math.log1p(count),
     )
+
+
+def _damped(difference: float) -> float:
+    if math.isnan(difference):  # between two impossible texts, or where the model was not asked
+        return 0.0
+    return math.asinh(difference if math.isfinite(difference) else math.copysign(-_LEAST, difference))
 
 
 def _growth(result: PostEdit, places: Sequence[int]) -> float:

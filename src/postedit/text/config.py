@@ -71,6 +71,7 @@ class TextConfig(Config):
         sample: triplets that vocabularies and truecasing are learnt from, evenly spread over all, if there are more;
             it bounds time and memory.
         vocabulary: which sides share a vocabulary, and sizes.
+        model: model folder whose text processing is taken, and none is learnt; the other options are then its own.
     """
 
     tokenizer: TokenizerName = "none"
@@ -79,6 +80,7 @@ class TextConfig(Config):
     truecase: bool = False
     sample: int = Field(default=500_000, ge=1)
     vocabulary: VocabularyConfig = VocabularyConfig()
+    model: str | None = None
 
     @model_validator(mode="after")
     def _check_languages(self) -> Self:
@@ -94,7 +96,7 @@ class TextConfig(Config):
 
     def published(self) -> Self:
         """Return the section without paths."""
-        return self.model_copy(update={"vocabulary": self.vocabulary.published()})
+        return self.model_copy(update={"vocabulary": self.vocabulary.published(), "model": None})
 
     def language(self, side: Side) -> str | None:
         """Return the language of `side`."""

@@ -204,7 +204,11 @@ class TextProcessor:
         for side, truecaser in self._truecasers.items():
             truecaser.save(folder / f"truecase.{side}.json")
         with atomic_write(folder / _SETTINGS) as file:
-            json.dump({"config": self.config.published().model_dump(), "fingerprints": fingerprints}, file, indent=2)
+            json.dump(
+                {"config": self.config.published().model_dump(exclude={"model"}), "fingerprints": fingerprints},
+                file,
+                indent=2,
+            )
 
     @classmethod
     def load(cls, folder: Path) -> "TextProcessor":
@@ -270,6 +274,11 @@ def _with_capitals(raw: Sequence[str], known: Sequence[str], pe: Sequence[str]) 
                 if raw_starts[old] == pe_starts[new]:
                     written[new] = raw[old]
     return written
+
+
+def model_text(folder: Path) -> Path:
+    """Return where a model folder has its text processing."""
+    return folder / "text"
 
 
 def _load_settings(path: Path) -> tuple[TextConfig, Mapping[str, str]]:

@@ -20,8 +20,9 @@ class RunLog:
     """The records of a run: `log.jsonl`, one JSON object a line, and TensorBoard event files.
 
     Lines of training hold `step`, `epoch`, `seconds` (of the whole run), `loss` and `nll` (nats per label), `lr`,
-    `grad_norm` and `tokens_per_second`; lines of validation `step`, `epoch`, `seconds`, `best` and the dev scores,
-    named `dev_...`. What is not a finite number is null.
+    `grad_norm`, `tokens_per_second`, `padding` (share of the batches of the main process that holds no token) and, with
+    minimum risk training, `risk` (expected cost); lines of validation `step`, `epoch`, `seconds`, `best` and the dev
+    scores, named `dev_...`. What is not a finite number is null.
 
     Args:
         folder: of the run.
@@ -87,7 +88,9 @@ class Speed:
     Args:
         step: updates done.
         loss: per label, in nats.
+        risk: expected cost, where it is minimised.
         tokens_per_second: labels learnt from per second.
+        padding: share of the batches that holds no token, 0 to 1.
         lr: learning rate.
         done: share of the run that is done, 0 to 1, or None if its end is unknown.
         remaining: seconds to the end, or None.
@@ -95,16 +98,19 @@ class Speed:
 
     step: int
     loss: float
+    risk: float | None
     tokens_per_second: float
+    padding: float
     lr: float
     done: float | None
     remaining: float | None
 
     def __str__(self) -> str:
         eta = "" if self.remaining is None else f" · {duration(self.remaining)} left"
+        risk = "" if self.risk is None else f" · risk {self.risk:.3f}"
         return (
-            f"step {self.step:,} · loss {self.loss:.3f} · {self.tokens_per_second:,.0f} target tokens/s"
-            f" · lr {self.lr:.2e}{eta}"
+            f"step {self.step:,} · loss {self.loss:.3f}{risk} · {self.tokens_per_second:,.0f} target tokens/s"
+            f" · {self.padding:.1%} padding · lr {self.lr:.2e}{eta}"
         )
 
 

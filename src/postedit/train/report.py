@@ -29,14 +29,13 @@ class Report:
         self._display = display
         self._config = config
         self._corpus_size = corpus_size
-        self._sums = Totals(0.0, 0.0, 0.0, 0.0)
+        self._sums = Totals()
         self._since = perf_counter()
         self._first = (state.step, state.seconds)
 
     def add(self, totals: Totals) -> None:
         """Add the sums of some more updates to what the next line tells."""
-        sums = self._sums
-        self._sums = Totals(sums.loss + totals.loss, sums.nll + totals.nll, sums.tokens + totals.tokens, totals.norm)
+        self._sums = self._sums.plus(totals)
 
     @contextmanager
     def off_the_clock(self) -> Iterator[None]:
@@ -59,18 +58,16 @@ class Report:
             return
         speed = self._speed(state, rate)
         self._display.show(speed)
-        self._sums, self._since = Totals(0.0, 0.0, 0.0, 0.0), perf_counter()
-        self._write(
-            "train",
-            state,
-            {
-                "loss": sums.loss / sums.tokens,
-                "nll": sums.nll / sums.tokens,
-                "lr": rate,
-                "grad_norm": sums.norm,
-                "tokens_per_second": round(speed.tokens_per_second, 1),
-            },
-        )
+        self._sums, self._since = Totals(), perf_counter()
+        values = {
+            "loss": speed.loss,
+            "nll": sums.nll / sums.tokens,
+            "lr": rate,
+            "grad_norm": sums.norm,
+            "tokens_per_second": round(speed.tokens_per_second, 1),
+            "padding": round(speed.padding, 4),
+        }
+        self._write("train", state, values if speed.risk is None else values | {"risk": speed.risk})
 
     def validation(self, state: TrainState, scored: Scored, improved: bool) -> None:
         """Tell of a validation."""
@@ -95,7 +92,9 @@ class Report:
         sums = self._sums
         done, remaining = self._outlook(state)
         tokens_per_second = sums.tokens / (perf_counter() - self._since)
-        return Speed(state.step, sums.loss / sums.tokens, tokens_per_second, rate, done, remaining)
+        risk = sums.risk / sums.tokens if self._config.has_risk else None
+        padding = sums.padding / sums.places
+        return Speed(state.step, sums.loss / sums.tokens, risk, tokens_per_second, padding, rate, done, remaining)
 
     def _outlook(self, state: TrainState) -> tuple[float | None, float | None]:
         """Return the share of the run that is done, and the seconds that remain, as far as they can be told."""

@@ -61,7 +61,7 @@ def with_changed_data(state: TrainState, checkpoint: Checkpoint, identity: Mappi
     if changed and state.position != Position(epoch):
         state = replace(state, position=Position(epoch + 1))
     if "dev" in changed:
-        state = replace(state, best=(), last=(), stale=0)
+        state = replace(state, best=(), last=(), stale=0, validated=0)
     for key in changed:
         say(f"{DATA[key]}, as accepted; going on at the start of epoch {state.position.epoch}")
     return state

@@ -81,7 +81,7 @@ class RiskLoss(nn.Module):
         )
         risk = (risks * batch.target.lengths).sum()
         loss = (1.0 - self.weight) * entropy.loss + self.weight * risk
-        return LabelLoss(loss, entropy.nll, entropy.tokens)
+        return LabelLoss(loss, entropy.nll, entropy.tokens, risk.detach())
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -20,14 +20,30 @@ from postedit.train.runtime import random_state
 class Totals(NamedTuple):
     """Sums over some updates, all processes together.
 
-    `loss` and `nll` are sums over labels in nats, `tokens` the number of labels, `norm` the gradient norm of the
-    last update, before clipping.
+    `loss` and `nll` are sums over labels in nats, `tokens` the number of labels, `risk` that of expected costs times
+    labels; `norm` is the gradient norm of the last update, before clipping. `places` is the size of the batches of this
+    process, and `padding` how many of the places hold no token.
     """
 
-    loss: float
-    nll: float
-    tokens: float
-    norm: float
+    loss: float = 0.0
+    nll: float = 0.0
+    tokens: float = 0.0
+    risk: float = 0.0
+    norm: float = 0.0
+    places: int = 0
+    padding: int = 0
+
+    def plus(self, later: "Totals") -> "Totals":
+        """Return the sums over these updates and later ones."""
+        return Totals(
+            self.loss + later.loss,
+            self.nll + later.nll,
+            self.tokens + later.tokens,
+            self.risk + later.risk,
+            later.norm,
+            self.places + later.places,
+            self.padding + later.padding,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +54,7 @@ class Attempt:
         step: its number.
         batches: the batches of this process, on the CPU.
         losses: the loss sum of each of them.
-        total: Float[3], sums of loss, nll and tokens over all batches and processes.
+        total: Float[4], sums of loss, nll, tokens and risk over all batches and processes.
         norm: the norm of the gradient, before clipping.
         rng: states of the random generators before the first batch.
     """
@@ -91,7 +107,8 @@ class Updater:
         self._attempts: deque[Attempt] = deque()
         self._failed = torch.zeros((), device=accelerator.device)
         self._norm = torch.zeros((), device=accelerator.device)
-        self._totals = torch.zeros(3, dtype=self._float, device=accelerator.device)
+        self._totals = torch.zeros(4, dtype=self._float, device=accelerator.device)
+        self._places = self._real = 0
 
     def update(self, step: int, batches: Sequence[Batch], rate: float, counts: bool = True) -> None:
         """Make update number `step` at learning rate `rate` from this process's `batches`, which are on the CPU.
@@ -103,22 +120,26 @@ class Updater:
         results = [
             self._backward(batch, counts, last=number == len(batches)) for number, batch in enumerate(batches, 1)
         ]
-        total = torch.stack([torch.stack([value.to(self._float) for value in result]) for result in results]).sum(0)
-        total = self.accelerator.reduce(total, "sum")
+        total = self.accelerator.reduce(torch.stack(results).sum(0), "sum")
         norm = self._apply(total, rate)
         self._totals += total
         self._norm = norm
-        self._attempts.append(Attempt(step, batches, [result.loss for result in results], total, norm, rng))
+        self._attempts.append(Attempt(step, batches, [result[0] for result in results], total, norm, rng))
+        masks = [mask for batch in batches if counts for mask in _masks(batch)]
+        self._places += sum(mask.numel() for mask in masks)
+        self._real += sum(int(mask.sum()) for mask in masks)
 
-    def _backward(self, batch: Batch, counts: bool, last: bool) -> LabelLoss:
+    def _backward(self, batch: Batch, counts: bool, last: bool) -> Tensor:
+        """Return Float[4], the sums of loss, nll, tokens and risk."""
         device = self.accelerator.device
         with nullcontext() if last else self.accelerator.no_sync(self.model):
             with torch.autocast(device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
                 result: LabelLoss = self.model(move(batch, device), self.config.label_smoothing)
-            if not counts:
-                result = LabelLoss(*(value * 0 for value in result))
-            self.accelerator.backward(result.loss)
-        return LabelLoss(result.loss.detach(), result.nll.detach(), result.tokens)
+            self.accelerator.backward(result.loss if counts else result.loss * 0.0)
+        risk = torch.zeros_like(result.nll) if result.risk is None else result.risk
+        values = (result.loss, result.nll, result.tokens, risk)
+        sums = torch.stack([value.detach().to(self._float) for value in values])
+        return sums if counts else sums * 0.0
 
     def _apply(self, total: Tensor, rate: float) -> Tensor:
         """Update the weights, and return the norm of the gradient of the mean loss per label."""
@@ -134,9 +155,11 @@ class Updater:
 
     def totals(self) -> Totals:
         """Return the sums since the last call, and start anew. Waits for the device."""
-        loss, nll, tokens = self._totals.tolist()
+        loss, nll, tokens, risk = self._totals.tolist()
+        places, padding = self._places, self._places - self._real
         self._totals.zero_()
-        return Totals(loss, nll, tokens, float(self._norm))
+        self._places = self._real = 0
+        return Totals(loss, nll, tokens, risk, float(self._norm), places, padding)
 
     def failure(self, highest: float = inf) -> Attempt | None:
         """Return the first update since the last call that failed. Waits for the device.
@@ -150,7 +173,7 @@ class Updater:
             return next(attempt for attempt in attempts if attempt.failed)
         if highest == inf or not attempts:
             return None
-        loss, _, tokens = torch.stack([attempt.total for attempt in attempts]).unbind(1)
+        loss, _, tokens, _ = torch.stack([attempt.total for attempt in attempts]).unbind(1)
         return next(
             (attempt for attempt, too_high in zip(attempts, (loss > highest * tokens).tolist()) if too_high), None
         )
@@ -166,6 +189,12 @@ def has_finite_gradient(loss: nn.Module, batch: Batch, config: TrainConfig, devi
     norm = torch.nn.utils.get_total_norm(gradients)
     loss.zero_grad(set_to_none=True)
     return bool(torch.isfinite(result.loss) & torch.isfinite(norm))
+
+
+def _masks(batch: Batch) -> list[Tensor]:
+    """Return which places of the tensors of a batch hold a token."""
+    target = [] if batch.target is None else [batch.target.mask]
+    return [*(stream.mask for stream in batch.streams.values()), *target]
 
 
 def move(batch: Batch, device: torch.device) -> Batch:

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,25 @@ def test_the_records_are_edit_scripts(run: Any, model: Path, files: Path) -> Non
         assert apply_edits(mt, output, edits) == output
 
 
+def test_words_spelt_like_symbols_are_words(run: Any, model: Path, files: Path) -> None:
+    mt = "<s> das </s> <step> Haus\n"
+    for name, text in (("src", "<s> the </s> house\n"), ("mt", mt), ("pe", mt)):
+        (files / name).write_text(text)
+    out = files / "edits"
+    options = ["--pe", files / "pe", "--html", files / "html", "--edits", out, "--json", files / "json"]
+    result = run("explain", model, *texts(files), *options, "--cite", "attention")
+    assert result.exit_code == 0, result.output
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    assert records
+    assert all(record["evidence"]["src"] and record["evidence"]["mt"] for record in records)
+    rows = {row["steps of"]: row for row in json.loads((files / "json").read_text())["tables"][0]["rows"]}
+    assert "mt wrong" not in rows or rows["mt wrong"]["steps"] == 0
+    page = re.search(r'id="data">(.*?)</script>', (files / "html").read_text(), re.DOTALL)
+    assert page
+    (shown,) = json.loads(page[1])
+    assert [input_["ends"] for input_ in shown["inputs"]] == [[4], [5]]
+
+
 def test_the_same_twice(run: Any, model: Path, files: Path) -> None:
     outputs = []
     for name in ("a", "b"):
@@ -143,6 +163,19 @@ def test_bad_input_is_a_sentence(
     assert result.exit_code == 1
     assert message in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_who_interrupts_it_is_told_that_it_starts_over(
+    run: Any, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("postedit.editor.PostEditor.edit", interrupted)
+    result = run("explain", model, *texts(files), "--html", files / "out.html")
+    assert result.exit_code == 130
+    assert "no file was written, and the same command starts over" in result.stderr
+    assert not (files / "out.html").exists()
 
 
 def test_an_empty_file_is_refused(run: Any, model: Path, tmp_path: Path) -> None:

@@ -93,6 +93,44 @@ def test_other_settings_are_refused_with_what_differs(run: Any, model: Path, tmp
     assert run(*line, "--max-edits", 2).exit_code == 0
 
 
+def test_every_way_to_search_can_have_a_gate(run: Any, model: Path, tmp_path: Path) -> None:
+    gate, way = tmp_path / "gate.json", ("--beam", 2, "--no-repeat", 2, "--no-unk", "--length-penalty", 0.5)
+    made = run("gate", model, *files(tmp_path, MT), "--out", gate, *way, "--normalisation", "wu")
+    assert made.exit_code == 0, made.stderr
+    assert edited(run, model, tmp_path, "--gate", gate, *way, "--normalisation", "wu") == MT
+
+
+def test_an_interrupted_run_goes_on_behind_the_same_gate_alone(
+    run: Any, model: Path, outputs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, edit = tmp_path / "gate.json", PostEditor.edit
+    pe = [output if row % 4 else mt for row, (output, mt) in enumerate(zip(outputs, MT))]
+    assert run("gate", model, *files(tmp_path, pe), "--out", gate, "--level", "sentence").exit_code == 0
+    whole = edited(run, model, tmp_path, "--gate", gate)
+    (tmp_path / "hyp").unlink()
+    windows: list[int] = []
+
+    def interrupted(self: PostEditor, *texts: Any, **more: Any) -> Any:
+        windows.append(len(texts[0]))
+        if len(windows) == 3:
+            raise KeyboardInterrupt
+        return edit(self, *texts, **more)
+
+    monkeypatch.setattr(PostEditor, "edit", interrupted)
+    line = ("edit", model, "--src", tmp_path / "dev.src", "--mt", tmp_path / "dev.mt", "--out", tmp_path / "hyp")
+    stopped = run(*line, "--gate", gate, "--chunk-lines", 40)
+    assert stopped.exit_code == 130
+    assert "stopped after 80 of 120 lines" in stopped.stderr
+    for other in ((), ("--gate", gate, "--min-confidence", 0.9)):
+        refused = run(*line, *other, "--resume")
+        assert refused.exit_code == 1
+        assert "made with another " in refused.stderr
+        assert len(refused.stderr) < 600
+    assert run(*line, "--gate", gate, "--resume").exit_code == 0
+    assert windows == [40, 40, 40, 40]
+    assert (tmp_path / "hyp").read_text(encoding="utf-8").split("\n")[:-1] == whole != MT
+
+
 def test_least_confidence_without_a_gate(run: Any, model: Path, outputs: list[str], tmp_path: Path) -> None:
     files(tmp_path, MT)
     assert edited(run, model, tmp_path, "--min-confidence", 0) == outputs
@@ -107,6 +145,8 @@ def test_what_makes_no_sense_is_refused(run: Any, model: Path, tmp_path: Path, o
         (src, "give --mt"),
         ((*src, *mt, "--n-best", 2, "--format", "jsonl"), "leave out --n-best"),
         ((*src, *mt, "--force", tmp_path / "dev.mt"), "leave out --force"),
+        ((*src, *mt, "--require", tmp_path / "dev.mt"), "may take back what --require asks for"),
+        ((*src, *mt, "--ban", tmp_path / "dev.mt"), "may take back what --ban asks for"),
     ):
         result = run("edit", model, *more, *option)
         assert result.exit_code == 1

@@ -118,6 +118,7 @@ def test_every_form_of_output(run: Any, files: Path) -> None:
         "confidence intervals",
         "significance of TER",
         "significance of BLEU",
+        "significance of chrF",
         "single-source measures",
         "by length",
         "by TER of mt",

@@ -65,3 +65,11 @@ def test_several_seeds_end_with_how_to_use_them(run: Any, calls: list[Any], monk
     models = "runs/small/seed-1/model runs/small/seed-2/model"
     assert f"As an ensemble: postedit edit {models} --src FILE --mt FILE" in out
     assert run("train", "some/small.toml", "--seeds", "1").exit_code == 2
+
+
+def test_of_several_processes_the_main_one_alone_says_how_it_went(
+    run: Any, calls: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("postedit.run.is_main_process", lambda: False)
+    assert run("train", "x.toml").stdout == ""
+    assert len(calls) == 1

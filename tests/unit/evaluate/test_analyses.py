@@ -76,10 +76,11 @@ def test_buckets_are_the_whole(test_set: TestSet) -> None:
 
 
 def test_significance_speaks_of_the_later_system(test_set: TestSet) -> None:
-    intervals, ter, bleu = analyses.significance(examine(test_set, {"good": GOOD}), "none", 200)
+    intervals, ter, *others = analyses.significance(examine(test_set, {"good": GOOD}), "none", 200)
     assert of(ter, "good", DO_NOTHING)["difference"] == pytest.approx(-100 * 2 / 12)
-    assert (of(bleu, "good", DO_NOTHING)["difference"] or 0) > 0
-    assert of(intervals, "good")["BLEU to"] == pytest.approx(100.0)
+    assert [table.name for table in others] == ["significance of BLEU", "significance of chrF"]
+    assert all((of(table, "good", DO_NOTHING)["difference"] or 0) > 0 for table in others)
+    assert of(intervals, "good")["BLEU to"] == of(intervals, "good")["chrF to"] == pytest.approx(100.0)
 
 
 def test_one_system_alone_is_compared_with_nothing() -> None:

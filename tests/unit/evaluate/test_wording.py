@@ -18,6 +18,14 @@ def test_another_tokenisation_is_said() -> None:
     assert differences("hyp", TOKENISED, "pe", TOKENISED) == []
 
 
+@pytest.mark.parametrize("line", ["我们在这里保存文件。", "我 们 在 这 里 保 存 文 件 。"])
+def test_text_without_spaces_beside_text_with_them_is_said(line: str) -> None:
+    reference = ["我们 在 这里 保存 文件 。"] * 10
+    (found,) = differences("hyp", [line] * 10, "pe", reference)
+    assert "do not seem to be divided alike" in found
+    assert differences("hyp", ["我们 在 那里 存 文件 。"] * 10, "pe", reference) == []
+
+
 @pytest.mark.parametrize(
     ("line", "said"), [("it &apos;s so", "XML escapes"), ("un@@ done", "subwords"), ("▁so it is", "subwords")]
 )

@@ -44,4 +44,5 @@ def sentence(
     start, end = mt.find(" "), mt.rfind(" ")
     edits = () if mt == output else (Edit("replace", (start + 1, end), (output.find(" ") + 1, output.rfind(" "))),)
     found = {"src": places(src, texts["src"]), "mt": places(mt, texts["mt"]), OUTPUT: places(output, texts[OUTPUT])}
-    return Reading(src, mt, output, edits, Evidence(**values), found)  # type: ignore[arg-type]
+    ends = {name: frozenset({len(of) - 1}) for name, of in found.items()}
+    return Reading(src, mt, output, edits, (0.5,) * len(edits), Evidence(**values), found, ends)  # type: ignore[arg-type]

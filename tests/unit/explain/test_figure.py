@@ -1,11 +1,14 @@
 import re
+import struct
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from tests.unit.explain.sentences import BOTH, sentence
 
 from postedit.core.types import AttentionKey
+from postedit.explain import figure
 from postedit.explain.figure import attention_figure, missing_letters
 
 SHARES = {"generated": np.array([0.2] * 4), "mt": np.array([0.8] * 4)}
@@ -33,6 +36,18 @@ def test_a_joint_attention_is_drawn_text_by_text() -> None:
 def test_without_attention_there_is_nothing_to_draw() -> None:
     with pytest.raises(ValueError, match="no attention"):
         attention_figure(sentence(attention={}).words, "1")
+
+
+def test_characters_that_xml_cannot_have_are_replaced() -> None:
+    svg = attention_figure(sentence(src="a\x01b \ufffe c\x1f").words, "1")["svg"]
+    texts = [element.text for element in ElementTree.fromstring(svg).iter() if element.tag.endswith("}text")]
+    assert "a\ufffdb" in texts
+
+
+def test_a_very_long_line_has_a_figure_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figure, "_WIDEST", 500)
+    png = attention_figure(sentence(src="a b c d " * 20).words, "1")["png"]
+    assert max(struct.unpack(">II", png[16:24])) <= 501
 
 
 def test_letters_that_no_font_has_are_named() -> None:

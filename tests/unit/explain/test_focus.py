@@ -44,6 +44,12 @@ def test_leads_by_occlusion() -> None:
     assert leads == [Lead.src, Lead.mt, Lead.both, Lead.neither]
 
 
+def test_what_is_impossible_without_either_text_is_led_by_both() -> None:
+    never = (float("-inf"),) * 4
+    one = sentence(without={"src": never, "mt": (float("-inf"), -0.7, float("-inf"), -0.7)})
+    assert [step.lead for step in steps(one, Measure.occlusion)] == [Lead.both, Lead.src, Lead.both, Lead.src]
+
+
 def test_a_text_that_hurts_leads_nothing() -> None:
     one = sentence(log_probs=(-1.0,) * 4, without={"src": (-0.5,) * 4, "mt": (-2.0,) * 4})
     assert {step.lead for step in steps(one, Measure.occlusion)} == {Lead.mt}

@@ -45,6 +45,14 @@ def test_what_does_not_matter_is_not_cited() -> None:
     assert reason.src is None
 
 
+def test_what_is_impossible_without_a_word_is_cited_with_a_number() -> None:
+    losses = np.zeros((4, 3))
+    losses[1] = [np.inf, 0.0, np.nan]
+    (reason,) = reasons(1, sentence(losses=losses))
+    assert reason.src is not None
+    assert (reason.src.span, reason.src.weight) == (Span(0, 3), 1.0)
+
+
 def test_a_deletion_rests_on_the_word_after_it() -> None:
     one = replace(sentence(output="das Haus"), edits=(Edit("delete", (4, 10), (4, 4)),))
     (reason,) = reasons(1, one)

@@ -73,6 +73,12 @@ def test_what_is_not_given_is_not_in_it() -> None:
         ("a b", "a c", [["", "", "a"], ["del", "substitutions", "b"], ["ins", "substitutions", "c"]]),
         ("a b", "b", [["del", "deletions", "a"], ["", "", "b"]]),
         ("", "a", [["ins", "insertions", "a"]]),
+        ("a\u00a0b\x1cc", "a b\u3000c", [["", "", "a b c"]]),  # the same words to TER
+        (
+            "a\ufeffb",
+            "a b",
+            [["del", "substitutions", "a\ufeffb"], ["ins", "insertions", "a"], ["ins", "substitutions", "b"]],
+        ),
         ("x a b c", "a b c x", [["del", "shifts", "x"], ["", "", "a b c"], ["ins", "shifts", "x"]]),
     ],
 )

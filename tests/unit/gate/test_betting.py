@@ -37,6 +37,10 @@ def test_few_lines_prove_nothing_however_good_they_are() -> None:
     assert evidence(np.ones(5), 5.0, np.ones(50)) < 20.0
 
 
+def test_evidence_is_a_number_however_strong_it_is() -> None:
+    assert np.isfinite(evidence(np.full(30_000, 3.0), 5.0))
+
+
 def test_no_lines_are_no_evidence() -> None:
     assert evidence(np.zeros(0), 1.0) == 1.0
 

@@ -1,11 +1,13 @@
 """Gates from made-up dev sets of which all is known: the promise, by many draws, and what a good model keeps."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from postedit.correction import PostEdit
+from postedit.correction import PostEdit, unchanged
+from postedit.evaluate.ter import count_edits
 from postedit.gate.calibrate import (
     Calibrated,
     Forecasts,
@@ -16,7 +18,7 @@ from postedit.gate.calibrate import (
     is_learnt,
     rule_gains,
 )
-from postedit.gate.features import Features, Judged
+from postedit.gate.features import Features, Judged, judge, words_changed
 from postedit.gate.outcomes import Outcomes, everything
 from postedit.text.edits import Edit
 
@@ -107,6 +109,13 @@ def test_a_line_that_would_change_too_much_stays(generator: np.random.Generator)
     assert shut.reverted == 1
 
 
+@pytest.mark.parametrize("space", [" ", "\u00a0", "\u3000", "\u2009"])
+def test_words_changed_are_words_of_ter_so_that_no_line_loses_more(space: str) -> None:
+    mt, text = f"a{space}b{space}c d", f"x{space}y{space}z d"
+    (lost,) = count_edits([text], [mt])
+    assert words_changed(mt, text) == lost.edits == 3
+
+
 def test_too_few_changes_teach_nothing(generator: np.random.Generator) -> None:
     for outcomes in (dev(generator, 10, 3.0), Outcomes([], [], []), Outcomes([MT], *zip(still()))):
         found = made(outcomes)
@@ -124,3 +133,15 @@ def test_the_calibration_error_is_that_of_its_definition() -> None:
     assert expected_calibration_error(sure, bins=1) == pytest.approx(0.0)
     assert expected_calibration_error(Forecasts(np.full(10, 0.8), np.zeros(10))) == pytest.approx(0.8)
     assert expected_calibration_error(Forecasts(np.zeros(0), np.zeros(0))) == 0.0
+
+
+def test_of_texts_the_model_was_not_asked_about_no_preference_is_known() -> None:
+    correction = PostEdit("X b", True, -1.0, (-1.0,), (Edit("replace", (0, 1), (0, 1)),), pieces=((0, 1),))
+
+    def score(src: object, mt: object, outputs: Sequence[str]) -> list[PostEdit]:
+        # The mt as output is too long: its score of 0 is no score.
+        return [unchanged("a b", "too long") if text == "a b" else correction for text in outputs]
+
+    (found,) = judge(["x"], ["a b"], [correction], score)
+    assert found.whole is not None
+    assert found.whole.gain == 0.0

@@ -1,6 +1,7 @@
 """Gates, their files, and what they refuse, with real models, tiny and untrained."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import torch
 from postedit import PostEditor
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.decode import SearchSettings
+from postedit.explain.reasons import reasons
+from postedit.explanation import explain
 from postedit.gate import Gate, Level
 from postedit.gate.features import Features
 from postedit.gate.gate import Calibrator, Rule
@@ -88,6 +91,15 @@ def test_a_least_confidence_holds_with_a_gate_and_without(editor: PostEditor) ->
     assert [one.text for one in gated] == MT
 
 
+def test_confidence_is_the_same_wherever_it_is_spoken_of(editor: PostEditor) -> None:
+    spoken = explain(editor, SRC, MT)
+    for result, sentence in zip(editor.edit(SRC, MT), spoken, strict=True):
+        products = tuple(math.exp(sum(result.token_scores[start:end])) for start, end in result.pieces)
+        assert result.confidences == pytest.approx(products)
+        if sentence is not None:
+            assert [one.confidence for one in reasons(1, sentence)] == pytest.approx(products, rel=1e-4)
+
+
 def test_the_pieces_of_edits_are_those_of_the_changed_words(editor: PostEditor) -> None:
     for result in editor.edit(SRC, MT, evidence=True):
         assert len(result.pieces) == len(result.confidences) == len(result.edits)
@@ -151,6 +163,12 @@ def test_what_makes_no_sense_is_refused(editor: PostEditor) -> None:
     one = gate(editor, 0.5)
     with pytest.raises(DataError, match="one correction a segment, not on 2"):
         editor.edit(SRC, MT, beam=2, n_best=2, gate=one)
+    banned = replace(editor.decode.search(), banned=("Haus",))
+    for options in ({"prefix": ["es"] * len(MT)}, {"required": [["Haus"]] * len(MT)}, {"search": banned}):
+        with pytest.raises(DataError, match="may take back a word that is required"):
+            editor.edit(SRC, MT, min_confidence=0.5, **options)
+    with pytest.raises(DataError, match="may take back a word that is required"):
+        editor.judge(SRC, MT, search=banned)
     with pytest.raises(DataError, match="must be a probability"):
         editor.edit(SRC, MT, min_confidence=1.5)
     if not editor.needs_mt:

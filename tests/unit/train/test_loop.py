@@ -77,7 +77,9 @@ def test_the_log_says_what_happened(tmp_path: Path, corpora: Path) -> None:
     train = [line for line in lines if "loss" in line]
     assert [line["lr"] for line in train] == pytest.approx([0.01, 0.02, 0.02 * (4 / 6) ** 0.5, 0.02 * (4 / 8) ** 0.5])
     for line in train:
-        assert set(line) == {"step", "epoch", "seconds", "loss", "nll", "lr", "grad_norm", "tokens_per_second"}
+        names = {"step", "epoch", "seconds", "loss", "nll", "lr", "grad_norm", "tokens_per_second", "padding"}
+        assert set(line) == names
+        assert 0.0 <= line["padding"] < 1.0
     for line in lines[2], lines[5]:
         assert set(line) == {"step", "epoch", "seconds", "dev_nll", "dev_perplexity", "best"}
     assert result.target_tokens > 0
@@ -414,7 +416,7 @@ def run_processes(folder: Path, corpora: Path, settings: Mapping[str, Any], coun
 def assert_same_course(one: Path, other: Path) -> None:
     """Assert that two runs had the same losses, gradients and dev scores at the same steps, and end alike."""
     for line, counterpart in zip(log(one), log(other), strict=True):
-        for name in {"step", "nll", "dev_nll", "grad_norm"} & line.keys():
+        for name in {"step", "nll", "risk", "dev_nll", "grad_norm"} & line.keys():
             assert counterpart[name] == pytest.approx(line[name], rel=1e-4)
     last = f"best/step-{log(one)[-1]['step']:08d}.safetensors"
     expected = load_tensors(one / last)
@@ -434,6 +436,7 @@ def test_two_processes_do_what_one_does_with_twice_the_batches(
     run_processes(tmp_path / "one", corpora, PROCESSES | loss | {"accumulate": 2}, 1)
     run_processes(tmp_path / "two", corpora, PROCESSES | loss, 2)
     assert_same_course(tmp_path / "one", tmp_path / "two")
+    assert all(("risk" in line) == ("risk" in loss and "loss" in line) for line in log(tmp_path / "two"))
     rng = load_tensors(tmp_path / "two" / "checkpoints" / "step-00000008" / "rng.safetensors")
     assert set(rng) == {"0/cpu", "1/cpu"}
     assert not torch.equal(rng["0/cpu"], rng["1/cpu"])

@@ -11,7 +11,7 @@ from tiny_run import Numbers, TinyModel, tiny_model, train_config, triplets
 from postedit.core.types import Batch
 from postedit.data.batching import collate
 from postedit.train.optimisers import build_optimizer, optimizer_tensors
-from postedit.train.update import Updater, has_finite_gradient
+from postedit.train.update import Totals, Updater, has_finite_gradient
 
 RATE = 0.1
 EPS = 0.1  # large, as Adam would otherwise hide the scale of the gradient
@@ -85,7 +85,13 @@ def test_totals_are_sums_over_labels() -> None:
     assert totals.nll == pytest.approx(2 * float(expected.nll), rel=1e-5)
     mean = torch.autograd.grad(expected.loss / expected.tokens, list(model.parameters()))
     assert totals.norm == pytest.approx(float(torch.nn.utils.get_total_norm(mean)), rel=1e-4)
-    assert updates.totals().tokens == 0
+    batches = batch_of(0, 10), batch_of(10, 24), batch_of(0, 24)
+    masks = [
+        stream.mask for batch in batches for stream in (*batch.streams.values(), batch.target) if stream is not None
+    ]
+    assert totals.places == sum(mask.numel() for mask in masks)
+    assert totals.padding == sum(int((~mask).sum()) for mask in masks) > 0
+    assert updates.totals() == Totals(norm=totals.norm)
 
 
 @pytest.mark.parametrize("poison", [float("nan"), float("inf")])

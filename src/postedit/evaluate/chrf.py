@@ -1,0 +1,135 @@
+"""chrF (Popović 2015) from sums over sentences, counted for many sentences at a time.
+
+What sacrebleu counts with a dictionary a sentence is counted here by sorting: each place of a text is a number made of
+the six characters from there on, so that equal n-grams of every length stand beside each other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sacrebleu.metrics.chrf import CHRF
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_ORDERS: Final = CHRF.CHAR_ORDER
+_BETA: Final = CHRF.BETA
+
+_BLOCK: Final = 2000
+"""Sentences counted at a time, which bounds the memory."""
+
+_CODE_BITS: Final = 21
+"""Bits of a Unicode character."""
+
+_KEY_BITS: Final = 63
+"""Bits of a number that is not negative."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdditiveCHRF:
+    """chrF2 as sacrebleu has it by default: six orders of characters without spaces.
+
+    The statistics are matches, n-grams of the output and n-grams of the reference, of 1 to 6 characters each, and words
+    of the reference. It does not depend on how words are divided.
+    """
+
+    @property
+    def signature(self) -> str:
+        """What is needed to get the same number again."""
+        metric = CHRF()
+        metric.corpus_score([""], [[""]])  # sacrebleu knows the number of references only after a score
+        return str(metric.get_signature())
+
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
+        """Float[sentences,19]: what to add up."""
+        if len(hypotheses) != len(references):
+            raise ValueError(f"{len(hypotheses)} outputs and {len(references)} references")
+        parts = [np.zeros((0, 3 * _ORDERS + 1))]
+        for start in range(0, len(references), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            words = [len(text.split()) for text in references[rows]]
+            counts = _counts([_without_spaces(text) for side in (hypotheses, references) for text in side[rows]])
+            parts.append(np.column_stack([counts, words]).astype(np.float64))
+        return np.concatenate(parts)
+
+    def loss(self, sums: Floats) -> Floats:
+        """Float[...] for sums Float[...,19]: 100 - chrF."""
+        matches, written, wanted = (sums[..., place * _ORDERS : (place + 1) * _ORDERS] for place in range(3))
+        known = (written > 0) & (wanted > 0)
+        orders = np.maximum(1, known.sum(-1))
+        precision, recall = (
+            np.where(known, matches / np.maximum(totals, 1.0), 0.0).sum(-1) / orders for totals in (written, wanted)
+        )
+        both = _BETA**2 * precision + recall
+        losses: Floats = 100.0 - 100.0 * (1 + _BETA**2) * precision * recall / np.where(both > 0, both, 1.0)
+        return losses
+
+    def score(self, loss: float) -> float:
+        """Return chrF, 0 to 100."""
+        return 100.0 - loss
+
+
+def _without_spaces(text: str) -> str:
+    return "".join(text.split())
+
+
+def _counts(texts: Sequence[str]) -> Ints:
+    """Int[sentences,18]: matches, and n-grams of both sides; `texts` are all outputs, and then all references."""
+    pairs = len(texts) // 2
+    sizes = np.array([len(text) for text in texts])
+    orders = np.arange(_ORDERS)
+    written, wanted = np.maximum(0, sizes.reshape(2, pairs, 1) - orders)
+    # As sacrebleu has it, n-grams of the output do not count where the reference is too short to have any.
+    return np.column_stack([_matches(texts, sizes), np.where(wanted > 0, written, 0), wanted])
+
+
+def _matches(texts: Sequence[str], sizes: Ints) -> Ints:
+    """Int[sentences,6]: n-grams that output and reference have in common."""
+    pairs = len(texts) // 2
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.int64)
+    if not codes.size:
+        return np.zeros((pairs, _ORDERS), np.int64)
+    text = np.repeat(np.arange(len(texts)), sizes)
+    pair = text % pairs
+    letters = _numbered(codes, pair)
+    bits = int(letters.max()).bit_length()
+    if pairs.bit_length() + _ORDERS * bits + 1 > _KEY_BITS:
+        return _matches_of_parts(texts, sizes)
+    left = np.repeat(np.cumsum(sizes), sizes) - np.arange(codes.size)  # characters from here to the end of the text
+    keys = pair
+    for offset in range(_ORDERS):
+        keys = (keys << bits) | np.where(offset < left, np.roll(letters, -offset), 0)
+    keys = np.sort((keys << 1) | (text >= pairs))
+    of_reference = keys & 1
+    result = []
+    for order in range(1, _ORDERS + 1):
+        ngrams = keys >> (1 + bits * (_ORDERS - order))
+        starts = np.flatnonzero(np.diff(ngrams, prepend=-1))
+        whole = (ngrams[starts] & ((1 << bits) - 1)) > 0  # does not run over the end of the text
+        wanted = np.add.reduceat(of_reference, starts)
+        common = np.minimum(wanted, np.diff(starts, append=keys.size) - wanted) * whole
+        result.append(np.bincount(ngrams[starts] >> (bits * order), common, pairs))
+    return np.stack(result, 1).astype(np.int64)
+
+
+def _numbered(codes: Ints, pair: Ints) -> Ints:
+    """Number the different characters of each pair of texts from 1, so that a number takes few bits."""
+    known, letters = np.unique((pair << _CODE_BITS) | codes, return_inverse=True)
+    numbers: Ints = letters - np.searchsorted(known, pair << _CODE_BITS) + 1
+    return numbers
+
+
+def _matches_of_parts(texts: Sequence[str], sizes: Ints) -> Ints:
+    """Count fewer sentences at a time, for which shorter numbers will do; a single one by dictionaries."""
+    pairs = len(texts) // 2
+    if pairs == 1:
+        from sacrebleu.metrics.helpers import extract_all_char_ngrams
+
+        output, reference = (extract_all_char_ngrams(text, _ORDERS) for text in texts)
+        return np.array([[(one & other).total() for one, other in zip(output, reference)]])
+    half = pairs // 2
+    parts = [[*range(start, end), *range(pairs + start, pairs + end)] for start, end in ((0, half), (half, pairs))]
+    return np.concatenate([_matches([texts[row] for row in rows], sizes[rows]) for rows in parts])
