@@ -125,7 +125,7 @@ class Updater:
         self._totals += total
         self._norm = norm
         self._attempts.append(Attempt(step, batches, [result[0] for result in results], total, norm, rng))
-        masks = [mask for batch in batches if counts for mask in _masks(batch)]
+        masks = [mask for batch in batches for mask in _masks(batch)]
         self._places += sum(mask.numel() for mask in masks)
         self._real += sum(int(mask.sum()) for mask in masks)
 
