@@ -1,8 +1,10 @@
 """What comes before training: claiming the folder of a run, learning the text, writing the corpora."""
 
 import json
+import platform
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,9 @@ from postedit.data.manifest import MANIFEST, changed_files, manifest
 from postedit.data.mixture import Mixture
 from postedit.data.report import DataReport
 from postedit.data.shares import Share
-from postedit.data.triplets import DataConfig, TripletFiles, check_files, read_triplets
+from postedit.data.spread import count_lines, spread
+from postedit.data.triplets import DataConfig, Triplet, TripletFiles, check_files, read_triplets
+from postedit.progress import LineProgress
 from postedit.recipe import Recipe, parse_recipe
 from postedit.text.processor import TextProcessor, model_text
 from postedit.train.config import FREE_ON_RESUME
@@ -46,6 +50,19 @@ def begin(recipe: Recipe, folder: Path, resume: bool, accept_changed_data: bool 
         for files in dict.fromkeys(files for data in parts for _, files in data.sources):
             check_files(files)
     recipe.save(saved)
+
+
+def check_shared(folder: Path) -> None:
+    """Make sure that a process, perhaps of another machine, sees what the first one has written.
+
+    Raises:
+        OutputError: if it does not.
+    """
+    if not prepared(folder)[0].exists():
+        raise OutputError(
+            f"{folder}: {platform.node()} does not see what the first process wrote there; give by --out a folder that "
+            "all machines share"
+        )
 
 
 def _check_files_same(folder: Path, accept: bool) -> None:
@@ -108,14 +125,24 @@ def learn_text(recipe: Recipe, folder: Path, given: Path | None, console: Consol
     if given is None and recipe.text.model is not None:
         console.print(f"Vocabularies: those of {recipe.text.model}", highlight=False, markup=False, soft_wrap=True)
         given = model_text(Path(recipe.text.model))
-    if given is None:
-        checkpoint = recipe.text.vocabulary.checkpoint
-        console.print("Learning subword vocabularies" if checkpoint is None else f"Vocabulary: that of {checkpoint}")
-        processor = TextProcessor.fit(recipe.text, lambda: read_triplets(recipe.data.train))
-    else:
-        processor = TextProcessor.load(given)
-    with atomic_folder(text) as temporary:
+    processor = _learnt(recipe, console) if given is None else TextProcessor.load(given)
+    with _new_folder(text) as temporary:
         processor.save(temporary)
+
+
+def _learnt(recipe: Recipe, console: Console) -> TextProcessor:
+    """Return the text processing, learnt from as many of the training triplets as `text.sample` says."""
+    checkpoint = recipe.text.vocabulary.checkpoint
+    console.print("Learning subword vocabularies" if checkpoint is None else f"Vocabulary: that of {checkpoint}")
+    total, wanted = count_lines(recipe.data.train), recipe.text.sample
+    if total > wanted and recipe.text.passes:
+        console.print(f"From {wanted:,} of {total:,} triplets, see text.sample", highlight=False)
+    with LineProgress(console, total * recipe.text.passes) as progress:
+
+        def sample() -> Iterator[Triplet]:
+            return spread(progress.track(read_triplets(recipe.data.train)), total, wanted)
+
+        return TextProcessor.fit(recipe.text, sample)
 
 
 def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Console) -> None:
@@ -125,16 +152,27 @@ def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Conso
         return
     processor = TextProcessor.load(text)
     report = DataReport()
-    with atomic_folder(corpora) as temporary:
-        parts: dict[str, Sequence[TripletFiles]] = {"train": data.train, "dev": [data.dev]}
+    parts: dict[str, Sequence[TripletFiles]] = {"train": data.train, "dev": [data.dev]}
+    total = sum(map(count_lines, parts.values()))
+    console.print(f"Turning {total:,} triplets into ids", highlight=False)
+    with _new_folder(corpora) as temporary, LineProgress(console, total) as progress:
         for name, sources in parts.items():
-            triplets = [read_triplets(files, report) for files in sources]
+            triplets = [progress.track(read_triplets(files, report)) for files in sources]
             write_parts(temporary / f"{name}.arrow", triplets, processor, data.max_length, report, writes)
         # Before the corpora have their name, so that a kill leaves none without their account.
         save_json(folder / "data.json", report.to_dict())
         save_json(folder / MANIFEST, manifest(data, Corpus.open(temporary / "train.arrow")))
     console.print(str(report), highlight=False, markup=False, soft_wrap=True)
     _print_shares(data, Corpus.open(corpora / "train.arrow"), console)
+
+
+@contextmanager
+def _new_folder(path: Path) -> Iterator[Path]:
+    """Give a folder to fill that takes the name `path` in the end, once what a kill left of one is removed."""
+    for leftover in path.parent.glob(f".{path.name}.*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    with atomic_folder(path) as temporary:
+        yield temporary
 
 
 def share_corpora(other: Path, folder: Path) -> None:

@@ -1,15 +1,20 @@
 """How far long work on lines is: a bar on a terminal, a line now and then elsewhere."""
 
 import time
+from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from postedit.train.progress import duration
 
+Item = TypeVar("Item")
+
 _LOG_SECONDS: Final = 30.0  # between two lines of a log
+
+_LINES_A_LOOK: Final = 1000  # of quick work, that the clock is read after
 
 
 class LineProgress:
@@ -28,6 +33,7 @@ class LineProgress:
             self._bar = Progress(BarColumn(), MofNCompleteColumn(), *columns, console=console, transient=True)
             self._task = self._bar.add_task("", total=total, rate="")
         self._start = self._logged = time.monotonic()
+        self._done = 0
 
     def __enter__(self) -> Self:
         if self._bar:
@@ -39,6 +45,14 @@ class LineProgress:
     ) -> None:
         if self._bar:
             self._bar.stop()
+
+    def track(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield the items, which are quick work, and count them as lines; what is tracked later is counted on."""
+        for item in items:
+            yield item
+            self._done += 1
+            if self._done % _LINES_A_LOOK == 0:
+                self.update(self._done)
 
     def update(self, done: int, before: int = 0) -> None:
         """Say that `done` lines are done, `before` of them by an earlier run, which say nothing of the rate."""

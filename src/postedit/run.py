@@ -38,7 +38,7 @@ from postedit.drafting import first_stage_folder, is_finished, write_drafts
 from postedit.editor import PostEditor
 from postedit.evaluate.scores import DO_NOTHING, SystemScores, score_system
 from postedit.folder import ModelFolder
-from postedit.preparation import begin, learn_text, share_corpora, write_corpora
+from postedit.preparation import begin, check_shared, learn_text, share_corpora, write_corpora
 from postedit.provenance import INITIAL, provenance, record_start
 from postedit.recipe import Recipe
 from postedit.text.processor import TextProcessor
@@ -118,6 +118,7 @@ def train(
         begin(recipe, folder, resume, accept_changed_data)
         learn_text(recipe, folder, given.text, console)
     processes.wait_for_everyone()
+    check_shared(folder)
     if recipe.stage:
         return _train_stages(recipe, folder, console, given, accept_changed_data)
     data = recipe.data

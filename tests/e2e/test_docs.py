@@ -31,6 +31,7 @@ PAGES = [
     "docs/how-to/resume.md",
     "docs/how-to/speed.md",
     "docs/how-to/gpu.md",
+    "docs/how-to/processes.md",
     "docs/reference/cli.md",
     "docs/reference/python.md",
     "docs/reference/recipe.md",

@@ -39,3 +39,13 @@ def test_a_terminal_gets_a_bar_that_goes_away() -> None:
         shown.update(5)
     assert "5/10" in out.getvalue()
     assert "lines/s" in out.getvalue()
+
+
+def test_what_is_tracked_is_counted_on(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_LINES_A_LOOK", 2)
+    out = io.StringIO()
+    with LineProgress(Console(file=out, width=100), total=8) as shown:
+        for _ in range(2):
+            for _ in shown.track("abc"):
+                clock[0] += 10
+    assert out.getvalue() == "4 of 8 lines, 0.1 lines/s, 40 s left\n"

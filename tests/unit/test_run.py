@@ -1,6 +1,11 @@
 """Training runs: what is wrong is found before the work, and leaves nothing that stops the next try."""
 
 import os
+import re
+import signal
+import subprocess
+import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -8,10 +13,12 @@ import tiny_models
 import tomli_w
 from rich.console import Console
 
-from postedit import preparation, run
+from postedit import preparation, progress, run
 from postedit.core.errors import DataError, OutputError, RecipeError
 from postedit.data.corpus import Corpus
+from postedit.data.triplets import read_triplets
 from postedit.recipe import Recipe, load_recipe
+from postedit.text.processor import TextProcessor
 
 QUIET = Console(quiet=True)
 
@@ -146,3 +153,63 @@ def test_a_kill_leaves_no_corpora_without_the_account_of_their_files(
     monkeypatch.undo()
     run.train(load_recipe(path), tmp_path / "run", resume=True, console=QUIET)
     assert (tmp_path / "run" / "manifest.json").exists()
+
+
+def test_the_text_is_learnt_from_a_sample_of_many_triplets(path: Path, tmp_path: Path) -> None:
+    console = Console(file=StringIO(), width=200)
+    run.prepare(load_recipe(path, ["text.sample=3"]), tmp_path / "run", resume=False, console=console)
+    assert "From 3 of 8 triplets, see text.sample" in console.file.getvalue()  # type: ignore[attr-defined]
+    recipe = load_recipe(path)
+    sample = [list(read_triplets(recipe.data.train))[number] for number in (2, 5, 7)]
+    expected = TextProcessor.fit(recipe.text, lambda: sample).vocabularies
+    assert TextProcessor.load(tmp_path / "run" / "text").vocabularies == expected
+    assert expected != TextProcessor.fit(recipe.text, lambda: read_triplets(recipe.data.train)).vocabularies
+
+
+def test_rate_and_time_left_are_shown_while_the_text_is_learnt_and_the_corpora_are_written(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_LOG_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "_LINES_A_LOOK", 5)
+    console = Console(file=StringIO(), width=200)
+    run.prepare(recipe, tmp_path / "run", resume=False, console=console)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    learning, writing = shown.split("Turning")
+    for part in learning, writing:
+        assert re.search(r"5 of \d+ lines, [\d.,]+ lines/s, \d+ s left", part)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from rich.console import Console
+from postedit.data import corpus
+from postedit.recipe import load_recipe
+from postedit.run import prepare
+
+corpus.Corpus.open = lambda path: os.kill(os.getpid(), signal.SIGKILL)  # when the first of two files is whole
+prepare(load_recipe(Path(sys.argv[1])), Path(sys.argv[2]), False, Console(quiet=True))
+"""
+
+
+def test_what_a_kill_left_of_the_corpora_is_removed_and_they_are_written_anew(
+    recipe: Recipe, path: Path, tmp_path: Path
+) -> None:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    folder = tmp_path / "killed"
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(path), str(folder)], env=environment, timeout=120)
+    assert ended.returncode == -signal.SIGKILL
+    assert [entry.name for entry in folder.glob(".corpus.*/*")] == ["train.arrow"]
+    assert not (folder / "corpus").exists()
+    run.prepare(recipe, folder, resume=True, console=QUIET)
+    run.prepare(recipe, tmp_path / "whole", resume=False, console=QUIET)
+    assert not list(folder.glob(".*"))
+    for name in ("train.arrow", "dev.arrow"):
+        assert (folder / "corpus" / name).read_bytes() == (tmp_path / "whole" / "corpus" / name).read_bytes()
+
+
+def test_a_machine_that_does_not_see_the_folder_is_told(tmp_path: Path) -> None:
+    with pytest.raises(
+        OutputError, match=r"does not see what the first process wrote there; .* that all machines share"
+    ):
+        preparation.check_shared(tmp_path)

@@ -6,7 +6,6 @@ budget, so a budget counts padding too. Only a single row that is longer than th
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final, cast
 
 import numpy as np
@@ -45,6 +44,39 @@ class Position:
     seen: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class UpdateSize:
+    """How many batches make an update of the weights, all processes together.
+
+    Args:
+        batches: so many.
+        labels: if given, as many batches as have so many target pieces, in place of `batches`.
+    """
+
+    batches: int = 1
+    labels: int | None = None
+
+    def is_reached(self, batches: int, labels: int) -> bool:
+        """Return whether an update of so many batches and target pieces is complete."""
+        return batches >= self.batches if self.labels is None else labels >= self.labels
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """What one process learns from in one update.
+
+    Args:
+        batches: those of this process, at least one.
+        counts: False if there are fewer batches than processes and none is left for this one, whose batch then is one
+            of another process, to keep in step with it.
+        position: the place after the update, the portions of all processes included.
+    """
+
+    batches: list[Batch]
+    counts: bool
+    position: Position
+
+
 class BatchStream:
     """The endless sequence of training batches.
 
@@ -53,7 +85,8 @@ class BatchStream:
     shuffled fully. Each step depends only on seed, epoch and window, so any position is reached without replaying what
     came before.
 
-    Of every `world` batches in a row, process `rank` takes its own. The sequence itself does not depend on `world`.
+    Neither the sequence nor what of it makes an update depends on `world`; of the batches of an update, process `rank`
+    takes every `world`-th.
 
     Args:
         corpus: what to read.
@@ -95,11 +128,22 @@ class BatchStream:
 
     def __iter__(self) -> Iterator[tuple[Batch, Position]]:
         """Yield this process's batches, each with the position after it and its siblings of the other processes."""
+        for portion in self.updates(UpdateSize(self._world)):
+            yield portion.batches[0], portion.position
+
+    def updates(self, size: UpdateSize) -> Iterator[Portion]:
+        """Yield this process's portion of each update."""
         sequence = self._sequence()
         while True:
-            siblings = list(islice(sequence, self._world))
-            window, rows, _ = siblings[self._rank]
-            yield _take(window, rows, self._inputs), siblings[-1][2]
+            siblings: list[tuple[dict[Side, Ragged], Ints]] = []
+            labels = 0
+            while not siblings or not size.is_reached(len(siblings), labels):
+                window, rows, position = next(sequence)
+                siblings.append((window, rows))
+                labels += int(window["pe"].lengths[rows].sum())
+            own = siblings[self._rank :: self._world]
+            batches = [_take(window, rows, self._inputs) for window, rows in own or siblings[:1]]
+            yield Portion(batches, bool(own), position)
 
     def _sequence(self) -> Iterator[tuple[dict[Side, Ragged], Ints, Position]]:
         """Yield for each batch its window, its rows in the window, and the position after it."""

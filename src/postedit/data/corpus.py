@@ -29,6 +29,9 @@ from postedit.text.steps import with_steps
 BLOCK_ROWS: Final = 2048
 """Triplets in a block, the unit of reading: about half a megabyte, so that random blocks read nearly at full speed."""
 
+_BLOCKS_LOOKED_AT: Final = 256
+"""Blocks whose sizes are looked at before pages are given back: for each the system maps some 64 KiB around it."""
+
 _FORMAT: Final = "1"
 _Rows = dict[Side, list[list[int]]]
 
@@ -93,7 +96,13 @@ class Corpus:
 
     @cached_property
     def _sizes(self) -> list[int]:
-        return [self._reader.get_batch(block).num_rows for block in range(self.blocks)]
+        sizes = []
+        for block in range(self.blocks):
+            sizes.append(self._reader.get_batch(block).num_rows)
+            if block % _BLOCKS_LOOKED_AT == _BLOCKS_LOOKED_AT - 1:
+                self._give_back_pages()
+        self._give_back_pages()
+        return sizes
 
     def read(self, blocks: Iterable[int], sides: Sequence[Side] = SIDES) -> dict[Side, Ragged]:
         """Return the triplets of some blocks, in that order, in memory of their own.
@@ -104,9 +113,13 @@ class Corpus:
         batches = [self._reader.get_batch(block) for block in blocks]
         rows = {side: Ragged.concatenate([_ragged(batch.column(side)) for batch in batches]) for side in sides}
         del batches
+        self._give_back_pages()
+        return rows
+
+    def _give_back_pages(self) -> None:
+        """Let the system have the pages of the file that were looked at, which it could read again."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self._mapping.madvise(mmap.MADV_DONTNEED)
-        return rows
 
 
 def write_corpus(

@@ -21,6 +21,9 @@ GROUPS: dict[Sharing, dict[str, tuple[Side, ...]]] = {
 }
 """The vocabularies by name, for each way of sharing, and the sides that each one serves."""
 
+TRUECASED: tuple[Side, ...] = ("src", "pe")
+"""The sides whose casing is learnt. That of pe serves mt too: post-edits are the better text of the language."""
+
 
 class VocabularyConfig(Config):
     """Which sides share a vocabulary, and how many pieces each vocabulary has, or whose it is.
@@ -65,6 +68,8 @@ class TextConfig(Config):
         src_lang: code of the source language, which Moses rules need.
         tgt_lang: code of the language of mt and pe, likewise.
         truecase: write the first word of a sentence in the case it usually has.
+        sample: triplets that vocabularies and truecasing are learnt from, evenly spread over all, if there are more;
+            it bounds time and memory.
         vocabulary: which sides share a vocabulary, and sizes.
         model: model folder whose text processing is taken, and none is learnt; the other options are then its own.
     """
@@ -73,6 +78,7 @@ class TextConfig(Config):
     src_lang: str | None = None
     tgt_lang: str | None = None
     truecase: bool = False
+    sample: int = Field(default=500_000, ge=1)
     vocabulary: VocabularyConfig = VocabularyConfig()
     model: str | None = None
 
@@ -81,6 +87,12 @@ class TextConfig(Config):
         if self.tokenizer == "moses" and not (self.src_lang and self.tgt_lang):
             raise ValueError('tokenizer = "moses" needs src_lang and tgt_lang, such as "en" and "de"')
         return self
+
+    @property
+    def passes(self) -> int:
+        """How often the training triplets are read to learn from them: once for each truecaser and vocabulary."""
+        vocabularies = GROUPS[self.vocabulary.sharing] if self.vocabulary.checkpoint is None else ()
+        return (len(TRUECASED) if self.truecase else 0) + len(vocabularies)
 
     def published(self) -> Self:
         """Return the section without paths."""

@@ -14,7 +14,7 @@ from postedit.core.files import atomic_write
 from postedit.core.model import Vocabularies
 from postedit.core.symbols import EOS
 from postedit.text.checkpoint import CheckpointVocabulary, checkpoint_vocabularies
-from postedit.text.config import GROUPS, SIDES, Side, TextConfig
+from postedit.text.config import GROUPS, SIDES, TRUECASED, Side, TextConfig
 from postedit.text.edits import Edit, splice
 from postedit.text.truecase import Truecaser, capitalise, sentence_starts
 from postedit.text.vocabulary import Vocabulary
@@ -25,9 +25,6 @@ __all__ = ["Rendering", "Subwords", "TextConfig", "TextProcessor", "TripletTexts
 Subwords = Vocabulary | CheckpointVocabulary
 
 _SETTINGS: Final = "text.json"
-
-_TRUECASED: Final[tuple[Side, ...]] = ("src", "pe")
-"""The sides whose casing is learnt. That of pe serves mt too: post-edits are the better text of the language."""
 
 
 class TripletTexts(Protocol):
@@ -92,7 +89,7 @@ class TextProcessor:
             RecipeError: if the vocabulary is that of a checkpoint, which cannot be had.
         """
         truecasers: dict[str, Truecaser] = {}
-        for side in _TRUECASED if config.truecase else ():
+        for side in TRUECASED if config.truecase else ():
             words = _words_of(config, side, {})
             truecasers[side] = Truecaser.train(words(getattr(triplet, side)) for triplet in triplets())
         groups = GROUPS[config.vocabulary.sharing]
@@ -228,7 +225,7 @@ class TextProcessor:
             vocabularies[name] = kind.load(path)
             if vocabularies[name].fingerprint != fingerprints.get(name):
                 raise ModelFolderError(f"{path}: is not the vocabulary of this model; copy the model folder again")
-        sides = _TRUECASED if config.truecase else ()
+        sides = TRUECASED if config.truecase else ()
         return cls(config, vocabularies, {side: Truecaser.load(folder / f"truecase.{side}.json") for side in sides})
 
 

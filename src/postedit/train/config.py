@@ -68,8 +68,9 @@ class RiskConfig(Config):
 class TrainConfig(Config):
     """How a model is trained.
 
-    A *step* is one update of the weights, from `accumulate` batches on each process. Training ends at the first
-    of `max_steps`, `max_epochs`, `max_minutes` and `patience` that is reached; one of the first three is needed.
+    A *step* is one update of the weights, from `accumulate` batches on each process, or as many as have
+    `update_tokens` target pieces. Training ends at the first of `max_steps`, `max_epochs`, `max_minutes` and `patience`
+    that is reached; one of the first three is needed.
     """
 
     init: str | None = Field(
@@ -89,7 +90,16 @@ class TrainConfig(Config):
     batch_tokens: Count = Field(
         default=4000, description="Size of a batch: rows x pieces of the longest text in it, padding included."
     )
-    accumulate: Count = Field(default=1, description="Batches (on each process) whose gradients make one update.")
+    accumulate: Count = Field(
+        default=1,
+        description="Batches (on each process) whose gradients make one update. A run that is resumed with another "
+        "number of processes keeps the number of batches of an update.",
+    )
+    update_tokens: Count | None = Field(
+        default=None,
+        description="In place of `accumulate`: an update is made of as many batches as have so many target pieces, all "
+        "processes together, however many there are.",
+    )
 
     freeze: list[str] = Field(
         default=[], description='Patterns of names of parameters that are not trained, such as "embed*" or "*.bias".'
@@ -203,6 +213,15 @@ class TrainConfig(Config):
     def _has_one_objective(self) -> Self:
         if self.has_risk and self.rdrop > 0.0:
             raise ValueError("rdrop and risk do not go together: set rdrop = 0 where risk.weight is above 0")
+        return self
+
+    @model_validator(mode="after")
+    def _has_one_size_of_updates(self) -> Self:
+        if self.accumulate > 1 and self.update_tokens is not None:
+            raise ValueError(
+                "accumulate and update_tokens both say how large an update is: give one of them, update_tokens for the "
+                "same updates on any number of processes"
+            )
         return self
 
     @model_validator(mode="after")

@@ -13,8 +13,7 @@ from rich.console import Console
 from postedit.core.errors import OutputError, RecipeError, TrainingError
 from postedit.core.files import explain_os_errors
 from postedit.core.model import Seq2Seq
-from postedit.core.types import Batch
-from postedit.data.batching import BatchStream, Position
+from postedit.data.batching import BatchStream, Portion, UpdateSize
 from postedit.data.corpus import Corpus
 from postedit.data.shares import Share
 from postedit.train.average import average_weights
@@ -174,8 +173,8 @@ class Trainer:
                 self._display.say(f"Interrupted at step {self.state.step:,}. {self._how_to_go_on()}")
                 raise
 
-    def _start(self, resume: bool, accept_changed_data: bool) -> tuple[Iterator[tuple[Batch, Position]], Report]:
-        """Begin or go on: weights, optimiser, random states, log; return the batches to come and the report."""
+    def _start(self, resume: bool, accept_changed_data: bool) -> tuple[Iterator[Portion], Report]:
+        """Begin or go on: weights, optimiser, random states, log; return what is to come and the report."""
         torch.manual_seed(self.config.seed + self.accelerator.process_index)
         checkpoint = find_checkpoint(self.checkpoints, resume, self.identity, accept_changed_data, self._display.say)
         if checkpoint is not None:
@@ -202,9 +201,22 @@ class Trainer:
         )
         folder = self.folder if self._is_main else None
         rows = sum(stream.mixture.rows(stream.mixture.next_epoch(self.state.position.epoch)))
-        return iter(stream), Report(folder, self._display, self.config, self.state, rows)
+        return stream.updates(self._update_size()), Report(folder, self._display, self.config, self.state, rows)
 
-    def _train(self, stream: Iterator[tuple[Batch, Position]], report: Report) -> str:
+    def _update_size(self) -> UpdateSize:
+        """Return the size of all updates of the run, which it keeps when it is resumed with other processes."""
+        processes = self.accelerator.num_processes
+        if self.state.update_batches == 0:
+            self.state.update_batches = self.config.accumulate * processes
+        batches = self.state.update_batches
+        if self.config.update_tokens is None and batches % processes:
+            self._display.say(
+                f"Batches of an update: {batches}, as when the run was started; {processes} processes cannot share "
+                "them equally, so some will wait for the others"
+            )
+        return UpdateSize(batches, self.config.update_tokens)
+
+    def _train(self, stream: Iterator[Portion], report: Report) -> str:
         """Make updates until an end is reached, and return which.
 
         At a pause the host waits for the device; only there is anything read, written or decided, in this order,
@@ -230,13 +242,11 @@ class Trainer:
                     return reason
             self._update(stream)
 
-    def _update(self, stream: Iterator[tuple[Batch, Position]]) -> None:
-        batches = []
-        for _ in range(self.config.accumulate):
-            batch, self.state.position = next(stream)
-            batches.append(batch)
+    def _update(self, stream: Iterator[Portion]) -> None:
+        portion = next(stream)
+        self.state.position = portion.position
         self.state.step += 1
-        self.updater.update(self.state.step, batches, self._learning_rate())
+        self.updater.update(self.state.step, portion.batches, self._learning_rate(), portion.counts)
         if self.ema is not None:
             self.ema.update(self.model)
 
@@ -385,7 +395,10 @@ class Trainer:
         states = {name.removeprefix(own): state for name, state in checkpoint.rng.items() if name.startswith(own)}
         if states:
             set_random_state(states, self.accelerator.device)
-        if len({name.partition("/")[0] for name in checkpoint.rng}) != self.accelerator.num_processes:
+        processes = len({name.partition("/")[0] for name in checkpoint.rng})
+        if self.state.update_batches == 0:  # a checkpoint of an earlier version
+            self.state.update_batches = self.config.accumulate * processes
+        if processes != self.accelerator.num_processes:
             self._display.say(
                 "The number of processes is another than before: dropout will differ from what it would have been"
             )

@@ -41,6 +41,7 @@ class TrainState:
         stale: validations since the last improvement.
         plateau: memory of the plateau schedule.
         best: the best models so far, best first.
+        update_batches: batches of an update, all processes together, where they are counted; 0 before the start.
         lowest: the lowest loss so far, in nats per label.
         last: the last models that were validated, oldest first, if they are to be averaged.
     """
@@ -55,6 +56,7 @@ class TrainState:
     best: tuple[Scored, ...] = ()
     last: tuple[Scored, ...] = ()
     lowest: float | None = None
+    update_batches: int = 0
 
     @property
     def kept(self) -> tuple[Scored, ...]:

@@ -110,11 +110,16 @@ class Updater:
         self._totals = torch.zeros(4, dtype=self._float, device=accelerator.device)
         self._places = self._real = 0
 
-    def update(self, step: int, batches: Sequence[Batch], rate: float) -> None:
-        """Make update number `step` at learning rate `rate` from this process's `batches`, which are on the CPU."""
+    def update(self, step: int, batches: Sequence[Batch], rate: float, counts: bool = True) -> None:
+        """Make update number `step` at learning rate `rate` from this process's `batches`, which are on the CPU.
+
+        Processes may have different numbers of them. One that has none takes part with a batch that does not count.
+        """
         rng = random_state(self.accelerator.device)
         self.optimizer.zero_grad(set_to_none=True)
-        results = [self._backward(batch, last=number == len(batches)) for number, batch in enumerate(batches, 1)]
+        results = [
+            self._backward(batch, counts, last=number == len(batches)) for number, batch in enumerate(batches, 1)
+        ]
         total = self.accelerator.reduce(torch.stack(results).sum(0), "sum")
         norm = self._apply(total, rate)
         self._totals += total
@@ -124,16 +129,17 @@ class Updater:
         self._places += sum(mask.numel() for mask in masks)
         self._real += sum(int(mask.sum()) for mask in masks)
 
-    def _backward(self, batch: Batch, last: bool) -> Tensor:
+    def _backward(self, batch: Batch, counts: bool, last: bool) -> Tensor:
         """Return Float[4], the sums of loss, nll, tokens and risk."""
         device = self.accelerator.device
         with nullcontext() if last else self.accelerator.no_sync(self.model):
             with torch.autocast(device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
                 result: LabelLoss = self.model(move(batch, device), self.config.label_smoothing)
-            self.accelerator.backward(result.loss)
+            self.accelerator.backward(result.loss if counts else result.loss * 0.0)
         risk = torch.zeros_like(result.nll) if result.risk is None else result.risk
         values = (result.loss, result.nll, result.tokens, risk)
-        return torch.stack([value.detach().to(self._float) for value in values])
+        sums = torch.stack([value.detach().to(self._float) for value in values])
+        return sums if counts else sums * 0.0
 
     def _apply(self, total: Tensor, rate: float) -> Tensor:
         """Update the weights, and return the norm of the gradient of the mean loss per label."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from postedit.core.symbols import EOS, PAD
 from postedit.core.types import Batch
-from postedit.data.batching import BatchStream, Position, collate, length_batches, ordered_batches
+from postedit.data.batching import BatchStream, Position, UpdateSize, collate, length_batches, ordered_batches
 from postedit.data.corpus import Corpus, write_corpus
 from postedit.data.triplets import Triplet
 from postedit.text.processor import TextProcessor
@@ -129,6 +129,36 @@ def test_processes_share_one_sequence(small: Corpus, world: int) -> None:
         own = list(islice(stream(small, rank=rank, world=world), steps))
         assert [ids(batch) for batch, _ in own] == [ids(batch) for batch, _ in alone[rank::world]]
         assert [position for _, position in own] == [position for _, position in alone[world - 1 :: world]]
+
+
+@pytest.mark.parametrize("size", [UpdateSize(3), UpdateSize(labels=1), UpdateSize(labels=60)])
+def test_an_update_is_the_same_however_many_processes_share_it(small: Corpus, size: UpdateSize) -> None:
+    steps = 30
+    alone = list(islice(stream(small).updates(size), steps))
+    assert all(portion.counts for portion in alone)
+    for world in (2, 3, 5):
+        portions = [list(islice(stream(small, rank=rank, world=world).updates(size), steps)) for rank in range(world)]
+        for whole, *shares in zip(alone, *portions):
+            assert {share.position for share in shares} == {whole.position}
+            counted = [ids(batch) for share in shares if share.counts for batch in share.batches]
+            assert sorted(counted) == sorted(map(ids, whole.batches))
+            assert all(ids(batch) == ids(whole.batches[0]) for s in shares if not s.counts for batch in s.batches)
+
+
+def test_an_update_has_as_many_batches_as_have_so_many_labels(small: Corpus) -> None:
+    for portion in islice(stream(small).updates(UpdateSize(labels=60)), 30):
+        labels = [int(batch.target.mask.sum()) for batch in portion.batches if batch.target is not None]
+        assert sum(labels) >= 60 > sum(labels[:-1])
+
+
+def test_a_position_between_updates_is_reached_by_any_number_of_processes(small: Corpus) -> None:
+    size = UpdateSize(labels=60)
+    whole = list(islice(stream(small).updates(size), 20))
+    after = whole[9].position
+    own = list(islice(stream(small, position=after, rank=1, world=2).updates(size), 10))
+    other = list(islice(stream(small, position=after, world=2).updates(size), 10))
+    assert [portion.position for portion in own] == [portion.position for portion in whole[10:]]
+    assert [ids(portion.batches[0]) for portion in other] == [ids(portion.batches[0]) for portion in whole[10:]]
 
 
 def test_seen_counts_the_triplets_of_the_epoch(small: Corpus) -> None:

@@ -1,8 +1,11 @@
+import mmap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from postedit.core.errors import DataError, OutputError
+from postedit.data import corpus as corpus_module
 from postedit.data.corpus import SIDES, Corpus, write_corpus
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet
@@ -29,6 +32,27 @@ def test_blocks_are_read_in_the_order_asked_for_and_outlive_their_pages(small: C
     small.read(range(13))
     assert list(first) == ["pe"]
     assert [first["pe"][i].tolist() for i in range(12)] == whole[96:] + whole[:8]
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_DONTNEED"), reason="this system takes no pages back")
+def test_pages_are_given_back_while_the_sizes_of_many_blocks_are_looked_at(
+    small: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[int] = []
+    given_back: list[int] = []
+    reader = small._reader
+
+    class Reader:
+        def get_batch(self, block: int) -> object:
+            looked_at.append(block)
+            return reader.get_batch(block)
+
+    monkeypatch.setattr(corpus_module, "_BLOCKS_LOOKED_AT", 5)
+    monkeypatch.setattr(small, "_reader", Reader())
+    monkeypatch.setattr(small, "_mapping", SimpleNamespace(madvise=lambda _: given_back.append(len(looked_at))))
+    small.__dict__.pop("_sizes", None)
+    assert [small.block_size(block) for block in range(13)] == [8] * 12 + [4]
+    assert given_back == [5, 10, 13]
 
 
 def test_opened_again_is_the_same(small: Corpus) -> None:

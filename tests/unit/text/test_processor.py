@@ -143,6 +143,17 @@ def test_fitting_again_gives_the_same(processor: TextProcessor) -> None:
     assert TextProcessor.fit(processor.config, lambda: TRIPLETS).vocabularies == processor.vocabularies
 
 
+def test_it_is_known_how_often_triplets_are_read(processor: TextProcessor) -> None:
+    reads: list[int] = []
+
+    def read() -> list[Texts]:
+        reads.append(1)
+        return TRIPLETS
+
+    TextProcessor.fit(processor.config, read)
+    assert len(reads) == processor.config.passes
+
+
 def test_saved_and_loaded_is_the_same(processor: TextProcessor, tmp_path: Path) -> None:
     processor.save(tmp_path)
     loaded = TextProcessor.load(tmp_path)

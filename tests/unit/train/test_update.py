@@ -65,6 +65,14 @@ def test_how_rows_are_divided_into_batches_changes_nothing(cuts: set[int]) -> No
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
 
 
+def test_a_batch_that_does_not_count_changes_nothing() -> None:
+    model = tiny_model(dropout=0.0)
+    updates = updater(model)
+    updates.update(1, [batch_of(0, 4)], RATE, counts=False)
+    assert updates.totals()[:3] == (0.0, 0.0, 0.0)
+    assert all(parameter.grad is not None and not parameter.grad.any() for parameter in model.parameters())
+
+
 def test_totals_are_sums_over_labels() -> None:
     model = tiny_model(dropout=0.0)
     updates = updater(model, label_smoothing=0.2)

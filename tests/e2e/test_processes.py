@@ -1,0 +1,75 @@
+"""`postedit train` in two processes started by torchrun, as on several GPUs or machines."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "mlqe-pe.en-de"
+TRAIN: dict[str, Any] = {
+    "max_steps": 8,
+    "batch_tokens": 1000,
+    "update_tokens": 2000,
+    "warmup_steps": 4,
+    "eps": 1e-3,
+    "validate_every": 4,
+    "save_every": 4,
+    "log_every": 1,
+}
+MODEL = {
+    "name": "transference",
+    **{f"layers_{side}": 1 for side in ("src", "mt", "pe")},
+    **{"dim": 16, "heads": 2, "feed_forward": 32, "dropout": 0.0},
+}
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    """Return a recipe that learns from some triplets of the sample."""
+    for name, count in (("train", 300), ("dev", 20)):
+        for side in ("src", "mt", "pe"):
+            lines = (SAMPLE / f"{name}.{side}").read_text("utf-8").splitlines(keepends=True)
+            (tmp_path / f"{name}.{side}").write_text("".join(lines[:count]), "utf-8")
+    values = {
+        "model": MODEL,
+        "text": {"vocabulary": {"size": 500}},
+        "data": {"train": ["train"], "dev": "dev"},
+        "train": TRAIN,
+    }
+    path = tmp_path / "recipe.toml"
+    path.write_text(tomli_w.dumps(values))
+    return path
+
+
+def postedit(processes: int, *arguments: object) -> str:
+    """Run the command in so many processes, and return what it says."""
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    command = [sys.executable, *(torchrun if processes > 1 else []), "-m", "postedit", *map(str, arguments)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def course(folder: Path) -> list[dict[str, float]]:
+    """Return the losses of a run, and its dev scores, by step."""
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return [{key: line[key] for key in ("step", "nll", "dev_nll", "dev_ter") if key in line} for line in lines]
+
+
+@pytest.mark.slow
+def test_a_run_of_two_processes_goes_on_with_one_and_learns_what_one_alone_learns(recipe: Path, tmp_path: Path) -> None:
+    alone, shared = tmp_path / "alone", tmp_path / "shared"
+    postedit(1, "train", recipe, "--out", alone)
+    postedit(2, "train", recipe, "--out", shared, "--set", "train.max_steps=4")
+    said = postedit(1, "train", recipe, "--out", shared, "--resume")
+    assert said.count("Trained 8 updates") == 1
+    for one, other in zip(course(alone), course(shared), strict=True):
+        assert other == pytest.approx(one, rel=1e-3)
+    starts = json.loads((shared / "environment.json").read_text())["starts"]
+    assert [start["processes"] for start in starts] == [2, 1]
