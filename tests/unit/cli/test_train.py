@@ -39,7 +39,7 @@ def test_the_end_shows_the_score_beside_doing_nothing(run: Any, calls: list[Any]
     out = run("train", "x.toml").stdout
     assert "1,200 updates; ended because 60 minutes are over" in out
     assert "do nothing: TER 25.00" in out
-    assert "model:      TER 25.50  BLEU 61.00  (average)" in out
+    assert "model:      TER 25.50  BLEU 61.00  (average, greedy search)" in out
     assert "case:mixed" in out
 
 
