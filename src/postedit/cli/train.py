@@ -60,4 +60,6 @@ def describe(result: "RunResult") -> str:
     if (base := result.do_nothing) is not None:
         label = f"dev, {base.name}:"
         lines.append(f"{label:17}TER {base.ter:.2f}  BLEU {base.bleu:.2f}  ({base.signatures['TER']})")
-    return "\n".join([*lines, f"dev, model:      {ours}  ({training.exported}, greedy search)", f"Model: {result.model}"])
+    return "\n".join(
+        [*lines, f"dev, model:      {ours}  ({training.exported}, greedy search)", f"Model: {result.model}"]
+    )

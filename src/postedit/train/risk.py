@@ -75,7 +75,8 @@ class RiskLoss(nn.Module):
         own = (torch.arange(len(sentences), device=batch.device) < batch.rows).unsqueeze(1)
         size = self.model.spec.vocabularies.target.size
         entropy = output.distribution.label_loss(target.ids, target.mask & own, smoothing)
-        scores = label_log_probs(output.distribution, target.ids, target.mask & ~own, size).sum(1)[batch.rows :]
+        each = label_log_probs(output.distribution, target.ids, target.mask & ~own, size)
+        scores = each.sum(1)[batch.rows :].to(entropy.loss.dtype)  # which is not known where nothing is scored
         risks = candidates.constant.to(scores.dtype).index_add(
             0, candidates.groups, expected_costs(scores, candidates, self.sharpness)
         )
