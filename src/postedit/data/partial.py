@@ -54,11 +54,15 @@ class PartialFile:
             OutputError: if that fails, for instance because the disk is full.
         """
         rest = memoryview(encode_lines(lines))
-        with explain_os_errors(self._partial):
-            while rest:
-                rest = rest[self._file.write(rest) :]
-            os.fsync(self._file.fileno())
-        self.done += len(lines)
+        try:
+            with explain_os_errors(self._partial):
+                while rest:
+                    rest = rest[self._file.write(rest) :]
+                os.fsync(self._file.fileno())
+            self.done += len(lines)
+        except BaseException:  # Ctrl-C or a full disk: what arrived counts, and nothing else
+            self.done = _cut_torn_line(self._file)
+            raise
 
     def finish(self) -> None:
         """Give the complete file its name.

@@ -1,6 +1,8 @@
+import io
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,8 +23,27 @@ def test_a_failed_write_is_a_sentence_and_keeps_what_was_written(
         patch.setattr(os, "fsync", full)
         with pytest.raises(OutputError, match="disk is full"):
             sink.write(["two"])
-    assert sink.done == 1
-    assert (tmp_path / "out.partial").read_text().startswith("one\n")
+    assert (tmp_path / "out.partial").read_text() == "one\ntwo\n"
+    assert sink.done == 2
+
+
+@pytest.mark.parametrize("arrived", [0, 2, 4, 7, 8])
+def test_lines_of_an_interrupted_write_count_if_they_arrived_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arrived: int
+) -> None:
+    class Interrupted(io.FileIO):
+        def write(self, data: Any) -> int:
+            super().write(data[:arrived])
+            raise KeyboardInterrupt
+
+    sink = PartialFile(tmp_path / "out", {})
+    sink.write(["one"])
+    with monkeypatch.context() as patch:
+        patch.setattr(sink, "_file", Interrupted(tmp_path / "out.partial", "ab+"))
+        with pytest.raises(KeyboardInterrupt):
+            sink.write(["two", "six"])
+    assert (tmp_path / "out.partial").read_text() == "one\ntwo\nsix\n"[: 4 + arrived // 4 * 4]
+    assert sink.done == 1 + arrived // 4
 
 
 def test_lines_are_on_the_disk_at_once(tmp_path: Path) -> None:
