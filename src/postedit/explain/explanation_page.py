@@ -5,23 +5,18 @@ time, so that it opens quickly with thousands of them. Text reaches the document
 security policy lets no other script run.
 """
 
-import hashlib
 import json
 import math
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from html import escape
-from importlib.resources import files
 from typing import Any, Final
 
 import numpy as np
 
 from postedit.evaluate.table import Table
+from postedit.explain.document import analysis, asset, document
 from postedit.explain.panels import NAMES, Panel, panels
 from postedit.explain.reading import OUTPUT, Reading, Span
 from postedit.explain.reasons import Reason, reasons
-
-_POLICY: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; script-src "
 
 _LEAST: Final = 0.01
 """Weights and runners-up below this are left out, which keeps the page small."""
@@ -35,42 +30,14 @@ def explanation_page(title: str, sentences: Sequence[Reading | None], tables: Se
         sentences: in order; None for one that the model was not asked about.
         tables: analyses of all of them, in the order they are shown.
     """
-    script = _asset("explanation_page.js")
-    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en">',
-            '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}\'sha256-{digest}\'">',
-            f"<title>{escape(title)}</title>",
-            f"<style>{_asset('page.css')}{_asset('score_page.css')}{_asset('explanation_page.css')}</style></head>",
-            f"<body><main><h1>{escape(title)}</h1>",
-            *map(_table, tables),
-            _asset("explanation_page.html"),
-            f'<script type="application/json" id="data">{_data(sentences)}</script>',
-            f"</main><script>{script}</script></body></html>",
-            "",
-        ]
+    body = [
+        *map(analysis, tables),
+        asset("explanation_page.html"),
+        f'<script type="application/json" id="data">{_data(sentences)}</script>',
+    ]
+    return document(
+        title, body, styles=["page.css", "score_page.css", "explanation_page.css"], scripts=["explanation_page.js"]
     )
-
-
-def _asset(name: str) -> str:
-    return files("postedit.explain").joinpath(name).read_text(encoding="utf-8")
-
-
-def _table(table: Table) -> str:
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header())
-    body = []
-    for row in table.rows:
-        cells = table.cells(row)
-        labels = "".join(f'<th scope="row">{escape(label)}</th>' for label in cells[: len(table.keys)])
-        body.append(f"<tr>{labels}{''.join(f'<td>{escape(cell)}</td>' for cell in cells[len(table.keys) :])}</tr>")
-    name = escape(table.title)
-    return f"""<details class="analysis"><summary><h2>{name}</h2></summary>
-<div class="scroll" tabindex="0" role="region" aria-label="{name}"><table>
-<caption>{escape(table.note)}</caption><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>
-</details>"""
 
 
 def _data(sentences: Sequence[Reading | None]) -> str:

@@ -4,14 +4,11 @@ The page is a single file that needs no network and no server. Everything on it 
 escaped, and a content security policy keeps the browser from fetching anything at all, or running any other script.
 """
 
-import hashlib
 import json
 import math
-from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib.resources import files
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,12 +18,12 @@ from postedit.core.symbols import SYMBOLS
 from postedit.evaluate.scores import DO_NOTHING, SystemScores
 from postedit.evaluate.ter import count_edits
 from postedit.explain.differences import differences_html, word_differences
+from postedit.explain.document import document
 from postedit.explain.evidence import Evidence
 from postedit.explain.heatmap import heat_map
 
 _STREAMS: Final = {"src": "source", "mt": "machine translation"}
 _KINDS: Final = {"soft": "Attention over", "copy": "Copying from", "hard": "Position in"}
-_POLICY: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; script-src "
 _UNSURE: Final = 0.5  # below this probability the model would rather not have written the word: it is marked
 
 
@@ -58,28 +55,12 @@ def attention_page(title: str, examples: Sequence[PageExample], summary: Sequenc
         summary: scores of the systems, do-nothing first; may be empty.
     """
     kinds = list(dict.fromkeys(key.kind for example in examples for key in example.evidence.attention))
-    script = _asset("page.js")
-    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en">',
-            '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}\'sha256-{digest}\'">',
-            f"<title>{escape(title)}</title>",
-            f"<style>{_asset('page.css')}</style></head>",
-            f"<body><main><h1>{escape(title)}</h1>",
-            _summary(summary),
-            _guide(kinds),
-            *(_example(number, example) for number, example in enumerate(examples, start=1)),
-            f"</main><script>{script}</script></body></html>",
-            "",
-        ]
-    )
-
-
-def _asset(name: str) -> str:
-    return files("postedit.explain").joinpath(name).read_text(encoding="utf-8")
+    body = [
+        _summary(summary),
+        _guide(kinds),
+        *(_example(number, example) for number, example in enumerate(examples, start=1)),
+    ]
+    return document(title, body, styles=["page.css"], scripts=["page.js"])
 
 
 def _summary(summary: Sequence[SystemScores]) -> str:

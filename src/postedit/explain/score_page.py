@@ -5,12 +5,9 @@ time, so that it opens quickly with 100,000 of them. Text reaches the document b
 security policy lets no other script run.
 """
 
-import hashlib
 import json
-from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from typing import Any, Final
 
 import numpy as np
@@ -18,8 +15,7 @@ import numpy as np
 from postedit.evaluate.study import KINDS, Ints, System, TestSet
 from postedit.evaluate.table import Table
 from postedit.explain.charts import Series, bar_chart
-
-_POLICY: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; script-src "
+from postedit.explain.document import analysis, asset, document
 
 _BIN: Final = 10
 _BINS: Final = 11
@@ -41,49 +37,18 @@ def score_page(
         tables: the analyses, in the order they are shown.
         warnings: sentences about the texts that a reader must know.
     """
-    script = _asset("score_page.js")
-    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     signatures = dict.fromkeys(item for system in systems for item in system.scores.signatures.items())
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en">',
-            '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}\'sha256-{digest}\'">',
-            f"<title>{escape(title)}</title>",
-            f"<style>{_asset('page.css')}{_asset('score_page.css')}</style></head>",
-            f"<body><main><h1>{escape(title)}</h1>",
-            *(f'<p class="warning" role="note">{escape(warning)}.</p>' for warning in warnings),
-            *(_table(number, table) for number, table in enumerate(tables)),
-            '<details><summary>Signatures of the scores</summary><dl class="signatures">',
-            *(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in signatures),
-            "</dl></details>",
-            _charts(systems, has_mt=test.mt is not None),
-            _asset("score_page.html"),
-            f'<script type="application/json" id="data">{_data(test, systems)}</script>',
-            f"</main><script>{script}</script></body></html>",
-            "",
-        ]
-    )
-
-
-def _asset(name: str) -> str:
-    return files("postedit.explain").joinpath(name).read_text(encoding="utf-8")
-
-
-def _table(number: int, table: Table) -> str:
-    """Return a table, open if it is one of the first; buckets are folded away."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header())
-    body = []
-    for row in table.rows:
-        cells = table.cells(row)
-        labels = "".join(f'<th scope="row">{escape(label)}</th>' for label in cells[: len(table.keys)])
-        body.append(f"<tr>{labels}{''.join(f'<td>{escape(cell)}</td>' for cell in cells[len(table.keys) :])}</tr>")
-    name = escape(table.title)
-    return f"""<details class="analysis"{" open" if number == 0 else ""}><summary><h2>{name}</h2></summary>
-<div class="scroll" tabindex="0" role="region" aria-label="{name}"><table>
-<caption>{escape(table.note)}</caption><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>
-</details>"""
+    body = [
+        *(f'<p class="warning" role="note">{escape(warning)}.</p>' for warning in warnings),
+        *(analysis(table, is_open=number == 0) for number, table in enumerate(tables)),
+        '<details><summary>Signatures of the scores</summary><dl class="signatures">',
+        *(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in signatures),
+        "</dl></details>",
+        _charts(systems, has_mt=test.mt is not None),
+        asset("score_page.html"),
+        f'<script type="application/json" id="data">{_data(test, systems)}</script>',
+    ]
+    return document(title, body, styles=["page.css", "score_page.css"], scripts=["score_page.js"])
 
 
 def _charts(systems: Sequence[System], *, has_mt: bool) -> str:

@@ -1,0 +1,59 @@
+"""What all pages have in common: one HTML file that needs no network or server, and lets no script run but its own."""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Final
+
+from postedit.evaluate.table import Table
+
+_POLICY: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; script-src "
+
+
+def document(title: str, body: Iterable[str], *, styles: Sequence[str], scripts: Sequence[str]) -> str:
+    """Return a self-contained HTML document.
+
+    Args:
+        title: heading of the page, as text.
+        body: what follows the heading, as HTML in which all that comes from data is escaped.
+        styles: names of the style sheets of this package.
+        scripts: names of its scripts, which run as one, after the body.
+    """
+    script = "".join(map(asset, scripts))
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}\'sha256-{digest}\'">',
+            f"<title>{escape(title)}</title>",
+            f"<style>{''.join(map(asset, styles))}</style></head>",
+            f"<body><main><h1>{escape(title)}</h1>",
+            *body,
+            f"</main><script>{script}</script></body></html>",
+            "",
+        ]
+    )
+
+
+def asset(name: str) -> str:
+    """Return the text of a file of this package."""
+    return files("postedit.explain").joinpath(name).read_text(encoding="utf-8")
+
+
+def analysis(table: Table, *, is_open: bool = False) -> str:
+    """Return a table with its name, to fold and unfold."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header())
+    body = []
+    for row in table.rows:
+        cells = table.cells(row)
+        labels = "".join(f'<th scope="row">{escape(label)}</th>' for label in cells[: len(table.keys)])
+        body.append(f"<tr>{labels}{''.join(f'<td>{escape(cell)}</td>' for cell in cells[len(table.keys) :])}</tr>")
+    name = escape(table.title)
+    return f"""<details class="analysis"{" open" if is_open else ""}><summary><h2>{name}</h2></summary>
+<div class="scroll" tabindex="0" role="region" aria-label="{name}"><table>
+<caption>{escape(table.note)}</caption><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>
+</details>"""
