@@ -24,8 +24,8 @@ import torch
 from postedit.core.files import atomic_write
 from postedit.editor import PostEditor
 from postedit.evaluate.scores import score_system
+from postedit.jobs.run import train
 from postedit.recipe import load_recipe
-from postedit.run import train
 
 HERE = Path(__file__).resolve().parent
 REAL = ("wmt18-nmt.en-de", "wmt18-smt.en-de")

@@ -32,7 +32,7 @@ from postedit.gate.calibrate import (
 )
 from postedit.gate.outcomes import Outcomes, everything
 from postedit.gate.reliability import draw
-from postedit.gating import DevTexts, judge_lines
+from postedit.jobs.gating import DevTexts, judge_lines
 
 LEVELS: tuple[Levels, ...] = ("sentence", "edit", "auto")
 

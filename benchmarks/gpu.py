@@ -36,10 +36,10 @@ from postedit.core.model import Seq2Seq
 from postedit.core.symbols import EOS, PAD, SYMBOLS
 from postedit.core.types import Batch, Stream, Target
 from postedit.folder import ModelFolder
+from postedit.jobs.run import prepare
+from postedit.jobs.run import train as train_recipe
 from postedit.recipe import load_recipe
 from postedit.recipe_checks import largest_vocabularies
-from postedit.run import prepare
-from postedit.run import train as train_recipe
 from postedit.train.config import TrainConfig
 from postedit.train.optimisers import build_optimizer
 from postedit.train.update import Updater

@@ -30,8 +30,8 @@ from postedit.evaluate.table import Column, Row, Table
 from postedit.evaluate.ter import ter_signature
 from postedit.explain import focus
 from postedit.explain.reading import Reading
-from postedit.explanation import explain
 from postedit.folder import content_fingerprint
+from postedit.jobs.explanation import explain
 
 HERE = Path(__file__).resolve().parent
 Values = Sequence[float | None]

@@ -15,12 +15,12 @@ from time import perf_counter
 
 import torch
 
-from postedit.candidates import Proposer
 from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch
 from postedit.data.batching import BatchStream
 from postedit.data.corpus import Corpus
 from postedit.decode import Hypothesis
+from postedit.editing.candidates import Proposer
 from postedit.folder import ModelFolder
 from postedit.recipe import Recipe, load_recipe
 from postedit.train.config import RiskConfig

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 
 from postedit.core.files import atomic_write
+from postedit.jobs.run import train
 from postedit.recipe import Recipe, load_recipe
-from postedit.run import train
 
 HERE = Path(__file__).resolve().parent
 COLUMNS = ("recipe", "parameters", "labels", "dev nll", "TER", "BLEU", "chrF")

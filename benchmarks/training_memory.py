@@ -128,9 +128,9 @@ def measure(step: str, folder: Path) -> dict[str, float]:
     """Do one step, and return its seconds and the megabytes of this process."""
     from rich.console import Console
 
-    from postedit.preparation import begin, learn_text, write_corpora
+    from postedit.jobs.preparation import begin, learn_text, write_corpora
+    from postedit.jobs.run import train
     from postedit.recipe import load_recipe
-    from postedit.run import train
 
     anonymous = [memory("RssAnon")]
     done = threading.Event()

@@ -9,28 +9,28 @@ from typing import Any
 
 import torch
 
-from postedit.combination import Combination, is_combination
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import Seq2Seq
-from postedit.correction import PostEdit, as_given, rendered_list, unchanged, warn
 from postedit.decode import Ensemble, SearchSettings
 from postedit.decode.ensemble import Space, check_weights
 from postedit.decode.rescoring import LogLinear
-from postedit.demands import Demands
+from postedit.editing.combination import Combination, is_combination
+from postedit.editing.correction import PostEdit, as_given, rendered_list, unchanged, warn
+from postedit.editing.demands import Demands
+from postedit.editing.request import Wish, check_outputs, check_request, check_reverting, check_wishes
+from postedit.editing.searching import Searcher, Segment, required_of
+from postedit.editing.windows import Detail, WindowSearch, sides_of
 from postedit.folder import FILES, ModelFolder, content_fingerprint
 from postedit.gate.features import Judged, judge
 from postedit.gate.gate import Gate, Identity
 from postedit.gate.reverting import keep_confident
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
 from postedit.recipe import DecodeConfig
-from postedit.request import Wish, check_outputs, check_request, check_reverting, check_wishes
-from postedit.searching import Searcher, Segment, required_of
 from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
 from postedit.text.steps import with_steps, without_steps
 from postedit.text.swapped import seem_swapped
 from postedit.text.words import splitter
-from postedit.windows import Detail, WindowSearch, sides_of
 
 __all__ = ["PostEdit", "PostEditor"]
 

@@ -12,10 +12,10 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from postedit import PostEditor
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.types import Batch
+from postedit.editing.windows import Detail
 from postedit.folder import content_fingerprint
 from postedit.nn.inference import Int8Linear, PackedLinear, Precision
 from postedit.text.processor import TextProcessor
-from postedit.windows import Detail
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,9 @@ from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.symbols import EOS, SEP
 from postedit.core.types import Batch, Stream, Target
 from postedit.editor import PostEditor
+from postedit.jobs.run import train
 from postedit.models.pretrained import NetworkConfig, Pretrained, PretrainedConfig
 from postedit.recipe import load_recipe
-from postedit.run import train
 from postedit.text.checkpoint import checkpoint_vocabularies
 from postedit.text.config import GROUPS
 

@@ -36,8 +36,8 @@ def demo(
     from postedit.data.triplets import TripletFiles, check_files, read_triplets
     from postedit.editor import PostEditor
     from postedit.evaluate.scores import score_systems
+    from postedit.jobs.run import train as run
     from postedit.recipe import load_recipe
-    from postedit.run import train as run
 
     files = TripletFiles.of(test)
     check_files(files)

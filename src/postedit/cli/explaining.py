@@ -20,8 +20,8 @@ from postedit.explain import focus
 from postedit.explain.judging import alignment_table, tag_table
 from postedit.explain.links import links, words
 from postedit.explain.reasons import Reason, reasons
-from postedit.explanation import explain, explain_mt
-from postedit.masking import mask, masking_table
+from postedit.jobs.explanation import explain, explain_mt
+from postedit.jobs.masking import mask, masking_table
 from postedit.progress import LineProgress
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from postedit.gate.calibrate import Calibrated
-    from postedit.gating import DevTexts
+    from postedit.jobs.gating import DevTexts
 
 
 class What(StrEnum):
@@ -75,7 +75,7 @@ def gate(
     from postedit.cli.tables import console
     from postedit.core.extras import library
     from postedit.gate.calibrate import GateOptions
-    from postedit.gating import judge_lines, make_gate, note_of
+    from postedit.jobs.gating import judge_lines, make_gate, note_of
 
     library("sklearn.linear_model", "making a gate", "gate")
     dev, texts = _read(src, mt, pe)
@@ -111,7 +111,7 @@ def gate(
 def _read(src: Path, mt: Path, pe: Path) -> "tuple[DevTexts, dict[str, Any]]":
     from postedit.data.lines import read_lines
     from postedit.data.partial import file_fingerprint
-    from postedit.gating import DevTexts
+    from postedit.jobs.gating import DevTexts
 
     texts = {path: list(read_lines(path)) for path in (src, mt, pe)}
     for path, lines in texts.items():

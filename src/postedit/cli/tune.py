@@ -69,8 +69,8 @@ def tune(
     check_writable(out)
     folder = _work_folder(out, resume=resume)
     from postedit.cli.tables import console, print_scores
-    from postedit.combination import Combination, Member, is_combination
     from postedit.decode.rescoring import LogLinear
+    from postedit.editing.combination import Combination, Member, is_combination
     from postedit.editor import PostEditor
     from postedit.evaluate.additive import additive
     from postedit.evaluate.scores import score_systems

@@ -8,7 +8,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from postedit.correction import PostEdit
+from postedit.editing.correction import PostEdit
 from postedit.explain.evidence import Evidence
 from postedit.gate.reverting import text_with
 from postedit.text.edits import changes

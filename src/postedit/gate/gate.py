@@ -13,7 +13,7 @@ import postedit
 from postedit.core.config import Config, check_config
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_write
-from postedit.correction import PostEdit
+from postedit.editing.correction import PostEdit
 from postedit.gate.features import Features, Judged, words_changed
 from postedit.gate.reverting import keep_edits
 

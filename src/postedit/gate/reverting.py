@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from postedit.correction import PostEdit
+from postedit.editing.correction import PostEdit
 from postedit.text.edits import Edit, apply_edits
 
 

@@ -9,10 +9,10 @@ from typing import Final, Literal
 import numpy as np
 from rich.console import Console
 
-from postedit.combination import combined
 from postedit.data.partial import PartialFile
 from postedit.decode.ensemble import Space
 from postedit.decode.rescoring import LENGTH, PENALTY, LogLinear, member_name
+from postedit.editing.combination import combined
 from postedit.editor import PostEdit, PostEditor
 from postedit.evaluate.additive import AdditiveMetric, Floats
 from postedit.progress import LineProgress

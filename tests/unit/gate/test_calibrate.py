@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from postedit.correction import PostEdit, unchanged
+from postedit.editing.correction import PostEdit, unchanged
 from postedit.evaluate.ter import count_edits
 from postedit.gate.calibrate import (
     Calibrated,

@@ -13,10 +13,10 @@ from postedit import PostEditor
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.decode import SearchSettings
 from postedit.explain.reasons import reasons
-from postedit.explanation import explain
 from postedit.gate import Gate, Level
 from postedit.gate.features import Features
 from postedit.gate.gate import Calibrator, Rule
+from postedit.jobs.explanation import explain
 from postedit.recipe import DecodeConfig
 
 SRC = ["the house", "it goes", "", "the old house", "nothing"]

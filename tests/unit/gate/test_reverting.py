@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postedit.correction import PostEdit
+from postedit.editing.correction import PostEdit
 from postedit.gate.reverting import keep_confident, keep_edits
 from postedit.text.edits import apply_edits, splice
 from postedit.text.words import PlainSplitter

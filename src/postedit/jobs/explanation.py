@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from postedit.editing.windows import Detail
 from postedit.editor import PostEdit, PostEditor
 from postedit.explain.reading import Reading, reading
 from postedit.text.config import Side
-from postedit.windows import Detail
 
 WINDOW = 100
 """Sentences between two reports of progress."""

@@ -8,11 +8,11 @@ import tiny_models
 import torch
 from tiny_models import TRIPLETS, write_triplets
 
-from postedit.candidates import Proposer
 from postedit.core.symbols import EOS, STEP
 from postedit.core.types import Batch
 from postedit.data.batching import collate
 from postedit.decode import SearchSettings
+from postedit.editing.candidates import Proposer
 from postedit.evaluate.ter import count_edits, edit_rate
 from postedit.text.steps import with_steps, without_steps
 from postedit.train.config import RiskConfig

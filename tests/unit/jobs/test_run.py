@@ -13,10 +13,11 @@ import tiny_models
 import tomli_w
 from rich.console import Console
 
-from postedit import preparation, progress, run
+from postedit import progress
 from postedit.core.errors import DataError, OutputError, RecipeError
 from postedit.data.corpus import Corpus
 from postedit.data.triplets import read_triplets
+from postedit.jobs import preparation, run
 from postedit.recipe import Recipe, load_recipe
 from postedit.text.processor import TextProcessor
 
@@ -147,7 +148,7 @@ def test_a_kill_leaves_no_corpora_without_the_account_of_their_files(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("postedit.preparation.manifest", killed)
+    monkeypatch.setattr("postedit.jobs.preparation.manifest", killed)
     with pytest.raises(KeyboardInterrupt):
         run.train(load_recipe(path), tmp_path / "run", console=QUIET)
     monkeypatch.undo()
@@ -185,7 +186,7 @@ from pathlib import Path
 from rich.console import Console
 from postedit.data import corpus
 from postedit.recipe import load_recipe
-from postedit.run import prepare
+from postedit.jobs.run import prepare
 
 corpus.Corpus.open = lambda path: os.kill(os.getpid(), signal.SIGKILL)  # when the first of two files is whole
 prepare(load_recipe(Path(sys.argv[1])), Path(sys.argv[2]), False, Console(quiet=True))

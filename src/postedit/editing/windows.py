@@ -11,16 +11,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from postedit.batches import in_batches
 from postedit.core.model import Seq2Seq
 from postedit.core.symbols import BOS, EOS, PAD
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, Stream
 from postedit.data.batching import collate
 from postedit.decode import DraftSearch, Hypothesis, SearchSettings, force
 from postedit.decode.rescoring import Candidate, LogLinear, rank
+from postedit.editing.batches import in_batches
+from postedit.editing.features import featured
+from postedit.editing.searching import Searcher, Segment
 from postedit.explain.evidence import GENERATED, Alternative, Evidence, word_starts
-from postedit.features import featured
-from postedit.searching import Searcher, Segment
 from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
 

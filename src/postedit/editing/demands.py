@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from postedit.correction import PostEdit, as_given, unchanged
+from postedit.editing.correction import PostEdit, as_given, unchanged
 from postedit.text.words import Splitter
 
 

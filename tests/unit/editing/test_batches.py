@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postedit.batches import in_batches, is_out_of_memory
+from postedit.editing.batches import in_batches, is_out_of_memory
 
 CPU = "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to"
 ERRORS = [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError(CPU), MemoryError()]
@@ -50,7 +50,7 @@ def test_rows_of_like_length_are_together() -> None:
 
 def test_later_batches_are_halved_before_they_fail(caplog: pytest.LogCaptureFixture) -> None:
     device = Device([10] * 64, memory=100)
-    with caplog.at_level(logging.WARNING, "postedit.batches"):
+    with caplog.at_level(logging.WARNING, "postedit.editing.batches"):
         in_batches(device.lengths, 160, device.work)
     assert device.failed == [160]
     assert "out of memory with 160 pieces in a batch; going on with 80" in caplog.text

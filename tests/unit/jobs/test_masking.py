@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 from tests.unit.explain.sentences import sentence
 
-from postedit.correction import PostEdit
+from postedit.editing.correction import PostEdit
 from postedit.explain.reasons import reasons
-from postedit.masking import mask, masking_table
+from postedit.jobs.masking import mask, masking_table
 from postedit.text.edits import Edit
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 from rich.console import Console
 
 from postedit.core.files import atomic_write
-from postedit.correction import PostEdit
 from postedit.data.partial import PartialFile, check_job
 from postedit.decode import SearchSettings
+from postedit.editing.correction import PostEdit
 from postedit.editor import PostEditor
 from postedit.gate.calibrate import Calibrated, GateOptions, calibrate, expected_calibration_error
 from postedit.gate.features import Features, Judged

@@ -13,10 +13,10 @@ import tiny_models
 from rich.console import Console
 from safetensors.torch import load_file
 
-from postedit import run
 from postedit.core.errors import OutputError, RecipeError
 from postedit.editor import PostEditor
 from postedit.folder import ModelFolder
+from postedit.jobs import run
 from postedit.recipe import load_recipe
 
 QUIET = Console(quiet=True)

@@ -8,7 +8,7 @@ text/              subword vocabularies and truecasing
 corpus/            the triplets as memory-mapped ids
 initial.json       which weights were taken from the model that training started from, and which were not
 stages/            the run of each stage, if the recipe has some; their model is copied to model/
-draft/ drafts/     a first stage and what it wrote, if the recipe has one; see `postedit.drafting`
+draft/ drafts/     a first stage and what it wrote, if the recipe has one; see `postedit.jobs.drafting`
 checkpoints/ best/ log.jsonl tensorboard/    see `postedit.train`
 model/             the model folder: the best so far, from the first validation on
 """
@@ -26,7 +26,6 @@ from accelerate import PartialState
 from accelerate.utils import parse_flag_from_env
 from rich.console import Console
 
-from postedit.candidates import Proposer
 from postedit.core.errors import OutputError, RecipeError
 from postedit.core.files import atomic_folder
 from postedit.core.inherit import inherit_embeddings
@@ -34,12 +33,13 @@ from postedit.core.model import Seq2Seq
 from postedit.core.transfer import take_weights
 from postedit.data.corpus import Corpus
 from postedit.data.triplets import DataConfig, Triplet, read_triplets
-from postedit.drafting import first_stage_folder, is_finished, write_drafts
+from postedit.editing.candidates import Proposer
 from postedit.editor import PostEditor
 from postedit.evaluate.scores import DO_NOTHING, SystemScores, score_system
 from postedit.folder import ModelFolder
-from postedit.preparation import begin, check_shared, learn_text, share_corpora, write_corpora
-from postedit.provenance import INITIAL, provenance, record_start
+from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
+from postedit.jobs.preparation import begin, check_shared, learn_text, share_corpora, write_corpora
+from postedit.jobs.provenance import INITIAL, provenance, record_start
 from postedit.recipe import Recipe
 from postedit.text.processor import TextProcessor
 from postedit.train.freezing import freeze

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from postedit import PostEditor, searching
 from postedit.core.errors import DataError, RecipeError
-from postedit.correction import PostEdit
 from postedit.decode import Hypothesis, SearchSettings
 from postedit.decode.rescoring import Candidate
 from postedit.decode.settings import Term
-from postedit.demands import Demands
+from postedit.editing.correction import PostEdit
+from postedit.editing.demands import Demands
+from postedit.editing.searching import Segment
+from postedit.editing.windows import WindowSearch
 from postedit.recipe import DecodeConfig
-from postedit.searching import Segment
 from postedit.text.vocabulary import byte_joins, character_joins
 from postedit.text.words import splitter
-from postedit.windows import WindowSearch
 
 SRC = ["the house", "it goes", "the house it goes ."]
 MT = ["das Haus", "es geht", "das Haus , es geht ."]

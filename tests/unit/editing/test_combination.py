@@ -11,10 +11,10 @@ import tiny_models
 import torch
 
 from postedit import PostEditor
-from postedit.combination import Combination, Member
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.types import Batch, Stream, Target
 from postedit.decode.rescoring import LogLinear, weighted_sum
+from postedit.editing.combination import Combination, Member
 from postedit.folder import ModelFolder, content_fingerprint, fingerprint
 from postedit.recipe import DecodeConfig
 from postedit.text.steps import with_steps
