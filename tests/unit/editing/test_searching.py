@@ -12,11 +12,12 @@ import tiny_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postedit import PostEditor, searching
+from postedit import PostEditor
 from postedit.core.errors import DataError, RecipeError
 from postedit.decode import Hypothesis, SearchSettings
 from postedit.decode.rescoring import Candidate
 from postedit.decode.settings import Term
+from postedit.editing import searching
 from postedit.editing.correction import PostEdit
 from postedit.editing.demands import Demands
 from postedit.editing.searching import Segment

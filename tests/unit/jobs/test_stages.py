@@ -20,7 +20,7 @@ from postedit.jobs import run
 from postedit.recipe import load_recipe
 
 QUIET = Console(quiet=True)
-KILLED_RUN = Path(__file__).parents[1] / "contract" / "killed_run.py"
+KILLED_RUN = Path(__file__).parents[2] / "contract" / "killed_run.py"
 
 
 def problems(path: Path, change: tuple[str, str]) -> str:

@@ -26,7 +26,7 @@ from postedit.synthesis.profile_file import MOST_WORDS
 from postedit.synthesis.tables import TextSample, matched_tables, plain_tables
 
 SAMPLE = Path(__file__).parents[3] / "examples/mlqe-pe.en-de"
-SHARED = Path("/work/shared/data")
+SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data"
 
 
 def read(path: Path) -> list[str]:
