@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from sacrebleu.metrics.bleu import BLEU
 
@@ -13,7 +13,6 @@ from postedit.evaluate.ter import EditCount, count_edits, edit_rate, ter_signatu
 Tokenize = Literal["none", "13a"]
 """How scores divide text into words: at its spaces, or, for raw text, by mteval's rules (TER: by Tercom's)."""
 
-TOKENIZERS: Final[tuple[Tokenize, ...]] = get_args(Tokenize)
 DO_NOTHING: Final = "do nothing"
 """The name of the system that returns the machine translation as it is."""
 

@@ -16,7 +16,7 @@ from postedit.decode.rescoring import LENGTH, PENALTY, LogLinear, member_name
 from postedit.editing.combination import combined
 from postedit.editor import PostEdit, PostEditor
 from postedit.evaluate.additive import AdditiveMetric, Floats
-from postedit.progress import LineProgress
+from postedit.progress import fill
 from postedit.tuning.lists import Entry, NBestLists, NBestPool
 from postedit.tuning.mert import mert
 from postedit.tuning.mira import mira
@@ -150,19 +150,12 @@ def _searched(editor: PostEditor, dev: DevTexts, n_best: int, path: Path, consol
     if not path.exists():
         weights = {} if editor.log_linear is None else dict(editor.log_linear.weights)
         file = PartialFile(path, {"weights": weights}, resume=True)
-        before = file.done
-        try:
-            with LineProgress(console, len(dev.src)) as progress:
-                while file.done < len(dev.src):
-                    rows = slice(file.done, file.done + _CHUNK)
-                    edits = editor.edit(dev.src[rows], dev.mt[rows], n_best=n_best)
-                    file.write([json.dumps(_entries(edit), ensure_ascii=False) for edit in edits])
-                    progress.update(file.done, before)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(
-                f"stopped after {file.done:,} of {len(dev.src):,} lines of this round{file.kept}; the same command "
-                "with --resume goes on after them"
-            ) from None
+        chunks = (
+            editor.edit(dev.src[start : start + _CHUNK], dev.mt[start : start + _CHUNK], n_best=n_best)
+            for start in range(file.done, len(dev.src), _CHUNK)
+        )
+        written = ([json.dumps(_entries(edit), ensure_ascii=False) for edit in chunk] for chunk in chunks)
+        fill(file, written, len(dev.src), console, "lines of this round")
         file.finish()
     with path.open(encoding="utf-8") as lines:
         return [[Entry(*entry) for entry in json.loads(line)] for line in lines]
