@@ -151,7 +151,7 @@ def _tables(systems: "Sequence[System]", test: "TestSet", resamples: int) -> "li
         analyses.faithfulness(systems),
         analyses.edits_left(systems),
         analyses.edits_spared(systems),
-        analyses.edits_made(systems, test),
+        analyses.edits_made(systems),
         *analyses.significance(systems, test.tokenize, resamples),
     ]
 

@@ -123,6 +123,7 @@ def test_every_form_of_output(run: Any, files: Path) -> None:
         "by length",
         "by TER of mt",
         "by kind of edit",
+        "edits made by kind",
         "by group",
     ]
     for form in ("csv", "latex", "markdown", "html"):
