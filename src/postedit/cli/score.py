@@ -100,7 +100,7 @@ def score(
     for table in [*tables, *(buckets if everything else ())]:
         print_table(table, console())
 
-    tables = [analyses.overview(scores), *tables, *buckets]
+    tables = [analyses.overview(scores), *tables, *buckets, analyses.signatures(scores)]
     if json_out is not None:
         values = {
             "systems": [row.to_dict() for row in scores],

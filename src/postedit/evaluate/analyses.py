@@ -35,6 +35,12 @@ def overview(scores: Sequence[SystemScores]) -> Table:
     return Table("scores", ("system",), (*measures, *counts), tuple(rows), f"{scores[0].lines:,} sentences{what}")
 
 
+def signatures(scores: Sequence[SystemScores]) -> Table:
+    """What is needed to get the same scores again, in sacrebleu's form."""
+    rows = tuple(Row(item, ()) for item in dict.fromkeys(item for row in scores for item in row.signatures.items()))
+    return Table("signatures of the scores", ("score", "signature"), (), rows)
+
+
 def faithfulness(systems: Sequence[System]) -> Table:
     """TER to the post-edit and to the machine translation (Junczys-Dowmunt and Grundkiewicz 2017, 6.1)."""
     rows = []

@@ -37,18 +37,15 @@ def score_page(
         tables: the analyses, in the order they are shown.
         warnings: sentences about the texts that a reader must know.
     """
-    signatures = dict.fromkeys(item for system in systems for item in system.scores.signatures.items())
     body = [
         *(f'<p class="warning" role="note">{escape(warning)}.</p>' for warning in warnings),
         *(analysis(table, is_open=number == 0) for number, table in enumerate(tables)),
-        '<details><summary>Signatures of the scores</summary><dl class="signatures">',
-        *(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in signatures),
-        "</dl></details>",
         _charts(systems, has_mt=test.mt is not None),
         asset("score_page.html"),
         f'<script type="application/json" id="data">{_data(test, systems)}</script>',
     ]
-    return document(title, body, styles=["page.css", "score_page.css"], scripts=["score_page.js"])
+    scripts = ["paging.js", "differences.js", "score_page.js"]
+    return document(title, body, styles=["page.css", "score_page.css"], scripts=scripts)
 
 
 def _charts(systems: Sequence[System], *, has_mt: bool) -> str:
