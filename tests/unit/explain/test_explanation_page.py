@@ -136,7 +136,7 @@ def test_with_post_edits_it_says_what_is_better(chosen: str, lines: list[str], t
 def test_without_post_edits_nothing_is_better(tmp_path: Path) -> None:
     dom = opened(explanation_page("t", nasty()), tmp_path)
     assert "better than mt" not in dom
-    assert "Left to do" not in dom
+    assert "<dt>Left to do" not in dom
 
 
 @needs_browser
