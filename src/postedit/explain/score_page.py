@@ -64,7 +64,8 @@ def _charts(systems: Sequence[System], *, has_mt: bool) -> str:
             Series(system.name, _gains(systems[0], system), colour)
             for colour, system in enumerate(systems[1:], start=1)
         ]
-        labels = [f"{place:+d}" if place else "0" for place in range(-_MOST, _MOST + 1)]
+        inner = [f"{place:+d}" if place else "0" for place in range(1 - _MOST, _MOST)]
+        labels = [f"≤-{_MOST}", *inner, f"≥+{_MOST}"]
         title = "Changed sentences by edits spared (right: better than doing nothing; left: worse)"
         charts.insert(1, bar_chart(title, labels, gains, "sentences"))
     return f'<section aria-labelledby="charts"><h2 id="charts">Distributions</h2>{"".join(charts)}</section>'

@@ -151,7 +151,7 @@ def test_doubts_about_the_text_are_said(run: Any, files: Path) -> None:
     result = run("score", files / "odd", "--pe", files / "pe", "--json", out)
     assert result.exit_code == 0
     assert "odd seems to be running text" in result.stderr
-    assert "odd has 1 empty lines" in result.stderr
+    assert "odd has an empty line where" in result.stderr
     assert len(json.loads(out.read_text())["warnings"]) == 2
 
 
