@@ -13,7 +13,7 @@ import typer
 from postedit.cli.tables import console, new_table, print_table
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write, explain_os_errors
-from postedit.data.lines import read_lines
+from postedit.data.lines import check_aligned, read_aligned, read_lines
 from postedit.data.partial import PartialFile, file_fingerprint
 from postedit.editor import PostEditor
 from postedit.evaluate.alignment import Alignment, format_alignment, parse_alignment
@@ -61,12 +61,7 @@ def read_texts(src: Path | None, mt: Path | None, pe: Path | None, src_text: str
         return Texts("one sentence", [src_text or ""], None if mt_text is None else [mt_text], None)
     if mt_text is not None:
         raise DataError("--mt-text goes with --src-text; give the file of translations by --mt")
-    lines = {path: list(read_lines(path)) for path in (src, mt, pe) if path is not None}
-    for path, found in lines.items():
-        if len(found) != len(lines[src]):
-            raise DataError(
-                f"{src} has {len(lines[src]):,} lines and {path} has {len(found):,}; they must match one to one"
-            )
+    lines = read_aligned(src, *filter(None, (mt, pe)))
     return Texts(src.name, lines[src], None if mt is None else lines[mt], None if pe is None else lines[pe])
 
 
@@ -125,8 +120,7 @@ def read_tags(path: Path | None, texts: Texts) -> list[list[bool]] | None:
 
 def _gold(path: Path, texts: Texts) -> list[str]:
     lines = list(read_lines(path))
-    if len(lines) != len(texts.src):
-        raise DataError(f"{path} has {len(lines):,} lines and src has {len(texts.src):,}; they must match one to one")
+    check_aligned("src", len(texts.src), path, len(lines))
     return lines
 
 

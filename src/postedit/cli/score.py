@@ -76,11 +76,12 @@ def score(
     if comet and src is None:
         raise DataError("--comet needs the sources: give --src")
     from postedit.cli.tables import console, print_scores, print_table
+    from postedit.data.lines import read_aligned
     from postedit.evaluate import analyses, rendering
     from postedit.evaluate.study import TestSet, examine
     from postedit.progress import LineProgress
 
-    texts = _read([pe, *filter(None, (mt, src, groups)), *hypotheses], pe)
+    texts = read_aligned(pe, *filter(None, (mt, src, groups)), *hypotheses)
     lines = {name: texts[path] if path else None for name, path in (("mt", mt), ("src", src), ("groups", groups))}
     test = TestSet(texts[pe], lines["mt"], lines["src"], lines["groups"], tokenize.value)
     warnings = _warnings(texts, [*([mt] if mt else []), *hypotheses], pe)
@@ -115,23 +116,6 @@ def score(
         from postedit.explain.score_page import score_page
 
         _write(html, score_page(f"Scores against {pe.name}", test, systems, tables, warnings))
-
-
-def _read(paths: Sequence[Path], pe: Path) -> dict[Path, list[str]]:
-    """Return the lines of each file.
-
-    Raises:
-        DataError: if one has not as many as the post-edits.
-    """
-    from postedit.data.lines import read_lines
-
-    texts = {path: list(read_lines(path)) for path in dict.fromkeys(paths)}
-    for path, lines in texts.items():
-        if len(lines) != len(texts[pe]):
-            raise DataError(
-                f"{path} has {len(lines):,} lines and {pe} has {len(texts[pe]):,}; they must match one to one"
-            )
-    return texts
 
 
 def _warnings(texts: dict[Path, list[str]], paths: Sequence[Path], pe: Path) -> list[str]:

@@ -11,7 +11,7 @@ from postedit.core.errors import DataError
 from postedit.evaluate.additive import AdditiveBLEU, Floats
 from postedit.evaluate.changes import WordEdits, word_edits
 from postedit.evaluate.chrf import AdditiveCHRF
-from postedit.evaluate.scores import DO_NOTHING, SystemScores, Tokenize, score_system
+from postedit.evaluate.scores import DO_NOTHING, SystemScores, Tokenize, check_lines, score_system
 from postedit.evaluate.ter import count_edits, split_words
 
 Ints = NDArray[np.int64]
@@ -78,14 +78,8 @@ class TestSet:
     tokenize: Tokenize = "none"
 
     def __post_init__(self) -> None:
-        if not self.pe:
-            raise DataError("nothing to score: the post-edits have no lines")
-        for name in ("mt", "src", "groups"):
-            lines = getattr(self, name)
-            if lines is not None and len(lines) != len(self.pe):
-                raise DataError(
-                    f"{name} has {len(lines):,} lines, the post-edits have {len(self.pe):,}; they must match one to one"
-                )
+        given = {"mt": self.mt, "src": self.src, "groups": self.groups}
+        check_lines(self.pe, {name: lines for name, lines in given.items() if lines is not None})
         labels = set(self.groups or ())
         if len(labels) > MOST_GROUPS:
             raise DataError(

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
 
 from postedit.core.files import atomic_write
+from postedit.data.dev import DevTexts
 from postedit.data.partial import PartialFile, check_job
 from postedit.decode import SearchSettings
 from postedit.editing.correction import PostEdit
@@ -22,15 +23,6 @@ from postedit.text.edits import Edit
 
 _CHUNK: Final = 100
 """Lines that are judged together; what an interruption costs at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class DevTexts:
-    """Texts that a gate is made from, line by line."""
-
-    src: Sequence[str]
-    mt: Sequence[str]
-    pe: Sequence[str]
 
 
 def make_gate(

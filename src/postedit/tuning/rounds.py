@@ -9,6 +9,7 @@ from typing import Final, Literal
 import numpy as np
 from rich.console import Console
 
+from postedit.data.dev import DevTexts
 from postedit.data.partial import PartialFile
 from postedit.decode.ensemble import Space
 from postedit.decode.rescoring import LENGTH, PENALTY, LogLinear, member_name
@@ -30,15 +31,6 @@ _SMALL: Final = 1e-6
 
 _CHUNK: Final = 100
 """Sentences searched together; what an interruption costs at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class DevSet:
-    """Texts to tune on, line by line."""
-
-    src: Sequence[str]
-    mt: Sequence[str]
-    pe: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +81,7 @@ def optimise(lists: NBestLists, start: Floats, lower: Floats, options: TuneOptio
 
 
 def tune(
-    editor: PostEditor, dev: DevSet, metric: AdditiveMetric, options: TuneOptions, folder: Path, console: Console
+    editor: PostEditor, dev: DevTexts, metric: AdditiveMetric, options: TuneOptions, folder: Path, console: Console
 ) -> Tuned:
     """Return the weights that are best on `dev`, of those that the rounds found and the equal ones they begin with.
 
@@ -153,7 +145,7 @@ def _ranked(editor: PostEditor, names: Sequence[str], weights: Floats, options: 
     return PostEditor(model, editor.processor, editor.decode, log_linear=LogLinear(named, options.known))
 
 
-def _searched(editor: PostEditor, dev: DevSet, n_best: int, path: Path, console: Console) -> list[list[Entry]]:
+def _searched(editor: PostEditor, dev: DevTexts, n_best: int, path: Path, console: Console) -> list[list[Entry]]:
     """Return the n-best list of each sentence, best first, which are then in the file `path`."""
     if not path.exists():
         weights = {} if editor.log_linear is None else dict(editor.log_linear.weights)

@@ -145,7 +145,7 @@ def test_a_model_of_mt_alone(run: Any, files: Path, tmp_path: Path) -> None:
         (["--gold-tags", "src"], "is no tag"),
         (["--gold-links", "src"], "is no link"),
         (["--gold-links", "far"], "line 1: 7-0 links words that are not there"),
-        (["--gold-tags", "short"], "has 1 lines and src has 4"),
+        (["--gold-tags", "short"], "src has 4 lines and short has 1; they"),
         (["--pe", "short"], "has 4 lines and short has 1"),
         (["--focus", "attention"], "no attention that src and mt share"),
         (["--html", "none/x"], "its folder none does not exist"),

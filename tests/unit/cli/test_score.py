@@ -62,7 +62,7 @@ def test_unequal_numbers_of_lines(run: Any, files: Path) -> None:
     (files / "short").write_text("a b c d\n")
     result = run("score", files / "short", "--pe", files / "pe")
     assert result.exit_code == 1
-    assert "short has 1 lines and" in result.stderr
+    assert "short has 1; they must match one to one" in result.stderr
     assert "pe has 2" in result.stderr
 
 
