@@ -63,7 +63,7 @@ def demo(
     rows = choose(edits)
     shown = [triplets[row] for row in rows]
     _print_differences(shown, [outputs[row] for row in rows], screen)
-    page = _page(f"{name} on unseen sentences", editor, shown, scores)
+    page = _page(f"{name} on unseen sentences", editor, triplets, rows, scores)
     with atomic_write(out / "report.html") as file:
         file.write(page)
     screen.print(f"\nThe same with what the model looked at: {out / 'report.html'}", markup=False, soft_wrap=True)
@@ -89,13 +89,20 @@ def _print_differences(triplets: Sequence["Triplet"], outputs: Sequence[str], sc
             screen.print(Text.assemble((label, "dim"), differences), soft_wrap=True)
 
 
-def _page(title: str, editor: "PostEditor", triplets: Sequence["Triplet"], scores: Sequence["SystemScores"]) -> str:
-    from postedit.explain.page import PageExample, attention_page
+def _page(
+    title: str,
+    editor: "PostEditor",
+    triplets: Sequence["Triplet"],
+    rows: Sequence[int],
+    scores: Sequence["SystemScores"],
+) -> str:
+    """Return the page that explains some of the triplets, under the numbers of their lines."""
+    from postedit.evaluate.analyses import overview, signatures
+    from postedit.explain.explanation_page import explanation_page
+    from postedit.jobs.explanation import explain
 
-    explained = editor.edit([triplet.src for triplet in triplets], [triplet.mt for triplet in triplets], evidence=True)
-    examples = [
-        PageExample(triplet.src, triplet.mt, edit.text, triplet.pe, edit.evidence.by_word())
-        for triplet, edit in zip(triplets, explained, strict=True)
-        if edit.evidence is not None
-    ]
-    return attention_page(title, examples, scores)
+    shown = [triplets[row] for row in rows]
+    src, mt, pe = ([getattr(triplet, side) for triplet in shown] for side in ("src", "mt", "pe"))
+    found = dict(zip(rows, explain(editor, src, mt, pe, detail="losses"), strict=True))
+    sentences = [found.get(row) for row in range(len(triplets))]
+    return explanation_page(title, sentences, [overview(scores), signatures(scores)])

@@ -3,15 +3,13 @@
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write, check_writable
-
-if TYPE_CHECKING:
-    pass
+from postedit.data.partial import check_partial
 
 
 class Cite(StrEnum):
@@ -52,6 +50,15 @@ def explain(
     edits: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Each edit with confidence and evidence, a JSON record a line.")
     ] = None,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="OUT", help="All that is known of each sentence, a JSON record a line, written as soon as it is."
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on after the sentences that an unfinished run left for --evidence.")
+    ] = False,
     src_links: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Alignment of src and output (Pharaoh format), from attention.")
     ] = None,
@@ -95,8 +102,12 @@ def explain(
             check_writable(path)
     if not 0.5 <= threshold < 1.0:
         raise DataError(f"--threshold must be at least 0.5 and below 1, not {threshold:g}")
+    if resume and evidence is None:
+        raise DataError("--resume needs --evidence: only what is written there can be gone on with")
     from postedit.cli import explaining
 
+    if evidence is not None:
+        check_partial(evidence, resume=resume)
     texts = explaining.read_texts(src, mt, pe, src_text, mt_text)
     if (tags or gold_tags or gold_links) and texts.mt is None:
         raise DataError("--tags, --gold-tags and --gold-links speak of words of mt: give --mt")
@@ -108,15 +119,20 @@ def explain(
     editor = PostEditor.load(*models, device=device)
     needed = any((figures, src_links, mt_links, gold_links))
     explaining.check_model(editor, texts, attention=needed, links=gold_links, mask=mask)
-    found = explaining.explained(editor, texts, losses=cite is Cite.losses)
+    losses = cite is Cite.losses
+    kept = None
+    if evidence is not None:
+        files = {"src": src, "mt": mt, "pe": pe}
+        kept = explaining.kept_readings(evidence, editor, texts, files, losses=losses, resume=resume)
+    found = explaining.explained(editor, texts, kept, losses=losses)
     measure = explaining.measure_of(focus.value, found)
     tables = explaining.focus_tables(found, measure, threshold, resamples)
     if wanted_links is not None:
-        tables.append(explaining.score_links(editor, texts, wanted_links))
+        tables.append(explaining.score_links(editor, texts, wanted_links, kept))
     if wanted_tags is not None:
         tables.append(explaining.score_tags(found, texts, wanted_tags))
     if mask:
-        tables.append(explaining.masked(editor, found, cite.value, seed, resamples))
+        tables.append(explaining.masked(editor, found, kept, cite.value, seed, resamples))
 
     if len(found) == 1:
         explaining.print_sentence(found[0])
@@ -139,6 +155,8 @@ def explain(
         from postedit.evaluate.rendering import to_markdown
 
         _write(markdown, to_markdown(tables))
+    if kept is not None:
+        kept.finish()
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,9 +1,10 @@
 """The parts of `postedit explain`: texts and gold read and checked, analyses made, files written."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +14,7 @@ from postedit.cli.tables import console, new_table, print_table
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write, explain_os_errors
 from postedit.data.lines import check_aligned, read_aligned, read_lines
+from postedit.data.partial import PartialFile, file_fingerprint
 from postedit.editor import PostEditor
 from postedit.evaluate.alignment import Alignment, format_alignment, parse_alignment
 from postedit.evaluate.tags import edit_tags, format_tags, parse_tags
@@ -142,19 +144,62 @@ def check_model(editor: PostEditor, texts: Texts, *, attention: bool, links: Pat
         raise DataError("this model does not look at src, so its reading of src and mt cannot be scored (--gold-links)")
 
 
+def kept_readings(
+    path: Path, editor: PostEditor, texts: Texts, files: Mapping[str, Path | None], *, losses: bool, resume: bool
+) -> PartialFile:
+    """Return the file that sentences are written to as soon as they are explained.
+
+    Args:
+        path: of the file once it is complete.
+        editor: the model.
+        texts: what is explained.
+        files: where it is from, by side.
+        losses: whether edits cite what they lose.
+        resume: go on after what an interrupted run has written there.
+
+    Raises:
+        OutputError: if it cannot be written, or an interrupted run was of another kind.
+    """
+    from postedit.folder import content_fingerprint
+
+    return PartialFile(path, {
+        **{f"{side} file": None if file is None else file_fingerprint(file) for side, file in files.items()},
+        "sentence": [texts.src, texts.mt] if files["src"] is None else None,
+        "model": [content_fingerprint(source) for source in editor.sources],
+        "evidence (--cite)": "losses" if losses else "attention",
+    }, resume=resume)  # fmt: skip
+
+
 @contextmanager
-def _starting_over() -> Iterator[None]:
-    """Say of an interruption that nothing is kept."""
+def _interrupted(kept: PartialFile | None, total: int) -> Iterator[None]:
+    """Say of an interruption what is kept."""
     try:
         yield
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("stopped; no file was written, and the same command starts over") from None
+        message = (
+            "stopped; no file was written, and the same command starts over (with --evidence it can be gone on with)"
+        )
+        if kept is not None:
+            message = (
+                f"stopped after {kept.done:,} of {total:,} sentences{kept.kept}; the same command with --resume goes "
+                "on after them"
+            )
+        raise KeyboardInterrupt(message) from None
 
 
-def explained(editor: PostEditor, texts: Texts, *, losses: bool) -> "list[Reading | None]":
-    """Return all sentences explained; a bar shows how far it is."""
-    with _starting_over(), LineProgress(console(stderr=True), len(texts.src)) as progress:
-        return explain(editor, texts.src, texts.mt, texts.pe, progress.update, detail="losses" if losses else "reasons")
+def explained(editor: PostEditor, texts: Texts, kept: PartialFile | None, *, losses: bool) -> "list[Reading | None]":
+    """Return all sentences explained, those `kept` by an earlier run among them; a bar shows how far it is."""
+    total, before = len(texts.src), 0 if kept is None else kept.done
+    with _interrupted(kept, total), LineProgress(console(stderr=True), total) as progress:
+        return explain(
+            editor,
+            texts.src,
+            texts.mt,
+            texts.pe,
+            partial(progress.update, before=before),
+            detail="losses" if losses else "reasons",
+            kept=kept,
+        )
 
 
 def measure_of(name: str, found: "Sequence[Reading | None]") -> focus.Measure | None:
@@ -189,10 +234,10 @@ def focus_tables(
     return [*tables, *([] if copied is None else [copied])]
 
 
-def score_links(editor: PostEditor, texts: Texts, gold: Sequence[Alignment]) -> "Table":
+def score_links(editor: PostEditor, texts: Texts, gold: Sequence[Alignment], kept: PartialFile | None) -> "Table":
     """Return the scores of the model's src-mt reading, by forced decoding of mt."""
     assert texts.mt is not None
-    with _starting_over(), LineProgress(console(stderr=True), len(texts.src)) as progress:
+    with _interrupted(kept, len(texts.src)), LineProgress(console(stderr=True), len(texts.src)) as progress:
         read = explain_mt(editor, texts.src, texts.mt, progress.update)
     return alignment_table([_links(one, "src") for one in read], gold, texts.src, texts.mt)
 
@@ -217,10 +262,17 @@ def all_reasons(found: "Sequence[Reading | None]") -> list[Reason]:
     return [why for line, one in enumerate(found, start=1) if one is not None for why in reasons(line, one)]
 
 
-def masked(editor: PostEditor, found: "Sequence[Reading | None]", cite: str, seed: int, resamples: int) -> "Table":
+def masked(
+    editor: PostEditor,
+    found: "Sequence[Reading | None]",
+    kept: PartialFile | None,
+    cite: str,
+    seed: int,
+    resamples: int,
+) -> "Table":
     """Return how often edits go with their evidence."""
     edits = all_reasons(found)
-    with _starting_over(), LineProgress(console(stderr=True), len(edits)) as progress:
+    with _interrupted(kept, len(found)), LineProgress(console(stderr=True), len(edits)) as progress:
         tested = mask(editor, found, edits, seed, progress.update)
     return masking_table(tested, len(edits), cite, seed, resamples)
 

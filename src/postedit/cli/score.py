@@ -101,7 +101,7 @@ def score(
     for table in [*tables, *(buckets if everything else ())]:
         print_table(table, console())
 
-    tables = [analyses.overview(scores), *tables, *buckets]
+    tables = [analyses.overview(scores), *tables, *buckets, analyses.signatures(scores)]
     if json_out is not None:
         values = {
             "systems": [row.to_dict() for row in scores],
@@ -135,7 +135,7 @@ def _tables(systems: "Sequence[System]", test: "TestSet", resamples: int) -> "li
         analyses.faithfulness(systems),
         analyses.edits_left(systems),
         analyses.edits_spared(systems),
-        analyses.edits_made(systems, test),
+        analyses.edits_made(systems),
         *analyses.significance(systems, test.tokenize, resamples),
     ]
 

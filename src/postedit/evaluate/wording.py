@@ -82,9 +82,8 @@ def differences(name: str, lines: Sequence[str], reference_name: str, reference:
         )
     empty = [row for row, (line, other) in enumerate(zip(lines, reference), start=1) if not line.strip() and other]
     if empty:
-        found.append(
-            f"{name} has {len(empty):,} empty lines where {reference_name} has text (first: line {empty[0]:,})"
-        )
+        lines_are = "an empty line" if len(empty) == 1 else f"{len(empty):,} empty lines"
+        found.append(f"{name} has {lines_are} where {reference_name} has text (first: line {empty[0]:,})")
     if not found and _differ_in_length(here, there):
         found.append(
             f"words have {here.length:.1f} characters on average in {name} and {there.length:.1f} in "
