@@ -89,7 +89,11 @@ def fill(file: PartialFile, chunks: Iterable[Sequence[str]], total: int, console
                 file.write(lines)
                 progress.update(file.done, before)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"stopped after {file.done:,} of {total:,} {what}{file.kept}; the same command with --resume goes on after "
-            "them"
-        ) from None
+        raise stopped(file, total, what) from None
+
+
+def stopped(file: PartialFile, total: int, what: str = "lines") -> KeyboardInterrupt:
+    """Return an interruption that says what is done of so many lines, where it is, and how to go on."""
+    return KeyboardInterrupt(
+        f"stopped after {file.done:,} of {total:,} {what}{file.kept}; the same command with --resume goes on after them"
+    )

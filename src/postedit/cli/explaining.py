@@ -24,7 +24,7 @@ from postedit.explain.links import links, words
 from postedit.explain.reasons import Reason, reasons
 from postedit.jobs.explanation import explain, explain_mt
 from postedit.jobs.masking import mask, masking_table
-from postedit.progress import LineProgress
+from postedit.progress import LineProgress, stopped
 
 if TYPE_CHECKING:
     from postedit.evaluate.table import Table
@@ -176,15 +176,11 @@ def _interrupted(kept: PartialFile | None, total: int) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        message = (
-            "stopped; no file was written, and the same command starts over (with --evidence it can be gone on with)"
-        )
         if kept is not None:
-            message = (
-                f"stopped after {kept.done:,} of {total:,} sentences{kept.kept}; the same command with --resume goes "
-                "on after them"
-            )
-        raise KeyboardInterrupt(message) from None
+            raise stopped(kept, total, "sentences") from None
+        raise KeyboardInterrupt(
+            "stopped; no file was written, and the same command starts over (with --evidence it can be gone on with)"
+        ) from None
 
 
 def explained(editor: PostEditor, texts: Texts, kept: PartialFile | None, *, losses: bool) -> "list[Reading | None]":

@@ -304,7 +304,11 @@ class _Run:
 
     def export(self, model: Seq2Seq, path: Path) -> None:
         """Write a model folder."""
-        self._model_folder(model, {}).save(path)
+        recipe = self.recipe
+        made = {**provenance(recipe, self.folder), "dev": {}}
+        ModelFolder(
+            recipe.architecture, recipe.model.published(), recipe.decode, model, self.processor, made, self.first
+        ).save(path)
 
     def record(self, result: TrainResult) -> None:
         """Write into the exported model how it was trained and how it scored."""
@@ -323,13 +327,6 @@ class _Run:
         }
         replace(exported, provenance={**exported.provenance, "training": training, "dev": dev}).save(
             result.model_folder
-        )
-
-    def _model_folder(self, model: Seq2Seq, dev: Mapping[str, float]) -> ModelFolder:
-        recipe = self.recipe
-        made = {**provenance(recipe, self.folder), "dev": dict(dev)}
-        return ModelFolder(
-            recipe.architecture, recipe.model.published(), recipe.decode, model, self.processor, made, self.first
         )
 
     def _score(self, name: str, hypotheses: list[str]) -> SystemScores:

@@ -1,11 +1,17 @@
 """A fixed list of words for compiled code: to be looked up, and sorted, so that words that begin alike adjoin."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+SAME_START: Final = 3
+"""Characters, at least, that two forms of one word begin with ..."""
+
+ENDING: Final = 3
+"""... and characters, at most, of each that may follow what they begin with: the longest usual inflections."""
 
 
 class Lexicon(NamedTuple):

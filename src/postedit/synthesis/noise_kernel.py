@@ -17,7 +17,7 @@ from numba import njit
 from postedit.evaluate.ter_kernel import DELETE, INSERT, SHIFT, SUBSTITUTE, count_pair, new_scratch
 from postedit.synthesis.byte_lines import characters, line_end, new_line, split, write_bytes, write_words
 from postedit.synthesis.draws import below, draw, mix, rounded, uniform
-from postedit.synthesis.lexicon import find_prefix
+from postedit.synthesis.lexicon import ENDING, SAME_START, find_prefix
 
 ATTEMPTS = 4
 """Times a line is drawn until TER finds what was requested: more would cost time, and mend little."""
@@ -32,7 +32,6 @@ KEPT, EMPTY, TOO_LONG, THINNED = 0, 1, 2, 3
 """What becomes of a line: it is used; or left out, having no words, too many, or a length that is too frequent."""
 
 _UNTOUCHED, _TOUCHED = 0, 1
-_SAME_START, _ENDING = 3, 3  # as in profile.py
 
 
 class Tables(NamedTuple):
@@ -175,9 +174,9 @@ def _inflected(line, i, lexicon, state):  # type: ignore[no-untyped-def]
     """Return a word that differs from word i in its ending alone, as `profile.alike` has it, or -1."""
     data, start, stop = line.data, line.starts[i], line.stops[i]
     length = characters(data, start, stop)
-    if length <= _SAME_START:
+    if length <= SAME_START:
         return -1
-    end, left = stop, min(_ENDING, length - _SAME_START)
+    end, left = stop, min(ENDING, length - SAME_START)
     while left > 0:
         end -= 1
         if data[end] & 0xC0 != 0x80:
@@ -199,7 +198,7 @@ def _inflected(line, i, lexicon, state):  # type: ignore[no-untyped-def]
             shared += 1
         ours = characters(data, start + shared, stop)
         theirs = characters(lexicon.data, other_start + shared, other_stop)
-        if other != line.ids[i] and max(ours, theirs) <= _ENDING:
+        if other != line.ids[i] and max(ours, theirs) <= ENDING:
             return other
     return -1
 
