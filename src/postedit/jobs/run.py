@@ -137,10 +137,7 @@ def train(
     if run.first is not None and recipe.draft is not None and recipe.draft.inherit_embeddings:
         inherit_embeddings(model, run.first.model)
     if processes.is_main_process:
-        parameters = sum(parameter.numel() for parameter in model.parameters())
-        trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
-        size = f"{parameters:,} parameters" + (f", {trained:,} of them trained" if trained < parameters else "")
-        console.print(f"{recipe.architecture.name}: {size}{run.do_nothing_line()}", soft_wrap=True)
+        console.print(f"{recipe.architecture.name}: {_size(model)}{run.do_nothing_line()}", soft_wrap=True)
     corpora = folder / "corpus"
     trainer = Trainer(
         model,
@@ -159,6 +156,13 @@ def train(
     if processes.is_main_process:
         run.record(result)
     return RunResult(folder, result.model_folder, result, run.do_nothing)
+
+
+def _size(model: Seq2Seq) -> str:
+    """Say how many parameters a model has, and how many of them are trained if not all are."""
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    return f"{parameters:,} parameters" + (f", {trained:,} of them trained" if trained < parameters else "")
 
 
 def train_seeds(
