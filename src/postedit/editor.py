@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from postedit import shipped
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import Seq2Seq
 from postedit.decode import SearchSettings
@@ -71,7 +72,8 @@ class PostEditor:
 
         Args:
             models: paths of folders or hub ids ("name/model"); files of weights of a run (RUN/best/*.safetensors),
-                which are loaded with the settings of RUN/model; or one file that `postedit tune` wrote.
+                which are loaded with the settings of RUN/model; or one file that `postedit tune` wrote. The model that
+                comes with postedit, English to Chinese, if there are none.
             device: where to run; a GPU if there is one, else the CPU. With several, members take turns.
             dtype: of weights and sums: "float32"; "bf16"; or "int8", weights of linear layers in eight bits, on a CPU.
             weights: of the members of an ensemble; equal ones if not given.
@@ -81,12 +83,10 @@ class PostEditor:
             ModelFolderError: if a model cannot be had or is damaged, or the members of an ensemble do not fit.
             DataError: if there is not one weight above 0 for each model, or no such dtype, or not on that device.
         """
-        if not models:
-            raise ModelFolderError("no model given; name a model folder or a hub id")
         places = _places(device)
         for place in places:
             check_precision(dtype, place)
-        editor = cls._of(load_models(models, places, weights, space))
+        editor = cls._of(load_models(models or (shipped.MODEL,), places, weights, space))
         editor._prepare(dtype)
         return editor
 

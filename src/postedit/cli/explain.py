@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from postedit.cli.shipping import models_or_shipped
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write, check_writable
 from postedit.data.partial import check_partial
@@ -28,9 +29,13 @@ class Focus(StrEnum):
 
 
 def explain(
-    models: Annotated[
-        list[str], typer.Argument(metavar="MODEL...", help="A model folder or hub id; several make an ensemble.")
-    ],
+    named: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="MODEL...",
+            help="A model folder or hub id; several make an ensemble. The model that comes with postedit if not given.",
+        ),
+    ] = None,
     src: Annotated[Path | None, typer.Option(help="Source lines.")] = None,
     mt: Annotated[Path | None, typer.Option(help="Their machine translations, line by line.")] = None,
     pe: Annotated[
@@ -116,6 +121,7 @@ def explain(
     wanted_tags = explaining.read_tags(gold_tags, texts)
     from postedit.editor import PostEditor
 
+    models = models_or_shipped(named)
     editor = PostEditor.load(*models, device=device)
     needed = any((figures, src_links, mt_links, gold_links))
     explaining.check_model(editor, texts, attention=needed, links=gold_links, mask=mask)

@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_whole_way_and_once_more(run: Any, folder: Path) -> None:
-    options = ("demo", "--recipe", folder / "tiny.toml", "--test", folder / "test", "--out", folder / "demo")
+    options = ("demo", "--train", folder / "tiny.toml", "--test", folder / "test", "--out", folder / "demo")
     for _ in range(2):  # the second time there is nothing left to train
         result = run(*options)
         assert result.exit_code == 0, result.stderr
@@ -60,7 +60,7 @@ def test_the_whole_way_and_once_more(run: Any, folder: Path) -> None:
 
 
 def test_missing_examples_are_told_before_training(run: Any, folder: Path) -> None:
-    result = run("demo", "--recipe", folder / "tiny.toml", "--test", folder / "none", "--out", folder / "demo")
+    result = run("demo", "--train", folder / "tiny.toml", "--test", folder / "none", "--out", folder / "demo")
     assert result.exit_code == 1
     assert "none.src" in result.stderr
     assert not (folder / "demo").exists()
