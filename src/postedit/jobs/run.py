@@ -10,11 +10,13 @@ initial.json       which weights were taken from the model that training started
 stages/            the run of each stage, if the recipe has some; their model is copied to model/
 draft/ drafts/     a first stage and what it wrote, if the recipe has one; see `postedit.jobs.drafting`
 checkpoints/ best/ log.jsonl tensorboard/    see `postedit.train`
+run.lock           locked while a process trains here
 model/             the model folder: the best so far, from the first validation on
 """
 
 import shutil
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -38,7 +40,7 @@ from postedit.editor import PostEditor
 from postedit.evaluate.scores import DO_NOTHING, SystemScores, score_system
 from postedit.folder import ModelFolder
 from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
-from postedit.jobs.preparation import begin, check_shared, learn_text, share_corpora, write_corpora
+from postedit.jobs.preparation import begin, check_shared, claimed, learn_text, share_corpora, write_corpora
 from postedit.jobs.provenance import INITIAL, provenance, record_start
 from postedit.recipe import Recipe
 from postedit.text.processor import TextProcessor
@@ -116,6 +118,15 @@ def train(
     processes = _processes()
     if processes.is_main_process:
         begin(recipe, folder, resume, accept_changed_data)
+    with claimed(folder) if processes.is_main_process else nullcontext():
+        return _train(recipe, folder, resume, console, given, accept_changed_data)
+
+
+def _train(
+    recipe: Recipe, folder: Path, resume: bool, console: Console, given: Given, accept_changed_data: bool
+) -> RunResult:
+    processes = _processes()
+    if processes.is_main_process:
         learn_text(recipe, folder, given.text, console)
     processes.wait_for_everyone()
     check_shared(folder)
