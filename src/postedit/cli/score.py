@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from postedit.cli.outputs import check_outputs
 from postedit.core.errors import DataError
-from postedit.core.files import atomic_write, check_writable
+from postedit.core.files import atomic_write
 
 if TYPE_CHECKING:
     from postedit.evaluate.study import System, TestSet
@@ -68,9 +69,8 @@ def score(
 
     Then what was changed and whether it had to be, and whether differences between systems are more than chance.
     """
-    for path in (json_out, csv_out, latex, markdown, html):
-        if path is not None:
-            check_writable(path)
+    outs = {"--json": json_out, "--csv": csv_out, "--latex": latex, "--markdown": markdown, "--html": html}
+    check_outputs(outs, (pe, mt, src, groups, *hypotheses))
     if summaries and src is None and mt is None:
         raise DataError("--summaries compares outputs with what they were made of: give --src (or --mt)")
     if comet and src is None:

@@ -50,3 +50,8 @@ def test_paths_that_cannot_be_read_are_explained(tmp_path: Path) -> None:
         list(read_lines(tmp_path / "train.src"))
     (tmp_path / "train.src").write_text("x")
     assert path_problem(tmp_path / "train.src") is None
+
+
+def test_a_link_to_nothing_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "x").symlink_to("gone")
+    assert path_problem(tmp_path / "x") == f"{tmp_path / 'x'}: is a link to gone, which does not exist"

@@ -39,3 +39,18 @@ def test_empty_lines() -> None:
     assert "2 empty lines" in found
     assert "line 2" in found
     assert differences("hyp", [""], "pe", [""]) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["It Is\r", "So\r"], "hyp has Windows line ends, which pe has not"),
+        (["\ufeffIt Is", "So"], "hyp begins with a byte order mark"),
+        (["it is", "so"], "hyp has no capital letter and pe has"),
+    ],
+)
+def test_files_of_another_kind(lines: list[str], said: str) -> None:
+    reference = ["It Is", "So"]
+    (found,) = differences("hyp", lines * 9, "pe", reference * 9)
+    assert said in found
+    assert differences("hyp", lines, "pe", lines) == []
