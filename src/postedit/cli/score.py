@@ -83,7 +83,7 @@ def score(
     texts = _read([pe, *filter(None, (mt, src, groups)), *hypotheses], pe)
     lines = {name: texts[path] if path else None for name, path in (("mt", mt), ("src", src), ("groups", groups))}
     test = TestSet(texts[pe], lines["mt"], lines["src"], lines["groups"], tokenize.value)
-    warnings = _warnings(texts, [*([mt] if mt else []), *hypotheses], pe)
+    warnings = _warnings(texts, [*([mt] if mt else []), *hypotheses], pe, raw=tokenize is Tokenize.mteval)
     for warning in warnings:
         typer.echo(f"warning: {warning}", err=True)
     outputs = {str(path): texts[path] for path in hypotheses}
@@ -134,12 +134,13 @@ def _read(paths: Sequence[Path], pe: Path) -> dict[Path, list[str]]:
     return texts
 
 
-def _warnings(texts: dict[Path, list[str]], paths: Sequence[Path], pe: Path) -> list[str]:
-    from postedit.evaluate.wording import differences
+def _warnings(texts: dict[Path, list[str]], paths: Sequence[Path], pe: Path, *, raw: bool) -> list[str]:
+    from postedit.evaluate.wording import differences, unfit
 
-    return [
-        warning for path in dict.fromkeys(paths) for warning in differences(str(path), texts[path], str(pe), texts[pe])
-    ]
+    warnings = unfit(str(pe), texts[pe], raw=raw)
+    for path in dict.fromkeys(paths):
+        warnings += differences(str(path), texts[path], str(pe), texts[pe])
+    return warnings
 
 
 def _tables(systems: "Sequence[System]", test: "TestSet", resamples: int) -> "list[Table]":

@@ -18,6 +18,9 @@ _MANY: Final = 0.8
 _ENOUGH: Final = 5
 """Signs of a kind that must be seen before they are spoken of."""
 
+_LOST: Final = 0.1
+"""Capital letters, of those of the reference, that are fewer than any translation has of itself."""
+
 _TIMES: Final = 1.5
 """By how much words of two texts in one language may differ in length, on average, if both are divided alike ..."""
 
@@ -67,6 +70,11 @@ class Wording:
         """Characters of a word, on average."""
         return self.characters / max(1, self.words)
 
+    @property
+    def capital(self) -> float:
+        """The share of characters that are upper-case letters."""
+        return self.capitals / max(1, self.characters)
+
 
 def wording(lines: Sequence[str]) -> Wording:
     """Count the signs in a text."""
@@ -110,8 +118,8 @@ def differences(name: str, lines: Sequence[str], reference_name: str, reference:
         )
     if here.marked and not there.marked:
         found.append(f"{name} begins with a byte order mark, which is part of its first word: save it as UTF-8 without")
-    if there.capitals >= _ENOUGH and not here.capitals and here.words:
-        found.append(f"{name} has no capital letter and {reference_name} has: scores are case-sensitive")
+    if there.capitals >= _ENOUGH and here.words and here.capital < _LOST * there.capital:
+        found.append(f"{name} has hardly any capital letters and {reference_name} has: scores are case-sensitive")
     empty = [row for row, (line, other) in enumerate(zip(lines, reference), start=1) if not line.strip() and other]
     if empty:
         lines_are = "an empty line" if len(empty) == 1 else f"{len(empty):,} empty lines"
@@ -123,6 +131,16 @@ def differences(name: str, lines: Sequence[str], reference_name: str, reference:
             "not true"
         )
     return found
+
+
+def unfit(name: str, lines: Sequence[str], *, raw: bool) -> list[str]:
+    """Return a sentence if a text is not of the kind that is expected: running text if `raw`, else tokenised."""
+    form = wording(lines).form
+    if raw and form == "tokenised":
+        return [f"{name} seems to be tokenised: leave out --tokenize 13a, which is for running text"]
+    if not raw and form == "running text":
+        return [f"{name} seems to be running text: --tokenize 13a takes punctuation for words of their own"]
+    return []
 
 
 def _differ_in_length(here: Wording, there: Wording) -> bool:
