@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from postedit.cli.outputs import check_outputs
 from postedit.cli.shipping import models_or_shipped
+from postedit.cli.windows import check_device
 from postedit.core.errors import DataError
-from postedit.core.files import atomic_write, check_writable
+from postedit.core.files import atomic_write
 from postedit.data.partial import check_partial
 
 
@@ -102,9 +104,21 @@ def explain(
 
     One sentence is explained word by word; of files, the steps that src and mt lead are counted.
     """
-    for path in (html, edits, src_links, mt_links, tags, json_out, markdown):
-        if path is not None:
-            check_writable(path)
+    outputs = {
+        "--html": html,
+        "--edits": edits,
+        "--evidence": evidence,
+        "--src-links": src_links,
+        "--mt-links": mt_links,
+        "--tags": tags,
+        "--json": json_out,
+        "--markdown": markdown,
+    }
+    check_outputs(outputs, (src, mt, pe, gold_links, gold_tags))
+    if figures is not None and figures.exists() and not figures.is_dir():
+        raise DataError(f"--figures: {figures} is a file; give the name of a folder")
+    if device is not None:
+        check_device(device, "--device")
     if not 0.5 <= threshold < 1.0:
         raise DataError(f"--threshold must be at least 0.5 and below 1, not {threshold:g}")
     if resume and evidence is None:

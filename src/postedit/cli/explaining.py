@@ -125,7 +125,7 @@ def _gold(path: Path, texts: Texts) -> list[str]:
 
 
 def check_model(editor: PostEditor, texts: Texts, *, attention: bool, links: Path | None, mask: bool) -> None:
-    """Find out whether the model can be asked for what is wanted; say so if it shows no attention.
+    """Find out whether the model can be asked for what is wanted; warn of texts and models that say little.
 
     Raises:
         DataError: if it cannot.
@@ -135,6 +135,10 @@ def check_model(editor: PostEditor, texts: Texts, *, attention: bool, links: Pat
         raise DataError("this model does not read src, so its edits cite no words there that --mask could cut out")
     if texts.mt is None and editor.needs_mt:
         raise DataError("this model corrects translations: give it --mt (or --mt-text)")
+    if texts.mt is not None and editor.seem_swapped(texts.src, texts.mt):
+        typer.echo(
+            "warning: src reads like the translation and mt like its source: have they changed places?", err=True
+        )
     if not spec.attention:
         message = "this model shows no attention, so no word's or edit's evidence in src and mt is known"
         if attention:

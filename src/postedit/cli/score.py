@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from postedit.cli.outputs import check_outputs
 from postedit.core.errors import DataError
-from postedit.core.files import atomic_write, check_writable
+from postedit.core.files import atomic_write
 
 if TYPE_CHECKING:
     from postedit.evaluate.study import System, TestSet
@@ -68,9 +69,8 @@ def score(
 
     Then what was changed and whether it had to be, and whether differences between systems are more than chance.
     """
-    for path in (json_out, csv_out, latex, markdown, html):
-        if path is not None:
-            check_writable(path)
+    outs = {"--json": json_out, "--csv": csv_out, "--latex": latex, "--markdown": markdown, "--html": html}
+    check_outputs(outs, (pe, mt, src, groups, *hypotheses))
     if summaries and src is None and mt is None:
         raise DataError("--summaries compares outputs with what they were made of: give --src (or --mt)")
     if comet and src is None:
@@ -84,7 +84,7 @@ def score(
     texts = read_aligned(pe, *filter(None, (mt, src, groups)), *hypotheses)
     lines = {name: texts[path] if path else None for name, path in (("mt", mt), ("src", src), ("groups", groups))}
     test = TestSet(texts[pe], lines["mt"], lines["src"], lines["groups"], tokenize.value)
-    warnings = _warnings(texts, [*([mt] if mt else []), *hypotheses], pe)
+    warnings = _warnings(texts, [*([mt] if mt else []), *hypotheses], pe, raw=tokenize is Tokenize.mteval)
     for warning in warnings:
         typer.echo(f"warning: {warning}", err=True)
     outputs = {str(path): texts[path] for path in hypotheses}
@@ -118,12 +118,13 @@ def score(
         _write(html, score_page(f"Scores against {pe.name}", test, systems, tables, warnings))
 
 
-def _warnings(texts: dict[Path, list[str]], paths: Sequence[Path], pe: Path) -> list[str]:
-    from postedit.evaluate.wording import differences
+def _warnings(texts: dict[Path, list[str]], paths: Sequence[Path], pe: Path, *, raw: bool) -> list[str]:
+    from postedit.evaluate.wording import differences, unfit
 
-    return [
-        warning for path in dict.fromkeys(paths) for warning in differences(str(path), texts[path], str(pe), texts[pe])
-    ]
+    warnings = unfit(str(pe), texts[pe], raw=raw)
+    for path in dict.fromkeys(paths):
+        warnings += differences(str(path), texts[path], str(pe), texts[pe])
+    return warnings
 
 
 def _tables(systems: "Sequence[System]", test: "TestSet", resamples: int) -> "list[Table]":

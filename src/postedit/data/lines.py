@@ -87,6 +87,8 @@ def path_problem(path: Path) -> str | None:
     if path.is_dir():
         return f"{path}: is a folder, not a file"
     if not path.exists():
+        if path.is_symlink():
+            return f"{path}: is a link to {path.readlink()}, which does not exist"
         if not path.parent.is_dir():
             return f"{path}: no such file; its folder {path.parent} does not exist either"
         return f"{path}: no such file{nearest(path.name, (other.name for other in path.parent.iterdir()))}"

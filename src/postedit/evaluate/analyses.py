@@ -204,7 +204,9 @@ def _by_operation(systems: Sequence[System]) -> Table:
         for system in systems
         for operation, quality in zip(OPERATIONS, _words(system).by_operation(), strict=True)
     ]
-    note = 'The word edits of "edits made": a word that moves is deleted in one place and inserted in another.'
+    note = (
+        "Word edits, as in the table of edits made; a word that moves is deleted in one place and inserted elsewhere."
+    )
     return Table("edits made by kind", ("system", "edits"), _EDITS_MADE, tuple(rows), note)
 
 

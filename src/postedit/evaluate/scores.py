@@ -105,7 +105,7 @@ def score_system(
     check_lines(pe, {name: hyp} if mt is None else {name: hyp, "mt": mt})
     raw = tokenize == "13a"
     counts = count_edits(hyp, pe, normalise=raw)
-    bleu = BLEU(tokenize=tokenize, force=not raw)  # force: no advice to detokenise where tokens are what is meant
+    bleu = BLEU(tokenize=tokenize, force=True)  # force: no advice of the library; see `evaluate.wording`
     chrf = AdditiveCHRF()
     return SystemScores(
         name=name,

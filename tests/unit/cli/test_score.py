@@ -170,3 +170,12 @@ def test_summaries_need_what_was_summarised(run: Any, files: Path) -> None:
     result = run("score", files / "good", "--pe", files / "pe", "--summaries")
     assert result.exit_code == 1
     assert "give --src (or --mt)" in result.stderr
+
+
+def test_no_file_is_lost(run: Any, files: Path) -> None:
+    for options in (["--json", files / "pe"], ["--html", files / "out", "--csv", files / "out"]):
+        before = (files / "pe").read_text()
+        result = run("score", files / "good", "--pe", files / "pe", *options)
+        assert result.exit_code == 1
+        assert "one of the files to read" in result.stderr or "already what" in result.stderr
+        assert (files / "pe").read_text() == before

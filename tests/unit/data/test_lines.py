@@ -78,3 +78,8 @@ def test_files_that_do_not_match_are_named_with_their_lines(tmp_path: Path) -> N
         read_aligned(src, mt, pe)
     with pytest.raises(DataError, match="src has 2 lines and x has 0; they must match"):
         check_aligned("src", 2, "x", 0)
+
+
+def test_a_link_to_nothing_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "x").symlink_to("gone")
+    assert path_problem(tmp_path / "x") == f"{tmp_path / 'x'}: is a link to gone, which does not exist"
