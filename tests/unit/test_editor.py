@@ -197,9 +197,7 @@ def test_damaged_weights_are_named_in_place_of_nonsense(path: Path) -> None:
             editor.edit(["the house"], ["das Haus"], beam=beam)
 
 
-def test_no_model() -> None:
-    with pytest.raises(ModelFolderError, match="no model given"):
-        PostEditor.load()
+def test_a_model_that_is_not_there() -> None:
     with pytest.raises(ModelFolderError, match="no such model folder"):
         PostEditor.load("./runs/none/model")
 

@@ -66,6 +66,12 @@ def test_missing_examples_are_told_before_training(run: Any, folder: Path) -> No
     assert not (folder / "demo").exists()
 
 
+def test_options_of_a_recipe_need_one(run: Any, folder: Path) -> None:
+    result = run("demo", "--set", "train.max_steps=3", "--out", folder / "demo")
+    assert result.exit_code == 1
+    assert "--set changes a recipe: name one by --train" in result.stderr
+
+
 def test_the_first_changed_sentences_are_shown_then_others() -> None:
     edits: Any = [
         SimpleNamespace(changed=changed, skipped=skipped)

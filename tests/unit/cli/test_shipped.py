@@ -1,0 +1,45 @@
+"""The model that comes with postedit is whole, small, and does what its card says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postedit import PostEditor, shipped
+from postedit.evaluate.scores import score_system
+
+SAMPLE = Path(__file__).resolve().parents[3] / "examples/mlqe-pe.en-zh"
+
+
+def lines(name: str) -> list[str]:
+    return (SAMPLE / name).read_text(encoding="utf-8").split("\n")[:60]
+
+
+def test_it_is_loaded_where_none_is_named() -> None:
+    assert PostEditor.load(device="cpu").sources == (shipped.MODEL,)
+
+
+def test_it_is_under_40_megabytes_and_says_what_it_is() -> None:
+    files = [path for path in shipped.MODEL.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 40e6
+    card = (shipped.MODEL / "README.md").read_text(encoding="utf-8")
+    assert all(f"## {part}" in card for part in ("Data", "Scores", "Limits"))
+    provenance = json.loads((shipped.MODEL / "provenance.json").read_text(encoding="utf-8"))
+    assert provenance["recipe"]["data"]["train"]
+
+
+@pytest.mark.skipif(not SAMPLE.is_dir(), reason="needs the sample in examples/")
+def test_it_makes_unseen_translations_better() -> None:
+    src, mt, pe = (lines(f"test.{side}") for side in ("src", "mt", "pe"))
+    outputs = [edit.text for edit in PostEditor.load(device="cpu").edit(src, mt)]
+    assert score_system("", outputs, pe, mt).ter < score_system("", mt, pe, mt).ter - 1.0
+
+
+def test_edit_without_a_model_says_which_one_it_takes(run: Any, tmp_path: Path) -> None:
+    for side in ("src", "mt"):
+        (tmp_path / side).write_text("\n".join(lines(f"test.{side}")[:2]) + "\n", encoding="utf-8")
+    result = run("edit", "--src", tmp_path / "src", "--mt", tmp_path / "mt")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.count("\n") == 2
+    assert shipped.SUMMARY in result.stderr
