@@ -90,13 +90,15 @@ def made_gate(options: argparse.Namespace, search: Sequence[str], dev: Path, nam
 
 
 def score(options: argparse.Namespace, hypotheses: Sequence[Path], name: str) -> list[dict[str, Any]]:
-    """Return what `postedit score` says of doing nothing, and then of each output: its scores and `against nothing`."""
+    """Return what `postedit score` says of doing nothing, and then of each output, compared with doing nothing."""
     written = options.work / f"{name}.json"
     dev = options.data / "dev"
     texts = ["--src", f"{dev}.src", "--mt", f"{dev}.mt", "--pe", f"{dev}.pe"]
     postedit("score", *hypotheses, *texts, "--json", written, quiet=True)
     found: dict[str, Any] = json.loads(written.read_text(encoding="utf-8"))
-    return [dict(system) for system in found["systems"]]
+    rows = next(table["rows"] for table in found["tables"] if table["name"] == "significance of TER")
+    against = {row["system"]: row for row in rows if row["other"] == found["systems"][0]["name"]}
+    return [{**system, "against nothing": against.get(system["name"])} for system in found["systems"]]
 
 
 def report(
@@ -107,8 +109,8 @@ def report(
     final: Sequence[dict[str, Any]],
 ) -> None:
     print(f"{' + '.join(options.models)} on dev of {options.data.name}\n")
-    print("| search | TER | BLEU | chrF | changed | better | worse |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    print("| search | TER | BLEU | chrF | changed | better | worse | TER less that of doing nothing, p |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
     for name, one in zip(["do nothing", *map(" ".join, searches)], scores, strict=True):
         print_row(name, one)
     print_row(f"{' '.join(chosen)}, behind gates of the other half", final[-1])
@@ -117,7 +119,13 @@ def report(
 def print_row(name: str, system: dict[str, Any]) -> None:
     changes = system["changes"]
     counts = " | ".join(str(changes[kind]) for kind in ("changed", "better", "worse"))
-    print(f"| {name} | {system['ter']:.2f} | {system['bleu']:.2f} | {system['chrf']:.2f} | {counts} |")
+    found = system["against nothing"]
+    compared = (
+        ""
+        if found is None
+        else (f"{found['difference']:+.2f} [{found['from']:+.2f}, {found['to']:+.2f}], {found['p, bootstrap']:.4f}")
+    )
+    print(f"| {name} | {system['ter']:.2f} | {system['bleu']:.2f} | {system['chrf']:.2f} | {counts} | {compared} |")
 
 
 def write_output(options: argparse.Namespace, search: Sequence[str], final: Sequence[dict[str, Any]]) -> None:
