@@ -132,9 +132,9 @@ def compare(contestants: Sequence[Contestant], sentences: Sequence[Sentence], si
         contestant.decode(sentences[:size], size)  # warms up
     for _ in range(repeats):
         for contestant in contestants:
-            start = time.perf_counter()
+            start = time.process_time()
             written[contestant.name] = contestant.decode(sentences, size)
-            contestant.seconds.append(time.perf_counter() - start)
+            contestant.seconds.append(time.process_time() - start)
     base = contestants[0].seconds
     for contestant in contestants:
         found = written[contestant.name]

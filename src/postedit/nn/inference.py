@@ -34,7 +34,13 @@ def prepare_for_inference(model: _ModelT, precision: Precision = "float32") -> _
     if precision == "bf16":
         model.to(torch.bfloat16)
     if _has_layouts(device):
-        _replace(model, Int8Linear if precision == "int8" else PackedLinear)
+        if precision == "int8":
+            from postedit.nn import int8  # kernels are loaded for those who need them
+
+            int8.replace_layers(model)
+            _replace(model, int8.Int8Linear)
+        else:
+            _replace(model, PackedLinear)
     return model.requires_grad_(False)
 
 
@@ -103,54 +109,3 @@ class PackedLinear(_FastLinear):
         """Return W x + b, Float[...,out]."""
         result: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
         return result
-
-
-class Int8Linear(_FastLinear):
-    """A linear layer with weights of eight bits, one scale for each row of W and one for each row of x."""
-
-    smallest = 2**18
-
-    scales: Tensor
-
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        """Round `weight` Float[out,in] to -127 .. 127 times scales; `bias` is Float[out]."""
-        weight = weight.float()
-        scales = _scales(weight).squeeze(1)
-        rounded = (weight / scales.unsqueeze(1)).round().to(torch.int8)
-        super().__init__(torch.ops.onednn.qlinear_prepack(rounded, None), bias)
-        self.register_buffer("scales", scales)
-        self.register_buffer("zeros", torch.zeros(len(scales), dtype=torch.long), persistent=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return W x + b, Float[...,out], with each row of x rounded to 1 .. 255 around 128."""
-        scales = _scales(x)
-        rounded = (x / scales).add_(_MIDDLE).to(torch.uint8)
-        sums = torch.ops.onednn.qlinear_pointwise(
-            rounded,
-            1.0,
-            int(_MIDDLE),
-            self.weight,
-            self.scales,
-            self.zeros,
-            None,
-            1.0,
-            0,
-            torch.float32,
-            "none",
-            [],
-            "",
-        )
-        return sums.mul_(scales) if self.bias is None else torch.addcmul(self.bias, sums, scales)
-
-
-_MIDDLE: Final = 128.5
-"""Added before cutting off decimals: the zero of unsigned bytes, and a half to round."""
-
-
-def _scales(x: Tensor) -> Tensor:
-    """Return what 1 stands for in each row of x Float[...,D] if its largest absolute value is 127, Float[...,1]."""
-    return x.abs().amax(-1, keepdim=True).clamp_(min=_TINY).div_(127.0)
-
-
-_TINY: Final = 1e-30
-"""A row of zeros has some scale too."""
