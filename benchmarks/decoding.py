@@ -14,6 +14,7 @@ processing not. Without `transformers` or `ctranslate2` theirs are left out.
 """
 
 import argparse
+import gc
 import platform
 import statistics
 import tempfile
@@ -130,6 +131,8 @@ def compare(contestants: Sequence[Contestant], sentences: Sequence[Sentence], si
     for contestant in contestants:
         contestant.seconds = []
         contestant.decode(sentences[:size], size)  # warms up
+    gc.collect()
+    gc.freeze()  # else one of them pays for looking through the objects of all
     for _ in range(repeats):
         for contestant in contestants:
             start = time.process_time()

@@ -9,9 +9,11 @@ done by kernels of our own, which go over each row once (`nn.int8_kernels`).
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from postedit.nn import int8_kernels as kernels
@@ -19,40 +21,31 @@ from postedit.nn.attention import KeyValue, MultiHeadAttention
 from postedit.nn.rows import Packing
 from postedit.nn.transformer import Entry, LayerOutput, Read, TransformerLayer
 
+Array = NDArray[Any]
+
 
 class Rounded(NamedTuple):
     """Rows in bytes.
 
     Args:
-        bytes: UInt8[...,D], 1 .. 255 around 128.
-        scales: Float[M], what a step stands for in each of the rows.
+        bytes: UInt8[M,D], 1 .. 255 around 128.
+        scales: Float32[M], what a step stands for in each of the rows.
     """
 
-    bytes: Tensor
-    scales: Tensor
+    bytes: Array
+    scales: Array
 
     @classmethod
-    def like(cls, x: Tensor) -> Self:
+    def like(cls, x: Array) -> Self:
         """Return room for the rows of x."""
-        return cls(torch.empty_like(x, dtype=torch.uint8), x.new_empty(x.numel() // x.size(-1)))
+        return cls(np.empty(x.shape, np.uint8), np.empty(len(x), np.float32))
 
     @classmethod
-    def of(cls, x: Tensor) -> Self:
-        """Return the rows of x Float[...,D]."""
+    def of(cls, x: Array) -> Self:
+        """Return the rows of x Float32[M,D]."""
         rounded = cls.like(x)
-        kernels.round_rows(_rows(x), *rounded.arrays())
+        kernels.round_rows(x, *rounded)
         return rounded
-
-    @classmethod
-    def normalised(cls, x: Tensor, norm: nn.LayerNorm) -> Self:
-        """Return the rows of the layer normalisation of x Float[...,D]."""
-        rounded = cls.like(x)
-        kernels.normalise_rows(_rows(x), norm.weight.numpy(), norm.bias.numpy(), norm.eps, *rounded.arrays())
-        return rounded
-
-    def arrays(self):
-        """Return both as arrays of rows."""
-        return _rows(self.bytes), self.scales.numpy()
 
 
 class Int8Linear(nn.Module):
@@ -77,36 +70,42 @@ class Int8Linear(nn.Module):
         self.register_buffer("bias", weight.new_zeros(len(weight)) if bias is None else bias.float())
         self.register_buffer("scales", scales)
         self.register_buffer("zeros", torch.zeros(len(scales), dtype=torch.long), persistent=False)
+        self.offsets = self.bias.numpy()
 
     def forward(self, x: Tensor) -> Tensor:
         """Return W x + b, Float[...,out]."""
-        return self.of(Rounded.of(x.float()))
-
-    def of(self, x: Rounded) -> Tensor:
-        """Return W x + b, Float[...,out]."""
-        sums = self.products(x)
-        kernels.scale_rows(_rows(sums), x.scales.numpy(), self.bias.numpy())
-        return sums
+        rounded = Rounded.of(_rows(x))
+        sums = self.products(rounded)
+        kernels.scale_rows(sums, rounded.scales, self.offsets)
+        return torch.from_numpy(sums).view(*x.shape[:-1], -1)
 
     def rectified(self, x: Rounded) -> Rounded:
         """Return max(0, W x + b)."""
         sums = self.products(x)
         rounded = Rounded.like(sums)
-        kernels.rectify_rows(_rows(sums), x.scales.numpy(), self.bias.numpy(), *rounded.arrays())
+        kernels.rectify_rows(sums, x.scales, self.offsets, *rounded)
         return rounded
 
-    def added(self, x: Rounded, to: Tensor) -> Tensor:
-        """Return `to` + W x + b, Float[...,out]."""
+    def added(self, x: Rounded, to: Array) -> Array:
+        """Return `to` + W x + b, Float32[M,out]."""
         sums = self.products(x)
-        kernels.add_rows(_rows(sums), x.scales.numpy(), self.bias.numpy(), _rows(to))
-        return sums.view_as(to)
+        kernels.add_rows(sums, x.scales, self.offsets, to)
+        return sums
 
-    def products(self, x: Rounded) -> Tensor:
-        """Return W x, Float[...,out], for x in steps."""
+    def shared(self, x: Rounded, places: "_Places", heads: int, width: int) -> Array:
+        """Return W x + b for heads, Float32[P,N,H,K,width], for P x H x width outputs; what has no row is undefined."""
+        sums = self.products(x)
+        parts = np.empty((sums.shape[1] // (heads * width), places.sentences, heads, places.tokens, width), np.float32)
+        kernels.share_rows(sums, x.scales, self.offsets, places.index, parts)
+        return parts
+
+    def products(self, x: Rounded) -> Array:
+        """Return W x, Float32[M,out], for x in steps."""
         result: Tensor = torch.ops.onednn.qlinear_pointwise(
-            x.bytes, 1.0, 128, self.weight, self.scales, self.zeros, None, 1.0, 0, torch.float32, "none", [], ""
-        )
-        return result
+            torch.from_numpy(x.bytes), 1.0, 128, self.weight, self.scales, self.zeros, None, 1.0, 0, torch.float32,
+            "none", [], "",
+        )  # fmt: skip
+        return result.numpy()
 
 
 _TINY = 1e-30
@@ -120,14 +119,14 @@ class Int8TransformerLayer(nn.Module):
         """Round the weights of `layer`."""
         super().__init__()
         own = layer.self_attention
-        self.norm, self.heads, self.width = layer.norm, own.heads, own.query.in_features
-        self.entry = _int8(own.query, own.key_value)
         attentions = [own, *cast("list[MultiHeadAttention]", list(layer.cross_attentions))]
-        self.outputs = nn.ModuleList(_int8(attention.output) for attention in attentions)
-        self.queries = nn.ModuleList(_int8(attention.query) for attention in attentions[1:])
-        self.key_values = nn.ModuleList(_int8(attention.key_value) for attention in attentions[1:])
+        self.norm, self.heads, self.width = layer.norm, own.heads, own.query.in_features // own.heads
+        self.queries = [_int8(own.query, own.key_value), *(_int8(attention.query) for attention in attentions[1:])]
+        self.key_values = [_int8(attention.key_value) for attention in attentions[1:]]
+        self.outputs = [_int8(attention.output) for attention in attentions]
         self.inner, self.outer = _int8(layer.inner), _int8(layer.outer)
-        self.norms = layer.norms
+        self.linear = nn.ModuleList([*self.queries, *self.key_values, *self.outputs])  # a list shows no modules
+        self.norms = [_Norm.of(cast(nn.LayerNorm, norm)) for norm in layer.norms]
 
     @staticmethod
     def possible(layer: nn.Module) -> bool:
@@ -143,15 +142,17 @@ class Int8TransformerLayer(nn.Module):
         )
 
     def enter(self, x_NKD: Tensor, packing: Packing | None = None) -> Entry:
-        """Return what self-attention makes of x on its own; its queries are packed as x is."""
+        """Return what self-attention makes of x on its own; its queries are Float[N,H,K,E]."""
         places = _Places.of(x_NKD, packing)
-        q, k, v = self._shared(self.entry, self._before(0, x_NKD), places)
-        return Entry(x_NKD, q, KeyValue(k, v))
+        parts = self.queries[0].shared(self._before(0, _rows(x_NKD)), places, self.heads, self.width)
+        q_NHKE, k_NHKE, v_NHKE = torch.from_numpy(parts).unbind()
+        return Entry(x_NKD, q_NHKE, KeyValue(k_NHKE, v_NHKE))
 
     def project_read(self, memory_NSD: Tensor, read: int = 0, packing: Packing | None = None) -> KeyValue:
         """Return the keys and values that cross-attention number `read` has of a text, packed if there is a packing."""
-        k, v = self._shared(self.key_values[read], Rounded.of(memory_NSD), _Places.of(memory_NSD, packing))
-        return KeyValue(k, v)
+        places, rows = _Places.of(memory_NSD, packing), Rounded.of(_rows(memory_NSD))
+        parts = self.key_values[read].shared(rows, places, self.heads, self.width)
+        return KeyValue(*torch.from_numpy(parts).unbind())
 
     def forward(
         self,
@@ -163,44 +164,57 @@ class Int8TransformerLayer(nn.Module):
         packing: Packing | None = None,
     ) -> LayerOutput:
         """Return the layer's output; see `TransformerLayer.forward`."""
-        places = _Places.of(entry.x_NKD, packing)
-        mixed, _ = _attend(entry.queries_NKD, past, past_mask, places, False)
-        x_NKD = self._normalised(0, self.outputs[0].added(mixed, entry.x_NKD))
+        places, shape = _Places.of(entry.x_NKD, packing), entry.x_NKD.shape
+        mixed, _ = _attend(entry.queries_NKD.numpy(), past, past_mask, places, False)
+        x = self._normalised(0, self.outputs[0].added(mixed, _rows(entry.x_NKD)))
         weights: list[Tensor] = []
         sums: list[Tensor] = []
         for i, read in enumerate(reads, start=1):
-            (q_NHKE,) = self._shared(self.queries[i - 1], self._before(i, x_NKD), places)
+            (q_NHKE,) = self.queries[i].shared(self._before(i, x), places, self.heads, self.width)
             mixed, weights_NKS = _attend(q_NHKE, read.key_value, read.mask, places, need_weights)
-            sums.append(self.outputs[i].added(mixed, x_NKD))
-            x_NKD = self._normalised(i, sums[-1])
+            change = self.outputs[i].added(mixed, x)
+            sums.append(torch.from_numpy(change).view(shape))
+            x = self._normalised(i, change)
             if weights_NKS is not None:
                 weights.append(weights_NKS)
         last = len(self.norms) - 1
-        hidden = self.inner.rectified(self._before(last, x_NKD))
-        x_NKD = self._normalised(last, self.outer.added(hidden, x_NKD))
-        return LayerOutput(x_NKD, tuple(weights), tuple(sums))
+        hidden = self.inner.rectified(self._before(last, x))
+        x = self._normalised(last, self.outer.added(hidden, x))
+        return LayerOutput(torch.from_numpy(x).view(shape), tuple(weights), tuple(sums))
 
-    def _shared(self, linear: "Int8Linear", x: Rounded, places: "_Places") -> tuple[Tensor, ...]:
-        """Return the layer's outputs for the heads, Float[N,H,K,E] each; what has no row is undefined."""
-        sums = linear.products(x)
-        parts = sums.new_empty(
-            sums.size(-1) // self.width, places.sentences, self.heads, places.tokens, self.width // self.heads
-        )
-        kernels.share_rows(_rows(sums), x.scales.numpy(), linear.bias.numpy(), places.index_M.numpy(), parts.numpy())
-        return parts.unbind()
+    def _before(self, sublayer: int, x: Array) -> Rounded:
+        return self.norms[sublayer].rounded(x) if self.norm == "pre" else Rounded.of(x)
 
-    def _before(self, sublayer: int, x_NKD: Tensor) -> Rounded:
-        norm = self.norms[sublayer]
-        return Rounded.normalised(x_NKD, norm) if self.norm == "pre" else Rounded.of(x_NKD)
+    def _normalised(self, sublayer: int, x: Array) -> Array:
+        return x if self.norm == "pre" else self.norms[sublayer].of_rows(x)
 
-    def _normalised(self, sublayer: int, x_NKD: Tensor) -> Tensor:
-        return x_NKD if self.norm == "pre" else self.norms[sublayer](x_NKD)
+
+class _Norm(NamedTuple):
+    """A layer normalisation of rows."""
+
+    weight: Array
+    bias: Array
+    epsilon: np.float32
+
+    @classmethod
+    def of(cls, norm: nn.LayerNorm) -> Self:
+        return cls(norm.weight.detach().numpy(), norm.bias.detach().numpy(), np.float32(norm.eps))
+
+    def rounded(self, x: Array) -> Rounded:
+        rounded = Rounded.like(x)
+        kernels.round_normal_rows(x, *self, *rounded)
+        return rounded
+
+    def of_rows(self, x: Array) -> Array:
+        normal = np.empty_like(x)
+        kernels.normalise_rows(x, *self, normal)
+        return normal
 
 
 class _Places(NamedTuple):
-    """Which of N sentences x K tokens the rows of packed hidden states are: Long[M]."""
+    """Which of N sentences x K tokens the rows of packed hidden states are: Int64[M]."""
 
-    index_M: Tensor
+    index: Array
     sentences: int
     tokens: int
 
@@ -208,22 +222,21 @@ class _Places(NamedTuple):
     def of(cls, x_NKD: Tensor, packing: Packing | None) -> Self:
         """Return those of hidden states, all of them if they are not packed."""
         if packing is None:
-            return cls(torch.arange(x_NKD.size(0) * x_NKD.size(1)), x_NKD.size(0), x_NKD.size(1))
-        return cls(packing.index_M, *packing.real_NK.shape)
+            return cls(np.arange(x_NKD.size(0) * x_NKD.size(1)), x_NKD.size(0), x_NKD.size(1))
+        return cls(packing.index_M.numpy(), *packing.real_NK.shape)
 
 
 def _attend(
-    q_NHKE: Tensor, key_value: KeyValue, mask: Tensor | None, places: _Places, need_weights: bool
+    q_NHKE: Array, key_value: KeyValue, mask: Tensor | None, places: _Places, need_weights: bool
 ) -> tuple[Rounded, Tensor | None]:
-    """Return what rows find where `mask` Bool[N or 1,K or 1,S] lets them look, and, if asked for, where they found it."""
-    k_NHSE, v_NHSE = (part.contiguous() for part in key_value)
-    slots = k_NHSE.size(2)
-    seen = torch.ones(1, 1, slots, dtype=torch.bool) if mask is None else mask
-    mixed = q_NHKE.new_empty(len(places.index_M), q_NHKE.size(1) * q_NHKE.size(3))
-    weights_NKS = q_NHKE.new_zeros((places.sentences, places.tokens, slots) if need_weights else (0, 0, 0))
-    tensors = q_NHKE, k_NHSE, v_NHSE, seen.contiguous(), places.index_M, mixed, weights_NKS
-    kernels.attend(*(tensor.numpy() for tensor in tensors))
-    return Rounded.of(mixed), weights_NKS if need_weights else None
+    """Return what rows find where `mask` Bool[N or 1,K or 1,S] lets them look, and the weights if asked for."""
+    k_NHSE, v_NHSE = (part.contiguous().numpy() for part in key_value)
+    slots = k_NHSE.shape[2]
+    seen = np.ones((1, 1, slots), np.bool_) if mask is None else mask.contiguous().numpy()
+    mixed = np.empty((len(places.index), q_NHKE.shape[1] * q_NHKE.shape[3]), np.float32)
+    weights_NKS = np.zeros((places.sentences, places.tokens, slots) if need_weights else (0, 0, 0), np.float32)
+    kernels.attend(q_NHKE, k_NHSE, v_NHSE, seen, places.index, mixed, weights_NKS)
+    return Rounded.of(mixed), torch.from_numpy(weights_NKS) if need_weights else None
 
 
 def replace_layers(model: nn.Module) -> None:
@@ -240,5 +253,6 @@ def _int8(*layers: nn.Linear) -> Int8Linear:
     return Int8Linear(weight, torch.cat([layer.bias.detach() for layer in layers]))
 
 
-def _rows(x: Tensor):
-    return x.reshape(-1, x.size(-1)).numpy()
+def _rows(x: Tensor) -> Array:
+    """Return the rows Float32[M,D] of x Float[...,D]."""
+    return x.float().reshape(-1, x.size(-1)).numpy()
