@@ -10,7 +10,9 @@ in outputs are replaced, for all contestants. The general decoders (Hugging Face
 encoder-decoder of 6 + 6 layers and the same width and vocabulary on src alone, with outputs as long.
 
 All contestants take turns over the same sentences in one process; medians of whole rounds, encoding included, text
-processing not. Without `transformers` or `ctranslate2` theirs are left out.
+processing not. Times are those of the processor, all threads together, so that other work on the machine counts less;
+on a quiet one, with one thread, they are what a clock shows.
+Without `transformers` or `ctranslate2` theirs are left out.
 """
 
 import argparse

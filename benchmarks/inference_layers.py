@@ -108,7 +108,7 @@ def measure(name: str, options: argparse.Namespace) -> None:
 def variant(model: Seq2Seq, kind: str) -> Seq2Seq:
     model = copy.deepcopy(model)
     if kind == "whole":
-        inference._replace(model, Whole)
+        inference._replace(model, Whole, Whole.smallest)
     elif kind != "plain":
         prepare_for_inference(model, kind)
     return model

@@ -242,7 +242,7 @@ def _score(query: Any, keys: Any, factor: Any, scores: Any) -> None:
 
 @_compiled
 def _mix(weights: Any, values: Any, seen: Any, out: Any) -> None:
-    """Write the sum of the first values Float32[S,E] times their weights, four at a time; unseen ones are no numbers."""
+    """Write the sum of values Float32[S,E] times their weights, four at a time; unseen ones may be no numbers."""
     for j in range(out.size):
         out[j] = np.float32(0.0)
     slots, s = weights.size, 0
