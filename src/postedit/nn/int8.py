@@ -96,7 +96,7 @@ class Int8Linear(nn.Module):
         """Return W x + b for heads, Float32[P,N,H,K,width], for P x H x width outputs; what has no row is undefined."""
         sums = self.products(x)
         parts = np.empty((sums.shape[1] // (heads * width), places.sentences, heads, places.tokens, width), np.float32)
-        kernels.share_rows(sums, x.scales, self.offsets, places.index, parts)
+        kernels.share_rows(sums, x.scales, self.offsets, places.rows, parts)
         return parts
 
     def products(self, x: Rounded) -> Array:
@@ -214,7 +214,7 @@ class _Norm(NamedTuple):
 class _Places(NamedTuple):
     """Which of N sentences x K tokens the rows of packed hidden states are: Int64[M]."""
 
-    index: Array
+    rows: Array
     sentences: int
     tokens: int
 
@@ -233,9 +233,9 @@ def _attend(
     k_NHSE, v_NHSE = (part.contiguous().numpy() for part in key_value)
     slots = k_NHSE.shape[2]
     seen = np.ones((1, 1, slots), np.bool_) if mask is None else mask.contiguous().numpy()
-    mixed = np.empty((len(places.index), q_NHKE.shape[1] * q_NHKE.shape[3]), np.float32)
+    mixed = np.empty((len(places.rows), q_NHKE.shape[1] * q_NHKE.shape[3]), np.float32)
     weights_NKS = np.zeros((places.sentences, places.tokens, slots) if need_weights else (0, 0, 0), np.float32)
-    kernels.attend(q_NHKE, k_NHSE, v_NHSE, seen, places.index, mixed, weights_NKS)
+    kernels.attend(q_NHKE, k_NHSE, v_NHSE, seen, places.rows, mixed, weights_NKS)
     return Rounded.of(mixed), torch.from_numpy(weights_NKS) if need_weights else None
 
 
