@@ -20,7 +20,7 @@ TORCH := torch==2.13.0
 # One process a core, each with one thread: tiny models gain nothing from more.
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-.PHONY: help setup demo test test-slow test-all lint types imports format docs docs-serve gpu-bundle papers-tables clean
+.PHONY: help setup demo demo-train test test-slow test-all lint types imports format docs docs-serve gpu-bundle papers-tables clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
@@ -40,8 +40,11 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(READY) ## Train a small model for some minutes, edit unseen machine translation, score it, show the edits
+demo: $(READY) ## Correct real machine translations that the model has not seen, score them, show what was done and why
 	$(BIN)/postedit demo
+
+demo-train: $(READY) ## The same with a model that is trained first, for four minutes
+	$(BIN)/postedit demo --train recipes/demo.toml --test examples/mlqe-pe.en-de/test --out demo-train
 
 test: $(READY) ## Run the quick tests (minutes)
 	$(PYTEST) -m "not slow" $(ARGS)
@@ -78,4 +81,4 @@ papers-tables: $(READY) ## Write papers-tables.md: the papers' tables, beside fi
 	$(BIN)/python benchmarks/papers_tables.py $(RUNS) $(TEXTS) $(ARGS)
 
 clean: ## Remove what the commands above made, .venv too
-	rm -rf $(VENV) site $(DEMO) gpu-bundle .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) site $(DEMO) demo-train gpu-bundle .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -13,13 +13,16 @@ import argparse
 import hashlib
 import io
 import json
+import os
 import platform
+import signal
 import sys
 import tarfile
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +39,6 @@ from postedit.core.model import Seq2Seq
 from postedit.core.symbols import EOS, PAD, SYMBOLS
 from postedit.core.types import Batch, Stream, Target
 from postedit.folder import ModelFolder
-from postedit.jobs.run import prepare
 from postedit.jobs.run import train as train_recipe
 from postedit.recipe import load_recipe
 from postedit.recipe_checks import largest_vocabularies
@@ -205,34 +207,50 @@ def unpack(bundle: Path, target: Path, name: str | None) -> Path:
 
 
 def train(recipe: Path, run: Path, results: Path, minutes: float, overrides: Sequence[str]) -> None:
-    """Go on training `recipe` in the folder `run` for `minutes`, of which preparing the data takes its share."""
-    started = time.perf_counter()
-    settings = [f"train.save_minutes={SAVE_MINUTES}", *overrides]
-    console = Console(force_terminal=False, width=120)
-    claimed = (run / "recipe.toml").exists()
-    prepare(load_recipe(recipe, [*settings, f"train.max_minutes={minutes}"]), run, resume=claimed, console=console)
+    """Go on training `recipe`, in all its stages, in the folder `run`, and stop after `minutes` as Ctrl-C would."""
+    resolved = load_recipe(recipe, [f"train.save_minutes={SAVE_MINUTES}", *overrides])
     before = minutes_spent(run)
-    left = minutes - (time.perf_counter() - started) / 60.0
-    if left <= 0.0:
-        print("preparing the data took all of this slice; the next one trains", flush=True)
-        return
-    resolved = load_recipe(recipe, [*settings, f"train.max_minutes={before + left:.3f}"])
-    result = train_recipe(resolved, run, resume=True, console=console)
+    console = Console(force_terminal=False, width=120)
+    clock = threading.Timer(60.0 * minutes, os.kill, [os.getpid(), signal.SIGINT])
+    clock.start()
+    finished = True
+    try:
+        train_recipe(resolved, run, resume=(run / "recipe.toml").exists(), console=console)
+    except KeyboardInterrupt as interruption:
+        finished = False
+        print(interruption, flush=True)
+    finally:
+        clock.cancel()
     after = minutes_spent(run)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    scores = {"do_nothing": result.do_nothing.to_dict(), "training": asdict(result.training)}
-    _write(
-        results / "slice.json", {"machine": _machine(device), "minutes": {"before": before, "after": after}, **scores}
-    )
-    print(f"trained from minute {before:.1f} to {after:.1f}", flush=True)
+    spent = {"before": before, "after": after}
+    found = {"machine": _machine(device), "minutes": spent, "finished": finished, "dev": last_dev_scores(run)}
+    _write(results / "slice.json", found)
+    print(f"trained from minute {before:.1f} to {after:.1f}{', to the end' if finished else ''}", flush=True)
+
+
+def parts_of(run: Path) -> list[Path]:
+    """Return the folders with checkpoints of a run: its own, or those of its stages in the order of their work."""
+    stages = sorted((run / "stages").glob("*/log.jsonl"), key=lambda path: path.stat().st_mtime)
+    return [path.parent for path in stages] or [run]
 
 
 def minutes_spent(run: Path) -> float:
-    """Return the minutes of training that the newest checkpoint of a run holds, 0.0 if there is none."""
-    states = sorted(run.glob("checkpoints/step-*/state.json"))
-    if not states:
-        return 0.0
-    return float(json.loads(states[-1].read_text(encoding="utf-8"))["run"]["seconds"]) / 60.0
+    """Return the minutes of training that the newest checkpoints of a run hold, 0.0 if there are none."""
+    newest = [max(part.glob("checkpoints/step-*/state.json"), default=None) for part in parts_of(run)]
+    states = [json.loads(path.read_text(encoding="utf-8")) for path in newest if path is not None]
+    return sum(float(state["run"]["seconds"]) for state in states) / 60.0
+
+
+def last_dev_scores(run: Path) -> dict[str, Any]:
+    """Return the last validation of each stage."""
+    found: dict[str, Any] = {}
+    for part in parts_of(run):
+        log = part / "log.jsonl"
+        rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+        if validations := [row for row in rows if "dev_nll" in row]:
+            found[part.name] = validations[-1]
+    return found
 
 
 def pack(run: Path, results: Path, part_bytes: int, first: int, count: int) -> None:
@@ -253,7 +271,11 @@ def pack(run: Path, results: Path, part_bytes: int, first: int, count: int) -> N
     with atomic_write(results / "records.tar.xz", "wb") as file, tarfile.open(fileobj=file, mode="w:xz") as tar:
         for path in small:
             tar.add(path, path.relative_to(run))
-    packed = _pack_model(run / "model")
+    model = next((part / "model" for part in [run, *reversed(parts_of(run))] if (part / "model").exists()), None)
+    if model is None:
+        print("no model yet: there was no validation so far; the next slices write one")
+        return
+    packed = _pack_model(model)
     parts = [packed[start : start + part_bytes] for start in range(0, len(packed), part_bytes)]
     for number, part in enumerate(parts):
         if first <= number < first + count:
@@ -270,9 +292,7 @@ def _pack_model(folder: Path) -> bytes:
     """Return a tar file of a model folder with its weights rounded to bfloat16; any postedit can load it."""
     with tempfile.TemporaryDirectory() as temporary:
         rounded = Path(temporary) / "model"
-        model = ModelFolder.load(folder)
-        model.model.to(torch.bfloat16)
-        model.save(rounded)
+        ModelFolder.load(folder).save(rounded, torch.bfloat16)
         content = io.BytesIO()
         with tarfile.open(fileobj=content, mode="w") as tar:
             tar.add(rounded, "model")

@@ -1,26 +1,27 @@
 """The facade: load a model, correct machine translation with it."""
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import torch
 
+from postedit import shipped
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import Seq2Seq
-from postedit.decode import Ensemble, SearchSettings
-from postedit.decode.ensemble import Space, check_weights
-from postedit.decode.rescoring import LogLinear
-from postedit.editing.combination import Combination, is_combination
-from postedit.editing.correction import PostEdit, as_given, rendered_list, unchanged, warn
+from postedit.decode import SearchSettings
+from postedit.decode.ensemble import Space
+from postedit.decode.rescoring import Candidate, LogLinear
+from postedit.editing.correction import PostEdit, Skipped, as_given, rendered_list, unchanged, warn
 from postedit.editing.demands import Demands
+from postedit.editing.loading import Loaded, load_models
 from postedit.editing.request import Wish, check_outputs, check_request, check_reverting, check_wishes
-from postedit.editing.searching import Searcher, Segment, required_of
-from postedit.editing.windows import Detail, WindowSearch, sides_of
-from postedit.folder import FILES, ModelFolder, content_fingerprint
+from postedit.editing.searching import Searcher, required_of
+from postedit.editing.segments import Segment, Segmenter
+from postedit.editing.windows import Detail, WindowSearch
+from postedit.folder import ModelFolder, content_fingerprint
 from postedit.gate.features import Judged, judge
 from postedit.gate.gate import Gate, Identity
 from postedit.gate.reverting import keep_confident
@@ -28,7 +29,6 @@ from postedit.nn.inference import Precision, check_precision, prepare_for_infere
 from postedit.recipe import DecodeConfig
 from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
-from postedit.text.steps import with_steps, without_steps
 from postedit.text.swapped import seem_swapped
 from postedit.text.words import splitter
 
@@ -72,7 +72,8 @@ class PostEditor:
 
         Args:
             models: paths of folders or hub ids ("name/model"); files of weights of a run (RUN/best/*.safetensors),
-                which are loaded with the settings of RUN/model; or one file that `postedit tune` wrote.
+                which are loaded with the settings of RUN/model; or one file that `postedit tune` wrote. The model that
+                comes with postedit, English to Chinese, if there are none.
             device: where to run; a GPU if there is one, else the CPU. With several, members take turns.
             dtype: of weights and sums: "float32"; "bf16"; or "int8", weights of linear layers in eight bits, on a CPU.
             weights: of the members of an ensemble; equal ones if not given.
@@ -82,60 +83,21 @@ class PostEditor:
             ModelFolderError: if a model cannot be had or is damaged, or the members of an ensemble do not fit.
             DataError: if there is not one weight above 0 for each model, or no such dtype, or not on that device.
         """
-        if not models:
-            raise ModelFolderError("no model given; name a model folder or a hub id")
         places = _places(device)
         for place in places:
             check_precision(dtype, place)
-        if any(is_combination(model) for model in models):
-            editor = cls._combined(models, places, weights)
-        else:
-            editor = cls._together([_find(model) for model in models], places, weights, space)
+        editor = cls._of(load_models(models or (shipped.MODEL,), places, weights, space))
         editor._prepare(dtype)
         return editor
 
     from_pretrained = load
 
     @classmethod
-    def _together(
-        cls, paths: Sequence[Path], places: Sequence[torch.device], weights: Sequence[float] | None, space: Space
-    ) -> "PostEditor":
-        folders = _folders(paths, places)
-        if weights is not None:
-            check_weights(weights, len(paths))
-        if len(folders) == 1:
-            editor = cls._of(folders[0])
-        else:
-            ensemble = Ensemble([folder.model for folder in folders], weights, space).eval()
-            editor = cls(ensemble, folders[0].processor, folders[0].decode)
-        editor.sources = tuple(paths)
+    def _of(cls, loaded: Loaded) -> "PostEditor":
+        draft = None if loaded.draft is None else cls._of(loaded.draft)
+        editor = cls(loaded.model, loaded.processor, loaded.decode, draft, loaded.log_linear)
+        editor.sources = loaded.sources
         return editor
-
-    @classmethod
-    def _combined(
-        cls, models: Sequence[str | Path], places: Sequence[torch.device], weights: Sequence[float] | None
-    ) -> "PostEditor":
-        if len(models) > 1 or weights is not None:
-            raise DataError(
-                f"{next(model for model in models if is_combination(model))}: is a combination, which has its members "
-                "and their weights in it; give no other models and no weights with it"
-            )
-        combination = Combination.load(Path(models[0]))
-        paths = [member.path for member in combination.members]
-        folders = _folders(paths, places)
-        editor = cls(
-            combination.search_model([folder.model for folder in folders]),
-            folders[0].processor,
-            combination.decode,
-            log_linear=combination.log_linear,
-        )
-        editor.sources = (Path(models[0]), *paths)
-        return editor
-
-    @classmethod
-    def _of(cls, folder: ModelFolder) -> "PostEditor":
-        draft = None if folder.draft is None else cls._of(folder.draft)
-        return cls(folder.model, folder.processor, folder.decode, draft)
 
     def _prepare(self, precision: Precision) -> None:
         self.precision = precision
@@ -238,18 +200,18 @@ class PostEditor:
             judged = self._judge(texts, edits, budget)
             edits = [gate.rule(*one, min_confidence) for one in zip(texts["mt"], judged, strict=True)]
             return edits if evidence else [replace(edit, evidence=None) for edit in edits]
-        if mt is not None or self.draft is None:
+        if mt is None and self.draft is not None:
+            drafts = self.draft.edit(texts["src"], batch_tokens=batch_tokens)
+            texts["mt"] = [draft.text for draft in drafts]
             edits = self._edit(texts, wishes, settings, budget, evidence)
-            if min_confidence > 0.0:
-                edits = [keep_confident(*one, min_confidence) for one in zip(texts["mt"], edits, strict=True)]
-            return edits
-        drafts = self.draft.edit(texts["src"], batch_tokens=batch_tokens)
-        texts["mt"] = [draft.text for draft in drafts]
-        refined = self._edit(texts, wishes, settings, budget, evidence)
-        return [
-            replace(edit, draft=draft.text, skipped=draft.skipped or edit.skipped)
-            for edit, draft in zip(refined, drafts, strict=True)
-        ]
+            return [
+                replace(edit, draft=draft.text, skipped=draft.skipped or edit.skipped)
+                for edit, draft in zip(edits, drafts, strict=True)
+            ]
+        edits = self._edit(texts, wishes, settings, budget, evidence)
+        if min_confidence > 0.0:
+            edits = [keep_confident(*one, min_confidence) for one in zip(texts["mt"], edits, strict=True)]
+        return edits
 
     def check_search(self, settings: SearchSettings, *, with_mt: bool) -> None:
         """Find out before long work whether segments, with or without mt, can be searched for in this way.
@@ -322,25 +284,21 @@ class PostEditor:
         evidence: bool | Detail,
     ) -> list[PostEdit]:
         """Edit texts of src and mt, or of src alone, as if all mt were empty."""
-        self.check_search(settings, with_mt="mt" in texts)
-        segments = self._segments(texts, wishes)
-        results = [self._skip(segment, "mt" in texts) for segment in segments]
-        asked = [row for row, result in enumerate(results) if result is None]
-        chosen = [segments[row] for row in asked]
-        search = WindowSearch(self.model, self.processor, settings, budget, self.log_linear)
-        found = search.find(chosen)
-        reasons = search.evidence(chosen, found, evidence)
+        with_mt = "mt" in texts
+        self.check_search(settings, with_mt=with_mt)
+        segments = self._segmenter.segments(texts, wishes)
+        skipped = [self._segmenter.why_skipped(segment, with_mt=with_mt) for segment in segments]
+        search = self._search(settings, budget)
+        results = self._answers(
+            search, segments, skipped, lambda rows: search.find([segments[row] for row in rows]), evidence
+        )
         words = splitter(self.processor.config.tokenizer, self.processor.config.tgt_lang)
-        for row, candidates, why in zip(asked, found, reasons, strict=True):
-            mt = segments[row].mt
-            if candidates is None:
-                results[row] = unchanged(mt, "no memory")
-            else:
-                demands = Demands(segments[row].prefix, required_of(segments[row], settings), words)
-                results[row] = demands.meet(mt, rendered_list(self.processor, mt, candidates, why))
-        finished = [result for result in results if result is not None]
-        warn(finished)
-        return finished
+        results = [
+            Demands(segment.prefix, required_of(segment, settings), words).meet(segment.mt, result)
+            for segment, result in zip(segments, results, strict=True)
+        ]
+        warn(results)
+        return results
 
     def score(
         self,
@@ -374,58 +332,50 @@ class PostEditor:
         given = check_outputs(outputs, len(texts["src"]))
         if mt is None and "mt" in self.model.spec.inputs:
             raise DataError("this model corrects translations: give it the mt that the outputs are corrections of")
-        segments = self._segments(texts, check_wishes(len(given), None, None))
-        paths = self._paths(segments, given)
-        results = [
-            self._skip(segment, "mt" in texts) or self._skip_output(segment.mt, path)
+        segments = self._segmenter.segments(texts, check_wishes(len(given), None, None))
+        paths = self._segmenter.paths(segments, given)
+        skipped = [
+            self._segmenter.why_skipped(segment, with_mt=mt is not None) or self._segmenter.why_not_scored(path)
             for segment, path in zip(segments, paths, strict=True)
         ]
-        asked = [row for row, result in enumerate(results) if result is None]
-        search = WindowSearch(self.model, self.processor, self.decode.search(), budget, self.log_linear)
-        chosen = [segments[row] for row in asked]
-        forced = search.force(chosen, [paths[row] for row in asked])
-        found = [None if candidate is None else [candidate] for candidate in forced]
-        reasons = search.evidence(chosen, found, evidence)
-        for row, candidates, why in zip(asked, found, reasons, strict=True):
-            mt = segments[row].mt
-            if candidates is None:
-                results[row] = unchanged(mt, "no memory")
-            else:
-                results[row] = rendered_list(self.processor, mt, candidates, why)
-        scored = [result for result in results if result is not None]
-        return [as_given(*one) for one in zip(scored, (segment.mt for segment in segments), given, strict=True)]
+        search = self._search(self.decode.search(), budget)
 
-    def _segments(self, texts: Mapping[Side, Sequence[str]], wishes: Sequence[Wish]) -> list[Segment]:
-        mt = texts.get("mt") or [""] * len(texts["src"])
-        ids = {side: self.processor.encode_batch(side, segments) for side, segments in texts.items()}
+        def force(rows: Sequence[int]) -> list[list[Candidate] | None]:
+            forced = search.force([segments[row] for row in rows], [paths[row] for row in rows])
+            return [None if candidate is None else [candidate] for candidate in forced]
+
+        results = self._answers(search, segments, skipped, force, evidence)
         return [
-            Segment({side: ids[side][row] for side in ids}, texts["src"][row], mt[row], wish.prefix, wish.required)
-            for row, wish in enumerate(wishes)
+            as_given(result, segment.mt, output)
+            for result, segment, output in zip(results, segments, given, strict=True)
         ]
 
-    def _paths(self, segments: Sequence[Segment], outputs: Sequence[str]) -> list[list[int]]:
-        """Return what the model would have to write for each output, without EOS."""
-        paths = self.processor.encode_batch("pe", outputs)
-        if self.model.spec.writes == "steps":
-            mt = [segment.ids["mt"] for segment in segments]
-            paths = [with_steps(*texts) for texts in zip(mt, paths, strict=True)]
-        return [path[:-1] for path in paths]
+    @property
+    def _segmenter(self) -> Segmenter:
+        return Segmenter(self.model, self.processor, self.decode.max_input)
 
-    def _skip_output(self, mt: str, path: Sequence[int]) -> PostEdit | None:
-        """Return what stands for an output that is too long, or None if it is not."""
-        longest = self.model.spec.longest
-        too_long = longest is not None and len(path) >= longest
-        return unchanged(mt, "too long") if too_long or len(without_steps(path)) >= self.decode.max_input else None
+    def _search(self, settings: SearchSettings, budget: int) -> WindowSearch:
+        return WindowSearch(self.model, self.processor, settings, budget, self.log_linear)
 
-    def _skip(self, segment: Segment, given: bool) -> PostEdit | None:
-        """Return what stands for a segment that the model is not asked about, or None; `given`: whether mt is."""
-        texts: dict[Side, str] = {"src": segment.src, **({"mt": segment.mt} if given else {})}
-        if any(not texts[side].strip() for side in texts if side == "mt" or side in sides_of(self.model)):
-            return unchanged(segment.mt, "empty")
-        longest = self.model.spec.longest
-        together = sum(len(segment.ids[side]) for side in sides_of(self.model))
-        too_long = longest is not None and together > longest
-        return unchanged(segment.mt, "too long") if too_long or segment.length > self.decode.max_input else None
+    def _answers(
+        self,
+        search: WindowSearch,
+        segments: Sequence[Segment],
+        skipped: Sequence[Skipped | None],
+        find: Callable[[Sequence[int]], Sequence[list[Candidate] | None]],
+        evidence: bool | Detail,
+    ) -> list[PostEdit]:
+        """Return what comes of all segments: of those that are not skipped, what `find` finds for their rows."""
+        asked = [row for row, reason in enumerate(skipped) if reason is None]
+        found = find(asked)
+        reasons = search.evidence([segments[row] for row in asked], found, evidence)
+        results = [
+            unchanged(segment.mt, reason or "no memory") for segment, reason in zip(segments, skipped, strict=True)
+        ]
+        for row, candidates, why in zip(asked, found, reasons, strict=True):
+            if candidates is not None:
+                results[row] = rendered_list(self.processor, segments[row].mt, candidates, why)
+        return results
 
     def _own_folder(self) -> ModelFolder:
         """Read the folder again: the weights here may have been laid out or rounded for inference."""
@@ -438,36 +388,3 @@ def _places(device: Device | Sequence[Device] | None) -> list[torch.device]:
     default: Device = "cuda" if torch.cuda.is_available() else "cpu"
     given = [device or default] if device is None or isinstance(device, (str, torch.device)) else device
     return [torch.device(place) for place in given]
-
-
-def _folders(paths: Sequence[Path], places: Sequence[torch.device]) -> list[ModelFolder]:
-    """Load models that go together, on the places in turn.
-
-    Raises:
-        ModelFolderError: if one is damaged, or divides text into words otherwise than the first.
-    """
-    folders = [ModelFolder.load(path, places[i % len(places)]) for i, path in enumerate(paths)]
-    for path, folder in zip(paths, folders):
-        # Ensemble compares the vocabularies themselves.
-        if _words(folder.processor) != _words(folders[0].processor):
-            raise ModelFolderError(
-                f"{path}: divides text into words in another way than {paths[0]}; "
-                "train the members of an ensemble with the same [text] section"
-            )
-    return folders
-
-
-def _find(model: str | Path) -> Path:
-    path = Path(model)
-    if path.exists():
-        return path
-    if str(model).count("/") != 1 or str(model).startswith((".", "/", "~")):
-        raise ModelFolderError(f"{model}: no such model folder")
-    from postedit.hub import download
-
-    return download(str(model), FILES)
-
-
-def _words(processor: TextProcessor) -> dict[str, Any]:
-    """Return the settings by which text becomes words."""
-    return processor.config.model_dump(exclude={"vocabulary"})

@@ -56,17 +56,21 @@ class ModelFolder:
     provenance: Mapping[str, Any]
     draft: "ModelFolder | None" = None
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path, stored: torch.dtype = torch.float32) -> None:
         """Write the folder; a model that is at `path` is replaced only when all is written.
+
+        Args:
+            path: of the folder.
+            stored: how weights are written. Whatever it is, they are loaded as float32.
 
         Raises:
             OutputError: if something else than a model is at `path`, it cannot be written, or the disk is full.
         """
         _check_replaceable(path)
         with atomic_folder(path) as folder:
-            self._write(folder)
+            self._write(folder, stored)
 
-    def _write(self, folder: Path) -> None:
+    def _write(self, folder: Path, stored: torch.dtype) -> None:
         config = {
             "format": _FORMAT,
             "postedit": postedit.__version__,
@@ -80,10 +84,14 @@ class ModelFolder:
         (folder / _CARD).write_text(self._card(), encoding="utf-8")
         (folder / _TEXT).mkdir()
         self.processor.save(folder / _TEXT)
-        save_tensors(folder / _WEIGHTS, model_tensors(self.model), {"architecture": self.architecture.name})
+        tensors = {
+            name: tensor.to(stored) if tensor.is_floating_point() else tensor
+            for name, tensor in model_tensors(self.model).items()
+        }
+        save_tensors(folder / _WEIGHTS, tensors, {"architecture": self.architecture.name})
         if self.draft is not None:
             (folder / _DRAFT).mkdir()
-            self.draft._write(folder / _DRAFT)
+            self.draft._write(folder / _DRAFT, stored)
 
     @classmethod
     def load(cls, path: Path, device: torch.device | str = "cpu") -> "ModelFolder":

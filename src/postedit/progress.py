@@ -1,13 +1,14 @@
-"""How far long work on lines is: a bar on a terminal, a line now and then elsewhere."""
+"""Long work on lines, and how far it is: a bar on a terminal, a line now and then elsewhere."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from postedit.data.partial import PartialFile
 from postedit.train.progress import duration
 
 Item = TypeVar("Item")
@@ -65,3 +66,34 @@ class LineProgress:
             left = f", {duration((self._total - done) / rate)} left" if self._total is not None and rate else ""
             of = "" if self._total is None else f" of {self._total:,}"
             self._console.print(f"{done:,}{of} lines, {rate:,.1f} lines/s{left}")
+
+
+def fill(file: PartialFile, chunks: Iterable[Sequence[str]], total: int, console: Console, what: str = "lines") -> None:
+    """Write the lines that a file lacks, as they are made, and show how far it is.
+
+    Args:
+        file: may have lines of an earlier run.
+        chunks: those that follow them, made as they are asked for; an interruption costs the one in the making.
+        total: lines in all, with those of an earlier run.
+        console: where to show it.
+        what: the lines are, for the message.
+
+    Raises:
+        OutputError: if they cannot be written.
+        KeyboardInterrupt: after Ctrl-C, with a message; what was done is kept.
+    """
+    before = file.done
+    try:
+        with LineProgress(console, total) as progress:
+            for lines in chunks:
+                file.write(lines)
+                progress.update(file.done, before)
+    except KeyboardInterrupt:
+        raise stopped(file, total, what) from None
+
+
+def stopped(file: PartialFile, total: int, what: str = "lines") -> KeyboardInterrupt:
+    """Return an interruption that says what is done of so many lines, where it is, and how to go on."""
+    return KeyboardInterrupt(
+        f"stopped after {file.done:,} of {total:,} {what}{file.kept}; the same command with --resume goes on after them"
+    )

@@ -12,11 +12,12 @@ from rich.console import Console
 from safetensors.torch import load_file
 from typer.testing import CliRunner
 
-from postedit import PostEditor, drafting, run
+from postedit import PostEditor
 from postedit.cli.main import app
 from postedit.core.errors import DataError, ModelFolderError, RecipeError
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.folder import ModelFolder
+from postedit.jobs import drafting, run
 from postedit.recipe import Recipe, load_recipe
 from postedit.train.loop import Trainer
 

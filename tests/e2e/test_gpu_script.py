@@ -121,6 +121,26 @@ def test_two_slices_resume_each_other_and_return_a_model(tmp_path: Path) -> None
         assert any(name.endswith(".jsonl") for name in tar.getnames())
 
 
+@pytest.mark.slow
+def test_a_slice_that_is_cut_off_goes_on_through_all_stages(tmp_path: Path) -> None:
+    recipe, data = tmp_path / "tiny.toml", small_sample(tmp_path / "data")
+    stages = '[[stage]]\nname = "generic"\n[[stage]]\nname = "tuned"\n[stage.train]\nmax_steps = 3\n'
+    recipe.write_text(TINY + stages, encoding="utf-8")
+    script = [sys.executable, str(ROOT / "benchmarks/gpu.py"), "--device", "cpu", "--results", str(tmp_path)]
+    command = [*script, "train", str(recipe), str(tmp_path / "run"), f"--set=data.dir={data}"]
+    cut = run([*command, "--minutes", "1.52", "--finish", "1.5"])  # a second: it ends before there is a model
+    assert cut.returncode == 0, cut.stderr
+    assert json.loads((tmp_path / "slice.json").read_text())["finished"] is False
+    assert "no model yet" in run([*script, "pack", str(tmp_path / "run")]).stdout
+    done = run([*command, "--minutes", "60"])
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "slice.json").read_text())
+    assert found["finished"] is True
+    assert {name: row["step"] for name, row in found["dev"].items()} == {"generic": 6, "tuned": 3}
+    assert run([*script, "pack", str(tmp_path / "run"), "--part-mib", "60"]).returncode == 0
+    assert (tmp_path / "model.tar.00").exists()
+
+
 def test_slice_without_time_for_training_says_so_and_ends_well(tmp_path: Path) -> None:
     script = str(ROOT / "benchmarks/gpu.py")
     command = [sys.executable, script, "--results", str(tmp_path), "train", "none.toml", str(tmp_path / "run")]

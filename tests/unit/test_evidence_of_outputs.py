@@ -36,7 +36,7 @@ def test_without_a_text_the_scores_are_those_of_an_empty_one(editor: PostEditor)
     (edit,) = editor.score(SRC[:1], MT[:1], ["das Haus"], evidence=True)
     assert edit.evidence is not None
     assert edit.evidence.without.keys() == {"src", "mt"}
-    from postedit.editing.searching import Segment
+    from postedit.editing.segments import Segment
     from postedit.editing.windows import WindowSearch
 
     ids = folder.processor.encode_batch("mt", MT[:1])[0]

@@ -1,11 +1,19 @@
 """`postedit average`."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from postedit.core.errors import ModelFolderError, OutputError
+
+
+class Stored(StrEnum):
+    """How weights are written."""
+
+    float32 = "float32"
+    bf16 = "bf16"
 
 
 def average(
@@ -18,6 +26,9 @@ def average(
         Path | None,
         typer.Option(help="Model folder whose text processing and settings are taken; the first if not given."),
     ] = None,
+    stored: Annotated[
+        Stored, typer.Option(help="How weights are written: bf16 takes half of the space, and rounds.")
+    ] = Stored.float32,
 ) -> None:
     """Average the weights of models of the same shape, such as the best checkpoints of a run."""
     template = like or weights[0]
@@ -30,6 +41,7 @@ def average(
     from dataclasses import replace
     from tempfile import TemporaryDirectory
 
+    import torch
     from safetensors.torch import load_model
 
     from postedit.core.files import check_writable
@@ -51,5 +63,6 @@ def average(
         except RuntimeError as error:
             raise ModelFolderError(f"these weights do not fit {template}: {' '.join(str(error).split())}") from None
     provenance = {**folder.provenance, "averaged": [path.name for path in weights], "dev": {}}
-    replace(folder, provenance=provenance).save(out)
+    dtypes = {Stored.float32: torch.float32, Stored.bf16: torch.bfloat16}
+    replace(folder, provenance=provenance).save(out, dtypes[stored])
     typer.echo(f"Averaged {len(files)} models into {out}")

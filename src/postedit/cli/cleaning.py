@@ -7,7 +7,7 @@ from typing import Self
 from rich.console import Console
 from rich.text import Text
 
-from postedit.cli.tables import new_table
+from postedit.cli.tables import new_table, percent
 from postedit.data.cleaning.run import CleanReport, Stage
 from postedit.progress import LineProgress
 
@@ -48,7 +48,7 @@ def print_report(report: CleanReport, out: Console) -> None:
     """Print how many triplets each filter took, and the first of them."""
     table = new_table(["filter", "took", "%"], ["took", "%"])
     for name, taken in report.filters.items():
-        table.add_row(name, f"{taken.count:,}", _percent(taken.count, report.read))
+        table.add_row(name, f"{taken.count:,}", percent(taken.count, report.read))
     out.print(table)
     for name, taken in report.filters.items():
         if taken.examples:
@@ -57,9 +57,5 @@ def print_report(report: CleanReport, out: Console) -> None:
             out.print(Text(f"  {one.source}, line {one.line}: {one.detail}"), soft_wrap=True)
             for side, text in one.texts.items():
                 out.print(Text(f"    {side:4}{text}", style="dim"), soft_wrap=True)
-    share = _percent(report.kept, report.read)
+    share = percent(report.kept, report.read)
     out.print(f"{report.kept:,} of {report.read:,} kept ({share} %), {report.changed:,} of them changed")
-
-
-def _percent(count: int, total: int) -> str:
-    return f"{100 * count / max(1, total):.1f}"

@@ -52,10 +52,8 @@ def check_forced(path: Path, src: Path | None, lines: int | None) -> None:
     Raises:
         DataError: if not.
     """
-    from postedit.data.lines import read_lines
+    from postedit.data.lines import check_aligned, read_lines
 
     if src is None or lines is None:
         raise DataError("--force needs --src: outputs are scored for files of the same lines")
-    outputs = sum(1 for _ in read_lines(path))
-    if outputs != lines:
-        raise DataError(f"{src} has {lines:,} lines and {path} has {outputs:,}; they must match one to one")
+    check_aligned(src, lines, path, sum(1 for _ in read_lines(path)))

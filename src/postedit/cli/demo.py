@@ -1,4 +1,4 @@
-"""`postedit demo`: the whole way on a small sample, in a few minutes."""
+"""`postedit demo`: real machine translations, corrected, scored and explained."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from postedit.core.errors import RecipeError
 from postedit.core.files import atomic_write
 
 if TYPE_CHECKING:
@@ -21,41 +22,43 @@ SHOWN: Final = 8
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the run, the outputs and the page.")] = Path("demo"),
-    recipe: Annotated[Path, typer.Option(help="What to train.")] = Path("recipes/demo.toml"),
-    test: Annotated[str, typer.Option(help="Triplets to edit, which training has not seen.")] = (
-        "examples/mlqe-pe.en-de/test"
+    train: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RECIPE", help="First train a model by this recipe; else the one that comes with postedit is used."
+        ),
+    ] = None,
+    test: Annotated[str, typer.Option(help="Triplets to edit, which the model has not seen.")] = (
+        "examples/mlqe-pe.en-zh/test"
     ),
     overrides: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="OPTION=VALUE", help="Another value for an option of the recipe."),
     ] = None,
 ) -> None:
-    """Train a small model for some minutes, edit unseen machine translations, score them, and show why."""
+    """Correct machine translations that the model has not seen, score them beside doing nothing, and show why."""
+    if overrides and not train:
+        raise RecipeError("--set changes a recipe: name one by --train")
+    from postedit.cli.shipping import models_or_shipped
     from postedit.cli.tables import console, print_scores
-    from postedit.cli.train import describe
     from postedit.data.triplets import TripletFiles, check_files, read_triplets
     from postedit.editor import PostEditor
     from postedit.evaluate.scores import score_systems
-    from postedit.jobs.run import train as run
-    from postedit.recipe import load_recipe
 
     files = TripletFiles.of(test)
     check_files(files)
-    checked = load_recipe(recipe, overrides or ())
-    folder = out / "run"
     screen = console()
-    result = run(checked, folder, resume=(folder / "recipe.toml").exists(), console=console(stderr=True))
-    screen.print(describe(result), markup=False, soft_wrap=True)
-
+    folder = _trained(train, overrides or (), out / "run", screen) if train else models_or_shipped(None)[0]
+    editor = PostEditor.load(folder)
     triplets = list(read_triplets(files))
-    editor = PostEditor.load(result.model)
     edits = editor.edit([triplet.src for triplet in triplets], [triplet.mt for triplet in triplets])
     outputs = [edit.text for edit in edits]
+    out.mkdir(parents=True, exist_ok=True)
     with atomic_write(out / "test.out") as file:
         file.writelines(f"{line}\n" for line in outputs)
-    name = checked.architecture.name
+    name = "postedit"
     post_edits, translations = [triplet.pe for triplet in triplets], [triplet.mt for triplet in triplets]
-    raw = checked.text.tokenizer != "none"
+    raw = editor.processor.config.tokenizer != "none"
     scores = score_systems({name: outputs}, post_edits, translations, "13a" if raw else "none")
     screen.print(f"\nUnseen sentences, {files.name}:", markup=False, soft_wrap=True)
     print_scores(scores, screen)
@@ -63,10 +66,23 @@ def demo(
     rows = choose(edits)
     shown = [triplets[row] for row in rows]
     _print_differences(shown, [outputs[row] for row in rows], screen)
-    page = _page(f"{name} on unseen sentences", editor, shown, scores)
+    page = _page(f"{name} on unseen sentences", editor, triplets, rows, scores)
     with atomic_write(out / "report.html") as file:
         file.write(page)
     screen.print(f"\nThe same with what the model looked at: {out / 'report.html'}", markup=False, soft_wrap=True)
+
+
+def _trained(recipe: Path, overrides: Sequence[str], folder: Path, screen: "Console") -> Path:
+    """Return the model folder of a run by `recipe`, which goes on if it was begun."""
+    from postedit.cli.tables import console
+    from postedit.cli.train import describe
+    from postedit.jobs.run import train
+    from postedit.recipe import load_recipe
+
+    checked = load_recipe(recipe, overrides)
+    result = train(checked, folder, resume=(folder / "recipe.toml").exists(), console=console(stderr=True))
+    screen.print(describe(result), markup=False, soft_wrap=True)
+    return Path(result.model)
 
 
 def choose(edits: Sequence["PostEdit"], count: int = SHOWN) -> list[int]:
@@ -89,13 +105,20 @@ def _print_differences(triplets: Sequence["Triplet"], outputs: Sequence[str], sc
             screen.print(Text.assemble((label, "dim"), differences), soft_wrap=True)
 
 
-def _page(title: str, editor: "PostEditor", triplets: Sequence["Triplet"], scores: Sequence["SystemScores"]) -> str:
-    from postedit.explain.page import PageExample, attention_page
+def _page(
+    title: str,
+    editor: "PostEditor",
+    triplets: Sequence["Triplet"],
+    rows: Sequence[int],
+    scores: Sequence["SystemScores"],
+) -> str:
+    """Return the page that explains some of the triplets, under the numbers of their lines."""
+    from postedit.evaluate.analyses import overview, signatures
+    from postedit.explain.explanation_page import explanation_page
+    from postedit.jobs.explanation import explain
 
-    explained = editor.edit([triplet.src for triplet in triplets], [triplet.mt for triplet in triplets], evidence=True)
-    examples = [
-        PageExample(triplet.src, triplet.mt, edit.text, triplet.pe, edit.evidence.by_word())
-        for triplet, edit in zip(triplets, explained, strict=True)
-        if edit.evidence is not None
-    ]
-    return attention_page(title, examples, scores)
+    shown = [triplets[row] for row in rows]
+    src, mt, pe = ([getattr(triplet, side) for triplet in shown] for side in ("src", "mt", "pe"))
+    found = dict(zip(rows, explain(editor, src, mt, pe, detail="losses"), strict=True))
+    sentences = [found.get(row) for row in range(len(triplets))]
+    return explanation_page(title, sentences, [overview(scores), signatures(scores)])

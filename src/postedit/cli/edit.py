@@ -12,6 +12,7 @@ import typer
 from postedit.cli.combining import Averaging, check_forced, check_unforced, parse_weights
 from postedit.cli.lines import count_lines, file_pairs, stdin_pairs
 from postedit.cli.searching import Normalisation, SearchOptions, banned_words, required_terms
+from postedit.cli.shipping import models_or_shipped
 from postedit.cli.sinks import Sink, Stdout
 from postedit.cli.windows import (
     Dtype,
@@ -40,14 +41,14 @@ if TYPE_CHECKING:
 
 
 def edit(
-    models: Annotated[
-        list[str],
+    named: Annotated[
+        list[str] | None,
         typer.Argument(
             metavar="MODEL...",
             help="A model folder, hub id, file of weights (RUN/best/*.safetensors), or a combination from `postedit "
-            "tune`; several models make an ensemble.",
+            "tune`; several models make an ensemble. The one that comes with postedit if not given.",
         ),
-    ],
+    ] = None,
     src: Annotated[Path | None, typer.Option(help="Source lines. Without --src and --mt: src<TAB>mt on stdin.")] = None,
     mt: Annotated[
         Path | None,
@@ -142,6 +143,7 @@ def edit(
 ) -> None:
     """Correct machine translations, line in, line out."""
     form = Format.jsonl if force else form
+    models = models_or_shipped(named)
     _check_options(src, mt, out, form, n_best, resume)
     if gate or min_confidence:
         _check_reverting(src, mt, n_best, force, ban, require)

@@ -3,15 +3,16 @@
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from postedit.cli.outputs import check_outputs
+from postedit.cli.shipping import models_or_shipped
+from postedit.cli.windows import check_device
 from postedit.core.errors import DataError
-from postedit.core.files import atomic_write, check_writable
-
-if TYPE_CHECKING:
-    pass
+from postedit.core.files import atomic_write
+from postedit.data.partial import check_partial
 
 
 class Cite(StrEnum):
@@ -30,9 +31,13 @@ class Focus(StrEnum):
 
 
 def explain(
-    models: Annotated[
-        list[str], typer.Argument(metavar="MODEL...", help="A model folder or hub id; several make an ensemble.")
-    ],
+    named: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="MODEL...",
+            help="A model folder or hub id; several make an ensemble. The model that comes with postedit if not given.",
+        ),
+    ] = None,
     src: Annotated[Path | None, typer.Option(help="Source lines.")] = None,
     mt: Annotated[Path | None, typer.Option(help="Their machine translations, line by line.")] = None,
     pe: Annotated[
@@ -52,6 +57,15 @@ def explain(
     edits: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Each edit with confidence and evidence, a JSON record a line.")
     ] = None,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="OUT", help="All that is known of each sentence, a JSON record a line, written as soon as it is."
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on after the sentences that an unfinished run left for --evidence.")
+    ] = False,
     src_links: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Alignment of src and output (Pharaoh format), from attention.")
     ] = None,
@@ -90,13 +104,29 @@ def explain(
 
     One sentence is explained word by word; of files, the steps that src and mt lead are counted.
     """
-    for path in (html, edits, src_links, mt_links, tags, json_out, markdown):
-        if path is not None:
-            check_writable(path)
+    outputs = {
+        "--html": html,
+        "--edits": edits,
+        "--evidence": evidence,
+        "--src-links": src_links,
+        "--mt-links": mt_links,
+        "--tags": tags,
+        "--json": json_out,
+        "--markdown": markdown,
+    }
+    check_outputs(outputs, (src, mt, pe, gold_links, gold_tags))
+    if figures is not None and figures.exists() and not figures.is_dir():
+        raise DataError(f"--figures: {figures} is a file; give the name of a folder")
+    if device is not None:
+        check_device(device, "--device")
     if not 0.5 <= threshold < 1.0:
         raise DataError(f"--threshold must be at least 0.5 and below 1, not {threshold:g}")
+    if resume and evidence is None:
+        raise DataError("--resume needs --evidence: only what is written there can be gone on with")
     from postedit.cli import explaining
 
+    if evidence is not None:
+        check_partial(evidence, resume=resume)
     texts = explaining.read_texts(src, mt, pe, src_text, mt_text)
     if (tags or gold_tags or gold_links) and texts.mt is None:
         raise DataError("--tags, --gold-tags and --gold-links speak of words of mt: give --mt")
@@ -105,18 +135,24 @@ def explain(
     wanted_tags = explaining.read_tags(gold_tags, texts)
     from postedit.editor import PostEditor
 
+    models = models_or_shipped(named)
     editor = PostEditor.load(*models, device=device)
     needed = any((figures, src_links, mt_links, gold_links))
     explaining.check_model(editor, texts, attention=needed, links=gold_links, mask=mask)
-    found = explaining.explained(editor, texts, losses=cite is Cite.losses)
+    losses = cite is Cite.losses
+    kept = None
+    if evidence is not None:
+        files = {"src": src, "mt": mt, "pe": pe}
+        kept = explaining.kept_readings(evidence, editor, texts, files, losses=losses, resume=resume)
+    found = explaining.explained(editor, texts, kept, losses=losses)
     measure = explaining.measure_of(focus.value, found)
     tables = explaining.focus_tables(found, measure, threshold, resamples)
     if wanted_links is not None:
-        tables.append(explaining.score_links(editor, texts, wanted_links))
+        tables.append(explaining.score_links(editor, texts, wanted_links, kept))
     if wanted_tags is not None:
         tables.append(explaining.score_tags(found, texts, wanted_tags))
     if mask:
-        tables.append(explaining.masked(editor, found, cite.value, seed, resamples))
+        tables.append(explaining.masked(editor, found, kept, cite.value, seed, resamples))
 
     if len(found) == 1:
         explaining.print_sentence(found[0])
@@ -139,6 +175,8 @@ def explain(
         from postedit.evaluate.rendering import to_markdown
 
         _write(markdown, to_markdown(tables))
+    if kept is not None:
+        kept.finish()
 
 
 def _write(path: Path, text: str) -> None:

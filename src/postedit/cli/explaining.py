@@ -1,9 +1,10 @@
 """The parts of `postedit explain`: texts and gold read and checked, analyses made, files written."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +13,8 @@ import typer
 from postedit.cli.tables import console, new_table, print_table
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write, explain_os_errors
-from postedit.data.lines import read_lines
+from postedit.data.lines import check_aligned, read_aligned, read_lines
+from postedit.data.partial import PartialFile, file_fingerprint
 from postedit.editor import PostEditor
 from postedit.evaluate.alignment import Alignment, format_alignment, parse_alignment
 from postedit.evaluate.tags import edit_tags, format_tags, parse_tags
@@ -22,7 +24,7 @@ from postedit.explain.links import links, words
 from postedit.explain.reasons import Reason, reasons
 from postedit.jobs.explanation import explain, explain_mt
 from postedit.jobs.masking import mask, masking_table
-from postedit.progress import LineProgress
+from postedit.progress import LineProgress, stopped
 
 if TYPE_CHECKING:
     from postedit.evaluate.table import Table
@@ -59,12 +61,7 @@ def read_texts(src: Path | None, mt: Path | None, pe: Path | None, src_text: str
         return Texts("one sentence", [src_text or ""], None if mt_text is None else [mt_text], None)
     if mt_text is not None:
         raise DataError("--mt-text goes with --src-text; give the file of translations by --mt")
-    lines = {path: list(read_lines(path)) for path in (src, mt, pe) if path is not None}
-    for path, found in lines.items():
-        if len(found) != len(lines[src]):
-            raise DataError(
-                f"{src} has {len(lines[src]):,} lines and {path} has {len(found):,}; they must match one to one"
-            )
+    lines = read_aligned(src, *filter(None, (mt, pe)))
     return Texts(src.name, lines[src], None if mt is None else lines[mt], None if pe is None else lines[pe])
 
 
@@ -123,13 +120,12 @@ def read_tags(path: Path | None, texts: Texts) -> list[list[bool]] | None:
 
 def _gold(path: Path, texts: Texts) -> list[str]:
     lines = list(read_lines(path))
-    if len(lines) != len(texts.src):
-        raise DataError(f"{path} has {len(lines):,} lines and src has {len(texts.src):,}; they must match one to one")
+    check_aligned("src", len(texts.src), path, len(lines))
     return lines
 
 
 def check_model(editor: PostEditor, texts: Texts, *, attention: bool, links: Path | None, mask: bool) -> None:
-    """Find out whether the model can be asked for what is wanted; say so if it shows no attention.
+    """Find out whether the model can be asked for what is wanted; warn of texts and models that say little.
 
     Raises:
         DataError: if it cannot.
@@ -139,6 +135,10 @@ def check_model(editor: PostEditor, texts: Texts, *, attention: bool, links: Pat
         raise DataError("this model does not read src, so its edits cite no words there that --mask could cut out")
     if texts.mt is None and editor.needs_mt:
         raise DataError("this model corrects translations: give it --mt (or --mt-text)")
+    if texts.mt is not None and editor.seem_swapped(texts.src, texts.mt):
+        typer.echo(
+            "warning: src reads like the translation and mt like its source: have they changed places?", err=True
+        )
     if not spec.attention:
         message = "this model shows no attention, so no word's or edit's evidence in src and mt is known"
         if attention:
@@ -148,19 +148,58 @@ def check_model(editor: PostEditor, texts: Texts, *, attention: bool, links: Pat
         raise DataError("this model does not look at src, so its reading of src and mt cannot be scored (--gold-links)")
 
 
+def kept_readings(
+    path: Path, editor: PostEditor, texts: Texts, files: Mapping[str, Path | None], *, losses: bool, resume: bool
+) -> PartialFile:
+    """Return the file that sentences are written to as soon as they are explained.
+
+    Args:
+        path: of the file once it is complete.
+        editor: the model.
+        texts: what is explained.
+        files: where it is from, by side.
+        losses: whether edits cite what they lose.
+        resume: go on after what an interrupted run has written there.
+
+    Raises:
+        OutputError: if it cannot be written, or an interrupted run was of another kind.
+    """
+    from postedit.folder import content_fingerprint
+
+    return PartialFile(path, {
+        **{f"{side} file": None if file is None else file_fingerprint(file) for side, file in files.items()},
+        "sentence": [texts.src, texts.mt] if files["src"] is None else None,
+        "model": [content_fingerprint(source) for source in editor.sources],
+        "evidence (--cite)": "losses" if losses else "attention",
+    }, resume=resume)  # fmt: skip
+
+
 @contextmanager
-def _starting_over() -> Iterator[None]:
-    """Say of an interruption that nothing is kept."""
+def _interrupted(kept: PartialFile | None, total: int) -> Iterator[None]:
+    """Say of an interruption what is kept."""
     try:
         yield
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("stopped; no file was written, and the same command starts over") from None
+        if kept is not None:
+            raise stopped(kept, total, "sentences") from None
+        raise KeyboardInterrupt(
+            "stopped; no file was written, and the same command starts over (with --evidence it can be gone on with)"
+        ) from None
 
 
-def explained(editor: PostEditor, texts: Texts, *, losses: bool) -> "list[Reading | None]":
-    """Return all sentences explained; a bar shows how far it is."""
-    with _starting_over(), LineProgress(console(stderr=True), len(texts.src)) as progress:
-        return explain(editor, texts.src, texts.mt, texts.pe, progress.update, detail="losses" if losses else "reasons")
+def explained(editor: PostEditor, texts: Texts, kept: PartialFile | None, *, losses: bool) -> "list[Reading | None]":
+    """Return all sentences explained, those `kept` by an earlier run among them; a bar shows how far it is."""
+    total, before = len(texts.src), 0 if kept is None else kept.done
+    with _interrupted(kept, total), LineProgress(console(stderr=True), total) as progress:
+        return explain(
+            editor,
+            texts.src,
+            texts.mt,
+            texts.pe,
+            partial(progress.update, before=before),
+            detail="losses" if losses else "reasons",
+            kept=kept,
+        )
 
 
 def measure_of(name: str, found: "Sequence[Reading | None]") -> focus.Measure | None:
@@ -195,10 +234,10 @@ def focus_tables(
     return [*tables, *([] if copied is None else [copied])]
 
 
-def score_links(editor: PostEditor, texts: Texts, gold: Sequence[Alignment]) -> "Table":
+def score_links(editor: PostEditor, texts: Texts, gold: Sequence[Alignment], kept: PartialFile | None) -> "Table":
     """Return the scores of the model's src-mt reading, by forced decoding of mt."""
     assert texts.mt is not None
-    with _starting_over(), LineProgress(console(stderr=True), len(texts.src)) as progress:
+    with _interrupted(kept, len(texts.src)), LineProgress(console(stderr=True), len(texts.src)) as progress:
         read = explain_mt(editor, texts.src, texts.mt, progress.update)
     return alignment_table([_links(one, "src") for one in read], gold, texts.src, texts.mt)
 
@@ -223,10 +262,17 @@ def all_reasons(found: "Sequence[Reading | None]") -> list[Reason]:
     return [why for line, one in enumerate(found, start=1) if one is not None for why in reasons(line, one)]
 
 
-def masked(editor: PostEditor, found: "Sequence[Reading | None]", cite: str, seed: int, resamples: int) -> "Table":
+def masked(
+    editor: PostEditor,
+    found: "Sequence[Reading | None]",
+    kept: PartialFile | None,
+    cite: str,
+    seed: int,
+    resamples: int,
+) -> "Table":
     """Return how often edits go with their evidence."""
     edits = all_reasons(found)
-    with _starting_over(), LineProgress(console(stderr=True), len(edits)) as progress:
+    with _interrupted(kept, len(found)), LineProgress(console(stderr=True), len(edits)) as progress:
         tested = mask(editor, found, edits, seed, progress.update)
     return masking_table(tested, len(edits), cite, seed, resamples)
 

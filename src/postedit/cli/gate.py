@@ -2,21 +2,19 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from postedit.cli.combining import Averaging, parse_weights
 from postedit.cli.searching import Normalisation, SearchOptions
 from postedit.cli.windows import Dtype, Loading, quiet
-from postedit.core.errors import DataError
 from postedit.core.files import check_writable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from postedit.gate.calibrate import Calibrated
-    from postedit.jobs.gating import DevTexts
 
 
 class What(StrEnum):
@@ -74,11 +72,14 @@ def gate(
 
     from postedit.cli.tables import console
     from postedit.core.extras import library
+    from postedit.data.dev import DevTexts
+    from postedit.data.partial import file_fingerprint
     from postedit.gate.calibrate import GateOptions
     from postedit.jobs.gating import judge_lines, make_gate, note_of
 
     library("sklearn.linear_model", "making a gate", "gate")
-    dev, texts = _read(src, mt, pe)
+    dev = DevTexts.read(src, mt, pe)
+    texts = {"src": file_fingerprint(src), "mt": file_fingerprint(mt), "pe": file_fingerprint(pe)}
     err, loading = console(stderr=True), Loading(models, dtype, parse_weights(weights, len(models)), space)
     quiet()
     editor = loading.load(None)
@@ -106,21 +107,6 @@ def gate(
         path.unlink()
     _report(found, confidence, err)
     err.print(f"Wrote {out}", soft_wrap=True, highlight=False)
-
-
-def _read(src: Path, mt: Path, pe: Path) -> "tuple[DevTexts, dict[str, Any]]":
-    from postedit.data.lines import read_lines
-    from postedit.data.partial import file_fingerprint
-    from postedit.jobs.gating import DevTexts
-
-    texts = {path: list(read_lines(path)) for path in (src, mt, pe)}
-    for path, lines in texts.items():
-        if len(lines) != len(texts[src]):
-            raise DataError(
-                f"{src} has {len(texts[src]):,} lines and {path} has {len(lines):,}; they must match one to one"
-            )
-    prints = {"src": file_fingerprint(src), "mt": file_fingerprint(mt), "pe": file_fingerprint(pe)}
-    return DevTexts(texts[src], texts[mt], texts[pe]), prints
 
 
 def _report(found: "Calibrated", confidence: float, err: "Console") -> None:

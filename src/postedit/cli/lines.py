@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from postedit.core.errors import DataError
-from postedit.data.lines import decode_lines, read_lines
+from postedit.data.lines import check_aligned, decode_lines, read_lines
 
 
 class Pair(NamedTuple):
@@ -23,11 +23,10 @@ def count_lines(src: Path, mt: Path | None) -> int:
     Raises:
         DataError: if a file cannot be read or is not UTF-8, or they have not as many lines.
     """
-    src_lines = sum(1 for _ in read_lines(src))
-    mt_lines = src_lines if mt is None else sum(1 for _ in read_lines(mt))
-    if src_lines != mt_lines:
-        raise DataError(f"{src} has {src_lines:,} lines and {mt} has {mt_lines:,}; they must match one to one")
-    return src_lines
+    lines = sum(1 for _ in read_lines(src))
+    if mt is not None:
+        check_aligned(src, lines, mt, sum(1 for _ in read_lines(mt)))
+    return lines
 
 
 def file_pairs(src: Path, mt: Path | None) -> Iterator[Pair]:

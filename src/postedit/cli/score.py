@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from postedit.cli.outputs import check_outputs
 from postedit.core.errors import DataError
-from postedit.core.files import atomic_write, check_writable
+from postedit.core.files import atomic_write
 
 if TYPE_CHECKING:
     from postedit.evaluate.study import System, TestSet
@@ -68,22 +69,22 @@ def score(
 
     Then what was changed and whether it had to be, and whether differences between systems are more than chance.
     """
-    for path in (json_out, csv_out, latex, markdown, html):
-        if path is not None:
-            check_writable(path)
+    outs = {"--json": json_out, "--csv": csv_out, "--latex": latex, "--markdown": markdown, "--html": html}
+    check_outputs(outs, (pe, mt, src, groups, *hypotheses))
     if summaries and src is None and mt is None:
         raise DataError("--summaries compares outputs with what they were made of: give --src (or --mt)")
     if comet and src is None:
         raise DataError("--comet needs the sources: give --src")
     from postedit.cli.tables import console, print_scores, print_table
+    from postedit.data.lines import read_aligned
     from postedit.evaluate import analyses, rendering
     from postedit.evaluate.study import TestSet, examine
     from postedit.progress import LineProgress
 
-    texts = _read([pe, *filter(None, (mt, src, groups)), *hypotheses], pe)
+    texts = read_aligned(pe, *filter(None, (mt, src, groups)), *hypotheses)
     lines = {name: texts[path] if path else None for name, path in (("mt", mt), ("src", src), ("groups", groups))}
     test = TestSet(texts[pe], lines["mt"], lines["src"], lines["groups"], tokenize.value)
-    warnings = _warnings(texts, [*([mt] if mt else []), *hypotheses], pe)
+    warnings = _warnings(texts, [*([mt] if mt else []), *hypotheses], pe, raw=tokenize is Tokenize.mteval)
     for warning in warnings:
         typer.echo(f"warning: {warning}", err=True)
     outputs = {str(path): texts[path] for path in hypotheses}
@@ -100,7 +101,7 @@ def score(
     for table in [*tables, *(buckets if everything else ())]:
         print_table(table, console())
 
-    tables = [analyses.overview(scores), *tables, *buckets]
+    tables = [analyses.overview(scores), *tables, *buckets, analyses.signatures(scores)]
     if json_out is not None:
         values = {
             "systems": [row.to_dict() for row in scores],
@@ -117,29 +118,13 @@ def score(
         _write(html, score_page(f"Scores against {pe.name}", test, systems, tables, warnings))
 
 
-def _read(paths: Sequence[Path], pe: Path) -> dict[Path, list[str]]:
-    """Return the lines of each file.
+def _warnings(texts: dict[Path, list[str]], paths: Sequence[Path], pe: Path, *, raw: bool) -> list[str]:
+    from postedit.evaluate.wording import differences, unfit
 
-    Raises:
-        DataError: if one has not as many as the post-edits.
-    """
-    from postedit.data.lines import read_lines
-
-    texts = {path: list(read_lines(path)) for path in dict.fromkeys(paths)}
-    for path, lines in texts.items():
-        if len(lines) != len(texts[pe]):
-            raise DataError(
-                f"{path} has {len(lines):,} lines and {pe} has {len(texts[pe]):,}; they must match one to one"
-            )
-    return texts
-
-
-def _warnings(texts: dict[Path, list[str]], paths: Sequence[Path], pe: Path) -> list[str]:
-    from postedit.evaluate.wording import differences
-
-    return [
-        warning for path in dict.fromkeys(paths) for warning in differences(str(path), texts[path], str(pe), texts[pe])
-    ]
+    warnings = unfit(str(pe), texts[pe], raw=raw)
+    for path in dict.fromkeys(paths):
+        warnings += differences(str(path), texts[path], str(pe), texts[pe])
+    return warnings
 
 
 def _tables(systems: "Sequence[System]", test: "TestSet", resamples: int) -> "list[Table]":
@@ -151,7 +136,7 @@ def _tables(systems: "Sequence[System]", test: "TestSet", resamples: int) -> "li
         analyses.faithfulness(systems),
         analyses.edits_left(systems),
         analyses.edits_spared(systems),
-        analyses.edits_made(systems, test),
+        analyses.edits_made(systems),
         *analyses.significance(systems, test.tokenize, resamples),
     ]
 

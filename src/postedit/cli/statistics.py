@@ -6,7 +6,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from postedit.cli.tables import new_table
+from postedit.cli.tables import new_table, percent
 from postedit.evaluate.ter import ter_signature
 from postedit.statistics.corpus import (
     KINDS,
@@ -49,16 +49,16 @@ def _print_ter(edits: EditStatistics, out: Console) -> None:
     total, most = max(1, sum(edits.columns)), max(1, *edits.columns)
     table = new_table(["sentence TER", "triplets", "%", ""], ["triplets", "%"])
     for name, count in zip(column_names(), edits.columns):
-        table.add_row(name, f"{count:,}", _percent(count, total), "█" * round(_BAR * count / most))
+        table.add_row(name, f"{count:,}", percent(count, total), "█" * round(_BAR * count / most))
     out.print(table)
-    out.print(f"TER {edits.ter:.2f}; unchanged {edits.unchanged:,} ({_percent(edits.unchanged, total)} %)")
+    out.print(f"TER {edits.ter:.2f}; unchanged {edits.unchanged:,} ({percent(edits.unchanged, total)} %)")
     out.print(f"TER: {ter_signature()}", style="dim", soft_wrap=True, markup=False)
 
 
 def _print_kinds(edits: EditStatistics, out: Console) -> None:
     table = new_table(["edits", "number", "%"], ["number", "%"])
     for kind in KINDS:
-        table.add_row(kind, f"{edits.kinds[kind]:,}", _percent(edits.kinds[kind], edits.kinds.total()))
+        table.add_row(kind, f"{edits.kinds[kind]:,}", percent(edits.kinds[kind], edits.kinds.total()))
     out.print(table)
 
 
@@ -100,8 +100,4 @@ def _context(place: EditInContext) -> Text:
 
 
 def _of(count: int, total: int) -> str:
-    return f"{count:,} ({_percent(count, total)} %)"
-
-
-def _percent(count: int, total: int) -> str:
-    return f"{100 * count / max(1, total):.1f}"
+    return f"{count:,} ({percent(count, total)} %)"

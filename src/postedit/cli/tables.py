@@ -30,6 +30,11 @@ def new_table(columns: Sequence[str], numbers: Sequence[str] = ()) -> Grid:
     return table
 
 
+def percent(count: int, total: int) -> str:
+    """Return a share in per cent; 0 of nothing."""
+    return f"{100 * count / max(1, total):.1f}"
+
+
 def print_table(table: "Table", out: Console) -> None:
     """Print an analysis: its name, its rows, and how to read it."""
     out.print(table.name, style="bold")

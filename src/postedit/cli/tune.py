@@ -3,7 +3,7 @@
 import shutil
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,9 +11,6 @@ from postedit.cli.combining import Averaging
 from postedit.cli.score import Tokenize
 from postedit.core.errors import DataError, OutputError
 from postedit.core.files import atomic_write, check_writable
-
-if TYPE_CHECKING:
-    from postedit.tuning.rounds import DevSet
 
 
 class Metric(StrEnum):
@@ -69,6 +66,7 @@ def tune(
     check_writable(out)
     folder = _work_folder(out, resume=resume)
     from postedit.cli.tables import console, print_scores
+    from postedit.data.dev import DevTexts
     from postedit.decode.rescoring import LogLinear
     from postedit.editing.combination import Combination, Member, is_combination
     from postedit.editor import PostEditor
@@ -79,7 +77,7 @@ def tune(
     combinations = [model for model in models if is_combination(model)]
     if combinations:
         raise DataError(f"{combinations[0]}: is a combination or another file; name its models one by one")
-    dev = _read(src, mt, pe)
+    dev = DevTexts.read(src, mt, pe)
     members = [Member.of(Path(model)) for model in models]
     options = tuning.TuneOptions(
         method.value,
@@ -120,19 +118,6 @@ def tune(
     shutil.rmtree(folder)
     print_scores(scores, console())
     err.print(f"Wrote {out}; these scores are of the set that chose the weights", soft_wrap=True)
-
-
-def _read(src: Path, mt: Path, pe: Path) -> "DevSet":
-    from postedit.data.lines import read_lines
-    from postedit.tuning.rounds import DevSet
-
-    texts = {path: list(read_lines(path)) for path in (src, mt, pe)}
-    for path, lines in texts.items():
-        if len(lines) != len(texts[src]):
-            raise DataError(
-                f"{src} has {len(texts[src]):,} lines and {path} has {len(lines):,}; they must match one to one"
-            )
-    return DevSet(texts[src], texts[mt], texts[pe])
 
 
 def _fingerprints(*paths: Path) -> list[dict[str, Any]]:

@@ -260,12 +260,12 @@ def places_of(workers: int | None, devices: str | None) -> list[str | None]:
         raise DataError("give --workers, for processes on the CPU, or --devices, for one process each, but not both")
     names = [name.strip() for name in devices.split(",")]
     for name in names:
-        check_device(name)
+        check_device(name, "--devices")
     return [*names]
 
 
-def check_device(name: str) -> None:
-    """See to it that there is a device of that name.
+def check_device(name: str, option: str) -> None:
+    """See to it that there is a device of the name that an option has.
 
     Raises:
         DataError: if not.
@@ -275,14 +275,14 @@ def check_device(name: str) -> None:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise DataError(f'--devices: "{name}" is no device; write, for instance, cpu or cuda:0,cuda:1') from None
+        raise DataError(f'{option}: "{name}" is no device; write, for instance, cpu or cuda:0') from None
     if device.type == "cpu":
         return
     if not (torch.accelerator.is_available() and torch.accelerator.current_accelerator() == torch.device(device.type)):
-        raise DataError(f'--devices: there is no "{name}" here that PyTorch can use; cpu there is always')
+        raise DataError(f'{option}: there is no "{name}" here that PyTorch can use; cpu there is always')
     count = torch.accelerator.device_count()
     if (device.index or 0) >= count:
-        raise DataError(f'--devices: there is no "{name}"; there are {count} of its kind, counted from 0')
+        raise DataError(f'{option}: there is no "{name}"; there are {count} of its kind, counted from 0')
 
 
 def window_lines(batch_tokens: int) -> int:

@@ -33,6 +33,28 @@ def read_lines(path: Path) -> Iterator[str]:
     yield from decode_lines(raw_lines(path), str(path))
 
 
+def read_aligned(first: Path, *others: Path) -> dict[Path, list[str]]:
+    """Return the lines of files that go together line by line; one that is named twice is read once.
+
+    Raises:
+        DataError: if a file cannot be read, or has not as many lines as the first.
+    """
+    texts = {path: list(read_lines(path)) for path in dict.fromkeys((first, *others))}
+    for path, lines in texts.items():
+        check_aligned(first, len(texts[first]), path, len(lines))
+    return texts
+
+
+def check_aligned(one: Path | str, lines: int, other: Path | str, other_lines: int) -> None:
+    """See to it that two texts, called `one` and `other`, have as many lines.
+
+    Raises:
+        DataError: if not.
+    """
+    if lines != other_lines:
+        raise DataError(f"{one} has {lines:,} lines and {other} has {other_lines:,}; they must match one to one")
+
+
 def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
     """Yield each of `lines` as text without its line feed; `name` says in errors where they are from.
 
@@ -65,6 +87,8 @@ def path_problem(path: Path) -> str | None:
     if path.is_dir():
         return f"{path}: is a folder, not a file"
     if not path.exists():
+        if path.is_symlink():
+            return f"{path}: is a link to {path.readlink()}, which does not exist"
         if not path.parent.is_dir():
             return f"{path}: no such file; its folder {path.parent} does not exist either"
         return f"{path}: no such file{nearest(path.name, (other.name for other in path.parent.iterdir()))}"

@@ -10,6 +10,7 @@ from typing import Any, Final
 from postedit.core.errors import OutputError
 from postedit.core.files import atomic_write, check_writable, explain_os_errors
 from postedit.data.compression import find_file
+from postedit.data.lines import read_lines
 
 _BLOCK: Final = 1 << 20  # bytes read at a time
 
@@ -46,6 +47,14 @@ class PartialFile:
     def kept(self) -> str:
         """Where the lines of an unfinished run are, as the end of a sentence."""
         return f", kept in {self._partial}"
+
+    def lines(self) -> list[str]:
+        """Return the lines that there are.
+
+        Raises:
+            DataError: if they cannot be read.
+        """
+        return list(read_lines(self._partial)) if self.done else []
 
     def write(self, lines: Sequence[str]) -> None:
         """Add lines, and see to it that they are on the disk.

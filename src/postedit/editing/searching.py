@@ -1,8 +1,8 @@
 """From texts to hypotheses: a search over a model's symbols, told by texts what to write and what not to."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import torch
@@ -27,7 +27,7 @@ from postedit.decode.guidance import Bias, Goal
 from postedit.decode.nearness import Distances, EditCost, Keep, MaxEdits
 from postedit.decode.repetition import NoRepeat
 from postedit.decode.wording import Banned, Beginning, Missing, NoUnknown, Reading, Required
-from postedit.text.config import Side
+from postedit.editing.segments import Segment
 from postedit.text.processor import TextProcessor
 from postedit.text.steps import with_steps
 from postedit.text.words import splitter
@@ -43,30 +43,6 @@ _BESIDE_REQUIRED: Final = 2
 _WIDER_AGAIN: Final = 4
 _LEAST_AGAIN: Final = 8
 """How much wider the beam is, and how wide at least, in which an output is sought when none was found."""
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """What is known of one output before it is written.
-
-    Args:
-        ids: what the model may read, by side.
-        src: its source.
-        mt: the translation it corrects; empty if there is none.
-        prefix: what it begins with.
-        required: words and phrases it must have.
-    """
-
-    ids: Mapping[Side, Sequence[int]]
-    src: str
-    mt: str
-    prefix: str = ""
-    required: tuple[str, ...] = ()
-
-    @property
-    def length(self) -> int:
-        """The pieces of the longest side."""
-        return max(len(side) for side in self.ids.values())
 
 
 class Searcher:

@@ -19,12 +19,11 @@ from postedit.decode import DraftSearch, Hypothesis, SearchSettings, force
 from postedit.decode.rescoring import Candidate, LogLinear, rank
 from postedit.editing.batches import in_batches
 from postedit.editing.features import featured
-from postedit.editing.searching import Searcher, Segment
+from postedit.editing.searching import Searcher
+from postedit.editing.segments import Segment, sides_of
 from postedit.explain.evidence import GENERATED, Alternative, Evidence, word_starts
 from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
-
-_INPUTS: Final[tuple[Side, ...]] = ("src", "mt")
 
 # With mt as draft, this many sentences pass through each slot of a batch: those that finish early make room for others.
 _SENTENCES_A_SLOT: Final = 4
@@ -276,8 +275,3 @@ def _of_rows(
     work: Callable[[Sequence[Segment]], list[list[Candidate]]], segments: Sequence[Segment], rows: list[int]
 ) -> list[list[Candidate]]:
     return work([segments[row] for row in rows])
-
-
-def sides_of(model: Seq2Seq) -> list[Side]:
-    """Return the texts that a model reads."""
-    return [side for side in _INPUTS if side in model.spec.inputs]

@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postedit.evaluate.additive import AdditiveBLEU, AdditiveMetric, AdditiveTER, Floats
-from postedit.evaluate.changes import edit_quality
+from postedit.evaluate.changes import OPERATIONS, EditQuality, WordEdits
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.scores import SystemScores, Tokenize
 from postedit.evaluate.significance import CONFIDENCE, RESAMPLES, Significance, compare
 from postedit.evaluate.study import KINDS, System, TestSet
 from postedit.evaluate.summaries import ORDERS, rouge_signature, summary_scores
 from postedit.evaluate.table import Column, Row, Table, columns, percentage
-from postedit.evaluate.ter import split_words
 
 _LENGTHS: Final = (0, 10, 20, 30, 40, 60)
 _RATES: Final = (0, 10, 20, 30, 50, 75)
@@ -34,6 +33,12 @@ def overview(scores: Sequence[SystemScores]) -> Table:
     what = "; changed, better, worse, same count sentences against mt" if with_changes else ""
     measures = columns(["TER", "BLEU", "chrF"], 2)
     return Table("scores", ("system",), (*measures, *counts), tuple(rows), f"{scores[0].lines:,} sentences{what}")
+
+
+def signatures(scores: Sequence[SystemScores]) -> Table:
+    """What is needed to get the same scores again, in sacrebleu's form."""
+    rows = tuple(Row(item, ()) for item in dict.fromkeys(item for row in scores for item in row.signatures.items()))
+    return Table("signatures of the scores", ("score", "signature"), (), rows)
 
 
 def faithfulness(systems: Sequence[System]) -> Table:
@@ -70,27 +75,22 @@ def edits_spared(systems: Sequence[System]) -> Table:
     return Table("edits spared, %", ("system",), columns([*KINDS, "all"], 1), rows, note)
 
 
-def edits_made(systems: Sequence[System], test: TestSet) -> Table:
+_EDITS_MADE: Final = (*columns(["made", "needed", "right"]), *columns(["precision", "recall", "F1"], 1))
+
+
+def edits_made(systems: Sequence[System]) -> Table:
     """Precision and recall of the edits made, and what each gained."""
-    if test.mt is None:
-        raise ValueError("edits are made in the machine translations, which are not known")
-    mt, pe = (split_words(text, normalise=test.tokenize == "13a") for text in (test.mt, test.pe))
-    before = int(systems[0].left.total.sum())
-    rows = []
-    for system in systems:
-        quality = edit_quality(mt, split_words(system.outputs, normalise=test.tokenize == "13a"), pe)
-        made = int(system.made.total.sum()) if system.made else 0
-        gain = before - int(system.left.total.sum())
-        ratio = gain / made if made else None
-        counts = (quality.made, quality.needed, quality.right)
-        rows.append(Row((system.name,), (*counts, quality.precision, quality.recall, quality.f1, ratio)))
-    names = columns(["made", "needed", "right"]) + columns(["precision", "recall", "F1"], 1)
+    everything = np.ones(len(systems[0].outputs), np.bool_)
+    rows = [
+        Row((system.name,), (*_quality(_words(system).quality()), _gain_per_edit(systems[0], system, everything)))
+        for system in systems
+    ]
     note = (
         "Word edits of the fewest that lead from mt to the output (made) and to pe (needed); right: in both, at "
         "the same word, with the same new word. Gain per edit: TER edits that need no longer be done, by TER edits "
         "made; 1 is best."
     )
-    return Table("edits made", ("system",), (*names, Column("gain per edit", 2)), tuple(rows), note)
+    return Table("edits made", ("system",), (*_EDITS_MADE, Column("gain per edit", 2)), tuple(rows), note)
 
 
 def significance(systems: Sequence[System], tokenize: Tokenize, resamples: int = RESAMPLES) -> list[Table]:
@@ -107,7 +107,7 @@ def significance(systems: Sequence[System], tokenize: Tokenize, resamples: int =
 
 
 def by_bucket(systems: Sequence[System], test: TestSet) -> list[Table]:
-    """TER and BLEU of sentences of like length, of like need of edits, and of each group."""
+    """Scores and quality of edits for sentences of like length, of like need of edits, and of each group."""
     tables = [_buckets("by length", "words of pe", _ranges(systems[0].left.length, _LENGTHS), systems)]
     if test.mt is not None:
         left = systems[0].left
@@ -115,6 +115,7 @@ def by_bucket(systems: Sequence[System], test: TestSet) -> list[Table]:
         tables += [
             _buckets("by TER of mt", "TER of mt", _ranges(np.ceil(left.rates), _RATES), systems),
             _buckets("by kind of edit", "mt", [("needs none", left.total == 0), *kinds], systems),
+            _by_operation(systems),
         ]
     if test.groups is not None:
         labels = np.array(test.groups, dtype=object)
@@ -136,6 +137,23 @@ def summaries(systems: Sequence[System], test: TestSet, source: Sequence[str]) -
         f"ROUGE: {rouge_signature()}"
     )
     return Table("single-source measures", ("system",), names, tuple(rows), note)
+
+
+def _words(system: System) -> WordEdits:
+    if system.words is None:
+        raise ValueError("edits are made in the machine translations, which are not known")
+    return system.words
+
+
+def _quality(found: EditQuality) -> tuple[float | None, ...]:
+    return found.made, found.needed, found.right, found.precision, found.recall, found.f1
+
+
+def _gain_per_edit(first: System, system: System, members: NDArray[np.bool_]) -> float | None:
+    """Return the TER edits spared against doing nothing by those made; None if none are made."""
+    made = 0 if system.made is None else int(system.made.total[members].sum())
+    gain = int((first.left.total - system.left.total)[members].sum())
+    return gain / made if made else None
 
 
 def _left(system: System) -> list[int]:
@@ -180,6 +198,18 @@ def _pairs(metric: str, found: Significance, names: Sequence[str], resamples: in
     return Table(f"significance of {metric}", ("system", "other"), measures, tuple(rows), note)
 
 
+def _by_operation(systems: Sequence[System]) -> Table:
+    rows = [
+        Row((system.name, operation), _quality(quality))
+        for system in systems
+        for operation, quality in zip(OPERATIONS, _words(system).by_operation(), strict=True)
+    ]
+    note = (
+        "Word edits, as in the table of edits made; a word that moves is deleted in one place and inserted elsewhere."
+    )
+    return Table("edits made by kind", ("system", "edits"), _EDITS_MADE, tuple(rows), note)
+
+
 _Buckets = Sequence[tuple[str, NDArray[np.bool_]]]
 """Labels, and Bool[sentences]: which belong to it; a sentence may belong to several."""
 
@@ -201,7 +231,12 @@ def _buckets(name: str, key: str, buckets: _Buckets, systems: Sequence[System]) 
         for system in systems if count else ():
             first = float(ter(systems[0].left.sums[members].sum(0)))
             here = float(ter(system.left.sums[members].sum(0)))
-            values = (count, here, here - first, float(bleu(system.bleu[members].sum(0))))
-            rows.append(Row((system.name, label), values))
+            values: list[float | None] = [count, here, here - first, float(bleu(system.bleu[members].sum(0)))]
+            if system.words is not None:
+                quality = system.words.quality(members)
+                values += [quality.precision, quality.recall, _gain_per_edit(systems[0], system, members)]
+            rows.append(Row((system.name, label), tuple(values)))
     measures = (Column("sentences"), *columns(["TER", "TER less the first's", "BLEU"], 2))
+    if systems[0].words is not None:
+        measures += (*columns(["precision", "recall"], 1), Column("gain per edit", 2))
     return Table(name, ("system", key), measures, tuple(rows))

@@ -3,10 +3,18 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
-_Atom = tuple[str, int, str]
+OPERATIONS: Final = ("insertions", "deletions", "substitutions")
+"""What word edits are, in the order of the columns of `WordEdits`; a word that moves is deleted and inserted."""
+
+_TAGS: Final = {"insert": 0, "delete": 1, "replace": 2}
+
+_Atom = tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +47,40 @@ class EditQuality:
         return 200.0 * self.right / (self.made + self.needed) if self.made + self.needed else None
 
 
-def edit_quality(mt: Sequence[Sequence[str]], hyp: Sequence[Sequence[str]], pe: Sequence[Sequence[str]]) -> EditQuality:
-    """Return the counts over all sentences, given as words."""
-    made = needed = right = 0
-    for before, output, after in zip(mt, hyp, pe, strict=True):
+@dataclass(frozen=True, eq=False, slots=True)
+class WordEdits:
+    """The counts of `EditQuality`, sentence by sentence and by operation.
+
+    Args:
+        made: Int[sentences,3], in the order of `OPERATIONS`.
+        needed: likewise.
+        right: likewise.
+    """
+
+    made: NDArray[np.int64]
+    needed: NDArray[np.int64]
+    right: NDArray[np.int64]
+
+    def quality(self, sentences: NDArray[np.bool_] | None = None) -> EditQuality:
+        """Return the counts of all operations together, over the sentences Bool[sentences]; all if not given."""
+        chosen = slice(None) if sentences is None else sentences
+        return EditQuality(*(int(counts[chosen].sum()) for counts in (self.made, self.needed, self.right)))
+
+    def by_operation(self) -> list[EditQuality]:
+        """Return the counts over all sentences for each of `OPERATIONS`."""
+        sums = [counts.sum(0) for counts in (self.made, self.needed, self.right)]
+        return [EditQuality(*(int(counts[place]) for counts in sums)) for place in range(len(OPERATIONS))]
+
+
+def word_edits(mt: Sequence[Sequence[str]], hyp: Sequence[Sequence[str]], pe: Sequence[Sequence[str]]) -> WordEdits:
+    """Return the counts for sentences that are given as words."""
+    counts = np.zeros((3, len(pe), len(OPERATIONS)), np.int64)
+    for row, (before, output, after) in enumerate(zip(mt, hyp, pe, strict=True)):
         done, wanted = _atoms(before, output), _atoms(before, after)
-        made += done.total()
-        needed += wanted.total()
-        right += (done & wanted).total()
-    return EditQuality(made, needed, right)
+        for place, atoms in enumerate((done, wanted, done & wanted)):
+            for (operation, _, _), count in atoms.items():
+                counts[place, row, operation] += count
+    return WordEdits(*counts)
 
 
 def _atoms(before: Sequence[str], after: Sequence[str]) -> Counter[_Atom]:
@@ -55,6 +88,6 @@ def _atoms(before: Sequence[str], after: Sequence[str]) -> Counter[_Atom]:
     if before == after:
         return Counter()
     return Counter(
-        (op.tag, op.src_pos, "" if op.tag == "delete" else after[op.dest_pos])
+        (_TAGS[op.tag], op.src_pos, "" if op.tag == "delete" else after[op.dest_pos])
         for op in Levenshtein.editops(before, after)
     )

@@ -58,7 +58,7 @@ def _latex(table: Table) -> str:
         " & ".join(cell.translate(_LATEX) for cell in row) + r" \\"
         for row in [table.header(), *map(table.cells, table.rows)]
     )
-    caption = f"{table.title}. {table.note}".translate(_LATEX)
+    caption = f"{table.title}. {table.note}".strip().translate(_LATEX)
     return "\n".join(
         [
             r"\begin{table}",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from sacrebleu.metrics.bleu import BLEU
 
@@ -13,7 +13,6 @@ from postedit.evaluate.ter import EditCount, count_edits, edit_rate, ter_signatu
 Tokenize = Literal["none", "13a"]
 """How scores divide text into words: at its spaces, or, for raw text, by mteval's rules (TER: by Tercom's)."""
 
-TOKENIZERS: Final[tuple[Tokenize, ...]] = get_args(Tokenize)
 DO_NOTHING: Final = "do nothing"
 """The name of the system that returns the machine translation as it is."""
 
@@ -103,10 +102,10 @@ def score_system(
     Raises:
         DataError: if a text has not as many lines as `pe`, or there are none.
     """
-    _check_lines(pe, {name: hyp} if mt is None else {name: hyp, "mt": mt})
+    check_lines(pe, {name: hyp} if mt is None else {name: hyp, "mt": mt})
     raw = tokenize == "13a"
     counts = count_edits(hyp, pe, normalise=raw)
-    bleu = BLEU(tokenize=tokenize, force=not raw)  # force: no advice to detokenise where tokens are what is meant
+    bleu = BLEU(tokenize=tokenize, force=True)  # force: no advice of the library; see `evaluate.wording`
     chrf = AdditiveCHRF()
     return SystemScores(
         name=name,
@@ -132,9 +131,16 @@ def _changes(
     return Changes(len(changed), better=sum(gain > 0 for gain in gains), worse=sum(gain < 0 for gain in gains))
 
 
-def _check_lines(pe: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
+def check_lines(pe: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
+    """See to it that texts, by name, can be scored against post-edits.
+
+    Raises:
+        DataError: if there are no lines, or not as many of each.
+    """
     if not pe:
         raise DataError("nothing to score: the post-edits have no lines")
     for name, text in texts.items():
         if len(text) != len(pe):
-            raise DataError(f"{name} has {len(text)} lines, the post-edits have {len(pe)}; they must match one to one")
+            raise DataError(
+                f"{name} has {len(text):,} lines, the post-edits have {len(pe):,}; they must match one to one"
+            )

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from postedit.core.errors import DataError
 from postedit.evaluate.additive import AdditiveBLEU, Floats
+from postedit.evaluate.changes import WordEdits, word_edits
 from postedit.evaluate.chrf import AdditiveCHRF
-from postedit.evaluate.scores import DO_NOTHING, SystemScores, Tokenize, score_system
-from postedit.evaluate.ter import count_edits
+from postedit.evaluate.scores import DO_NOTHING, SystemScores, Tokenize, check_lines, score_system
+from postedit.evaluate.ter import count_edits, split_words
 
 Ints = NDArray[np.int64]
 
@@ -77,14 +78,8 @@ class TestSet:
     tokenize: Tokenize = "none"
 
     def __post_init__(self) -> None:
-        if not self.pe:
-            raise DataError("nothing to score: the post-edits have no lines")
-        for name in ("mt", "src", "groups"):
-            lines = getattr(self, name)
-            if lines is not None and len(lines) != len(self.pe):
-                raise DataError(
-                    f"{name} has {len(lines):,} lines, the post-edits have {len(self.pe):,}; they must match one to one"
-                )
+        given = {"mt": self.mt, "src": self.src, "groups": self.groups}
+        check_lines(self.pe, {name: lines for name, lines in given.items() if lines is not None})
         labels = set(self.groups or ())
         if len(labels) > MOST_GROUPS:
             raise DataError(
@@ -103,6 +98,7 @@ class System:
         scores: of the whole.
         left: edits from the outputs to the post-edits.
         made: edits from the machine translations to the outputs, if those are known.
+        words: word edits made and needed, if the machine translations are known.
         bleu: Float[sentences,10], statistics of `AdditiveBLEU`.
         chrf: Float[sentences,19], those of `AdditiveCHRF`.
     """
@@ -112,6 +108,7 @@ class System:
     scores: SystemScores
     left: Edits
     made: Edits | None
+    words: WordEdits | None
     bleu: Floats
     chrf: Floats
 
@@ -142,10 +139,17 @@ def _examine(name: str, outputs: Sequence[str], test: TestSet) -> System:
     left = _edits(outputs, test.pe, test.tokenize)
     made = None if test.mt is None else _edits(outputs, test.mt, test.tokenize)
     bleu = AdditiveBLEU(test.tokenize).statistics(outputs, test.pe)
-    return System(name, outputs, scores, left, made, bleu, AdditiveCHRF().statistics(outputs, test.pe))
+    chrf = AdditiveCHRF().statistics(outputs, test.pe)
+    return System(name, outputs, scores, left, made, _word_edits(outputs, test), bleu, chrf)
 
 
 def _edits(texts: Sequence[str], others: Sequence[str], tokenize: Tokenize) -> Edits:
     counts = count_edits(texts, others, normalise=tokenize == "13a")
     kinds = [(count.shifts, count.substitutions, count.insertions, count.deletions) for count in counts]
     return Edits(np.array(kinds, np.int64), np.array([count.length for count in counts], np.int64))
+
+
+def _word_edits(outputs: Sequence[str], test: TestSet) -> WordEdits | None:
+    if test.mt is None:
+        return None
+    return word_edits(*(split_words(text, normalise=test.tokenize == "13a") for text in (test.mt, outputs, test.pe)))

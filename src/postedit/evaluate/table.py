@@ -14,7 +14,7 @@ class Column:
 
     def text(self, value: float | None) -> str:
         """Return `value` as it is shown; what is not known is a dash."""
-        return "–" if value is None else f"{value:.{self.decimals}f}"
+        return "–" if value is None else f"{value:z.{self.decimals}f}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics import ter as sacrebleu_ter
 
-from postedit.evaluate import ter_kernel
+from postedit.evaluate import ter_pairs
 from postedit.evaluate.ter_words import number_words
 
 _NOT_EMPTY: Final = 100.0
@@ -227,7 +227,7 @@ def _kinds(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[NDArra
 
     def count(start: int) -> None:
         end = min(start + _CHUNK, len(hypotheses))
-        ter_kernel.count_kinds(h.ids, h.ends, r.ids, r.ends, vocabulary, start, end, kinds)
+        ter_pairs.count_kinds(h.ids, h.ends, r.ids, r.ends, vocabulary, start, end, kinds)
 
     _in_threads(count, len(hypotheses))
     return kinds, np.diff(r.ends)
@@ -236,11 +236,11 @@ def _kinds(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[NDArra
 def _scripts(hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[EditScript]:
     """Yield the script of each pair, all found before the first."""
     (h, r), vocabulary = number_words(hypotheses, references)
-    found = ter_kernel.new_scripts(h.ends, r.ends)
+    found = ter_pairs.new_scripts(h.ends, r.ends)
 
     def find(start: int) -> None:
         end = min(start + _CHUNK, len(hypotheses))
-        ter_kernel.find_scripts(h.ids, h.ends, r.ids, r.ends, vocabulary, start, end, found)
+        ter_pairs.find_scripts(h.ids, h.ends, r.ids, r.ends, vocabulary, start, end, found)
 
     _in_threads(find, len(hypotheses))
     for place, (hypothesis, reference) in enumerate(zip(hypotheses, references)):

@@ -151,7 +151,7 @@ def _backwards(h, n, r, m, rest):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _move(h, n, start, length, target, moved):  # type: ignore[no-untyped-def]
+def move(h, n, start, length, target, moved):  # type: ignore[no-untyped-def]
     """Write the stretch of h that differs when `length` words from `start` move before `target`; return its limits."""
     if target < start:
         low, by = target, start - target
@@ -172,8 +172,8 @@ def _move(h, n, start, length, target, moved):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _shift(h, n, start, length, target, shifted):  # type: ignore[no-untyped-def]
-    """As `_move`, but return the limits within which words really differ."""
-    low, high = _move(h, n, start, length, target, shifted)
+    """As `move`, but return the limits within which words really differ."""
+    low, high = move(h, n, start, length, target, shifted)
     while low < high and shifted[low] == h[low]:
         low += 1
     while low < high and shifted[high - 1] == h[high - 1]:
@@ -363,84 +363,3 @@ def count_pair(h, n, r, m, scratch, result):  # type: ignore[no-untyped-def]
         if script[k] != KEEP:
             result[script[k]] += 1
     return count
-
-
-@njit(cache=True, nogil=True)
-def count_kinds(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, kinds):  # type: ignore[no-untyped-def]
-    """Count the edits of the pairs from `start` to `end`. Threads may work on other pairs meanwhile.
-
-    Args:
-        h_ids: Int32, words of all hypotheses.
-        h_ends: Int64[pairs + 1], where each ends; the first is 0.
-        r_ids: Int32, likewise of the references.
-        r_ends: Int64[pairs + 1].
-        vocabulary: ids are below it.
-        start: the first pair.
-        end: the one after the last.
-        kinds: Int32[pairs,4], for shifts, substitutions, insertions and deletions of each pair.
-    """
-    n_most, m_most = 0, 0
-    for p in range(start, end):
-        n_most = max(n_most, h_ends[p + 1] - h_ends[p])
-        m_most = max(m_most, r_ends[p + 1] - r_ends[p])
-    scratch = new_scratch(n_most, m_most, vocabulary)
-    h = np.empty(n_most, np.int32)
-    for p in range(start, end):
-        n, m = h_ends[p + 1] - h_ends[p], r_ends[p + 1] - r_ends[p]
-        h[:n] = h_ids[h_ends[p] : h_ends[p + 1]]
-        count_pair(h, n, r_ids[r_ends[p] : r_ends[p + 1]], m, scratch, kinds[p])
-
-
-class Scripts(NamedTuple):
-    """The edits of pairs with their positions; what belongs to a pair stands where its words stand.
-
-    Args:
-        first: Int64[pairs], where the shifts and operations of each pair begin.
-        sizes: Int64[pairs,2], how many of both it has.
-        order: Int32[words of h], which word of its hypothesis stands at each place after all shifts.
-        ops: Int8[words of h and r], the operations, first to last.
-        shifts: Int32[words of h and r,3], start, length and target of each shift.
-    """
-
-    first: Any
-    sizes: Any
-    order: Any
-    ops: Any
-    shifts: Any
-
-
-def new_scripts(h_ends: Any, r_ends: Any) -> Scripts:
-    """Return room for the scripts of pairs whose texts end there."""
-    pairs, words = len(h_ends) - 1, int(h_ends[-1] + r_ends[-1])
-    return Scripts(
-        h_ends[:-1] + r_ends[:-1],
-        np.zeros((pairs, 2), np.int64),
-        np.empty(h_ends[-1], np.int32),
-        np.empty(words, np.int8),
-        np.empty((words, 3), np.int32),  # each shift takes at least one edit away, so there are no more than words
-    )
-
-
-@njit(cache=True, nogil=True)
-def find_scripts(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, scripts):  # type: ignore[no-untyped-def]
-    """Find the edits of the pairs from `start` to `end`, and put them into `scripts`; else as `count_kinds`."""
-    n_most, m_most = 0, 0
-    for p in range(start, end):
-        n_most = max(n_most, h_ends[p + 1] - h_ends[p])
-        m_most = max(m_most, r_ends[p + 1] - r_ends[p])
-    scratch = new_scratch(n_most, m_most, vocabulary)
-    h, moved, result = np.empty(n_most, np.int32), np.empty(n_most, np.int32), np.zeros(4, np.int32)
-    for p in range(start, end):
-        n, m, first = h_ends[p + 1] - h_ends[p], r_ends[p + 1] - r_ends[p], scripts.first[p]
-        h[:n] = h_ids[h_ends[p] : h_ends[p + 1]]
-        count = count_pair(h, n, r_ids[r_ends[p] : r_ends[p + 1]], m, scratch, result)
-        scripts.sizes[p, 0], scripts.sizes[p, 1] = result[SHIFT], count
-        scripts.ops[first : first + count] = scratch.script[:count]
-        order = scripts.order[h_ends[p] : h_ends[p + 1]]
-        for i in range(n):
-            order[i] = i
-        for k in range(result[SHIFT]):
-            shift = scratch.shifts[k]
-            scripts.shifts[first + k] = shift
-            low, high = _move(order, n, shift[0], shift[1], shift[2], moved)
-            order[low:high] = moved[low:high]

@@ -1,7 +1,7 @@
 """How a text is divided into words, to find out that an output and its reference are not divided alike."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +9,7 @@ _GLUED: Final = re.compile(r"[^\W\d_][.,;:!?](?= |$)")
 _APART: Final = re.compile(r"(?:^| )[.,;:!?](?= |$)")
 _ESCAPED: Final = re.compile(r"&(?:apos|quot|amp|lt|gt|#91|#93|#124);")
 _PIECES: Final = re.compile(r"@@ |(?:^| )▁|##\w")
+_MARK: Final = "\ufeff"
 
 _FEW: Final = 0.2
 _MANY: Final = 0.8
@@ -16,6 +17,9 @@ _MANY: Final = 0.8
 
 _ENOUGH: Final = 5
 """Signs of a kind that must be seen before they are spoken of."""
+
+_LOST: Final = 0.1
+"""Capital letters, of those of the reference, that are fewer than any translation has of itself."""
 
 _TIMES: Final = 1.5
 """By how much words of two texts in one language may differ in length, on average, if both are divided alike ..."""
@@ -29,6 +33,17 @@ class Wording:
     """Signs of how a text was divided: counts of punctuation after a word without and with a space, and of marks.
 
     Of words and their characters too: it is all that tells how Chinese or Thai was divided.
+
+    Args:
+        glued: punctuation after a word without a space.
+        apart: punctuation between spaces.
+        escaped: XML escapes.
+        pieces: marks of subwords.
+        words: what stands between spaces.
+        characters: of these words.
+        capitals: upper-case letters.
+        returns: lines that end with a carriage return.
+        marked: whether the text begins with a byte order mark.
     """
 
     glued: int
@@ -37,6 +52,9 @@ class Wording:
     pieces: int
     words: int
     characters: int
+    capitals: int
+    returns: int
+    marked: bool
 
     @property
     def form(self) -> str | None:
@@ -52,16 +70,29 @@ class Wording:
         """Characters of a word, on average."""
         return self.characters / max(1, self.words)
 
+    @property
+    def capital(self) -> float:
+        """The share of characters that are upper-case letters."""
+        return self.capitals / max(1, self.characters)
 
-def wording(lines: Iterable[str]) -> Wording:
+
+def wording(lines: Sequence[str]) -> Wording:
     """Count the signs in a text."""
-    counts = [0, 0, 0, 0, 0, 0]
-    for line in lines:
-        words = line.split()
-        found = (len(pattern.findall(line)) for pattern in (_GLUED, _APART, _ESCAPED, _PIECES))
-        for place, count in enumerate((*found, len(words), sum(map(len, words)))):
-            counts[place] += count
-    return Wording(*counts)
+    glued, apart, escaped, pieces = (
+        sum(len(pattern.findall(line)) for line in lines) for pattern in (_GLUED, _APART, _ESCAPED, _PIECES)
+    )
+    words = [word for line in lines for word in line.split()]
+    return Wording(
+        glued,
+        apart,
+        escaped,
+        pieces,
+        words=len(words),
+        characters=sum(map(len, words)),
+        capitals=sum(map(str.isupper, "".join(words))),
+        returns=sum(line.endswith("\r") for line in lines),
+        marked=bool(lines) and lines[0].startswith(_MARK),
+    )
 
 
 def differences(name: str, lines: Sequence[str], reference_name: str, reference: Sequence[str]) -> list[str]:
@@ -80,11 +111,19 @@ def differences(name: str, lines: Sequence[str], reference_name: str, reference:
             f"{name} seems to be divided into subwords ({here.pieces:,} marks such as @@ or ▁), which "
             f"{reference_name} is not: join them"
         )
+    if here.returns and not there.returns:
+        found.append(
+            f"{name} has Windows line ends, which {reference_name} has not: all lines count as changed; save it with "
+            "Unix line ends (LF)"
+        )
+    if here.marked and not there.marked:
+        found.append(f"{name} begins with a byte order mark, which is part of its first word: save it as UTF-8 without")
+    if there.capitals >= _ENOUGH and here.words and here.capital < _LOST * there.capital:
+        found.append(f"{name} has hardly any capital letters and {reference_name} has: scores are case-sensitive")
     empty = [row for row, (line, other) in enumerate(zip(lines, reference), start=1) if not line.strip() and other]
     if empty:
-        found.append(
-            f"{name} has {len(empty):,} empty lines where {reference_name} has text (first: line {empty[0]:,})"
-        )
+        lines_are = "an empty line" if len(empty) == 1 else f"{len(empty):,} empty lines"
+        found.append(f"{name} has {lines_are} where {reference_name} has text (first: line {empty[0]:,})")
     if not found and _differ_in_length(here, there):
         found.append(
             f"words have {here.length:.1f} characters on average in {name} and {there.length:.1f} in "
@@ -92,6 +131,16 @@ def differences(name: str, lines: Sequence[str], reference_name: str, reference:
             "not true"
         )
     return found
+
+
+def unfit(name: str, lines: Sequence[str], *, raw: bool) -> list[str]:
+    """Return a sentence if a text is not of the kind that is expected: running text if `raw`, else tokenised."""
+    form = wording(lines).form
+    if raw and form == "tokenised":
+        return [f"{name} seems to be tokenised: leave out --tokenize 13a, which is for running text"]
+    if not raw and form == "running text":
+        return [f"{name} seems to be running text: --tokenize 13a takes punctuation for words of their own"]
+    return []
 
 
 def _differ_in_length(here: Wording, there: Wording) -> bool:

@@ -1,8 +1,7 @@
-"""Word differences between two versions of a sentence, for the terminal and for HTML."""
+"""Word differences between two versions of a sentence, for the terminal."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Final, Literal
 
 from rapidfuzz.distance import Levenshtein
@@ -11,7 +10,6 @@ from rich.text import Text
 _STYLES: Final = {"equal": "", "delete": "red strike", "insert": "bold green"}
 _MARKS: Final = {"equal": ("", ""), "delete": ("[-", "-]"), "insert": ("{+", "+}")}
 """As `git diff --word-diff` writes them; what remains legible where there is no colour."""
-_TAGS: Final = {"delete": "del", "insert": "ins"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +48,3 @@ def differences_text(differences: Iterable[Difference], *, marks: bool = False) 
         opening, closing = _MARKS[difference.op] if marks else ("", "")
         parts.append(Text(f"{opening}{' '.join(difference.words)}{closing}", style=_STYLES[difference.op]))
     return Text(" ").join(parts)
-
-
-def differences_html(differences: Iterable[Difference]) -> str:
-    """Return the differences as HTML with `<del>` and `<ins>` elements; the words are escaped."""
-    parts = []
-    for difference in differences:
-        words = escape(" ".join(difference.words))
-        tag = _TAGS.get(difference.op)
-        parts.append(f"<{tag}>{words}</{tag}>" if tag else words)
-    return " ".join(parts)

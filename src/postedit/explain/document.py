@@ -46,7 +46,8 @@ def asset(name: str) -> str:
 
 def analysis(table: Table, *, is_open: bool = False) -> str:
     """Return a table with its name, to fold and unfold."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header())
+    head = "".join(f'<th scope="col" class="label">{escape(name)}</th>' for name in table.keys)
+    head += "".join(f'<th scope="col">{escape(column.name)}</th>' for column in table.columns)
     body = []
     for row in table.rows:
         cells = table.cells(row)

@@ -3,17 +3,6 @@
 {
   const PAGE = 20, STRONGEST = 3, CELL = 17, LETTER = 7, LONGEST = 20;
   const SVG = "http://www.w3.org/2000/svg";
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const controls = document.getElementById("controls");
-  const list = document.getElementById("list");
-  const range = document.getElementById("range");
-  let found = [], page = 0;
-
-  const element = (tag, text, properties) => {
-    const made = Object.assign(document.createElement(tag), properties);
-    if (text !== undefined) made.textContent = text;
-    return made;
-  };
   const drawn = (tag, attributes, text) => {
     const made = document.createElementNS(SVG, tag);
     for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -28,7 +17,7 @@
   };
 
   // The words of a text as elements, with what stands between them as it is.
-  function words(line, text, make) {
+  function wordElements(line, text, make) {
     const made = [];
     for (let i = 0; i < text.parts.length; i += 2) {
       const index = i / 2;
@@ -64,17 +53,38 @@
     return [" · ", bar, ` ${texts.join(", ")}`];
   }
 
+  // Whether the output is nearer to the post-edit than mt, where there is one.
+  function verdict(sentence) {
+    if (!sentence.reasons.length) return "kept";
+    if (!sentence.left) return "changed";
+    const [before, after] = sentence.left;
+    return after < before ? "better" : after > before ? "worse" : "same";
+  }
+
+  function counts(sentence) {
+    const edits = (n) => (n === 1 ? "1 edit" : `${n} edits`);
+    const made = sentence.reasons.length;
+    const parts = made ? [edits(made)] : [];
+    if (sentence.left) {
+      const [before, after] = sentence.left;
+      parts.push(`${edits(after)} from the post-edit${made ? `, ${before} before` : ""}`);
+    }
+    return parts.join(" · ");
+  }
+
   function sentenceElement(sentence) {
     const article = element("article");
     const heading = element("h3", `${sentence.line.toLocaleString("en")} `);
     const changed = sentence.reasons.length > 0;
-    heading.append(element("small", changed ? `${sentence.reasons.length} ${sentence.reasons.length === 1 ? "edit" : "edits"}` : "unchanged"));
+    const is = verdict(sentence), names = { kept: "unchanged", same: "as far" };
+    if (is !== "changed") heading.append(element("span", names[is] || is, { className: `verdict ${is}` }), " ");
+    heading.append(element("small", counts(sentence)));
     const texts = element("dl", undefined, { className: "texts" });
     const inputs = new Map();
     for (const input of sentence.inputs) {
       const line = element("dd", undefined, { dir: "auto" });
       line.dataset.stream = input.stream;
-      inputs.set(input.stream, words(line, input, (word) => element("span", word, { className: "w" })));
+      inputs.set(input.stream, wordElements(line, input, (word) => element("span", word, { className: "w" })));
       texts.append(element("dt", input.name), line);
     }
     for (const [name, text] of sentence.plain) texts.append(element("dt", name), element("dd", text, { dir: "auto" }));
@@ -84,7 +94,7 @@
     toolbar.setAttribute("aria-label", `Output of sentence ${sentence.line}, word by word`);
     const reading = element("p", undefined, { className: "reading" });
     reading.setAttribute("aria-live", "polite");
-    const buttons = words(toolbar, sentence.output, (word, index) => {
+    const buttons = wordElements(toolbar, sentence.output, (word, index) => {
       const button = element("span", word, { className: sentence.probabilities[index] < 50 ? "w unsure" : "w" });
       button.setAttribute("role", "button");
       button.setAttribute("aria-pressed", "false");
@@ -98,7 +108,11 @@
       for (const [tag, text] of sentence.changes) line.append(tag ? element(tag, text) : text);
       texts.append(element("dt", "What was changed"), line, element("dt", "Why"), reasonsElement(sentence));
     }
-    if (sentence.pe !== null) texts.append(element("dt", "Post-edit"), element("dd", sentence.pe, { dir: "auto" }));
+    if (sentence.pe !== null) {
+      texts.append(element("dt", "Post-edit"), element("dd", sentence.pe, { dir: "auto" }));
+      const written = sentence.changes.map(([tag, text]) => (tag === "del" ? "" : text)).join("");
+      texts.append(element("dt", "Left to do"), differenceElement(written, sentence.pe, "Nothing: the same words."));
+    }
     article.append(heading, texts);
     for (const entry of sentence.attention) article.append(mapElement(sentence, entry));
     listen(sentence, buttons, reading, inputs);
@@ -223,30 +237,17 @@
     [...sentence.inputs.map((input) => input.parts.join("")), ...sentence.plain.map((pair) => pair[1]),
       sentence.output.parts.join(""), sentence.pe || ""].join("\n").toLowerCase();
 
-  function show() {
-    const start = page * PAGE, end = Math.min(start + PAGE, found.length);
-    list.replaceChildren(...found.slice(start, end).map(sentenceElement));
-    const places = found.length ? `${(start + 1).toLocaleString("en")}–${end.toLocaleString("en")} of ` : "";
-    range.textContent = `${places}${found.length.toLocaleString("en")} sentences`;
-    for (const button of document.querySelectorAll("[data-step]")) {
-      const target = page + Number(button.dataset.step);
-      button.disabled = target < 0 || target * PAGE >= found.length;
-    }
-  }
-
   function choose() {
-    const text = controls.text.value.toLowerCase(), verdict = controls.verdict.value;
-    found = data.filter((one) => (verdict === "all" || (verdict === "changed") === one.reasons.length > 0)
-      && (!text || textOf(one).includes(text)));
+    const text = controls.text.value.toLowerCase(), choice = controls.verdict.value;
+    const found = data.filter((one) => (choice === "all" || verdict(one) === choice
+      || (choice === "changed" && one.reasons.length > 0)) && (!text || textOf(one).includes(text)));
     const least = (values) => values.reduce((a, b) => Math.min(a, b), 101);
     const key = {
       edits: (one) => -one.reasons.length,
       sure: (one) => least(one.reasons.map((reason) => reason.confidence)),
       unsure: (one) => least(one.probabilities),
     }[controls.sort.value];
-    if (key) found.sort((a, b) => key(a) - key(b) || a.line - b.line);
-    page = 0;
-    show();
+    return key ? found.sort((a, b) => key(a) - key(b) || a.line - b.line) : found;
   }
 
   const names = { soft: "soft", copy: "copying", hard: "position" };
@@ -254,16 +255,9 @@
     controls.kind.append(element("option", names[kind] || kind, { value: kind }));
   }
   controls.kind.parentElement.hidden = controls.kind.options.length < 2;
-  controls.hidden = false;
-  let waiting = 0;
-  controls.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(choose, 120); });
-  controls.addEventListener("submit", (event) => event.preventDefault());
-  document.addEventListener("click", (event) => {
-    const step = event.target.dataset && event.target.dataset.step;
-    if (!step) return;
-    page += Number(step);
-    show();
-    document.getElementById("sentences").scrollIntoView();
-  });
-  choose();
+  if (!data.some((one) => one.left)) {
+    for (const option of controls.verdict.querySelectorAll("[data-needs=pe]")) option.remove();
+  }
+  const show = paged(PAGE, choose, sentenceElement);
+  controls.kind.addEventListener("input", (event) => { event.stopPropagation(); show(); }); // the same sentences
 }

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from postedit.evaluate.table import Table
+from postedit.evaluate.ter import count_edits
 from postedit.explain.document import analysis, asset, document
 from postedit.explain.panels import NAMES, Panel, panels
 from postedit.explain.reading import OUTPUT, Reading, Span
@@ -31,13 +32,12 @@ def explanation_page(title: str, sentences: Sequence[Reading | None], tables: Se
         tables: analyses of all of them, in the order they are shown.
     """
     body = [
-        *map(analysis, tables),
+        *(analysis(table, is_open=number == 0) for number, table in enumerate(tables)),
         asset("explanation_page.html"),
         f'<script type="application/json" id="data">{_data(sentences)}</script>',
     ]
-    return document(
-        title, body, styles=["page.css", "score_page.css", "explanation_page.css"], scripts=["explanation_page.js"]
-    )
+    scripts = ["paging.js", "differences.js", "explanation_page.js"]
+    return document(title, body, styles=["page.css", "explanation_page.css"], scripts=scripts)
 
 
 def _data(sentences: Sequence[Reading | None]) -> str:
@@ -51,6 +51,7 @@ def _sentence(line: int, sentence: Reading) -> dict[str, Any]:
     return {
         "line": line,
         "pe": sentence.pe,
+        "left": _left(sentence),
         "inputs": [
             {
                 "stream": side,
@@ -78,6 +79,13 @@ def _sentence(line: int, sentence: Reading) -> dict[str, Any]:
         "changes": list(_runs(sentence)),
         "reasons": [_reason(sentence, reason) for reason in reasons(line, sentence)],
     }
+
+
+def _left(sentence: Reading) -> list[int] | None:
+    """Return the edits, as TER counts them, from mt and from the output to what a human made."""
+    if sentence.pe is None:
+        return None
+    return [count.edits for count in count_edits([sentence.mt, sentence.output], [sentence.pe, sentence.pe])]
 
 
 def _words(text: str, words: Sequence[str], places: Sequence[Span | None], ends: frozenset[int]) -> dict[str, Any]:

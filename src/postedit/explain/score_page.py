@@ -37,18 +37,15 @@ def score_page(
         tables: the analyses, in the order they are shown.
         warnings: sentences about the texts that a reader must know.
     """
-    signatures = dict.fromkeys(item for system in systems for item in system.scores.signatures.items())
     body = [
         *(f'<p class="warning" role="note">{escape(warning)}.</p>' for warning in warnings),
         *(analysis(table, is_open=number == 0) for number, table in enumerate(tables)),
-        '<details><summary>Signatures of the scores</summary><dl class="signatures">',
-        *(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in signatures),
-        "</dl></details>",
         _charts(systems, has_mt=test.mt is not None),
         asset("score_page.html"),
         f'<script type="application/json" id="data">{_data(test, systems)}</script>',
     ]
-    return document(title, body, styles=["page.css", "score_page.css"], scripts=["score_page.js"])
+    scripts = ["paging.js", "differences.js", "score_page.js"]
+    return document(title, body, styles=["page.css", "score_page.css"], scripts=scripts)
 
 
 def _charts(systems: Sequence[System], *, has_mt: bool) -> str:
@@ -67,7 +64,8 @@ def _charts(systems: Sequence[System], *, has_mt: bool) -> str:
             Series(system.name, _gains(systems[0], system), colour)
             for colour, system in enumerate(systems[1:], start=1)
         ]
-        labels = [f"{place:+d}" if place else "0" for place in range(-_MOST, _MOST + 1)]
+        inner = [f"{place:+d}" if place else "0" for place in range(1 - _MOST, _MOST)]
+        labels = [f"≤-{_MOST}", *inner, f"≥+{_MOST}"]
         title = "Changed sentences by edits spared (right: better than doing nothing; left: worse)"
         charts.insert(1, bar_chart(title, labels, gains, "sentences"))
     return f'<section aria-labelledby="charts"><h2 id="charts">Distributions</h2>{"".join(charts)}</section>'

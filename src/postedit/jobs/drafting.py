@@ -6,7 +6,7 @@ RUN/drafts           train.jsonl and dev.jsonl, triplets whose mt are drafts; fo
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -20,7 +20,7 @@ from postedit.data.partial import PartialFile
 from postedit.data.triplets import DataConfig, TrainingFiles, Triplet, TripletFiles, read_triplets, to_json
 from postedit.editor import PostEditor
 from postedit.folder import ModelFolder
-from postedit.progress import LineProgress
+from postedit.progress import fill
 from postedit.recipe import Recipe
 
 TrainStage = Callable[[Recipe, Path], None]
@@ -102,24 +102,14 @@ def _translate(sources: Sequence[TripletFiles], path: Path, runs: Sequence[Path]
     console.print(f"Drafting {total:,} translations into {path}", soft_wrap=True, highlight=False)
     editors = [PostEditor.load(run / "model") for run in runs]
     file = PartialFile(path, {"data": digest.hexdigest(), "folds": len(runs)}, resume=True)
-    try:
-        before = file.done
-        with LineProgress(console, total) as progress:
-            rows = islice(enumerate(read_triplets(sources)), before, None)
-            while chunk := list(islice(rows, _CHUNK)):
-                file.write([to_json(triplet) for triplet in _drafted(chunk, editors)])
-                progress.update(file.done, before)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"stopped after {file.done:,} of {total:,} drafts{file.kept}; the same command with --resume goes on "
-            "after them"
-        ) from None
+    rows = islice(enumerate(read_triplets(sources)), file.done, None)
+    chunks = iter(lambda: list(islice(rows, _CHUNK)), [])
+    fill(file, ([to_json(one) for one in _drafted(chunk, editors)] for chunk in chunks), total, console, "drafts")
     file.finish()
 
 
-def _drafted(chunk: Iterable[tuple[int, Triplet]], editors: Sequence[PostEditor]) -> Iterator[Triplet]:
+def _drafted(rows: Sequence[tuple[int, Triplet]], editors: Sequence[PostEditor]) -> Iterator[Triplet]:
     """Yield numbered triplets with drafts as mt, in order."""
-    rows = list(chunk)
     drafts: dict[int, str] = {}
     for number, editor in enumerate(editors):
         own = [(row, triplet.src) for row, triplet in rows if row % len(editors) == number]

@@ -1,10 +1,13 @@
 """Sentences explained by a model, many at a time: what it writes for them, or how it reads given outputs."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 
+from postedit.data.partial import PartialFile
 from postedit.editing.windows import Detail
 from postedit.editor import PostEdit, PostEditor
 from postedit.explain.reading import Reading, reading
+from postedit.explain.record import from_record, to_record
 from postedit.text.config import Side
 
 WINDOW = 100
@@ -19,6 +22,7 @@ def explain(
     report: Callable[[int], None] = lambda done: None,
     *,
     detail: Detail = "reasons",
+    kept: PartialFile | None = None,
 ) -> list[Reading | None]:
     """Edit sentences and return each with its evidence; None for one that the model was not asked about.
 
@@ -29,14 +33,23 @@ def explain(
         pe: what humans made of these, if known.
         report: is told now and then how many sentences are done.
         detail: how much is asked of the model; with "losses", edits cite the words of src that they lose most without.
+        kept: where each sentence is written as soon as it is known, as a JSON record; those that are there already are
+            not explained anew. What is returned is what is written there, rounding included.
 
     Raises:
         DataError: as `PostEditor.edit`.
+        OutputError: if `kept` cannot be written.
     """
-    found: list[Reading | None] = []
-    for rows in _windows(len(src)):
+    found = [] if kept is None else [_from_line(line) for line in kept.lines()]
+    for rows in _windows(len(found), len(src)):
         edits = editor.edit(src[rows], None if mt is None else mt[rows], evidence=detail)
-        found += _readings(editor, src[rows], None if mt is None else mt[rows], edits, None if pe is None else pe[rows])
+        new = _readings(editor, src[rows], None if mt is None else mt[rows], edits, None if pe is None else pe[rows])
+        if kept is None:
+            found += new
+        else:
+            lines = [_to_line(one) for one in new]
+            kept.write(lines)
+            found += map(_from_line, lines)
         report(len(found))
     return found
 
@@ -50,15 +63,24 @@ def explain_mt(
         DataError: as `PostEditor.score`.
     """
     found: list[Reading | None] = []
-    for rows in _windows(len(src)):
+    for rows in _windows(0, len(src)):
         edits = editor.score(src[rows], mt[rows], mt[rows], evidence="attention")
         found += _readings(editor, src[rows], mt[rows], edits, None)
         report(len(found))
     return found
 
 
-def _windows(count: int) -> Iterator[slice]:
-    return (slice(start, start + WINDOW) for start in range(0, count, WINDOW))
+def _windows(first: int, count: int) -> Iterator[slice]:
+    return (slice(start, start + WINDOW) for start in range(first, count, WINDOW))
+
+
+def _to_line(sentence: Reading | None) -> str:
+    return json.dumps(None if sentence is None else to_record(sentence), ensure_ascii=False, separators=(",", ":"))
+
+
+def _from_line(line: str) -> Reading | None:
+    record = json.loads(line)
+    return None if record is None else from_record(record)
 
 
 def _readings(

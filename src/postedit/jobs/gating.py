@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
 
 from postedit.core.files import atomic_write
+from postedit.data.dev import DevTexts
 from postedit.data.partial import PartialFile, check_job
 from postedit.decode import SearchSettings
 from postedit.editing.correction import PostEdit
@@ -17,20 +18,11 @@ from postedit.gate.calibrate import Calibrated, GateOptions, calibrate, expected
 from postedit.gate.features import Features, Judged
 from postedit.gate.gate import Gate
 from postedit.gate.outcomes import Outcomes
-from postedit.progress import LineProgress
+from postedit.progress import fill
 from postedit.text.edits import Edit
 
 _CHUNK: Final = 100
 """Lines that are judged together; what an interruption costs at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class DevTexts:
-    """Texts that a gate is made from, line by line."""
-
-    src: Sequence[str]
-    mt: Sequence[str]
-    pe: Sequence[str]
 
 
 def make_gate(
@@ -81,24 +73,17 @@ def judge_lines(
         OutputError: if it cannot be written, or holds those of another job, or of an unfinished one without `resume`.
         KeyboardInterrupt: after Ctrl-C; what was done is kept.
     """
-    total, note = len(dev.src), note_of(path)
+    note = note_of(path)
     if path.exists():
         check_job(note, job, path)
         return _read(path)
     file = PartialFile(path, job, resume=resume)
-    before = file.done
-    try:
-        with LineProgress(console, total) as progress:
-            while file.done < total:
-                rows = slice(file.done, file.done + _CHUNK)
-                found = editor.judge(dev.src[rows], dev.mt[rows], search=search)
-                file.write([json.dumps(_record(one), ensure_ascii=False) for one in found])
-                progress.update(file.done, before)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"stopped after {file.done:,} of {total:,} lines{file.kept}; the same command with --resume goes on "
-            "after them"
-        ) from None
+    chunks = (
+        editor.judge(dev.src[start : start + _CHUNK], dev.mt[start : start + _CHUNK], search=search)
+        for start in range(file.done, len(dev.src), _CHUNK)
+    )
+    lines = ([json.dumps(_record(one), ensure_ascii=False) for one in chunk] for chunk in chunks)
+    fill(file, lines, len(dev.src), console)
     with atomic_write(note) as written:
         json.dump(job, written, indent=2)
     file.finish()

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
 from rich.console import Console
 
 from postedit.core.config import problem_report, read_toml
@@ -50,6 +51,28 @@ def begin(recipe: Recipe, folder: Path, resume: bool, accept_changed_data: bool 
         for files in dict.fromkeys(files for data in parts for _, files in data.sources):
             check_files(files)
     recipe.save(saved)
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Keep other processes from training in `folder`, which would write over each other's checkpoints and log.
+
+    The lock goes with the process, however that ends.
+
+    Raises:
+        OutputError: if another one has it.
+    """
+    lock = FileLock(folder / "run.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise OutputError(
+            f"{folder}: another process is training there; wait until it ends, or choose another folder by --out"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def check_shared(folder: Path) -> None:

@@ -10,11 +10,13 @@ initial.json       which weights were taken from the model that training started
 stages/            the run of each stage, if the recipe has some; their model is copied to model/
 draft/ drafts/     a first stage and what it wrote, if the recipe has one; see `postedit.jobs.drafting`
 checkpoints/ best/ log.jsonl tensorboard/    see `postedit.train`
+run.lock           locked while a process trains here
 model/             the model folder: the best so far, from the first validation on
 """
 
 import shutil
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -38,7 +40,7 @@ from postedit.editor import PostEditor
 from postedit.evaluate.scores import DO_NOTHING, SystemScores, score_system
 from postedit.folder import ModelFolder
 from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
-from postedit.jobs.preparation import begin, check_shared, learn_text, share_corpora, write_corpora
+from postedit.jobs.preparation import begin, check_shared, claimed, learn_text, share_corpora, write_corpora
 from postedit.jobs.provenance import INITIAL, provenance, record_start
 from postedit.recipe import Recipe
 from postedit.text.processor import TextProcessor
@@ -116,6 +118,15 @@ def train(
     processes = _processes()
     if processes.is_main_process:
         begin(recipe, folder, resume, accept_changed_data)
+    with claimed(folder) if processes.is_main_process else nullcontext():
+        return _train(recipe, folder, resume, console, given, accept_changed_data)
+
+
+def _train(
+    recipe: Recipe, folder: Path, resume: bool, console: Console, given: Given, accept_changed_data: bool
+) -> RunResult:
+    processes = _processes()
+    if processes.is_main_process:
         learn_text(recipe, folder, given.text, console)
     processes.wait_for_everyone()
     check_shared(folder)
@@ -137,10 +148,7 @@ def train(
     if run.first is not None and recipe.draft is not None and recipe.draft.inherit_embeddings:
         inherit_embeddings(model, run.first.model)
     if processes.is_main_process:
-        parameters = sum(parameter.numel() for parameter in model.parameters())
-        trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
-        size = f"{parameters:,} parameters" + (f", {trained:,} of them trained" if trained < parameters else "")
-        console.print(f"{recipe.architecture.name}: {size}{run.do_nothing_line()}", soft_wrap=True)
+        console.print(f"{recipe.architecture.name}: {_size(model)}{run.do_nothing_line()}", soft_wrap=True)
     corpora = folder / "corpus"
     trainer = Trainer(
         model,
@@ -159,6 +167,13 @@ def train(
     if processes.is_main_process:
         run.record(result)
     return RunResult(folder, result.model_folder, result, run.do_nothing)
+
+
+def _size(model: Seq2Seq) -> str:
+    """Say how many parameters a model has, and how many of them are trained if not all are."""
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    return f"{parameters:,} parameters" + (f", {trained:,} of them trained" if trained < parameters else "")
 
 
 def train_seeds(
@@ -304,7 +319,11 @@ class _Run:
 
     def export(self, model: Seq2Seq, path: Path) -> None:
         """Write a model folder."""
-        self._model_folder(model, {}).save(path)
+        recipe = self.recipe
+        made = {**provenance(recipe, self.folder), "dev": {}}
+        ModelFolder(
+            recipe.architecture, recipe.model.published(), recipe.decode, model, self.processor, made, self.first
+        ).save(path)
 
     def record(self, result: TrainResult) -> None:
         """Write into the exported model how it was trained and how it scored."""
@@ -323,13 +342,6 @@ class _Run:
         }
         replace(exported, provenance={**exported.provenance, "training": training, "dev": dev}).save(
             result.model_folder
-        )
-
-    def _model_folder(self, model: Seq2Seq, dev: Mapping[str, float]) -> ModelFolder:
-        recipe = self.recipe
-        made = {**provenance(recipe, self.folder), "dev": dict(dev)}
-        return ModelFolder(
-            recipe.architecture, recipe.model.published(), recipe.decode, model, self.processor, made, self.first
         )
 
     def _score(self, name: str, hypotheses: list[str]) -> SystemScores:

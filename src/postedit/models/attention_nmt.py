@@ -1,7 +1,6 @@
 """Attention-based translation (Li et al. 2017, III, after Bahdanau et al. 2014): the first stage, which drafts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
 import torch
@@ -17,7 +16,7 @@ from postedit.nn.embeddings import embedding_tables
 from postedit.nn.heads import SoftmaxHead
 from postedit.nn.memory import Memory
 from postedit.nn.readout import MaxoutReadout
-from postedit.nn.recurrent import BiGRU, GRUCell
+from postedit.nn.recurrent import BiGRU, GRUCell, RecurrentState
 
 _KEY = AttentionKey("src", "soft")
 
@@ -40,7 +39,7 @@ class AttentionNMTConfig(Config):
         return self
 
 
-class AttentionNMT(Seq2Seq["AttentionNMTState"]):
+class AttentionNMT(Seq2Seq[RecurrentState]):
     """p(pe | src): a bidirectional GRU, attention, a GRU that reads the last symbol and the context.
 
     s_0 = tanh(W_init h'_1) with h'_1 the backward state at the first position; then for each symbol
@@ -88,7 +87,7 @@ class AttentionNMT(Seq2Seq["AttentionNMTState"]):
         """Return the tables of src and pe."""
         return {"src": self.embed_src, "pe": self.embed_pe}
 
-    def encode(self, batch: Batch) -> "AttentionNMTState":
+    def encode(self, batch: Batch) -> RecurrentState:
         """Encode src; keep annotations, their projection and the start state."""
         stream = batch.streams["src"]
         annotations_NSC = self.encoder(self._embed(self.embed_src, stream.ids), stream.mask)
@@ -96,9 +95,9 @@ class AttentionNMT(Seq2Seq["AttentionNMTState"]):
         start_ND = torch.tanh(self.init(backward_ND))
         keys_NSA = self.attention.project(annotations_NSC)
         memory = Memory.of(annotations=annotations_NSC, keys=keys_NSA, mask=stream.mask)
-        return AttentionNMTState(memory, start_ND.unsqueeze(1))
+        return RecurrentState(memory, start_ND.unsqueeze(1))
 
-    def decode(self, tokens: Tensor, state: "AttentionNMTState") -> tuple[DecoderOutput, "AttentionNMTState"]:
+    def decode(self, tokens: Tensor, state: RecurrentState) -> tuple[DecoderOutput, RecurrentState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         memory, s_ND = state.memory, state.trail_NKD[:, -1]
         embedded_NKE = self._embed(self.embed_pe, tokens)
@@ -114,7 +113,7 @@ class AttentionNMT(Seq2Seq["AttentionNMTState"]):
         trail_NKD = torch.stack(states, 1)
         features_NKM = self.readout(trail_NKD[:, 1:], embedded_NKE, torch.stack(contexts, 1))
         output = DecoderOutput(self.head(features_NKM), {_KEY: torch.stack(weights, 1)})
-        return output, AttentionNMTState(memory, trail_NKD)
+        return output, RecurrentState(memory, trail_NKD)
 
     def _embed(self, table: nn.Embedding, ids: Tensor) -> Tensor:
         return variational_dropout(table(ids) * self.embedding_scale, self.dropout, self.training)
@@ -125,30 +124,3 @@ class AttentionNMT(Seq2Seq["AttentionNMTState"]):
             return None, None
         rows, hidden = s_ND.shape
         return keep_mask(s_ND, (rows, hidden), self.dropout), keep_mask(s_ND, (rows, 2 * hidden), self.dropout)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class AttentionNMTState:
-    """The encoded source, and the decoder states of the last call.
-
-    Args:
-        memory: annotations, attention keys and mask of src.
-        trail_NKD: the state before the last call and after each of its K tokens; the last one is the current one.
-    """
-
-    memory: Memory
-    trail_NKD: Tensor
-
-    def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
-        return type(self)(self.memory.select(rows), self.trail_NKD[rows])
-
-    def rollback(self, keep: Tensor) -> Self:
-        """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
-        rows = torch.arange(keep.size(0), device=keep.device)
-        return type(self)(self.memory, self.trail_NKD[rows, keep].unsqueeze(1))
-
-    def join(self, other: Self) -> Self:
-        """Return the rows of both, those of `other` last."""
-        trail_NKD = torch.cat([self.trail_NKD[:, -1:], other.trail_NKD[:, -1:]])
-        return type(self)(self.memory.join(other.memory), trail_NKD)

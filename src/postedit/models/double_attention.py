@@ -1,7 +1,6 @@
 """Double-attention translation (Li et al. 2017, IV): the second stage, which refines a draft."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Self, cast
 
 import torch
@@ -17,7 +16,7 @@ from postedit.nn.embeddings import Sharing, embedding_tables
 from postedit.nn.heads import SoftmaxHead
 from postedit.nn.memory import Memory
 from postedit.nn.readout import MaxoutReadout
-from postedit.nn.recurrent import BiGRU, GRUCell
+from postedit.nn.recurrent import BiGRU, GRUCell, RecurrentState
 
 _STREAMS = ("src", "mt")  # the order of the concatenated contexts
 
@@ -41,7 +40,7 @@ class DoubleAttentionConfig(Config):
         return self
 
 
-class DoubleAttention(Seq2Seq["DoubleAttentionState"]):
+class DoubleAttention(Seq2Seq[RecurrentState]):
     """p(pe | src, mt), mt being the draft: two encoders, and an attention for each.
 
     s_0 = (h'_1 + g'_1) / 2, the mean of the backward states at the first positions of src and mt (equation 9); then
@@ -92,7 +91,7 @@ class DoubleAttention(Seq2Seq["DoubleAttentionState"]):
         """Return the tables of src, mt and pe."""
         return {**{name: cast(nn.Embedding, self.embed_inputs[name]) for name in _STREAMS}, "pe": self.embed_pe}
 
-    def encode(self, batch: Batch) -> "DoubleAttentionState":
+    def encode(self, batch: Batch) -> RecurrentState:
         """Encode both streams; keep annotations, their projections and the start state."""
         tensors: dict[str, Tensor] = {}
         firsts = []
@@ -103,9 +102,9 @@ class DoubleAttention(Seq2Seq["DoubleAttentionState"]):
             tensors |= {f"{name}.annotations": annotations_NSC, f"{name}.keys": keys_NSA, f"{name}.mask": stream.mask}
             firsts.append(annotations_NSC[:, 0].chunk(2, -1)[1])
         start_ND = (firsts[0] + firsts[1]) / 2
-        return DoubleAttentionState(Memory.of(**tensors), start_ND.unsqueeze(1))
+        return RecurrentState(Memory.of(**tensors), start_ND.unsqueeze(1))
 
-    def decode(self, tokens: Tensor, state: "DoubleAttentionState") -> tuple[DecoderOutput, "DoubleAttentionState"]:
+    def decode(self, tokens: Tensor, state: RecurrentState) -> tuple[DecoderOutput, RecurrentState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         s_ND = state.trail_NKD[:, -1]
         embedded_NKE = self._embed(self.embed_pe, tokens)
@@ -121,7 +120,7 @@ class DoubleAttention(Seq2Seq["DoubleAttentionState"]):
         trail_NKD = torch.stack(states, 1)
         features_NKM = self.readout(trail_NKD[:, 1:], embedded_NKE, torch.stack(contexts, 1))
         attention = {AttentionKey(name, "soft"): torch.stack(weights[name], 1) for name in _STREAMS}
-        return DecoderOutput(self.head(features_NKM), attention), DoubleAttentionState(state.memory, trail_NKD)
+        return DecoderOutput(self.head(features_NKM), attention), RecurrentState(state.memory, trail_NKD)
 
     def _attend(self, s_ND: Tensor, memory: Memory, weights: dict[str, list[Tensor]]) -> Tensor:
         contexts = []
@@ -143,30 +142,3 @@ class DoubleAttention(Seq2Seq["DoubleAttentionState"]):
         rows, hidden = s_ND.shape
         contexts = 2 * hidden * len(_STREAMS)
         return keep_mask(s_ND, (rows, hidden), self.dropout), keep_mask(s_ND, (rows, contexts), self.dropout)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class DoubleAttentionState:
-    """The encoded source and draft, and the decoder states of the last call.
-
-    Args:
-        memory: annotations, attention keys and masks of both streams.
-        trail_NKD: the state before the last call and after each of its K tokens; the last one is the current one.
-    """
-
-    memory: Memory
-    trail_NKD: Tensor
-
-    def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
-        return type(self)(self.memory.select(rows), self.trail_NKD[rows])
-
-    def rollback(self, keep: Tensor) -> Self:
-        """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
-        rows = torch.arange(keep.size(0), device=keep.device)
-        return type(self)(self.memory, self.trail_NKD[rows, keep].unsqueeze(1))
-
-    def join(self, other: Self) -> Self:
-        """Return the rows of both, those of `other` last."""
-        trail_NKD = torch.cat([self.trail_NKD[:, -1:], other.trail_NKD[:, -1:]])
-        return type(self)(self.memory.join(other.memory), trail_NKD)

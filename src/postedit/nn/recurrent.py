@@ -1,9 +1,13 @@
-"""Recurrent layers: the GRU of the papers, and a bidirectional encoder of it."""
+"""Recurrent layers: the GRU of the papers, a bidirectional encoder of it, and what a decoder of it keeps."""
+
+from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 
 from postedit.nn.dropout import keep_mask
+from postedit.nn.memory import Memory
 
 
 class GRUCell(nn.Module):
@@ -81,3 +85,30 @@ def _reversal(mask_NS: Tensor) -> Tensor:
     positions = torch.arange(mask_NS.size(1), device=mask_NS.device).unsqueeze(0)
     mirrored = mask_NS.sum(1, keepdim=True) - 1 - positions
     return torch.where(mask_NS, mirrored, positions)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RecurrentState:
+    """What a decoder with one recurrent layer keeps: the encoded inputs, and its states of the last call.
+
+    Args:
+        memory: annotations, attention keys and masks of the inputs.
+        trail_NKD: the state before the last call and after each of its K tokens; the last one is the current one.
+    """
+
+    memory: Memory
+    trail_NKD: Tensor
+
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows Long[M] in that order."""
+        return type(self)(self.memory.select(rows), self.trail_NKD[rows])
+
+    def rollback(self, keep: Tensor) -> Self:
+        """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
+        rows = torch.arange(keep.size(0), device=keep.device)
+        return type(self)(self.memory, self.trail_NKD[rows, keep].unsqueeze(1))
+
+    def join(self, other: Self) -> Self:
+        """Return the rows of both, those of `other` last."""
+        trail_NKD = torch.cat([self.trail_NKD[:, -1:], other.trail_NKD[:, -1:]])
+        return type(self)(self.memory.join(other.memory), trail_NKD)

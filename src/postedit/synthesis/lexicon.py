@@ -1,11 +1,17 @@
 """A fixed list of words for compiled code: to be looked up, and sorted, so that words that begin alike adjoin."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+SAME_START: Final = 3
+"""Characters, at least, that two forms of one word begin with ..."""
+
+ENDING: Final = 3
+"""... and characters, at most, of each that may follow what they begin with: the longest usual inflections."""
 
 
 class Lexicon(NamedTuple):
@@ -103,9 +109,3 @@ def _before(lexicon, number, data, start, stop, above):  # type: ignore[no-untyp
             return lexicon.data[place] < data[k]
         place += 1
     return above
-
-
-def words_of(lexicon: Lexicon) -> Any:
-    """Return the words as texts."""
-    data = lexicon.data.tobytes()
-    return [data[start:end].decode("utf-8", "surrogatepass") for start, end in zip(lexicon.ends, lexicon.ends[1:])]

@@ -15,7 +15,9 @@ import numpy as np
 from numba import njit
 
 from postedit.evaluate.ter_kernel import DELETE, INSERT, SHIFT, SUBSTITUTE, count_pair, new_scratch
-from postedit.synthesis.lexicon import find_prefix, find_word, hash_word
+from postedit.synthesis.byte_lines import characters, line_end, new_line, split, write_bytes, write_words
+from postedit.synthesis.draws import below, draw, mix, rounded, uniform
+from postedit.synthesis.lexicon import ENDING, SAME_START, find_prefix
 
 ATTEMPTS = 4
 """Times a line is drawn until TER finds what was requested: more would cost time, and mend little."""
@@ -30,7 +32,6 @@ KEPT, EMPTY, TOO_LONG, THINNED = 0, 1, 2, 3
 """What becomes of a line: it is used; or left out, having no words, too many, or a length that is too frequent."""
 
 _UNTOUCHED, _TOUCHED = 0, 1
-_SAME_START, _ENDING = 3, 3  # as in profile.py
 
 
 class Tables(NamedTuple):
@@ -75,16 +76,6 @@ class Tables(NamedTuple):
     keep: Any
 
 
-class _Line(NamedTuple):
-    """A line of pe: its bytes from start to stop, its words, and their numbers (from V on if not in the lexicon)."""
-
-    data: Any
-    starts: Any
-    stops: Any
-    ids: Any
-    hashes: Any
-
-
 class _Text(NamedTuple):
     """A line of mt in the making.
 
@@ -106,94 +97,16 @@ class _Text(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _mix(value):  # type: ignore[no-untyped-def]
-    """Return a well mixed value (the finaliser of SplitMix64, Steele et al. 2014)."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
-
-
-@njit(cache=True, nogil=True)
-def _uniform(state):  # type: ignore[no-untyped-def]
-    """Return the next random number of 0 to below 1."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    return (_mix(state[0]) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-
-
-@njit(cache=True, nogil=True)
-def _below(limit, state):  # type: ignore[no-untyped-def]
-    return int(_uniform(state) * limit)
-
-
-@njit(cache=True, nogil=True)
-def _rounded(value, state):  # type: ignore[no-untyped-def]
-    """Return `value` up or down to a whole number, so that it is kept on average."""
-    whole = int(value)
-    return whole + 1 if _uniform(state) < value - whole else whole
-
-
-@njit(cache=True, nogil=True)
-def _draw(sums, first, last, state):  # type: ignore[no-untyped-def]
-    """Return a place between `first` and `last`, drawn by the counts that `sums` adds up from `first` on."""
-    value = _uniform(state) * sums[last - 1]
-    low, high = first, last - 1
-    while low < high:
-        middle = (low + high) // 2
-        if sums[middle] > value:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@njit(cache=True, nogil=True)
-def _space(data, place, stop):  # type: ignore[no-untyped-def]
-    """Return how many bytes of white space, as `str.split` has it, are at `place`: 0, or those of one character."""
-    byte = data[place]
-    if byte < 128:
-        return 1 if byte == 32 or 9 <= byte <= 13 or 28 <= byte <= 31 else 0
-    if byte == 0xC2 and place + 1 < stop:
-        return 2 if data[place + 1] == 0x85 or data[place + 1] == 0xA0 else 0
-    if place + 2 >= stop or not (byte == 0xE1 or byte == 0xE2 or byte == 0xE3):
-        return 0
-    second, third = data[place + 1], data[place + 2]
-    if byte == 0xE2 and second == 0x80:
-        return 3 if third <= 0x8A or third == 0xA8 or third == 0xA9 or third == 0xAF else 0
-    wide = (
-        (byte == 0xE1 and second == 0x9A and third == 0x80)
-        or (byte == 0xE2 and second == 0x81 and third == 0x9F)
-        or (byte == 0xE3 and second == 0x80 and third == 0x80)
+def _new_text(room):  # type: ignore[no-untyped-def]
+    """Return room for so many words."""
+    return _Text(
+        np.empty(room, np.int64),
+        np.empty(room, np.int32),
+        np.empty(room, np.int8),
+        np.empty(room, np.bool_),
+        np.empty(room, np.bool_),
+        np.empty(room, np.bool_),
     )
-    return 3 if wide else 0
-
-
-@njit(cache=True, nogil=True)
-def _split(line, start, stop, lexicon):  # type: ignore[no-untyped-def]
-    """Find the words of a line; return how many there are, which is one too many if they are more than fit."""
-    data, n, place = line.data, 0, start
-    while place < stop:
-        space = _space(data, place, stop)
-        if space:
-            place += space
-            continue
-        if n == line.starts.size:
-            return n + 1
-        first = place
-        while place < stop and _space(data, place, stop) == 0:
-            place += 1
-        line.starts[n], line.stops[n] = first, place
-        value = hash_word(data, first, place)
-        number = find_word(lexicon, value)
-        line.hashes[n] = value
-        if number < 0:
-            number = lexicon.hashes.size + n
-            for k in range(n):
-                if line.hashes[k] == value:
-                    number = line.ids[k]
-                    break
-        line.ids[n] = number
-        n += 1
-    return n
 
 
 @njit(cache=True, nogil=True)
@@ -202,15 +115,15 @@ def _request(n, tables, ask, state):  # type: ignore[no-untyped-def]
     ask[:] = 0
     if tables.sentences.shape[0] == 0:
         for _ in range(n):
-            if _uniform(state) < tables.scale:
-                ask[_below(4, state)] += 1
+            if uniform(state) < tables.scale:
+                ask[below(4, state)] += 1
     else:
         length = min(n, tables.pools.shape[0] - 1)
         first, last = tables.pools[length, 0], tables.pools[length, 1]
-        chosen = first + _below(last - first, state)
+        chosen = first + below(last - first, state)
         scale = tables.scale * n / tables.sentences[chosen, 0]
         for kind in range(4):
-            ask[kind] = _rounded(scale * tables.sentences[chosen, 1 + kind], state)
+            ask[kind] = rounded(scale * tables.sentences[chosen, 1 + kind], state)
     ask[INSERT] = min(ask[INSERT], n)
     ask[SUBSTITUTE] = min(ask[SUBSTITUTE], n - ask[INSERT])
     ask[DELETE] = min(ask[DELETE], 2 * n)
@@ -226,7 +139,7 @@ def _choose(weights, ids, n, taken, state):  # type: ignore[no-untyped-def]
         if not taken[i]:
             total += weights[min(ids[i], last)]
             found = i
-    value = _uniform(state) * total
+    value = uniform(state) * total
     for i in range(n):
         if not taken[i]:
             value -= weights[min(ids[i], last)]
@@ -242,37 +155,28 @@ def _substitute(line, i, tables, state):  # type: ignore[no-untyped-def]
     """Return the number of a word that mt has in place of word i of pe."""
     known = min(line.ids[i], tables.trust.size - 1)
     first, last = tables.others_ends[known], tables.others_ends[known + 1]
-    if last > first and _uniform(state) < tables.trust[known]:
-        return tables.others[_draw(tables.others_sums, first, last, state)]
-    if _uniform(state) < tables.inflected:
+    if last > first and uniform(state) < tables.trust[known]:
+        return tables.others[draw(tables.others_sums, first, last, state)]
+    if uniform(state) < tables.inflected:
         other = _inflected(line, i, tables.lexicon, state)
         if other >= 0:
             return other
     other = -1
     for _ in range(PLACES):
-        other = tables.substitutes[_draw(tables.substitutes_sums, 0, tables.substitutes.size, state)]
+        other = tables.substitutes[draw(tables.substitutes_sums, 0, tables.substitutes.size, state)]
         if other != line.ids[i]:
             break
     return other
 
 
 @njit(cache=True, nogil=True)
-def _characters(data, start, stop):  # type: ignore[no-untyped-def]
-    count = 0
-    for place in range(start, stop):
-        if data[place] & 0xC0 != 0x80:
-            count += 1
-    return count
-
-
-@njit(cache=True, nogil=True)
 def _inflected(line, i, lexicon, state):  # type: ignore[no-untyped-def]
     """Return a word that differs from word i in its ending alone, as `profile.alike` has it, or -1."""
     data, start, stop = line.data, line.starts[i], line.stops[i]
-    length = _characters(data, start, stop)
-    if length <= _SAME_START:
+    length = characters(data, start, stop)
+    if length <= SAME_START:
         return -1
-    end, left = stop, min(_ENDING, length - _SAME_START)
+    end, left = stop, min(ENDING, length - SAME_START)
     while left > 0:
         end -= 1
         if data[end] & 0xC0 != 0x80:
@@ -281,7 +185,7 @@ def _inflected(line, i, lexicon, state):  # type: ignore[no-untyped-def]
     last = find_prefix(lexicon, data, start, end, True)
     if last == first:
         return -1
-    chosen = _below(last - first, state)
+    chosen = below(last - first, state)
     for step in range(min(last - first, NEIGHBOURS)):
         other = first + (chosen + step) % (last - first)
         other_start, other_stop = lexicon.ends[other], lexicon.ends[other + 1]
@@ -292,9 +196,9 @@ def _inflected(line, i, lexicon, state):  # type: ignore[no-untyped-def]
             and data[start + shared] == lexicon.data[other_start + shared]
         ):
             shared += 1
-        ours = _characters(data, start + shared, stop)
-        theirs = _characters(lexicon.data, other_start + shared, other_stop)
-        if other != line.ids[i] and max(ours, theirs) <= _ENDING:
+        ours = characters(data, start + shared, stop)
+        theirs = characters(lexicon.data, other_start + shared, other_stop)
+        if other != line.ids[i] and max(ours, theirs) <= ENDING:
             return other
     return -1
 
@@ -331,7 +235,7 @@ def _add(size, tables, text, state):  # type: ignore[no-untyped-def]
     """Make a deletion: put in a word, away from where words were left out, which would make it a substitution."""
     place = 0
     for _ in range(PLACES):
-        place = _below(size + 1, state)
+        place = below(size + 1, state)
         if not ((place > 0 and text.near[place - 1]) or (place < size and text.near[place])):
             break
     for k in range(size, place, -1):
@@ -341,7 +245,7 @@ def _add(size, tables, text, state):  # type: ignore[no-untyped-def]
             text.marks[k - 1],
             text.near[k - 1],
         )
-    word = tables.deletions[_draw(tables.deletions_sums, 0, tables.deletions.size, state)]
+    word = tables.deletions[draw(tables.deletions_sums, 0, tables.deletions.size, state)]
     text.refs[place], text.ids[place], text.marks[place], text.near[place] = -1 - word, word, _TOUCHED, False
     return size + 1
 
@@ -351,14 +255,14 @@ def _shift(size, tables, text, state):  # type: ignore[no-untyped-def]
     """Make a shift: move a block of words that no edit has touched, if there is one to be found."""
     for attempt in range(PLACES):
         if tables.moves.shape[0] and attempt < PLACES - 2:
-            move = _below(tables.moves.shape[0], state)
+            move = below(tables.moves.shape[0], state)
             length, by = tables.moves[move, 0], -tables.moves[move, 1]
         else:
-            length, by = 1, _below(2 * size, state) - size
+            length, by = 1, below(2 * size, state) - size
         low, high = max(0, -by), size - length - max(0, by)
         if by == 0 or high < low:
             continue
-        start = low + _below(high - low + 1, state)
+        start = low + below(high - low + 1, state)
         touched = False
         for k in range(start, start + length):
             touched |= text.marks[k] != _UNTOUCHED
@@ -442,14 +346,7 @@ def make_noise(pe, lines, first_line, seed, most_words, tables):  # type: ignore
         Int32[lines,4], the edits that TER finds, by kind; Int32[lines,4], those that were requested.
     """
     room = 3 * most_words + 1
-    line = _Line(
-        pe,
-        np.empty(most_words, np.int64),
-        np.empty(most_words, np.int64),
-        np.empty(most_words, np.int32),
-        np.empty(most_words, np.uint64),
-    )
-    texts = (_text(room), _text(room))
+    line, texts = new_line(pe, most_words), (_new_text(room), _new_text(room))
     scratch = new_scratch(room, most_words, tables.lexicon.hashes.size + most_words)
     wanted, counted = np.zeros(4, np.int32), np.zeros(4, np.int32)
     shifted = np.empty(room, np.int32)
@@ -459,17 +356,15 @@ def make_noise(pe, lines, first_line, seed, most_words, tables):  # type: ignore
     out, used, stop = np.empty(pe.size + pe.size // 2 + 1024, np.uint8), 0, -1
     for number in range(lines):
         start = stop + 1
-        stop = start
-        while pe[stop] != 10:
-            stop += 1
-        n = _split(line, start, stop, tables.lexicon)
+        stop = line_end(pe, start)
+        n = split(line, start, stop, tables.lexicon)
         lengths[number] = n
-        state[0] = _mix(_mix(seed) + np.uint64(first_line + number))
+        state[0] = mix(mix(seed) + np.uint64(first_line + number))
         if n == 0:
             fates[number] = EMPTY
         elif n > most_words:
             fates[number] = TOO_LONG
-        elif _uniform(state) >= tables.keep[min(n, tables.keep.size - 1)]:
+        elif uniform(state) >= tables.keep[min(n, tables.keep.size - 1)]:
             fates[number] = THINNED
         if fates[number] != KEPT:
             continue
@@ -479,66 +374,7 @@ def make_noise(pe, lines, first_line, seed, most_words, tables):  # type: ignore
         if wanted.sum():
             best, size = _edit(line, n, wanted, tables, texts, counted, shifted, scratch, found[number], state)
         if found[number].sum() == 0:
-            out = _with_room(out, used + stop + 1 - start)
-            out[used : used + stop + 1 - start] = pe[start : stop + 1]
-            used += stop + 1 - start
+            out, used = write_bytes(pe, start, stop + 1, out, used)
         else:
-            out, used = _write(texts[best], size, line, tables.lexicon, out, used)
+            out, used = write_words(texts[best].refs, size, line, tables.lexicon, out, used)
     return out[:used], fates, lengths, found, requested
-
-
-@njit(cache=True, nogil=True)
-def _text(room):  # type: ignore[no-untyped-def]
-    return _Text(
-        np.empty(room, np.int64),
-        np.empty(room, np.int32),
-        np.empty(room, np.int8),
-        np.empty(room, np.bool_),
-        np.empty(room, np.bool_),
-        np.empty(room, np.bool_),
-    )
-
-
-@njit(cache=True, nogil=True)
-def _write(text, size, line, lexicon, out, used):  # type: ignore[no-untyped-def]
-    """Write the words of a text, divided by single spaces."""
-    for k in range(size):
-        ref = text.refs[k]
-        if ref >= 0:
-            data, start, stop = line.data, line.starts[ref], line.stops[ref]
-        else:
-            data, start, stop = lexicon.data, lexicon.ends[-1 - ref], lexicon.ends[-ref]
-        out = _with_room(out, used + stop - start + 1)
-        if k:
-            out[used] = 32
-            used += 1
-        for place in range(start, stop):
-            out[used] = data[place]
-            used += 1
-    out = _with_room(out, used + 1)
-    out[used] = 10
-    return out, used + 1
-
-
-@njit(cache=True, nogil=True)
-def _with_room(out, needed):  # type: ignore[no-untyped-def]
-    if needed <= out.size:
-        return out
-    larger = np.empty(2 * needed, np.uint8)
-    larger[: out.size] = out
-    return larger
-
-
-@njit(cache=True, nogil=True)
-def kept_lines(data, fates):  # type: ignore[no-untyped-def]
-    """Return the lines that are used, of another side."""
-    out, used, stop = np.empty(data.size, np.uint8), 0, -1
-    for number in range(fates.size):
-        start = stop + 1
-        stop = start
-        while data[stop] != 10:
-            stop += 1
-        if fates[number] == KEPT:
-            out[used : used + stop + 1 - start] = data[start : stop + 1]
-            used += stop + 1 - start
-    return out[:used]

@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from postedit.synthesis.byte_lines import kept_lines
 from postedit.synthesis.chunk import Chunk
-from postedit.synthesis.noise_kernel import EMPTY, KEPT, THINNED, TOO_LONG, Tables, kept_lines, make_noise
+from postedit.synthesis.noise_kernel import EMPTY, KEPT, THINNED, TOO_LONG, Tables, make_noise
 
 KINDS: Final = ("shifts", "substitutions", "insertions", "deletions")
 """Edits as the kernel counts them."""
@@ -50,7 +51,7 @@ class NoiseSpec:
         sides = {"src": chunk.sides["src"], "mt": mt.tobytes(), "pe": chunk.sides["pe"]}
         kept = fates == KEPT
         if not kept.all():
-            sides |= {side: kept_lines(np.frombuffer(sides[side], np.uint8), fates).tobytes() for side in ("src", "pe")}
+            sides |= {side: kept_lines(np.frombuffer(sides[side], np.uint8), kept).tobytes() for side in ("src", "pe")}
         counts: Counter[str] = Counter({name: int((fates == fate).sum()) for name, fate in FATES.items()})
         counts["words"] = int(lengths[kept].sum())
         counts.update(dict(zip(KINDS, found[kept].sum(0).tolist())))

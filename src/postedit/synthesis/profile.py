@@ -11,15 +11,10 @@ from typing import Final, NamedTuple, Self
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
 from postedit.evaluate.ter import TER, EditCount, EditScript, Shift
+from postedit.synthesis.lexicon import ENDING, SAME_START
 from postedit.synthesis.profile_file import FORMAT, MOST_WORDS, read_profile
 
 _TOGETHER: Final = 1 << 14  # pairs measured at a time
-
-SAME_START: Final = 3
-"""Characters, at least, that two forms of one word begin with ..."""
-
-ENDING: Final = 3
-"""... and characters, at most, of each that may follow what they begin with: the longest usual inflections."""
 
 
 class Move(NamedTuple):

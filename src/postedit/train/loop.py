@@ -1,13 +1,13 @@
 """The training loop."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from math import inf
 from pathlib import Path
 from time import perf_counter
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import gather_object
 from rich.console import Console
 
 from postedit.core.errors import OutputError, RecipeError, TrainingError
@@ -16,15 +16,15 @@ from postedit.core.model import Seq2Seq
 from postedit.data.batching import BatchStream, Portion, UpdateSize
 from postedit.data.corpus import Corpus
 from postedit.data.shares import Share
-from postedit.train.average import average_weights
-from postedit.train.best import BestWeights, rank
+from postedit.train.agenda import Agenda, is_due
+from postedit.train.best import BestWeights
 from postedit.train.checkpoints import Checkpoint, Checkpoints, read_state
 from postedit.train.config import TrainConfig
 from postedit.train.ema import MovingAverage
 from postedit.train.failure import save_divergence, save_failure
 from postedit.train.identity import identity
 from postedit.train.losses import build_loss
-from postedit.train.optimisers import build_optimizer, load_optimizer_tensors, optimizer_tensors
+from postedit.train.optimisers import build_optimizer
 from postedit.train.progress import Display
 from postedit.train.report import Report
 from postedit.train.result import TrainResult
@@ -36,21 +36,16 @@ from postedit.train.runtime import (
     check_bf16,
     fast_fp32,
     keep_freed_memory,
-    random_state,
     return_freed_memory,
     rounds_fast_fp32,
-    set_random_state,
     spare_processes,
 )
 from postedit.train.schedules import learning_rate
+from postedit.train.selection import ModelSelection
+from postedit.train.snapshot import Snapshots, processes_of
 from postedit.train.state import Scored, TrainState
-from postedit.train.tensors import load_model_tensors, load_tensors, model_tensors, save_tensors
 from postedit.train.update import Attempt, Updater
 from postedit.train.validation import ScoreDev, Validator
-
-# An accelerator works ahead of the host; waiting for it this often costs nothing that can be measured, and bounds
-# what is kept to explain a failure. The CPU has nothing to wait for.
-STEPS_BETWEEN_WAITS = 20
 
 
 class Trainer:
@@ -101,10 +96,10 @@ class Trainer:
         self.corpus = corpus
         self.config = config
         self.folder = folder
-        self.export = export
         self.shares = tuple(shares)
         self.initialise = initialise
         self.state = TrainState()
+        self.agenda = Agenda(config, self.accelerator)
         self.checkpoints = Checkpoints(folder / "checkpoints", config.keep_last)
         self.best = BestWeights(folder / "best")
         self.ema = MovingAverage(self.model, config.ema) if config.ema else None
@@ -113,7 +108,16 @@ class Trainer:
         # Wrapped, it averages gradients over the processes.
         shared = self.accelerator.prepare_model(self.loss) if self.accelerator.num_processes > 1 else self.loss
         self.updater = Updater(shared, self.optimizer, config, self.accelerator)
+        self.snapshots = Snapshots(self.model, self.optimizer, self.ema, self.accelerator)
         self.validator = Validator(dev, score_dev, config, self.accelerator)
+        self.selection = ModelSelection(
+            self.validator,
+            config,
+            self.best,
+            lambda model: export(model, self.model_folder),
+            self._breakable,
+            self.accelerator,
+        )
         self.identity = identity(model, corpus, dev, config, shares)
         self._display = Display(console, enabled=self._is_main)
         self._interruption = Interruption()
@@ -223,22 +227,26 @@ class Trainer:
         so that a checkpoint holds what the validation at its step has changed.
         """
         while True:
-            if self._is_pause():
+            if self.agenda.is_pause(self.state, self._saved_step):
                 self._account(report)
-                if self._is_due(self.config.log_every):
+                if is_due(self.state.step, self.config.log_every):
                     report.training(self.state, self._learning_rate())
                     return_freed_memory()
                 else:
                     report.between(self.state, self._learning_rate())
                 with report.off_the_clock():
-                    if self._is_due(self.config.validate_every):
+                    if is_due(self.state.step, self.config.validate_every):
                         self._validate(report)
-                    interrupted = self._any_process(self._interruption.requested)
-                    if interrupted or self._is_due(self.config.save_every) or self._is_save_time():
+                    interrupted = self.agenda.any_process(self._interruption.requested)
+                    if (
+                        interrupted
+                        or is_due(self.state.step, self.config.save_every)
+                        or self.agenda.is_save_time(self._saved_at)
+                    ):
                         self._save()
                 if interrupted:
                     raise KeyboardInterrupt
-                if (reason := self._end()) is not None:
+                if (reason := self.agenda.end(self.state)) is not None:
                     return reason
             self._update(stream)
 
@@ -277,47 +285,6 @@ class Trainer:
             return save_failure(attempt, self.loss, self.config, self.accelerator, self.folder)
         return save_divergence(attempt, self.state.lowest or 0.0, self.folder, self.accelerator.process_index)
 
-    def _is_pause(self) -> bool:
-        config, step = self.config, self.state.step
-        if self.accelerator.device.type == "cpu" and self.accelerator.num_processes == 1:
-            return True
-        return (
-            step == self._saved_step
-            or step % STEPS_BETWEEN_WAITS == 0
-            or step == config.max_steps
-            or any(self._is_due(every) for every in (config.log_every, config.validate_every, config.save_every))
-            or self._has_all_epochs()
-        )
-
-    def _is_due(self, every: int) -> bool:
-        return self.state.step > 0 and self.state.step % every == 0
-
-    def _is_save_time(self) -> bool:
-        minutes = self.config.save_minutes
-        return minutes is not None and self._any_process(perf_counter() - self._saved_at >= 60.0 * minutes)
-
-    def _has_all_epochs(self) -> bool:
-        return self.config.max_epochs is not None and self.state.position.epoch >= self.config.max_epochs
-
-    def _any_process(self, wish: bool) -> bool:
-        """Return whether any process wishes it: their clocks and signals differ, and all must do the same."""
-        if self.accelerator.num_processes == 1:
-            return wish
-        wishes = torch.tensor(int(wish), device=self.accelerator.device)
-        return bool(self.accelerator.reduce(wishes, "sum"))
-
-    def _end(self) -> str | None:
-        config, state = self.config, self.state
-        if config.max_steps is not None and state.step >= config.max_steps:
-            return f"all {config.max_steps:,} steps are done"
-        if self._has_all_epochs():
-            return f"all {config.max_epochs:,} epochs are done"
-        if config.max_minutes is not None and self._any_process(state.seconds >= 60.0 * config.max_minutes):
-            return f"{config.max_minutes:g} minutes are over"
-        if config.patience is not None and state.stale >= config.patience:
-            return f"{state.stale} validations brought no improvement"
-        return None
-
     def _validate(self, report: Report) -> None:
         """Validate if this step was not validated yet, and draw the conclusions.
 
@@ -326,45 +293,25 @@ class Trainer:
         if self.state.validated == self.state.step:
             return
         try:
-            with self._interruption.at_once(self.accelerator.num_processes == 1):
-                metrics = self.validator.validate(self._judged)
+            scored = self.selection.validate(self._judged, self.state.step)
         except KeyboardInterrupt:
             if not self._interruption.requested:
                 raise
             return
-        state = self.state
-        scored = self._scored(metrics)
-        state.best = rank([*state.best, scored], self.config.keep_best, self.config.higher_is_better)
-        if self.config.average == "last":
-            state.last = (*state.last, scored)[-self.config.keep_best :]
-        improved = scored in state.best[:1]
-        state.stale = 0 if improved else state.stale + 1
-        state.plateau = state.plateau.after(improved, self.config.plateau_patience)
-        state.validated = state.step
-        if self._is_main and scored in state.kept:
-            self.best.save(scored, self._judged)
-            self.best.write_list(state.best, self.config.metric)
-            if improved:
-                self.export(self._judged, self.model_folder)
-        report.validation(state, scored, improved)
+        improved = self.selection.take_up(scored, self._judged, self.state)
+        report.validation(self.state, scored, improved)
 
-    def _scored(self, metrics: dict[str, float]) -> Scored:
-        name = "nll" if self.config.metric == "loss" else self.config.metric
-        if name not in metrics:
-            raise ValueError(f"score_dev must return the metric {name}; it returned {', '.join(metrics)}")
-        return Scored(self.state.step, metrics[name], metrics)
+    def _breakable(self) -> AbstractContextManager[None]:
+        """Return a context that a signal breaks off, where no other process would wait for this one."""
+        return self._interruption.at_once(self.accelerator.num_processes == 1)
 
     def _save(self) -> None:
         """Write a checkpoint, unless the last one is of this step."""
         if self._saved_step == self.state.step:
             return
-        states = {f"{self.accelerator.process_index}/{name}": state for name, state in self._random_state().items()}
-        rng = {name: state for part in gather_object([states]) for name, state in part.items()}
+        checkpoint = self.snapshots.take({"identity": self.identity, "run": self.state.to_dict()})
         if self._is_main:
-            state = {"identity": self.identity, "run": self.state.to_dict()}
-            tensors = model_tensors(self.model), optimizer_tensors(self.model, self.optimizer)
-            ema = {} if self.ema is None else model_tensors(self.ema.model)
-            self.checkpoints.save(self.state.step, Checkpoint(state, *tensors, rng, ema))
+            self.checkpoints.save(self.state.step, checkpoint)
             self.best.remove_all_but([*self.state.kept, *self._kept_by_checkpoints()])
         self._saved_step = self.state.step
         self._saved_at = perf_counter()
@@ -372,9 +319,6 @@ class Trainer:
     def _kept_by_checkpoints(self) -> list[Scored]:
         states = [read_state(path) for path in self.checkpoints.paths()]
         return [scored for state in states if state is not None for scored in TrainState.from_dict(state["run"]).kept]
-
-    def _random_state(self) -> dict[str, torch.Tensor]:
-        return random_state(self.accelerator.device)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         self.state = with_changed_data(
@@ -386,16 +330,8 @@ class Trainer:
             self.state.last = tuple(scored for scored in self.state.last if scored not in missing)
             names = ", ".join(scored.file_name for scored in missing)
             self._display.say(f"{self.best.folder}: {names} is gone, and counts as one of the best no more")
-        load_model_tensors(self.model, checkpoint.model)
-        load_optimizer_tensors(self.model, self.optimizer, checkpoint.optimizer)
-        if self.ema is not None:
-            load_model_tensors(self.ema.model, checkpoint.ema)
-            self.ema.resume(self.state.step)
-        own = f"{self.accelerator.process_index}/"
-        states = {name.removeprefix(own): state for name, state in checkpoint.rng.items() if name.startswith(own)}
-        if states:
-            set_random_state(states, self.accelerator.device)
-        processes = len({name.partition("/")[0] for name in checkpoint.rng})
+        self.snapshots.bring_back(checkpoint, self.state.step)
+        processes = processes_of(checkpoint)
         if self.state.update_batches == 0:  # a checkpoint of an earlier version
             self.state.update_batches = self.config.accumulate * processes
         if processes != self.accelerator.num_processes:
@@ -412,44 +348,20 @@ class Trainer:
         self._save()
         self._validate(report)
         # Asking all processes also makes them wait for the main one, whose files of best weights they read next.
-        if self._any_process(self._interruption.requested):
+        if self.agenda.any_process(self._interruption.requested):
             raise KeyboardInterrupt
-        if not self.state.best:
-            raise TrainingError("no validation gave a score that is a number, so there is no model to export")
-        single = self.state.best[0]
-        average = self._average()
-        average_wins = average is not None and self._is_better(average, single)
-        load_model_tensors(self.model, load_tensors(self.best.average if average_wins else self.best.path(single)))
-        if self._is_main:
-            self.export(self.model, self.model_folder)
-        self.accelerator.wait_for_everyone()
+        choice = self.selection.choose(self.model, self.state)
         return TrainResult(
             reason=reason,
             steps=self.state.step,
             epochs=self.state.position.epoch,
             target_tokens=self.state.target_tokens,
             seconds=perf_counter() - self._started_at,
-            single=single,
-            average=average,
-            exported="average" if average_wins else "single",
+            single=choice.single,
+            average=choice.average,
+            exported=choice.exported,
             model_folder=self.model_folder,
         )
-
-    def _average(self) -> Scored | None:
-        """Average the best or last models, and return the dev scores of that; None if there is nothing to average."""
-        chosen = {"best": self.state.best, "last": self.state.last, "none": ()}[self.config.average]
-        if len(chosen) < 2:
-            return None
-        weights = average_weights([self.best.path(scored) for scored in chosen])
-        if self._is_main:
-            save_tensors(self.best.average, weights)
-        self.accelerator.wait_for_everyone()
-        load_model_tensors(self.model, weights)
-        with self._interruption.at_once(self.accelerator.num_processes == 1):
-            return self._scored(self.validator.validate(self.model))
-
-    def _is_better(self, one: Scored, other: Scored) -> bool:
-        return one.score > other.score if self.config.higher_is_better else one.score < other.score
 
     def _how_to_go_on(self) -> str:
         paths = self.checkpoints.paths()

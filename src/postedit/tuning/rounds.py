@@ -9,13 +9,14 @@ from typing import Final, Literal
 import numpy as np
 from rich.console import Console
 
+from postedit.data.dev import DevTexts
 from postedit.data.partial import PartialFile
 from postedit.decode.ensemble import Space
 from postedit.decode.rescoring import LENGTH, PENALTY, LogLinear, member_name
 from postedit.editing.combination import combined
 from postedit.editor import PostEdit, PostEditor
 from postedit.evaluate.additive import AdditiveMetric, Floats
-from postedit.progress import LineProgress
+from postedit.progress import fill
 from postedit.tuning.lists import Entry, NBestLists, NBestPool
 from postedit.tuning.mert import mert
 from postedit.tuning.mira import mira
@@ -30,15 +31,6 @@ _SMALL: Final = 1e-6
 
 _CHUNK: Final = 100
 """Sentences searched together; what an interruption costs at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class DevSet:
-    """Texts to tune on, line by line."""
-
-    src: Sequence[str]
-    mt: Sequence[str]
-    pe: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +81,7 @@ def optimise(lists: NBestLists, start: Floats, lower: Floats, options: TuneOptio
 
 
 def tune(
-    editor: PostEditor, dev: DevSet, metric: AdditiveMetric, options: TuneOptions, folder: Path, console: Console
+    editor: PostEditor, dev: DevTexts, metric: AdditiveMetric, options: TuneOptions, folder: Path, console: Console
 ) -> Tuned:
     """Return the weights that are best on `dev`, of those that the rounds found and the equal ones they begin with.
 
@@ -153,24 +145,17 @@ def _ranked(editor: PostEditor, names: Sequence[str], weights: Floats, options: 
     return PostEditor(model, editor.processor, editor.decode, log_linear=LogLinear(named, options.known))
 
 
-def _searched(editor: PostEditor, dev: DevSet, n_best: int, path: Path, console: Console) -> list[list[Entry]]:
+def _searched(editor: PostEditor, dev: DevTexts, n_best: int, path: Path, console: Console) -> list[list[Entry]]:
     """Return the n-best list of each sentence, best first, which are then in the file `path`."""
     if not path.exists():
         weights = {} if editor.log_linear is None else dict(editor.log_linear.weights)
         file = PartialFile(path, {"weights": weights}, resume=True)
-        before = file.done
-        try:
-            with LineProgress(console, len(dev.src)) as progress:
-                while file.done < len(dev.src):
-                    rows = slice(file.done, file.done + _CHUNK)
-                    edits = editor.edit(dev.src[rows], dev.mt[rows], n_best=n_best)
-                    file.write([json.dumps(_entries(edit), ensure_ascii=False) for edit in edits])
-                    progress.update(file.done, before)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(
-                f"stopped after {file.done:,} of {len(dev.src):,} lines of this round{file.kept}; the same command "
-                "with --resume goes on after them"
-            ) from None
+        chunks = (
+            editor.edit(dev.src[start : start + _CHUNK], dev.mt[start : start + _CHUNK], n_best=n_best)
+            for start in range(file.done, len(dev.src), _CHUNK)
+        )
+        written = ([json.dumps(_entries(edit), ensure_ascii=False) for edit in chunk] for chunk in chunks)
+        fill(file, written, len(dev.src), console, "lines of this round")
         file.finish()
     with path.open(encoding="utf-8") as lines:
         return [[Entry(*entry) for entry in json.loads(line)] for line in lines]

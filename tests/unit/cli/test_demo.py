@@ -1,3 +1,5 @@
+import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -39,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_whole_way_and_once_more(run: Any, folder: Path) -> None:
-    options = ("demo", "--recipe", folder / "tiny.toml", "--test", folder / "test", "--out", folder / "demo")
+    options = ("demo", "--train", folder / "tiny.toml", "--test", folder / "test", "--out", folder / "demo")
     for _ in range(2):  # the second time there is nothing left to train
         result = run(*options)
         assert result.exit_code == 0, result.stderr
@@ -47,13 +49,18 @@ def test_the_whole_way_and_once_more(run: Any, folder: Path) -> None:
         assert "{+Katze+}" in result.stdout  # what the human changed
         assert len((folder / "demo" / "test.out").read_text().split("\n")) == 3
         page = (folder / "demo" / "report.html").read_text()
-        assert page.count("<article") == 2
-        assert "&lt;dog&gt;" in page
-        assert page.count("<svg") == 4
+        assert "case:mixed" in page
+        found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)
+        assert found
+        sentences = json.loads(found[1])
+        assert [one["line"] for one in sentences] == [1, 2]
+        assert sentences[0]["pe"] == "die Katze"
+        assert [entry["stream"] for entry in sentences[1]["attention"]] == ["src", "mt"]
+        assert "\\u003cdog>" in found[1]
 
 
 def test_missing_examples_are_told_before_training(run: Any, folder: Path) -> None:
-    result = run("demo", "--recipe", folder / "tiny.toml", "--test", folder / "none", "--out", folder / "demo")
+    result = run("demo", "--train", folder / "tiny.toml", "--test", folder / "none", "--out", folder / "demo")
     assert result.exit_code == 1
     assert "none.src" in result.stderr
     assert not (folder / "demo").exists()

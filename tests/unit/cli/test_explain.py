@@ -145,9 +145,14 @@ def test_a_model_of_mt_alone(run: Any, files: Path, tmp_path: Path) -> None:
         (["--gold-tags", "src"], "is no tag"),
         (["--gold-links", "src"], "is no link"),
         (["--gold-links", "far"], "line 1: 7-0 links words that are not there"),
-        (["--gold-tags", "short"], "has 1 lines and src has 4"),
+        (["--gold-tags", "short"], "src has 4 lines and short has 1; they"),
         (["--pe", "short"], "has 4 lines and short has 1"),
         (["--focus", "attention"], "no attention that src and mt share"),
+        (["--figures", "src"], "--figures: src is a file; give the name of a folder"),
+        (["--html", "out", "--edits", "./out"], "--edits: out is already what --html writes"),
+        (["--evidence", "pe", "--pe", "pe"], "--evidence: pe is one of the files to read"),
+        (["--device", "nowhere"], '--device: "nowhere" is no device'),
+        (["--device", "cuda:99"], "--device: there is no"),
         (["--html", "none/x"], "its folder none does not exist"),
         (["--mt-text", "x"], "--mt-text goes with --src-text"),
         (["--src-text", "x"], "either files, --src and --mt, or one sentence"),
@@ -165,17 +170,73 @@ def test_bad_input_is_a_sentence(
     assert "Traceback" not in result.stderr
 
 
+def interrupt_after(windows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the first so many windows done, and the next one stopped by the keyboard."""
+    from postedit.editor import PostEditor
+
+    edit, calls = PostEditor.edit, iter(range(windows))
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        return edit(*arguments, **options)
+
+    monkeypatch.setattr(PostEditor, "edit", interrupted)
+
+
 def test_who_interrupts_it_is_told_that_it_starts_over(
     run: Any, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("postedit.editor.PostEditor.edit", interrupted)
+    interrupt_after(0, monkeypatch)
     result = run("explain", model, *texts(files), "--html", files / "out.html")
     assert result.exit_code == 130
     assert "no file was written, and the same command starts over" in result.stderr
     assert not (files / "out.html").exists()
+
+
+def test_an_interrupted_run_is_gone_on_with(
+    run: Any, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("postedit.jobs.explanation.WINDOW", 2)
+
+    def explain(name: str, *more: object) -> Any:
+        outs = ["--evidence", files / f"{name}.jsonl", "--edits", files / f"{name}.edits", "--html", files / name]
+        return run(
+            "explain", model, *texts(files), "--pe", files / "pe", *outs, "--json", files / f"{name}.json", *more
+        )
+
+    assert explain("whole").exit_code == 0
+    with monkeypatch.context() as patched:
+        interrupt_after(1, patched)
+        result = explain("part")
+    assert result.exit_code == 130
+    assert "stopped after 2 of 4 sentences, kept in" in result.stderr
+    assert "--resume" in result.stderr
+    assert not (files / "part.jsonl").exists()
+    result = explain("part")
+    assert result.exit_code == 1
+    assert "add --resume to go on after them" in result.stderr
+    with monkeypatch.context() as patched:
+        interrupt_after(0, patched)
+        result = explain("part", "--resume", "--cite", "attention")
+    assert result.exit_code == 1
+    assert "made with another evidence (--cite)" in result.stderr
+    with monkeypatch.context() as patched:
+        interrupt_after(1, patched)  # no more than what is left
+        result = explain("part", "--resume")
+    assert result.exit_code == 0, result.output
+    for ending in ("", ".jsonl", ".edits", ".json"):
+        assert (files / f"part{ending}").read_text() == (files / f"whole{ending}").read_text()
+    assert not list(files.glob("*.partial*"))
+    records = [json.loads(line) for line in (files / "part.jsonl").read_text().splitlines()]
+    assert records[2] is None  # the empty line
+    assert [records[0][name] for name in ("src", "mt", "pe")] == ["the house", "das Haus", "das Häuschen"]
+
+
+def test_resume_says_what_it_needs(run: Any, model: Path, files: Path) -> None:
+    result = run("explain", model, *texts(files), "--resume")
+    assert result.exit_code == 1
+    assert "--resume needs --evidence" in result.stderr
 
 
 def test_an_empty_file_is_refused(run: Any, model: Path, tmp_path: Path) -> None:

@@ -1,9 +1,19 @@
+import gzip
+import re
 from pathlib import Path
 
 import pytest
 
 from postedit.core.errors import DataError
-from postedit.data.lines import BadLine, decode_lines, path_problem, read_lines, scan_lines
+from postedit.data.lines import (
+    BadLine,
+    check_aligned,
+    decode_lines,
+    path_problem,
+    read_aligned,
+    read_lines,
+    scan_lines,
+)
 
 
 def test_only_line_feeds_divide_lines(tmp_path: Path) -> None:
@@ -50,3 +60,26 @@ def test_paths_that_cannot_be_read_are_explained(tmp_path: Path) -> None:
         list(read_lines(tmp_path / "train.src"))
     (tmp_path / "train.src").write_text("x")
     assert path_problem(tmp_path / "train.src") is None
+
+
+def test_aligned_files_are_read_together_compressed_or_not(tmp_path: Path) -> None:
+    src, mt = tmp_path / "x.src", tmp_path / "x.mt"
+    src.write_text("a\nb\n")
+    (tmp_path / "x.mt.gz").write_bytes(gzip.compress(b"c\n\n"))
+    assert read_aligned(src, mt, src) == {src: ["a", "b"], mt: ["c", ""]}
+
+
+def test_files_that_do_not_match_are_named_with_their_lines(tmp_path: Path) -> None:
+    src, mt, pe = (tmp_path / f"x.{side}" for side in ("src", "mt", "pe"))
+    for path, count in ((src, 1200), (mt, 1200), (pe, 1)):
+        path.write_text("a\n" * count)
+    message = f"{src} has 1,200 lines and {pe} has 1; they must match one to one"
+    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
+        read_aligned(src, mt, pe)
+    with pytest.raises(DataError, match="src has 2 lines and x has 0; they must match"):
+        check_aligned("src", 2, "x", 0)
+
+
+def test_a_link_to_nothing_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "x").symlink_to("gone")
+    assert path_problem(tmp_path / "x") == f"{tmp_path / 'x'}: is a link to gone, which does not exist"

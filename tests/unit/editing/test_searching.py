@@ -20,7 +20,7 @@ from postedit.decode.settings import Term
 from postedit.editing import searching
 from postedit.editing.correction import PostEdit
 from postedit.editing.demands import Demands
-from postedit.editing.searching import Segment
+from postedit.editing.segments import Segment
 from postedit.editing.windows import WindowSearch
 from postedit.recipe import DecodeConfig
 from postedit.text.vocabulary import byte_joins, character_joins

@@ -1,6 +1,6 @@
 import pytest
 
-from postedit.evaluate.wording import differences, wording
+from postedit.evaluate.wording import differences, unfit, wording
 
 RUNNING = ["He came, he saw.", "Is it? Yes, it is!"] * 5
 TOKENISED = ["He came , he saw .", "Is it ? Yes , it is !"] * 5
@@ -39,3 +39,24 @@ def test_empty_lines() -> None:
     assert "2 empty lines" in found
     assert "line 2" in found
     assert differences("hyp", [""], "pe", [""]) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["It Is\r", "So\r"], "hyp has Windows line ends, which pe has not"),
+        (["\ufeffIt Is", "So"], "hyp begins with a byte order mark"),
+        (["it is", "so"], "hyp has hardly any capital letters and pe has"),
+    ],
+)
+def test_files_of_another_kind(lines: list[str], said: str) -> None:
+    reference = ["It Is", "So"]
+    (found,) = differences("hyp", lines * 9, "pe", reference * 9)
+    assert said in found
+    assert differences("hyp", lines, "pe", lines) == []
+
+
+def test_the_tokenisation_must_fit_the_text() -> None:
+    assert "leave out --tokenize 13a" in unfit("pe", TOKENISED, raw=True)[0]
+    assert "--tokenize 13a takes" in unfit("pe", RUNNING, raw=False)[0]
+    assert unfit("pe", TOKENISED, raw=False) == unfit("pe", RUNNING, raw=True) == unfit("pe", ["a"], raw=True) == []

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postedit.explain.differences import Difference, differences_html, differences_text, word_differences
+from postedit.explain.differences import Difference, differences_text, word_differences
 
 words = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=8)
 BEFORE, AFTER = ["the", "cat", "sat"], ["the", "dog", "sat", "down"]
@@ -43,8 +43,3 @@ def test_changes_have_their_colours() -> None:
 
 def test_square_brackets_are_text_not_markup() -> None:
     assert differences_text(word_differences(["[red]x[/red]"], [])).plain == "[red]x[/red]"
-
-
-def test_html_is_escaped() -> None:
-    html = differences_html(word_differences(["<b>", "&"], ["<i>", "&"]))
-    assert html == "<del>&lt;b&gt;</del> <ins>&lt;i&gt;</ins> &amp;"

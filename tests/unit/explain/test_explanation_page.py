@@ -2,6 +2,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,43 @@ def test_sorting_and_filtering(chosen: str, lines: list[str], tmp_path: Path) ->
     html = explanation_page("t", nasty())
     dom = opened(html.replace(f"<option {chosen}", f"<option {chosen} selected"), tmp_path)
     assert re.findall(r"<h3>(\d+) ", dom) == lines
+
+
+def judged(pe: str, **texts: str) -> Reading:
+    return replace(sentence(**texts), pe=pe)
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("chosen", "lines"), [('value="better"', ["1"]), ('value="worse"', ["3"]), ('value="same"', ["2"])]
+)
+def test_with_post_edits_it_says_what_is_better(chosen: str, lines: list[str], tmp_path: Path) -> None:
+    sentences = [judged("das rote Haus"), judged("das grüne Haus"), judged("das blaue Haus"),
+                 judged("das Haus", mt="das rote Haus")]  # fmt: skip
+    html = explanation_page("t", sentences)
+    assert [one["left"] for one in data_of(html)] == [[1, 0], [1, 1], [0, 1], [1, 1]]
+    dom = opened(html, tmp_path)
+    assert "1 edit · 0 edits from the post-edit, 1 before" in dom
+    assert '<del class="deletions">rote</del>' in dom  # what is left to do in the last one
+    dom = opened(html.replace(f"<option {chosen}", f"<option {chosen} selected"), tmp_path)
+    assert re.findall(r"<h3>(\d+) ", dom) == lines
+
+
+@needs_browser
+def test_without_post_edits_nothing_is_better(tmp_path: Path) -> None:
+    dom = opened(explanation_page("t", nasty()), tmp_path)
+    assert "better than mt" not in dom
+    assert "<dt>Left to do" not in dom
+
+
+@needs_browser
+def test_pages_are_turned_and_stay_when_another_attention_is_shown(tmp_path: Path) -> None:
+    turn = "document.querySelectorAll(\"[data-step='1']\")[1].click();"
+    other = 'document.querySelector("[name=kind]").dispatchEvent(new Event("input", {bubbles: true}));'
+    dom = opened(explanation_page("t", [sentence()] * 45), tmp_path, turn + turn + other)
+    assert "41–45 of 45 sentences" in dom
+    assert re.findall(r"<h3>(\d+) ", dom) == ["41", "42", "43", "44", "45"]
+    assert dom.count('data-step="1" disabled=""') == 2
 
 
 def opened(html: str, folder: Path, action: str = "") -> str:

@@ -10,6 +10,7 @@ from postedit.explain.focus import (
     Kind,
     Lead,
     Measure,
+    Step,
     claim_table,
     default_measure,
     focus_table,
@@ -109,6 +110,19 @@ def test_the_claim_is_a_difference() -> None:
     assert [row.values[0] for row in table.rows] == [100.0, 100.0]
     assert all(row.values[3] is not None and row.values[3] < 0.01 for row in table.rows)
     assert claim_table([steps(sentence(mt="das rote Haus", **joint(1, 1, 1, 1)), Measure.attention)], 100) is None
+
+
+def test_few_edits_say_little_beside_many_words_that_were_kept() -> None:
+    kept = [Step(Lead.mt, Kind.kept, None)] * 20
+    edited = [[Step(Lead.src, Kind.changed, None)] * 2, [Step(Lead.mt, Kind.changed, None)] * 6]
+    table = claim_table([[*kept, *(edited[row] if row < 2 else [])] for row in range(12)], 1000)
+    assert table is not None
+    difference, low, _, p = table.rows[0].values
+    assert difference == 25.0
+    assert low is not None
+    assert p is not None
+    assert low <= 0.0
+    assert p > 0.05
 
 
 def test_copying_is_counted_by_kind() -> None:

@@ -84,7 +84,7 @@ def test_what_is_not_given_is_not_in_it() -> None:
 )
 def test_differences_by_kind(before: str, after: str, expected: list[list[str]], tmp_path: Path) -> None:
     path = tmp_path / "page.js"
-    path.write_text(files("postedit.explain").joinpath("score_page.js").read_text(encoding="utf-8"))
+    path.write_text(files("postedit.explain").joinpath("differences.js").read_text(encoding="utf-8"))
     program = (
         f"const page = require({json.dumps(str(path))});"
         f"const [a, b] = {json.dumps([before, after])}.map(page.words);"

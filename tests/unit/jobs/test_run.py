@@ -57,6 +57,20 @@ def test_a_run_leaves_a_model_and_all_that_is_needed_to_repeat_it(recipe: Recipe
     assert run.train(longer, tmp_path / "run", resume=True, console=QUIET).training.steps == 3
 
 
+def test_two_processes_do_not_train_in_one_folder(recipe: Recipe, tmp_path: Path) -> None:
+    hold = "import sys, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire(); print(flush=True); input()"
+    (tmp_path / "run").mkdir()
+    preparation.begin(recipe, tmp_path / "run", resume=False)
+    command = [sys.executable, "-c", hold, str(tmp_path / "run" / "run.lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(OutputError, match="another process is training there; wait until it ends"):
+            run.train(recipe, tmp_path / "run", resume=True, console=QUIET)
+        other.kill()  # the lock goes with its process
+    assert run.train(recipe, tmp_path / "run", resume=True, console=QUIET).training.steps == 2
+
+
 @pytest.mark.parametrize("change", ["train.lr=0.5", "model.dim=16", "data.max_length=9", "text.truecase=true"])
 def test_a_run_is_not_resumed_with_another_recipe_and_keeps_its_own(path: Path, tmp_path: Path, change: str) -> None:
     preparation.begin(load_recipe(path), tmp_path / "run", resume=False)

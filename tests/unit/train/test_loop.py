@@ -1,58 +1,24 @@
+"""The course of a run: what is learnt, logged, kept, resumed and exported."""
+
 import json
 import math
-import os
-import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
-from socket import socket
 from typing import Any
 
 import pytest
 import torch
 from rich.console import Console
-from tiny_run import TinyModel, in_process, train_config, trainer
+from tiny_run import Scores, TinyModel, log, quiet, shown, train_config, trainer, weights
 
-from postedit.core.errors import OutputError, RecipeError, TrainingError
+from postedit.core.errors import OutputError, RecipeError
 from postedit.core.model import Seq2Seq
-from postedit.core.types import Batch, LabelLoss
 from postedit.data.batching import ordered_batches
 from postedit.train.identity import differences
-from postedit.train.runtime import check_bf16, spare_processes
 from postedit.train.state import TrainState
-from postedit.train.tensors import load_tensors, model_tensors
+from postedit.train.tensors import load_tensors
 from postedit.train.validation import Validator
-
-
-def weights(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (folder / "best").glob("*.safetensors")}
-
-
-def log(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
-
-
-def quiet() -> Console:
-    return Console(file=StringIO(), width=200)
-
-
-def shown(console: Console) -> str:
-    assert isinstance(console.file, StringIO)
-    return console.file.getvalue()
-
-
-class Scores:
-    """Stands for decoding the dev set: returns one score after the other, and draws random numbers."""
-
-    def __init__(self, *scores: float, metric: str = "ter") -> None:
-        self.scores = iter(scores)
-        self.metric = metric
-
-    def __call__(self, model: Seq2Seq) -> Mapping[str, float]:
-        assert not model.training
-        assert not torch.is_grad_enabled()
-        torch.rand(3)
-        return {self.metric: next(self.scores)}
 
 
 def test_it_learns_and_leaves_a_folder_to_use(tmp_path: Path, corpora: Path) -> None:
@@ -123,21 +89,6 @@ def test_the_log_is_strict_json_even_of_scores_that_are_no_numbers(tmp_path: Pat
 
     scores = [json.loads(line, parse_constant=refuse).get("dev_ter", "no dev score") for line in lines]
     assert [score for score in scores if score != "no dev score"] == [None, 20.0]
-
-
-def test_a_full_gpu_is_explained(tmp_path: Path, corpora: Path) -> None:
-    class Hungry(TinyModel):
-        def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
-            raise torch.OutOfMemoryError
-
-    with pytest.raises(TrainingError, match=r"raise train\.accumulate"):
-        trainer(tmp_path, corpora, {}, model=Hungry()).run()
-
-
-def test_fast_fp32_needs_a_pytorch_that_has_it(tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(type(torch.backends.mkldnn), "matmul")
-    with pytest.raises(RecipeError, match="fast_fp32 needs PyTorch"):
-        trainer(tmp_path, corpora, {"fast_fp32": True}).run()
 
 
 def test_a_plateau_lowers_the_rate(tmp_path: Path, corpora: Path) -> None:
@@ -276,114 +227,6 @@ def test_resuming_something_else_lists_what_differs(tmp_path: Path, corpora: Pat
     assert "dev corpus" not in text
 
 
-def test_a_damaged_checkpoint_costs_only_what_came_after_the_one_before(tmp_path: Path, corpora: Path) -> None:
-    whole, damaged = tmp_path / "whole", tmp_path / "damaged"
-    for folder in whole, damaged:
-        trainer(folder, corpora, {}).run()
-    newest = damaged / "checkpoints" / "step-00000012" / "model.safetensors"
-    newest.write_bytes(newest.read_bytes()[:-100])
-    console = quiet()
-    trainer(damaged, corpora, {}, console=console).run(resume=True)
-    assert "step-00000012 is damaged" in shown(console)
-    assert "Resumed at step 9" in shown(console)
-    assert weights(damaged) == weights(whole)
-
-
-class Explosive(TinyModel):
-    """The loss of one batch is not a number: of the `number`-th that it sees, and of the same one again."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.countdown = number
-        self.culprit: Batch | None = None
-
-    def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
-        self.countdown -= self.training
-        if self.countdown == 0 and self.culprit is None:
-            self.culprit = batch
-        culprit = self.culprit is not None and batch.streams["src"].ids is self.culprit.streams["src"].ids
-        result = super().forward(batch, smoothing)
-        return result._replace(loss=result.loss * math.nan) if culprit else result
-
-
-def test_a_nan_stops_the_run_and_keeps_the_batch(tmp_path: Path, corpora: Path) -> None:
-    torch.manual_seed(42)
-    model = Explosive(number=8)
-    run = trainer(tmp_path, corpora, {"accumulate": 2, "save_every": 3}, model=model)
-    with pytest.raises(TrainingError) as error:
-        run.run()
-    assert "step 4: the loss is not a finite number" in str(error.value)
-    assert str(tmp_path / "nan-batch.safetensors") in str(error.value)
-    assert "step-00000003" in str(error.value)
-    assert model.culprit is not None
-    assert model.culprit.target is not None
-    saved = load_tensors(tmp_path / "nan-batch.safetensors")
-    assert {name.split("/")[0] for name in saved} == {"1"}
-    assert torch.equal(saved["1/src/ids"], model.culprit.streams["src"].ids)
-    assert torch.equal(saved["1/pe/mask"], model.culprit.target.mask)
-    described = json.loads((tmp_path / "nan-batch.json").read_text())
-    assert described["step"] == 4
-    assert described["certain"] is True
-    (batch,) = described["batches"]
-    assert batch["number"] == 1
-    assert batch["ids"]["mt"] == [ids[ids != 0].tolist() for ids in model.culprit.streams["mt"].ids]
-    before = load_tensors(tmp_path / "checkpoints" / "step-00000003" / "model.safetensors")
-    for name, tensor in model_tensors(model).items():
-        assert torch.equal(tensor, before[name])
-
-
-def test_a_checkpoint_that_cannot_be_written_loses_nothing(
-    tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole, full = tmp_path / "whole", tmp_path / "full"
-    trainer(whole, corpora, {}).run()
-    run = trainer(full, corpora, {})
-    save = run.checkpoints.save
-
-    def save_until_full(step: int, checkpoint: Any) -> Path:
-        if step > 6:
-            raise OutputError("checkpoints/x: cannot be written: the disk is full; free some space and run again")
-        return save(step, checkpoint)
-
-    monkeypatch.setattr(run.checkpoints, "save", save_until_full)
-    with pytest.raises(OutputError, match="disk is full") as error:
-        run.run()
-    assert f"The last checkpoint is {full / 'checkpoints' / 'step-00000006'}" in str(error.value)
-    assert "--resume" in str(error.value)
-    trainer(full, corpora, {}).run(resume=True)
-    assert weights(full) == weights(whole)
-
-
-def test_a_real_failure_to_write_is_an_output_error(tmp_path: Path, corpora: Path) -> None:
-    process = in_process(tmp_path, corpora, {"max_steps": 4, "save_every": 2}, largest_file=1500)
-    process.join(300)
-    assert process.exitcode == 1
-    told = (tmp_path / "error.txt").read_text()
-    assert told.startswith("OutputError: ")
-    assert "cannot be written: the file is larger than this system allows here" in told
-    assert not [path for path in tmp_path.rglob("*") if "tmp" in path.name]
-
-
-def test_ctrl_c_in_validation_breaks_it_off_and_resuming_does_it(tmp_path: Path, corpora: Path) -> None:
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    settings = {"max_steps": 6, "validate_every": 3, "save_every": 100, "metric": "ter", "average": False}
-    trainer(whole, corpora, settings, score_dev=Scores(2.0, 1.0)).run()
-
-    def press(_: Seq2Seq) -> Mapping[str, float]:
-        os.kill(os.getpid(), signal.SIGINT)
-        pytest.fail("the signal must break validation off")
-
-    handler = signal.getsignal(signal.SIGINT)
-    console = quiet()
-    with pytest.raises(KeyboardInterrupt):
-        trainer(broken, corpora, settings, score_dev=press, console=console).run()
-    assert signal.getsignal(signal.SIGINT) is handler
-    assert "Interrupted at step 3. The last checkpoint is" in shown(console)
-    trainer(broken, corpora, settings, score_dev=Scores(2.0, 1.0)).run(resume=True)
-    assert weights(broken) == weights(whole)
-    assert [line["step"] for line in log(broken)] == [line["step"] for line in log(whole)]
-
-
 def test_a_metric_that_needs_decoding_needs_a_decoder(tmp_path: Path, corpora: Path) -> None:
     with pytest.raises(RecipeError, match=r'train\.metric = "ter" needs the dev set to be decoded'):
         trainer(tmp_path, corpora, {"metric": "ter"})
@@ -394,86 +237,6 @@ def test_on_a_terminal_there_is_one_line_that_is_renewed(tmp_path: Path, corpora
     trainer(tmp_path, corpora, {"log_every": 1000}, console=console).run()
     assert "target tokens/s" in shown(console)
     assert "dev nll" in shown(console)
-
-
-def run_processes(folder: Path, corpora: Path, settings: Mapping[str, Any], count: int, resume: bool = False) -> None:
-    """Train without dropout in `count` processes that know each other, or in one that is alone."""
-    with socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    group = {"ACCELERATE_USE_CPU": "true", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    group |= {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
-    places = [group | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)] if count > 1 else [{}]
-    processes = [
-        in_process(folder, corpora, settings, dropout=0.0, resume=resume, environment=environment)
-        for environment in places
-    ]
-    for process in processes:
-        process.join(300)
-        assert process.exitcode == 0
-
-
-def assert_same_course(one: Path, other: Path) -> None:
-    """Assert that two runs had the same losses, gradients and dev scores at the same steps, and end alike."""
-    for line, counterpart in zip(log(one), log(other), strict=True):
-        for name in {"step", "nll", "risk", "dev_nll", "grad_norm"} & line.keys():
-            assert counterpart[name] == pytest.approx(line[name], rel=1e-4)
-    last = f"best/step-{log(one)[-1]['step']:08d}.safetensors"
-    expected = load_tensors(one / last)
-    for name, tensor in load_tensors(other / last).items():
-        torch.testing.assert_close(tensor, expected[name], rtol=1e-4, atol=1e-6)
-
-
-PROCESSES: dict[str, Any] = {"max_steps": 8, "validate_every": 4, "save_every": 4, "eps": 0.1}
-
-
-@pytest.mark.parametrize(
-    "loss", [{"ema": 0.5}, {"risk": {"search": "beam"}}, {"precision": "bf16"}], ids=["plain", "risk", "bf16"]
-)
-def test_two_processes_do_what_one_does_with_twice_the_batches(
-    tmp_path: Path, corpora: Path, loss: dict[str, Any]
-) -> None:
-    run_processes(tmp_path / "one", corpora, PROCESSES | loss | {"accumulate": 2}, 1)
-    run_processes(tmp_path / "two", corpora, PROCESSES | loss, 2)
-    assert_same_course(tmp_path / "one", tmp_path / "two")
-    assert all(("risk" in line) == ("risk" in loss and "loss" in line) for line in log(tmp_path / "two"))
-    rng = load_tensors(tmp_path / "two" / "checkpoints" / "step-00000008" / "rng.safetensors")
-    assert set(rng) == {"0/cpu", "1/cpu"}
-    assert not torch.equal(rng["0/cpu"], rng["1/cpu"])
-
-
-@pytest.mark.parametrize("tokens", [10, 70], ids=["less than a batch", "batches that cannot be shared equally"])
-def test_updates_of_so_many_tokens_are_the_same_on_any_number_of_processes(
-    tmp_path: Path, corpora: Path, tokens: int
-) -> None:
-    settings = PROCESSES | {"update_tokens": tokens, "batch_tokens": 50, "log_every": 1}
-    for count in (1, 2):
-        run_processes(tmp_path / str(count), corpora, settings, count)
-    assert_same_course(tmp_path / "1", tmp_path / "2")
-
-
-@pytest.mark.parametrize("before", [1, 2])
-@pytest.mark.parametrize("size", [{"accumulate": 2}, {"update_tokens": 70}], ids=["batches", "tokens"])
-def test_a_run_goes_on_with_another_number_of_processes(
-    tmp_path: Path, corpora: Path, before: int, size: dict[str, int]
-) -> None:
-    settings = PROCESSES | size
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    run_processes(whole, corpora, settings, before)
-    run_processes(parts, corpora, settings | {"max_steps": 4}, before)
-    run_processes(parts, corpora, settings, 3 - before, resume=True)
-    assert_same_course(whole, parts)
-    states = [json.loads((run / "checkpoints/step-00000008/state.json").read_text())["run"] for run in (whole, parts)]
-    assert states[0]["position"] == states[1]["position"]
-    assert states[0]["target_tokens"] == states[1]["target_tokens"]
-
-
-def test_who_cannot_share_an_update_equally_is_told(tmp_path: Path, corpora: Path) -> None:
-    run_processes(tmp_path, corpora, PROCESSES | {"max_steps": 4}, 1)
-    run_processes(tmp_path, corpora, PROCESSES, 2, resume=True)
-    told = (tmp_path / "console.txt").read_text()
-    assert "Batches of an update: 1, as when the run was started; 2 processes cannot share them equally" in told
-    assert "The number of processes is another than before" in told
 
 
 def test_a_checkpoint_that_does_not_say_how_large_an_update_is_was_of_an_earlier_version(
@@ -502,58 +265,6 @@ def test_the_last_models_are_averaged_if_that_is_wanted(tmp_path: Path, corpora:
     found = load_tensors(tmp_path / "model" / "model.safetensors")
     for name, tensor in found.items():
         torch.testing.assert_close(tensor, (last[0][name] + last[1][name]) / 2)
-
-
-class Exploding(TinyModel):
-    """Loses its mind after some passes of training."""
-
-    passes = 0
-
-    def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
-        found = super().forward(batch, smoothing)
-        self.passes += self.training
-        return found._replace(loss=found.loss * 30.0) if self.passes > 8 else found
-
-
-@pytest.mark.parametrize("accumulate", [1, 2])
-def test_a_loss_that_explodes_ends_training_and_its_batch_is_kept(
-    tmp_path: Path, corpora: Path, accumulate: int
-) -> None:
-    settings = {"max_steps": 30, "save_every": 1, "keep_last": 1, "accumulate": accumulate, "validate_every": 100}
-    step = 8 // accumulate + 1
-    run = trainer(tmp_path, corpora, settings, model=Exploding())
-    with pytest.raises(TrainingError) as caught:
-        run.run()
-    message = str(caught.value)
-    assert f"step {step}: training diverges: the loss is" in message
-    assert f"The batch is in {tmp_path}/diverged-batch.safetensors" in message
-    assert f"The last checkpoint is {tmp_path}/checkpoints/step-0000000{step - 1}" in message
-    assert load_tensors(tmp_path / "diverged-batch.safetensors")
-    description = json.loads((tmp_path / "diverged-batch.json").read_text())
-    assert (description["step"], len(description["batches"])) == (step, 1)
-
-
-def test_divergence_may_be_let_be(tmp_path: Path, corpora: Path) -> None:
-    assert trainer(tmp_path, corpora, {"diverges": 0.0}, model=Exploding()).run().steps == 12
-
-
-def test_bf16_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "an old GPU")
-    check_bf16(torch.device("cpu"))
-    with pytest.raises(
-        RecipeError, match=r'train\.precision = "bf16": an old GPU does not compute in bfloat16; use "fp32"'
-    ):
-        check_bf16(torch.device("cuda"))
-
-
-def test_more_processes_than_cores_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
-    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
-    assert spare_processes(2) is None
-    assert spare_processes(3) == "3 processes share 2 processor cores and will wait for each other; start 2 at most"
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    assert spare_processes(8) is None  # on four machines
 
 
 def test_a_checkpoint_of_an_earlier_version_may_be_resumed(tmp_path: Path, corpora: Path) -> None:

@@ -8,10 +8,11 @@ import pytest
 import tiny_models
 from rich.console import Console
 
+from postedit.data.dev import DevTexts
 from postedit.decode.rescoring import weighted_sum
 from postedit.editor import PostEdit, PostEditor
 from postedit.evaluate.additive import additive
-from postedit.tuning.rounds import DevSet, TuneOptions, tune
+from postedit.tuning.rounds import TuneOptions, tune
 
 OUTPUTS = {
     "one": {
@@ -25,7 +26,7 @@ OUTPUTS = {
         "two two": {"model 1": -3.0, "model 2": -1.6, "length": 2.0, "pep": 0.0},
     },
 }
-DEV = DevSet(src=["1", "2", "0"], mt=["one", "two", ""], pe=["one two", "two", ""])
+DEV = DevTexts(src=["1", "2", "0"], mt=["one", "two", ""], pe=["one two", "two", ""])
 
 
 @pytest.fixture

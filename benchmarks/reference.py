@@ -1,0 +1,160 @@
+"""What a reference system makes of a task: its search is chosen on dev, its gate tested there, its test output written.
+
+    python benchmarks/reference.py MODEL... --data DATA/TASK --work WORK [--outputs benchmarks/outputs]
+        [--beams 1 4] [--edit-costs 0 0.25 0.5 1 2]
+
+1. The models, as one system, edit DATA/TASK/dev with every beam and edit cost; the one of the best TER is chosen.
+2. Each half of dev (odd and even lines) is edited behind a gate that is made of the other half, so that the gated
+   figures are of lines that their gate has not seen. (The search was chosen on all of them.)
+3. A gate of all of dev is made, and DATA/TASK/test is edited behind it. Where that did not help on dev, but the chosen
+   search does, it is edited without; where neither does, the output is mt. OUTPUTS/TASK.pe is what comes of it, and
+   OUTPUTS/TASK.json says how it came about.
+
+All is done by the commands of `postedit`. What is done in WORK is not done again.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from postedit.core.files import atomic_write
+
+SIDES = ("src", "mt", "pe")
+
+
+def main() -> None:
+    options = parse()
+    options.work.mkdir(parents=True, exist_ok=True)
+    searches = [
+        ["--beam", str(beam), "--edit-cost", str(cost)] for beam, cost in product(options.beams, options.edit_costs)
+    ]
+    plain = [edited(options, search, "dev", f"dev.{number}") for number, search in enumerate(searches)]
+    scores = score(options, plain, "searches")
+    chosen = min(range(len(searches)), key=lambda number: scores[number + 1]["ter"])
+    gated = gated_dev(options, searches[chosen])
+    final = score(options, [plain[0], plain[chosen], gated], "final")
+    report(options, searches, scores, searches[chosen], final)
+    if options.outputs:
+        write_output(options, searches[chosen], final)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", help="model folders; several are an ensemble")
+    parser.add_argument("--data", type=Path, required=True, help="folder of dev.{src,mt,pe} and test.{src,mt}")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--outputs", type=Path)
+    parser.add_argument("--beams", type=int, nargs="+", default=[1, 4])
+    parser.add_argument("--edit-costs", type=float, nargs="+", default=[0.0, 0.25, 0.5, 1.0, 2.0])
+    return parser.parse_args()
+
+
+def edited(options: argparse.Namespace, search: Sequence[str], part: str, name: str, *more: str | Path) -> Path:
+    """Return WORK/NAME.hyp, the system's output for `part` of the task."""
+    out: Path = options.work / f"{name}.hyp"
+    if not out.exists():
+        text = options.work / part if (options.work / f"{part}.src").exists() else options.data / part
+        files = ["--src", f"{text}.src", "--mt", f"{text}.mt", "--out", out, "--resume"]
+        postedit("edit", *options.models, *files, *search, *more)
+    return out
+
+
+def gated_dev(options: argparse.Namespace, search: Sequence[str]) -> Path:
+    """Return WORK/gated.hyp: dev, each half of it behind a gate that is made of the other half."""
+    out: Path = options.work / "gated.hyp"
+    if not out.exists():
+        halves = []
+        for half in (0, 1):
+            for side in SIDES:
+                lines = read(options.data / f"dev.{side}")
+                write(options.work / f"half-{half}.{side}", lines[half::2])
+        for half, other in ((0, 1), (1, 0)):
+            gate = made_gate(options, search, options.work / f"half-{other}", f"half-{other}")
+            halves.append(read(edited(options, search, f"half-{half}", f"half-{half}", "--gate", gate)))
+        write(out, [line for pair in zip(*halves, strict=True) for line in pair])
+    return out
+
+
+def made_gate(options: argparse.Namespace, search: Sequence[str], dev: Path, name: str) -> Path:
+    """Return WORK/NAME.gate.json, made of `dev`."""
+    gate: Path = options.work / f"{name}.gate.json"
+    if not gate.exists():
+        texts = [part for side in SIDES for part in (f"--{side}", f"{dev}.{side}")]
+        postedit("gate", *options.models, *texts, *search, "--out", gate, "--resume")
+    return gate
+
+
+def score(options: argparse.Namespace, hypotheses: Sequence[Path], name: str) -> list[dict[str, Any]]:
+    """Return what `postedit score` says of doing nothing, and then of each output: its scores and `against nothing`."""
+    written = options.work / f"{name}.json"
+    dev = options.data / "dev"
+    texts = ["--src", f"{dev}.src", "--mt", f"{dev}.mt", "--pe", f"{dev}.pe"]
+    postedit("score", *hypotheses, *texts, "--json", written, quiet=True)
+    found: dict[str, Any] = json.loads(written.read_text(encoding="utf-8"))
+    return [dict(system) for system in found["systems"]]
+
+
+def report(
+    options: argparse.Namespace,
+    searches: Sequence[Sequence[str]],
+    scores: Sequence[dict[str, Any]],
+    chosen: Sequence[str],
+    final: Sequence[dict[str, Any]],
+) -> None:
+    print(f"{' + '.join(options.models)} on dev of {options.data.name}\n")
+    print("| search | TER | BLEU | chrF | changed | better | worse |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for name, one in zip(["do nothing", *map(" ".join, searches)], scores, strict=True):
+        print_row(name, one)
+    print_row(f"{' '.join(chosen)}, behind gates of the other half", final[-1])
+
+
+def print_row(name: str, system: dict[str, Any]) -> None:
+    changes = system["changes"]
+    counts = " | ".join(str(changes[kind]) for kind in ("changed", "better", "worse"))
+    print(f"| {name} | {system['ter']:.2f} | {system['bleu']:.2f} | {system['chrf']:.2f} | {counts} |")
+
+
+def write_output(options: argparse.Namespace, search: Sequence[str], final: Sequence[dict[str, Any]]) -> None:
+    """Write what dev shows to be best for the test set."""
+    nothing, _, plain, gated = (system["ter"] for system in final)
+    gate = made_gate(options, search, options.data / "dev", "dev")
+    opened = json.loads(gate.read_text(encoding="utf-8"))["threshold"] is not None
+    if opened and gated < nothing:
+        how, lines = "behind a gate of all of dev", read(edited(options, search, "test", "test.gated", "--gate", gate))
+    elif plain < nothing:
+        how, lines = "without a gate", read(edited(options, search, "test", "test.plain"))
+    else:
+        how, lines = "mt as it is: nothing helped on dev", read(options.data / "test.mt")
+    options.outputs.mkdir(parents=True, exist_ok=True)
+    name = options.data.name
+    write(options.outputs / f"{name}.pe", lines)
+    changed = sum(line != mt for line, mt in zip(lines, read(options.data / "test.mt"), strict=True))
+    about = {"models": options.models, "search": " ".join(search), "how": how, "lines": len(lines), "changed": changed}
+    with atomic_write(options.outputs / f"{name}.json") as file:
+        json.dump({**about, "dev": final}, file, indent=2)
+        file.write("\n")
+    print(f"\ntest: {how}; {changed} of {len(lines)} lines changed")
+
+
+def postedit(*arguments: str | Path, quiet: bool = False) -> None:
+    command = [sys.executable, "-m", "postedit", *map(str, arguments)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL if quiet else None)
+
+
+def read(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+def write(path: Path, lines: Sequence[str]) -> None:
+    with atomic_write(path) as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""What an editor is made of, loaded from model folders, the hub, or a combination."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.model import Seq2Seq
+from postedit.decode import Ensemble
+from postedit.decode.ensemble import Space, check_weights
+from postedit.decode.rescoring import LogLinear
+from postedit.editing.combination import Combination, is_combination
+from postedit.folder import FILES, ModelFolder
+from postedit.recipe import DecodeConfig
+from postedit.text.processor import TextProcessor
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A model and what belongs to it.
+
+    Args:
+        model: any model or ensemble.
+        processor: its text processing.
+        decode: its search settings.
+        draft: the first stage, which writes the mt that it reads, if there is one.
+        log_linear: what ranks the outputs of search, for a combination.
+        sources: the files and folders it was loaded from.
+    """
+
+    model: Seq2Seq
+    processor: TextProcessor
+    decode: DecodeConfig
+    draft: "Loaded | None" = None
+    log_linear: LogLinear | None = None
+    sources: tuple[Path, ...] = ()
+
+
+def load_models(
+    models: Sequence[str | Path], places: Sequence[torch.device], weights: Sequence[float] | None, space: Space
+) -> Loaded:
+    """Load a model, or several as an ensemble, or a combination; the arguments are those of `PostEditor.load`.
+
+    Args:
+        models: paths, hub ids, or one combination; at least one.
+        places: where members run, in turn.
+        weights: of the members of an ensemble.
+        space: what an ensemble averages.
+
+    Raises:
+        ModelFolderError: if a model cannot be had or is damaged, or the members of an ensemble do not fit.
+        DataError: if there is not one weight above 0 for each model.
+    """
+    combination = next((model for model in models if is_combination(model)), None)
+    if combination is None:
+        return _ensemble([_find(model) for model in models], places, weights, space)
+    if len(models) > 1 or weights is not None:
+        raise DataError(
+            f"{combination}: is a combination, which has its members and their weights in it; give no other models and "
+            "no weights with it"
+        )
+    return _combination(Path(combination), places)
+
+
+def _ensemble(
+    paths: Sequence[Path], places: Sequence[torch.device], weights: Sequence[float] | None, space: Space
+) -> Loaded:
+    """Load an ensemble, or a model that is alone with all that belongs to it."""
+    folders = _folders(paths, places)
+    if weights is not None:
+        check_weights(weights, len(paths))
+    first, *others = folders
+    if not others:
+        return _single(first, tuple(paths))
+    ensemble = Ensemble([folder.model for folder in folders], weights, space).eval()
+    return Loaded(ensemble, first.processor, first.decode, sources=tuple(paths))
+
+
+def _combination(file: Path, places: Sequence[torch.device]) -> Loaded:
+    combination = Combination.load(file)
+    paths = [member.path for member in combination.members]
+    folders = _folders(paths, places)
+    return Loaded(
+        combination.search_model([folder.model for folder in folders]),
+        folders[0].processor,
+        combination.decode,
+        log_linear=combination.log_linear,
+        sources=(file, *paths),
+    )
+
+
+def _single(folder: ModelFolder, sources: tuple[Path, ...] = ()) -> Loaded:
+    draft = None if folder.draft is None else _single(folder.draft)
+    return Loaded(folder.model, folder.processor, folder.decode, draft, sources=sources)
+
+
+def _folders(paths: Sequence[Path], places: Sequence[torch.device]) -> list[ModelFolder]:
+    """Load models that go together, on the places in turn.
+
+    Raises:
+        ModelFolderError: if one is damaged, or divides text into words otherwise than the first.
+    """
+    folders = [ModelFolder.load(path, places[i % len(places)]) for i, path in enumerate(paths)]
+    for path, folder in zip(paths, folders, strict=True):
+        # Ensemble compares the vocabularies themselves.
+        if _words(folder.processor) != _words(folders[0].processor):
+            raise ModelFolderError(
+                f"{path}: divides text into words in another way than {paths[0]}; "
+                "train the members of an ensemble with the same [text] section"
+            )
+    return folders
+
+
+def _find(model: str | Path) -> Path:
+    """Return the folder or file of a model, fetched from the hub if that is what it names."""
+    path = Path(model)
+    if path.exists():
+        return path
+    if str(model).count("/") != 1 or str(model).startswith((".", "/", "~")):
+        raise ModelFolderError(f"{model}: no such model folder")
+    from postedit.hub import download
+
+    return download(str(model), FILES)
+
+
+def _words(processor: TextProcessor) -> dict[str, Any]:
+    """Return the settings by which text becomes words."""
+    return processor.config.model_dump(exclude={"vocabulary"})

@@ -1,0 +1,93 @@
+"use strict";
+// Word differences of two texts, by kind of edit.
+
+// Words are what stands between spaces of every kind, as the scores divide tokenised text: as Python's str.split does.
+const words = (text) => text.match(/(?:[^\s\x1c-\x1f\x85]|\ufeff)+/g) || [];
+
+// The fewest word edits from `before` to `after`, as a list of {op: "keep" | "delete" | "insert" | "replace", old, now}.
+function align(before, after) {
+  const rows = before.length + 1, columns = after.length + 1;
+  const cost = new Uint32Array(rows * columns);
+  for (let i = 0; i < rows; i++) cost[i * columns] = i;
+  for (let j = 0; j < columns; j++) cost[j] = j;
+  for (let i = 1; i < rows; i++) {
+    for (let j = 1; j < columns; j++) {
+      const here = i * columns + j;
+      const diagonal = cost[here - columns - 1] + (before[i - 1] === after[j - 1] ? 0 : 1);
+      cost[here] = Math.min(diagonal, cost[here - columns] + 1, cost[here - 1] + 1);
+    }
+  }
+  const steps = [];
+  let i = rows - 1, j = columns - 1;
+  while (i || j) {
+    const here = i * columns + j;
+    const same = i && j && before[i - 1] === after[j - 1];
+    if (i && j && cost[here] === cost[here - columns - 1] + (same ? 0 : 1)) {
+      steps.push({ op: same ? "keep" : "replace", old: before[--i], now: after[--j] });
+    } else if (i && cost[here] === cost[here - columns] + 1) {
+      steps.push({ op: "delete", old: before[--i] });
+    } else {
+      steps.push({ op: "insert", now: after[--j] });
+    }
+  }
+  return steps.reverse();
+}
+
+// Runs of words to show: {tag: "" | "del" | "ins", kind, words}. A word that goes here and comes there has moved.
+function differences(before, after) {
+  const steps = align(before, after);
+  const gone = new Map();
+  for (const step of steps) {
+    if (step.op === "delete" || step.op === "replace") gone.set(step.old, (gone.get(step.old) || 0) + 1);
+  }
+  const moved = new Map();
+  for (const step of steps) {
+    if ((step.op === "insert" || step.op === "replace") && (gone.get(step.now) || 0) > (moved.get(step.now) || 0)) {
+      moved.set(step.now, (moved.get(step.now) || 0) + 1);
+    }
+  }
+  const leaving = new Map(moved), coming = new Map(moved);
+  const take = (counts, word) => {
+    const left = counts.get(word) || 0;
+    if (left) counts.set(word, left - 1);
+    return left > 0;
+  };
+  const plain = { delete: "deletions", insert: "insertions", replace: "substitutions" };
+  const runs = [];
+  let stretch = [];
+  const add = (tag, kind, word) => {
+    const last = runs[runs.length - 1];
+    if (last && last.tag === tag && last.kind === kind) last.words.push(word);
+    else runs.push({ tag, kind, words: [word] });
+  };
+  const flush = () => {
+    for (const step of stretch) {
+      if (step.op !== "insert") add("del", take(leaving, step.old) ? "shifts" : plain[step.op], step.old);
+    }
+    for (const step of stretch) {
+      if (step.op !== "delete") add("ins", take(coming, step.now) ? "shifts" : plain[step.op], step.now);
+    }
+    stretch = [];
+  };
+  for (const step of steps) {
+    if (step.op !== "keep") { stretch.push(step); continue; }
+    flush();
+    add("", "", step.old);
+  }
+  flush();
+  return runs;
+}
+
+// A line of the differences that lead from one text to another; `same` says that there are none.
+function differenceElement(from, to, same) {
+  const line = element("dd", undefined, { dir: "auto", className: "diff" });
+  const runs = differences(words(from), words(to));
+  if (runs.every((run) => !run.tag)) return element("dd", same, { className: "none" });
+  for (const run of runs) {
+    const text = run.words.join(" ");
+    line.append(run.tag ? element(run.tag, text, { className: run.kind }) : text, " ");
+  }
+  return line;
+}
+
+if (typeof module !== "undefined") module.exports = { words, align, differences };

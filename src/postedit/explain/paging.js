@@ -1,0 +1,51 @@
+"use strict";
+// What pages with a list of sentences have in common: elements, and a list that is shown a page at a time.
+
+const controls = document.getElementById("controls"); // the form of what to show, and in which order
+const data = JSON.parse(document.getElementById("data").textContent);
+
+function element(tag, text, properties) {
+  const made = Object.assign(document.createElement(tag), properties);
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+// Fills the list of the page: `choose` returns what is to be shown, whenever the controls change, and `draw` makes an
+// element of one of these. Returns a function that draws the page of the list anew.
+function paged(size, choose, draw) {
+  const list = document.getElementById("list");
+  const range = document.getElementById("range");
+  let found = [], page = 0, waiting = 0;
+
+  function show() {
+    const start = page * size, end = Math.min(start + size, found.length);
+    list.replaceChildren(...found.slice(start, end).map(draw));
+    const places = found.length ? `${(start + 1).toLocaleString("en")}–${end.toLocaleString("en")} of ` : "";
+    range.textContent = `${places}${found.length.toLocaleString("en")} sentences`;
+    for (const button of document.querySelectorAll("[data-step]")) {
+      const target = page + Number(button.dataset.step);
+      button.disabled = target < 0 || target * size >= found.length;
+    }
+  }
+
+  function renew() {
+    found = choose();
+    page = 0;
+    show();
+  }
+
+  function turn(step) {
+    page += step;
+    show();
+    document.getElementById("sentences").scrollIntoView();
+  }
+
+  controls.hidden = false;
+  controls.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(renew, 120); });
+  controls.addEventListener("submit", (event) => event.preventDefault());
+  for (const button of document.querySelectorAll("[data-step]")) {
+    button.addEventListener("click", () => turn(Number(button.dataset.step)));
+  }
+  renew();
+  return show;
+}

@@ -1,0 +1,42 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postedit.evaluate.changes import OPERATIONS, word_edits
+
+WORDS = st.lists(st.sampled_from("abc"), max_size=6)
+SENTENCES = st.lists(st.tuples(WORDS, WORDS, WORDS), min_size=1, max_size=4)
+
+
+@given(SENTENCES)
+def test_who_copies_the_post_editor_is_right_throughout(sentences: list[tuple[list[str], ...]]) -> None:
+    mt, _, pe = zip(*sentences, strict=True)
+    quality = word_edits(mt, pe, pe).quality()
+    assert quality.made == quality.needed == quality.right
+
+
+@given(SENTENCES)
+def test_who_does_nothing_makes_no_edit(sentences: list[tuple[list[str], ...]]) -> None:
+    mt, _, pe = zip(*sentences, strict=True)
+    quality = word_edits(mt, mt, pe).quality()
+    assert quality.made == quality.right == 0
+    assert quality.precision is None
+
+
+@given(SENTENCES)
+def test_parts_add_up_to_the_whole(sentences: list[tuple[list[str], ...]]) -> None:
+    mt, hyp, pe = zip(*sentences, strict=True)
+    edits = word_edits(mt, hyp, pe)
+    whole = edits.quality()
+    assert whole.right <= min(whole.made, whole.needed)
+    odd = edits.made.sum(1) % 2 == 1
+    for parts in (edits.by_operation(), [edits.quality(odd), edits.quality(~odd)]):
+        for name in ("made", "needed", "right"):
+            assert sum(getattr(part, name) for part in parts) == getattr(whole, name)
+
+
+def test_an_edit_is_right_with_the_same_word_at_the_same_place() -> None:
+    mt, hyp, pe = [list("abc")], [list("axcd")], [list("axce")]
+    by_operation = dict(zip(OPERATIONS, word_edits(mt, hyp, pe).by_operation(), strict=True))
+    assert (by_operation["substitutions"].precision, by_operation["substitutions"].recall) == (100.0, 100.0)
+    assert (by_operation["insertions"].made, by_operation["insertions"].right) == (1, 0)
+    assert by_operation["deletions"].recall is None

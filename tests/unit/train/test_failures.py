@@ -1,0 +1,185 @@
+"""Runs that fail, or are broken off: what is said, and what is kept."""
+
+import json
+import math
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_run import Scores, TinyModel, in_process, log, quiet, shown, trainer, weights
+
+from postedit.core.errors import OutputError, RecipeError, TrainingError
+from postedit.core.model import Seq2Seq
+from postedit.core.types import Batch, LabelLoss
+from postedit.train.runtime import check_bf16
+from postedit.train.tensors import load_tensors, model_tensors
+
+
+def test_a_full_gpu_is_explained(tmp_path: Path, corpora: Path) -> None:
+    class Hungry(TinyModel):
+        def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
+            raise torch.OutOfMemoryError
+
+    with pytest.raises(TrainingError, match=r"raise train\.accumulate"):
+        trainer(tmp_path, corpora, {}, model=Hungry()).run()
+
+
+def test_fast_fp32_needs_a_pytorch_that_has_it(tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(type(torch.backends.mkldnn), "matmul")
+    with pytest.raises(RecipeError, match="fast_fp32 needs PyTorch"):
+        trainer(tmp_path, corpora, {"fast_fp32": True}).run()
+
+
+def test_a_damaged_checkpoint_costs_only_what_came_after_the_one_before(tmp_path: Path, corpora: Path) -> None:
+    whole, damaged = tmp_path / "whole", tmp_path / "damaged"
+    for folder in whole, damaged:
+        trainer(folder, corpora, {}).run()
+    newest = damaged / "checkpoints" / "step-00000012" / "model.safetensors"
+    newest.write_bytes(newest.read_bytes()[:-100])
+    console = quiet()
+    trainer(damaged, corpora, {}, console=console).run(resume=True)
+    assert "step-00000012 is damaged" in shown(console)
+    assert "Resumed at step 9" in shown(console)
+    assert weights(damaged) == weights(whole)
+
+
+class Explosive(TinyModel):
+    """The loss of one batch is not a number: of the `number`-th that it sees, and of the same one again."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.countdown = number
+        self.culprit: Batch | None = None
+
+    def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
+        self.countdown -= self.training
+        if self.countdown == 0 and self.culprit is None:
+            self.culprit = batch
+        culprit = self.culprit is not None and batch.streams["src"].ids is self.culprit.streams["src"].ids
+        result = super().forward(batch, smoothing)
+        return result._replace(loss=result.loss * math.nan) if culprit else result
+
+
+def test_a_nan_stops_the_run_and_keeps_the_batch(tmp_path: Path, corpora: Path) -> None:
+    torch.manual_seed(42)
+    model = Explosive(number=8)
+    run = trainer(tmp_path, corpora, {"accumulate": 2, "save_every": 3}, model=model)
+    with pytest.raises(TrainingError) as error:
+        run.run()
+    assert "step 4: the loss is not a finite number" in str(error.value)
+    assert str(tmp_path / "nan-batch.safetensors") in str(error.value)
+    assert "step-00000003" in str(error.value)
+    assert model.culprit is not None
+    assert model.culprit.target is not None
+    saved = load_tensors(tmp_path / "nan-batch.safetensors")
+    assert {name.split("/")[0] for name in saved} == {"1"}
+    assert torch.equal(saved["1/src/ids"], model.culprit.streams["src"].ids)
+    assert torch.equal(saved["1/pe/mask"], model.culprit.target.mask)
+    described = json.loads((tmp_path / "nan-batch.json").read_text())
+    assert described["step"] == 4
+    assert described["certain"] is True
+    (batch,) = described["batches"]
+    assert batch["number"] == 1
+    assert batch["ids"]["mt"] == [ids[ids != 0].tolist() for ids in model.culprit.streams["mt"].ids]
+    before = load_tensors(tmp_path / "checkpoints" / "step-00000003" / "model.safetensors")
+    for name, tensor in model_tensors(model).items():
+        assert torch.equal(tensor, before[name])
+
+
+def test_a_checkpoint_that_cannot_be_written_loses_nothing(
+    tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, full = tmp_path / "whole", tmp_path / "full"
+    trainer(whole, corpora, {}).run()
+    run = trainer(full, corpora, {})
+    save = run.checkpoints.save
+
+    def save_until_full(step: int, checkpoint: Any) -> Path:
+        if step > 6:
+            raise OutputError("checkpoints/x: cannot be written: the disk is full; free some space and run again")
+        return save(step, checkpoint)
+
+    monkeypatch.setattr(run.checkpoints, "save", save_until_full)
+    with pytest.raises(OutputError, match="disk is full") as error:
+        run.run()
+    assert f"The last checkpoint is {full / 'checkpoints' / 'step-00000006'}" in str(error.value)
+    assert "--resume" in str(error.value)
+    trainer(full, corpora, {}).run(resume=True)
+    assert weights(full) == weights(whole)
+
+
+def test_a_real_failure_to_write_is_an_output_error(tmp_path: Path, corpora: Path) -> None:
+    process = in_process(tmp_path, corpora, {"max_steps": 4, "save_every": 2}, largest_file=1500)
+    process.join(300)
+    assert process.exitcode == 1
+    told = (tmp_path / "error.txt").read_text()
+    assert told.startswith("OutputError: ")
+    assert "cannot be written: the file is larger than this system allows here" in told
+    assert not [path for path in tmp_path.rglob("*") if "tmp" in path.name]
+
+
+def test_ctrl_c_in_validation_breaks_it_off_and_resuming_does_it(tmp_path: Path, corpora: Path) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    settings = {"max_steps": 6, "validate_every": 3, "save_every": 100, "metric": "ter", "average": False}
+    trainer(whole, corpora, settings, score_dev=Scores(2.0, 1.0)).run()
+
+    def press(_: Seq2Seq) -> Mapping[str, float]:
+        os.kill(os.getpid(), signal.SIGINT)
+        pytest.fail("the signal must break validation off")
+
+    handler = signal.getsignal(signal.SIGINT)
+    console = quiet()
+    with pytest.raises(KeyboardInterrupt):
+        trainer(broken, corpora, settings, score_dev=press, console=console).run()
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert "Interrupted at step 3. The last checkpoint is" in shown(console)
+    trainer(broken, corpora, settings, score_dev=Scores(2.0, 1.0)).run(resume=True)
+    assert weights(broken) == weights(whole)
+    assert [line["step"] for line in log(broken)] == [line["step"] for line in log(whole)]
+
+
+class Exploding(TinyModel):
+    """Loses its mind after some passes of training."""
+
+    passes = 0
+
+    def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
+        found = super().forward(batch, smoothing)
+        self.passes += self.training
+        return found._replace(loss=found.loss * 30.0) if self.passes > 8 else found
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_a_loss_that_explodes_ends_training_and_its_batch_is_kept(
+    tmp_path: Path, corpora: Path, accumulate: int
+) -> None:
+    settings = {"max_steps": 30, "save_every": 1, "keep_last": 1, "accumulate": accumulate, "validate_every": 100}
+    step = 8 // accumulate + 1
+    run = trainer(tmp_path, corpora, settings, model=Exploding())
+    with pytest.raises(TrainingError) as caught:
+        run.run()
+    message = str(caught.value)
+    assert f"step {step}: training diverges: the loss is" in message
+    assert f"The batch is in {tmp_path}/diverged-batch.safetensors" in message
+    assert f"The last checkpoint is {tmp_path}/checkpoints/step-0000000{step - 1}" in message
+    assert load_tensors(tmp_path / "diverged-batch.safetensors")
+    description = json.loads((tmp_path / "diverged-batch.json").read_text())
+    assert (description["step"], len(description["batches"])) == (step, 1)
+
+
+def test_divergence_may_be_let_be(tmp_path: Path, corpora: Path) -> None:
+    assert trainer(tmp_path, corpora, {"diverges": 0.0}, model=Exploding()).run().steps == 12
+
+
+def test_bf16_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "an old GPU")
+    check_bf16(torch.device("cpu"))
+    with pytest.raises(
+        RecipeError, match=r'train\.precision = "bf16": an old GPU does not compute in bfloat16; use "fp32"'
+    ):
+        check_bf16(torch.device("cuda"))
