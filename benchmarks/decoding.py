@@ -10,10 +10,13 @@ in outputs are replaced, for all contestants. The general decoders (Hugging Face
 encoder-decoder of 6 + 6 layers and the same width and vocabulary on src alone, with outputs as long.
 
 All contestants take turns over the same sentences in one process; medians of whole rounds, encoding included, text
-processing not. Without `transformers` or `ctranslate2` theirs are left out.
+processing not. Times are those of the processor, all threads together, so that other work on the machine counts less;
+on a quiet one, with one thread, they are what a clock shows.
+Without `transformers` or `ctranslate2` theirs are left out.
 """
 
 import argparse
+import gc
 import platform
 import statistics
 import tempfile
@@ -130,11 +133,13 @@ def compare(contestants: Sequence[Contestant], sentences: Sequence[Sentence], si
     for contestant in contestants:
         contestant.seconds = []
         contestant.decode(sentences[:size], size)  # warms up
+    gc.collect()
+    gc.freeze()  # else one of them pays for looking through the objects of all
     for _ in range(repeats):
         for contestant in contestants:
-            start = time.perf_counter()
+            start = time.process_time()
             written[contestant.name] = contestant.decode(sentences, size)
-            contestant.seconds.append(time.perf_counter() - start)
+            contestant.seconds.append(time.process_time() - start)
     base = contestants[0].seconds
     for contestant in contestants:
         found = written[contestant.name]

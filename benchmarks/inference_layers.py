@@ -30,7 +30,8 @@ from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.folder import ModelFolder
 from postedit.models import ARCHITECTURES
 from postedit.nn import inference
-from postedit.nn.inference import Int8Linear, PackedLinear, prepare_for_inference
+from postedit.nn.inference import PackedLinear, prepare_for_inference
+from postedit.nn.int8 import Int8Linear
 
 CALLS = ((1, 1), (1, 8), (1, 16), (5, 1), (32, 1), (160, 1))
 KINDS = ("plain", "float32", "bf16", "int8", "whole")
@@ -107,7 +108,7 @@ def measure(name: str, options: argparse.Namespace) -> None:
 def variant(model: Seq2Seq, kind: str) -> Seq2Seq:
     model = copy.deepcopy(model)
     if kind == "whole":
-        inference._replace(model, Whole)
+        inference._replace(model, Whole, Whole.smallest)
     elif kind != "plain":
         prepare_for_inference(model, kind)
     return model

@@ -7,7 +7,8 @@ import torch
 from tiny import SUBJECTS, alone, assert_close, batch_of, build, random_prefix, random_sentences
 
 from postedit.core.model import Seq2Seq
-from postedit.nn.inference import Int8Linear, PackedLinear, Precision, prepare_for_inference
+from postedit.nn.inference import PackedLinear, Precision, prepare_for_inference
+from postedit.nn.int8 import Int8Linear
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,8 @@ from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.types import Batch
 from postedit.editing.windows import Detail
 from postedit.folder import content_fingerprint
-from postedit.nn.inference import Int8Linear, PackedLinear, Precision
+from postedit.nn.inference import PackedLinear, Precision
+from postedit.nn.int8 import Int8Linear
 from postedit.text.processor import TextProcessor
 
 

@@ -45,7 +45,7 @@ class MultiHeadAttention(nn.Module):
     def project(self, memory_NSD: Tensor, packing: Packing | None = None) -> KeyValue:
         """Return keys and values of a text, which is packed if there is a packing."""
         k_NSD, v_NSD = _unpacked(self.key_value(memory_NSD), packing).chunk(2, -1)
-        return KeyValue(self._split(k_NSD), self._split(v_NSD))
+        return KeyValue(split_heads(k_NSD, self.heads), split_heads(v_NSD, self.heads))
 
     def forward(
         self,
@@ -60,22 +60,35 @@ class MultiHeadAttention(nn.Module):
         Returns:
             Float[N,K,D], packed as x is, and, if asked for, the weights Float[N,K,S] averaged over heads.
         """
-        q_NHKE = self._split(_unpacked(self.query(x_NKD), packing))
+        q_NKD = _unpacked(self.query(x_NKD), packing)
         dropout = self.dropout if self.training else 0.0
-        allowed = None if mask is None else mask.unsqueeze(1)
-        mixed_NHKE, weights_NHKS = dot_product_attention(q_NHKE, key_value, allowed, dropout, need_weights)
-        mixed_NKD = mixed_NHKE.transpose(1, 2).flatten(2)
+        mixed_NKD, weights_NKS = attend(split_heads(q_NKD, self.heads), key_value, mask, dropout, need_weights)
         if packing is not None:
             mixed_NKD = packing.pack(mixed_NKD)
-        return self.output(mixed_NKD), None if weights_NHKS is None else weights_NHKS.mean(1)
-
-    def _split(self, x_NKD: Tensor) -> Tensor:
-        rows, length, width = x_NKD.shape
-        return x_NKD.view(rows, length, self.heads, width // self.heads).transpose(1, 2)
+        return self.output(mixed_NKD), weights_NKS
 
 
 def _unpacked(x: Tensor, packing: Packing | None) -> Tensor:
     return x if packing is None else packing.unpack(x)
+
+
+def split_heads(x_NKD: Tensor, heads: int) -> Tensor:
+    """Return Float[N,H,K,E], the share of each head."""
+    rows, length, width = x_NKD.shape
+    return x_NKD.view(rows, length, heads, width // heads).transpose(1, 2)
+
+
+def attend(
+    q_NHKE: Tensor, key_value: KeyValue, mask: Tensor | None, dropout: float = 0.0, need_weights: bool = False
+) -> tuple[Tensor, Tensor | None]:
+    """Attend to what `mask` Bool[N or 1,K or 1,S] allows (None: everything).
+
+    Returns:
+        Float[N,K,D], the heads side by side, and, if asked for, the weights Float[N,K,S] averaged over heads.
+    """
+    allowed = None if mask is None else mask.unsqueeze(1)
+    mixed_NHKE, weights_NHKS = dot_product_attention(q_NHKE, key_value, allowed, dropout, need_weights)
+    return mixed_NHKE.transpose(1, 2).flatten(2), None if weights_NHKS is None else weights_NHKS.mean(1)
 
 
 def dot_product_attention(

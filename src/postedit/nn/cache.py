@@ -77,7 +77,8 @@ class DecoderCache:
         ragged = self.lengths is not None
         slots = torch.arange(width, device=device)
         mask = slots <= positions.unsqueeze(-1) if ragged or count > 1 else None
-        return Cursor(positions, mask, ragged, _packing(tokens_NK))
+        packing = None if count == 1 else Packing.worth(tokens_NK != PAD)
+        return Cursor(positions, mask, ragged, packing)
 
     def layer(self, index: int) -> KeyValue | None:
         """Return the cache of a layer, None before the first call."""
@@ -125,11 +126,3 @@ class DecoderCache:
         if bool((lengths == longest).all()):
             return type(self)(layers, longest, None, 0)
         return type(self)(layers, None, lengths, 0)
-
-
-def _packing(tokens_NK: Tensor) -> Packing | None:
-    """Return a packing for search on a CPU, where each token costs; a GPU would have to wait for their number."""
-    if tokens_NK.device.type != "cpu" or tokens_NK.size(1) == 1 or torch.is_grad_enabled():
-        return None
-    real_NK = tokens_NK != PAD
-    return None if bool(real_NK.all()) else Packing.of(real_NK)

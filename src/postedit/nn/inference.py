@@ -1,8 +1,6 @@
-"""Linear layers for inference on a CPU: weights laid out for oneDNN once, or rounded to eight bits.
+"""Models made ready for inference: on a CPU weights are laid out for oneDNN once, or rounded to eight bits.
 
-What a row of a batch gives does not depend on the others. In int8 every row has a scale of its own, from its largest
-absolute value, and sums of products are exact integers; PyTorch's dynamic quantisation has one scale a tensor, so that
-a longer call, or other company, would change the output.
+What a row of a batch gives does not depend on the others. For eight bits see `nn.int8`.
 """
 
 from typing import ClassVar, Final, Literal, TypeVar
@@ -11,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from postedit.core.errors import DataError
-from postedit.nn.heads import SoftmaxHead
+from postedit.nn.heads import LayerMaker, SoftmaxHead
 
 Precision = Literal["float32", "bf16", "int8"]
 
@@ -34,7 +32,13 @@ def prepare_for_inference(model: _ModelT, precision: Precision = "float32") -> _
     if precision == "bf16":
         model.to(torch.bfloat16)
     if _has_layouts(device):
-        _replace(model, Int8Linear if precision == "int8" else PackedLinear)
+        if precision == "int8":
+            from postedit.nn import int8  # kernels are loaded for those who need them
+
+            int8.replace_layers(model)
+            _replace(model, int8.Int8Linear, int8.Int8Linear.smallest)
+        else:
+            _replace(model, PackedLinear, PackedLinear.smallest)
     return model.requires_grad_(False)
 
 
@@ -53,104 +57,41 @@ def _has_layouts(device: torch.device) -> bool:
     return device.type == "cpu" and bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
 
 
-def _replace(model: nn.Module, fast: "type[PackedLinear | Int8Linear]") -> None:
-    """Put layers made by `fast` in place of large linear layers, and beside the weights of large output layers."""
+def _replace(model: nn.Module, make: LayerMaker, smallest: int) -> None:
+    """Put layers that `make` makes in place of large linear layers, and beside the weights of large output layers."""
     made: dict[nn.Module, nn.Module] = {}  # a layer that stands in two places stays one
     for parent in list(model.modules()):
         for name, layer in list(parent._modules.items()):  # not named_children, which knows only one name of each
             # What stands in a dictionary is an adapter of peft's, which asks for the type of its weights.
-            if (
-                type(layer) is nn.Linear
-                and _worth(layer.weight, fast.smallest)
-                and not isinstance(parent, nn.ModuleDict)
-            ):
+            if type(layer) is nn.Linear and _worth(layer.weight, smallest) and not isinstance(parent, nn.ModuleDict):
                 if layer not in made:
-                    made[layer] = fast(layer.weight.detach(), None if layer.bias is None else layer.bias.detach())
+                    made[layer] = make(layer.weight.detach(), None if layer.bias is None else layer.bias.detach())
                 parent.add_module(name, made[layer])
-        if isinstance(parent, SoftmaxHead) and _worth(parent.weight, fast.smallest):
-            parent.prepare(fast)
+        if isinstance(parent, SoftmaxHead) and _worth(parent.weight, smallest):
+            parent.prepare(make)
 
 
 def _worth(weight: Tensor, smallest: int) -> bool:
     return weight.numel() >= smallest and weight.dtype in (torch.float32, torch.bfloat16)
 
 
-class _FastLinear(nn.Module):
-    """A linear layer whose `weight` is in a layout of oneDNN's, and therefore in no state dict."""
+class PackedLinear(nn.Module):
+    """A linear layer as it was, up to the order in which products are added."""
 
-    smallest: ClassVar[int]
+    smallest: ClassVar[int] = 2**19
     """Weights. Smaller layers spend more time on being called than they save (benchmarks/inference_layers.py)."""
 
     weight: Tensor
     bias: Tensor | None
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        super().__init__()
-        self.register_buffer("weight", weight, persistent=False)
-        self.register_buffer("bias", bias)
-
-
-class PackedLinear(_FastLinear):
-    """A linear layer as it was, up to the order in which products are added."""
-
-    smallest = 2**19
-
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         """Lay out `weight` Float[out,in]; `bias` is Float[out]."""
-        super().__init__(torch.ops.mkldnn._reorder_linear_weight(weight), bias)
+        super().__init__()
+        # In a layout of oneDNN's, and therefore in no state dict.
+        self.register_buffer("weight", torch.ops.mkldnn._reorder_linear_weight(weight), persistent=False)
+        self.register_buffer("bias", bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return W x + b, Float[...,out]."""
         result: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
         return result
-
-
-class Int8Linear(_FastLinear):
-    """A linear layer with weights of eight bits, one scale for each row of W and one for each row of x."""
-
-    smallest = 2**18
-
-    scales: Tensor
-
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        """Round `weight` Float[out,in] to -127 .. 127 times scales; `bias` is Float[out]."""
-        weight = weight.float()
-        scales = _scales(weight).squeeze(1)
-        rounded = (weight / scales.unsqueeze(1)).round().to(torch.int8)
-        super().__init__(torch.ops.onednn.qlinear_prepack(rounded, None), bias)
-        self.register_buffer("scales", scales)
-        self.register_buffer("zeros", torch.zeros(len(scales), dtype=torch.long), persistent=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return W x + b, Float[...,out], with each row of x rounded to 1 .. 255 around 128."""
-        scales = _scales(x)
-        rounded = (x / scales).add_(_MIDDLE).to(torch.uint8)
-        sums = torch.ops.onednn.qlinear_pointwise(
-            rounded,
-            1.0,
-            int(_MIDDLE),
-            self.weight,
-            self.scales,
-            self.zeros,
-            None,
-            1.0,
-            0,
-            torch.float32,
-            "none",
-            [],
-            "",
-        )
-        return sums.mul_(scales) if self.bias is None else torch.addcmul(self.bias, sums, scales)
-
-
-_MIDDLE: Final = 128.5
-"""Added before cutting off decimals: the zero of unsigned bytes, and a half to round."""
-
-
-def _scales(x: Tensor) -> Tensor:
-    """Return what 1 stands for in each row of x Float[...,D] if its largest absolute value is 127, Float[...,1]."""
-    return x.abs().amax(-1, keepdim=True).clamp_(min=_TINY).div_(127.0)
-
-
-_TINY: Final = 1e-30
-"""A row of zeros has some scale too."""

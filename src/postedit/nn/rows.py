@@ -39,6 +39,16 @@ class Packing:
         """Return the packing of the tokens that are real."""
         return cls(real_NK, real_NK.flatten().nonzero().squeeze(1))
 
+    @classmethod
+    def worth(cls, real_NK: Tensor) -> "Packing | None":
+        """Return the packing if some are not real: on a CPU, where each token costs, and without gradients.
+
+        A GPU would have to wait for the number of real tokens.
+        """
+        if real_NK.device.type != "cpu" or torch.is_grad_enabled() or bool(real_NK.all()):
+            return None
+        return cls.of(real_NK)
+
     def pack(self, x_NKD: Tensor) -> Tensor:
         """Return Float[1,M,D], the real tokens."""
         return x_NKD.flatten(0, 1)[self.index_M].unsqueeze(0)

@@ -125,9 +125,9 @@ class TransformerLayer(nn.Module):
         queries_NKD = self._before(0, x_NKD)
         return Entry(x_NKD, queries_NKD, self.self_attention.project(queries_NKD, packing))
 
-    def project_read(self, memory_NSD: Tensor, read: int = 0) -> KeyValue:
-        """Return the keys and values that cross-attention number `read` has of a text."""
-        return cast(MultiHeadAttention, self.cross_attentions[read]).project(memory_NSD)
+    def project_read(self, memory_NSD: Tensor, read: int = 0, packing: Packing | None = None) -> KeyValue:
+        """Return the keys and values that cross-attention number `read` has of a text, packed if there is a packing."""
+        return cast(MultiHeadAttention, self.cross_attentions[read]).project(memory_NSD, packing)
 
     def _before(self, sublayer: int, x_NKD: Tensor) -> Tensor:
         return as_factor(self.norms[sublayer](x_NKD) if self.norm == "pre" else x_NKD)
@@ -154,8 +154,9 @@ class TransformerStack(nn.Module):
 
     def project(self, memory_NSD: Tensor, mask_NS: Tensor, read: int = 0) -> Reading:
         """Return what the layers' cross-attentions number `read` have of a text with mask Bool[N,S]."""
-        factor_NSD = as_factor(memory_NSD)
-        return Reading(tuple(layer.project_read(factor_NSD, read) for layer in self.blocks()), mask_NS)
+        packing = Packing.worth(mask_NS)
+        factor_NSD = as_factor(memory_NSD if packing is None else packing.pack(memory_NSD))
+        return Reading(tuple(layer.project_read(factor_NSD, read, packing) for layer in self.blocks()), mask_NS)
 
     def encode(
         self, x_NSD: Tensor, mask_NS: Tensor, readings: Sequence[Reading] = (), need_weights: bool = False
@@ -164,14 +165,15 @@ class TransformerStack(nn.Module):
 
         Weights and reads returned are those of the last layer.
         """
-        mask = mask_NS.unsqueeze(1)
-        output = LayerOutput(x_NSD, (), ())
+        mask, packing = mask_NS.unsqueeze(1), Packing.worth(mask_NS)
+        output = LayerOutput(x_NSD if packing is None else packing.pack(x_NSD), (), ())
         for i, layer in enumerate(self.blocks()):
             x_NSD, last = output.x_NKD, i == len(self.layers) - 1
             reads = [reading.of_layer(i) for reading in readings]
-            entry = layer.enter(x_NSD)
-            output = layer(entry, entry.own, mask, reads, need_weights and last)
-        return output._replace(x_NKD=self.final_norm(output.x_NKD))
+            entry = layer.enter(x_NSD, packing)
+            output = layer(entry, entry.own, mask, reads, need_weights and last, packing)
+        output = output._replace(x_NKD=self.final_norm(output.x_NKD))
+        return output if packing is None else output.unpacked(packing)
 
     def decode(
         self, x_NKD: Tensor, cursor: Cursor, cache: DecoderCache, readings: Sequence[Reading]

@@ -10,7 +10,8 @@ from torch import nn
 
 from postedit.core.errors import DataError
 from postedit.nn.heads import SoftmaxHead
-from postedit.nn.inference import Int8Linear, PackedLinear, check_precision, prepare_for_inference
+from postedit.nn.inference import PackedLinear, check_precision, prepare_for_inference
+from postedit.nn.int8 import Int8Linear
 
 
 def int8(inputs: int, outputs: int, bias: bool = True) -> tuple[Int8Linear, nn.Linear]:

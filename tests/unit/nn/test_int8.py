@@ -1,0 +1,121 @@
+"""Transformer layers in int8: the compiled kernels say what PyTorch's operators say, and padding is not looked at."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from postedit.nn import int8_kernels as kernels
+from postedit.nn.attention import KeyValue
+from postedit.nn.int8 import Int8Linear, Int8TransformerLayer, Rounded, replace_layers
+from postedit.nn.rows import Packing
+from postedit.nn.transformer import Norm, Read, TransformerLayer, TransformerStack
+
+_SIZES = st.integers(1, 40)
+
+
+def random(*shape: int, seed: int = 1) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+@settings(deadline=None, max_examples=25)
+@given(rows=_SIZES, width=st.integers(1, 300), seed=st.integers(0, 999), size=st.sampled_from([1e-20, 1.0, 1e20]))
+def test_rounding_is_within_half_a_step(rows: int, width: int, seed: int, size: float) -> None:
+    x = random(rows, width, seed=seed) * size
+    rounded = Rounded.of(x.numpy())
+    steps = torch.from_numpy(rounded.scales).unsqueeze(1)
+    assert (rounded.bytes >= 1).all()
+    torch.testing.assert_close(steps, x.abs().amax(1, keepdim=True) / 127, rtol=1e-5, atol=1e-30)
+    back = (torch.from_numpy(rounded.bytes).float() - 128) * steps
+    assert ((back - x).abs() <= steps * 0.501).all()
+
+
+def test_what_is_no_number_does_not_become_one() -> None:
+    assert np.isnan(Rounded.of(np.full((1, 20), np.nan, np.float32)).scales).all()
+
+
+@settings(deadline=None, max_examples=25)
+@given(rows=_SIZES, width=st.integers(2, 300), seed=st.integers(0, 999))
+def test_normalisation(rows: int, width: int, seed: int) -> None:
+    x, weight, bias = random(rows, width, seed=seed) * 7 + 3, random(width, seed=seed + 1), random(width, seed=seed + 2)
+    normal = np.empty_like(x.numpy())
+    kernels.normalise_rows(x.numpy(), weight.numpy(), bias.numpy(), np.float32(1e-5), normal)
+    expected = F.layer_norm(x, (width,), weight, bias)
+    torch.testing.assert_close(torch.from_numpy(normal), expected, rtol=1e-4, atol=1e-4)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    rows=st.integers(1, 4),
+    queries=st.integers(1, 6),
+    slots=st.integers(1, 23),
+    heads=st.integers(1, 3),
+    width=st.integers(1, 20),
+    seed=st.integers(0, 999),
+    size=st.sampled_from([0.1, 1.0, 30.0]),
+)
+def test_attention(rows: int, queries: int, slots: int, heads: int, width: int, seed: int, size: float) -> None:
+    q, k, v = (random(rows, heads, count, width, seed=seed + i) for i, count in enumerate((queries, slots, slots)))
+    q *= size
+    mask = random(rows, queries, slots, seed=seed) > 0
+    mask[:, :, slots // 2] = True
+    scores = (q @ k.transpose(-1, -2) / math.sqrt(width)).masked_fill(~mask.unsqueeze(1), -math.inf).softmax(-1)
+    mixed = np.empty((rows * queries, heads * width), np.float32)
+    means = np.zeros((rows, queries, slots), np.float32)
+    places = np.arange(rows * queries)
+    kernels.attend(q.numpy(), k.numpy(), v.numpy(), mask.numpy(), places, mixed, means)
+    expected = (scores @ v).transpose(1, 2).flatten(2).flatten(0, 1)
+    torch.testing.assert_close(torch.from_numpy(mixed), expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(torch.from_numpy(means), scores.mean(1), rtol=1e-4, atol=1e-6)
+    assert (means[~mask.numpy()] == 0).all()
+
+
+def layers(norm: Norm) -> tuple[TransformerLayer, Int8TransformerLayer]:
+    torch.manual_seed(1)
+    layer = TransformerLayer(64, 4, 96, 0.0, norm, reads=1).requires_grad_(False).eval()
+    return layer, Int8TransformerLayer(layer)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_a_layer_says_what_it_said_but_for_rounding(norm: Norm) -> None:
+    exact, fast = layers(norm)
+    x, memory = random(3, 5, 64), random(3, 7, 64, seed=2)
+    mask = torch.ones(3, 1, 7, dtype=torch.bool)
+    found = []
+    for layer in (exact, fast):
+        entry = layer.enter(x)
+        found.append(layer(entry, entry.own, None, [Read(layer.project_read(memory), mask)], need_weights=True))
+    for a, b in zip(
+        (found[0].x_NKD, *found[0].weights, *found[0].reads), (found[1].x_NKD, *found[1].weights, *found[1].reads)
+    ):
+        assert a.shape == b.shape
+        assert (a - b).norm() / a.norm() < 0.03
+
+
+def test_padding_is_not_looked_at() -> None:
+    _, fast = layers("pre")
+    real = torch.tensor([[True, True, True, False], [True, False, True, True]])
+    x, packing = random(2, 4, 64), Packing.of(real)
+    entry = fast.enter(packing.pack(x), packing)
+    lost = ~real[:, None, :, None]
+    own = KeyValue(*(part.masked_fill(lost, math.nan) for part in entry.own))
+    output = fast(entry, own, real.unsqueeze(1), [Read(own, real.unsqueeze(1))], True, packing)
+    alone = fast.enter(x[:1, :3])
+    expected = fast(alone, alone.own, None, [Read(alone.own, torch.ones(1, 1, 3, dtype=torch.bool))], True)
+    assert torch.equal(output.unpacked(packing).x_NKD[:1, :3], expected.x_NKD)
+    assert torch.equal(output.weights[0][:1, :3, :3], expected.weights[0])
+    assert not output.x_NKD.isnan().any()
+
+
+def test_layers_that_are_too_small_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = TransformerStack(2, 64, 4, 96, 0.0, "pre")
+    replace_layers(stack)
+    assert all(type(layer) is TransformerLayer for layer in stack.layers)
+    monkeypatch.setattr(Int8Linear, "smallest", 1)
+    replace_layers(stack)
+    assert all(type(layer) is Int8TransformerLayer for layer in stack.layers)
