@@ -37,7 +37,7 @@ def main() -> None:
     scores = score(options, plain, "searches")
     chosen = min(range(len(searches)), key=lambda number: scores[number + 1]["ter"])
     gated = gated_dev(options, searches[chosen])
-    final = score(options, [plain[0], plain[chosen], gated], "final")
+    final = score(options, [plain[chosen], gated], "final")
     report(options, searches, scores, searches[chosen], final)
     if options.outputs:
         write_output(options, searches[chosen], final)
@@ -130,7 +130,7 @@ def print_row(name: str, system: dict[str, Any]) -> None:
 
 def write_output(options: argparse.Namespace, search: Sequence[str], final: Sequence[dict[str, Any]]) -> None:
     """Write what dev shows to be best for the test set."""
-    nothing, _, plain, gated = (system["ter"] for system in final)
+    nothing, plain, gated = (system["ter"] for system in final)
     gate = made_gate(options, search, options.data / "dev", "dev")
     opened = json.loads(gate.read_text(encoding="utf-8"))["threshold"] is not None
     if opened and gated < nothing:

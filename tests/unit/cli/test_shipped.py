@@ -26,7 +26,7 @@ def test_it_is_under_40_megabytes_and_says_what_it_is() -> None:
     card = (shipped.MODEL / "README.md").read_text(encoding="utf-8")
     assert all(f"## {part}" in card for part in ("Data", "Scores", "Limits"))
     provenance = json.loads((shipped.MODEL / "provenance.json").read_text(encoding="utf-8"))
-    assert provenance["recipe"]["data"]["train"]
+    assert provenance["recipe"]["data"]["files"]
 
 
 @pytest.mark.skipif(not SAMPLE.is_dir(), reason="needs the sample in examples/")
