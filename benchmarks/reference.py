@@ -97,7 +97,9 @@ def score(options: argparse.Namespace, hypotheses: Sequence[Path], name: str) ->
     postedit("score", *hypotheses, *texts, "--json", written, quiet=True)
     found: dict[str, Any] = json.loads(written.read_text(encoding="utf-8"))
     rows = next(table["rows"] for table in found["tables"] if table["name"] == "significance of TER")
-    against = {row["system"]: row for row in rows if row["other"] == found["systems"][0]["name"]}
+    names = ("difference", "from", "to", "p, bootstrap")
+    nothing = found["systems"][0]["name"]
+    against = {row["system"]: {name: row[name] for name in names} for row in rows if row["other"] == nothing}
     return [{**system, "against nothing": against.get(system["name"])} for system in found["systems"]]
 
 
@@ -143,9 +145,10 @@ def write_output(options: argparse.Namespace, search: Sequence[str], final: Sequ
     name = options.data.name
     write(options.outputs / f"{name}.pe", lines)
     changed = sum(line != mt for line, mt in zip(lines, read(options.data / "test.mt"), strict=True))
-    about = {"models": options.models, "search": " ".join(search), "how": how, "lines": len(lines), "changed": changed}
+    models = ["/".join(Path(model).parts[-2:]) for model in options.models]  # no names of this machine
+    about = {"models": models, "search": " ".join(search), "how": how, "lines": len(lines), "changed": changed}
     with atomic_write(options.outputs / f"{name}.json") as file:
-        json.dump({**about, "dev": final}, file, indent=2)
+        json.dump({**about, "dev": [{**system, "name": Path(system["name"]).stem} for system in final]}, file, indent=2)
         file.write("\n")
     print(f"\ntest: {how}; {changed} of {len(lines)} lines changed")
 
