@@ -138,7 +138,7 @@ def explain(
     models = models_or_shipped(named)
     editor = PostEditor.load(*models, device=device)
     needed = any((figures, src_links, mt_links, gold_links))
-    explaining.check_model(editor, texts, attention=needed, links=gold_links, mask=mask)
+    explaining.check_model(editor, texts, focus.value, attention=needed, links=gold_links, mask=mask)
     losses = cite is Cite.losses
     kept = None
     if evidence is not None:
@@ -154,9 +154,6 @@ def explain(
     if mask:
         tables.append(explaining.masked(editor, found, kept, cite.value, seed, resamples))
 
-    if len(found) == 1:
-        explaining.print_sentence(found[0])
-    explaining.print_tables(tables)
     if html is not None:
         _write(html, explaining.page(models, texts, found, tables))
     if edits is not None:
@@ -177,6 +174,9 @@ def explain(
         _write(markdown, to_markdown(tables))
     if kept is not None:
         kept.finish()
+    if len(found) == 1:  # last: the reader of a pipe may leave
+        explaining.print_sentence(found[0])
+    explaining.print_tables(tables)
 
 
 def _write(path: Path, text: str) -> None:

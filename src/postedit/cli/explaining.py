@@ -124,7 +124,9 @@ def _gold(path: Path, texts: Texts) -> list[str]:
     return lines
 
 
-def check_model(editor: PostEditor, texts: Texts, *, attention: bool, links: Path | None, mask: bool) -> None:
+def check_model(
+    editor: PostEditor, texts: Texts, measure: str, *, attention: bool, links: Path | None, mask: bool
+) -> None:
     """Find out whether the model can be asked for what is wanted; warn of texts and models that say little.
 
     Raises:
@@ -139,6 +141,11 @@ def check_model(editor: PostEditor, texts: Texts, *, attention: bool, links: Pat
         typer.echo(
             "warning: src reads like the translation and mt like its source: have they changed places?", err=True
         )
+    shared = any({"src", "mt"} <= set(key.streams) for key in spec.attention)
+    if measure == "attention" and not shared:
+        raise DataError("this model has no attention that src and mt share: ask for --focus occlusion")
+    if measure == "occlusion" and not {"src", "mt"} <= set(spec.inputs):
+        raise DataError("this model does not read both src and mt, so nothing can be said of which one leads (--focus)")
     if not spec.attention:
         message = "this model shows no attention, so no word's or edit's evidence in src and mt is known"
         if attention:
@@ -203,20 +210,15 @@ def explained(editor: PostEditor, texts: Texts, kept: PartialFile | None, *, los
 
 
 def measure_of(name: str, found: "Sequence[Reading | None]") -> focus.Measure | None:
-    """Return the measure of focus that is wanted and possible; None if the model does not read both texts.
+    """Return the measure of focus that is wanted; None if the model does not read both texts.
 
-    Raises:
-        DataError: if another one is asked for than the model allows.
+    Args:
+        name: one that `check_model` has found possible, or "auto".
+        found: the sentences.
     """
     first = next((one for one in found if one is not None), None)
     best = None if first is None else focus.default_measure(first.words)
-    if name == "auto" or first is None:
-        return best
-    if name == "attention" and best is not focus.Measure.attention:
-        raise DataError("this model has no attention that src and mt share: ask for --focus occlusion")
-    if best is None:
-        raise DataError("this model does not read both src and mt, so nothing can be said of which one leads (--focus)")
-    return focus.Measure(name)
+    return best if name == "auto" or best is None else focus.Measure(name)
 
 
 def focus_tables(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postedit.cli.combining import Averaging, parse_weights
+from postedit.cli.outputs import check_outputs
 from postedit.cli.searching import Normalisation, SearchOptions
 from postedit.cli.windows import Dtype, Loading, quiet
-from postedit.core.files import check_writable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,9 +65,7 @@ def gate(
     One part of the development set teaches, the other tests. Where nothing passes the test, the gate stays closed: what
     comes out is mt. What it promises holds for text like that of the development set.
     """
-    for path in (out, plot):
-        if path is not None:
-            check_writable(path)
+    check_outputs({"--out": out, "--plot": plot}, (src, mt, pe))
     from dataclasses import replace
 
     from postedit.cli.tables import console
@@ -110,7 +108,7 @@ def gate(
 
 
 def _report(found: "Calibrated", confidence: float, err: "Console") -> None:
-    from postedit.gate.calibrate import expected_calibration_error
+    from postedit.gate.calibrate import expected_calibration_error, is_learnt
 
     rule = found.rule
     if rule.threshold is None:
@@ -128,9 +126,17 @@ def _report(found: "Calibrated", confidence: float, err: "Console") -> None:
             soft_wrap=True,
             highlight=False,
         )
+    error = f"expected calibration error {expected_calibration_error(found.forecasts):.3f}"
+    if not is_learnt(rule):
+        error = "too few changes for better or for worse to learn from, so that its probabilities say nothing"
     err.print(
         f"On the {found.lines:,} lines of the test: {found.gain:+.3f} TER edits saved a line, {found.ungated:+.3f} "
-        f"without gate; expected calibration error {expected_calibration_error(found.forecasts):.3f}",
+        f"without gate; {error}",
+        soft_wrap=True,
+        highlight=False,
+    )
+    err.print(
+        "This holds for text like that of the development set, if no model was trained on it, or chosen by it",
         soft_wrap=True,
         highlight=False,
     )

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from postedit.cli.outputs import check_outputs
 from postedit.cli.score import Tokenize
 from postedit.cli.tune import Method, Metric
 from postedit.cli.windows import Format
 from postedit.core.errors import DataError, ModelFolderError, nearest
-from postedit.core.files import atomic_write, check_writable
+from postedit.core.files import atomic_write
 
 if TYPE_CHECKING:
     from postedit.tuning.columns import Output
@@ -44,9 +45,7 @@ def rerank(
 ) -> None:
     """Put n-best lists into a new order by weighted features, such as the scores of a language model."""
     _check_options(weights, tune, pe)
-    for path in (tune, out):
-        if path is not None:
-            check_writable(path)
+    check_outputs({"--tune": tune, "--out": out}, (lists, pe, *(features or [])))
     from postedit.cli.sinks import Stdout
     from postedit.decode.rescoring import weighted_sum
     from postedit.tuning.columns import feature_names, read_outputs

@@ -91,16 +91,12 @@ def score(
     with LineProgress(console(stderr=True), len(test.pe) * (len(outputs) + (mt is not None))) as progress:
         systems = examine(test, outputs, progress.update)
     scores = [system.scores for system in systems]
-    print_scores(scores, console())
-
     tables = _tables(systems, test, resamples)
     if summaries:
         tables.append(analyses.summaries(systems, test, test.src if test.src is not None else test.mt or ()))
     tables += _neural(systems, test, comet or ())
     buckets = analyses.by_bucket(systems, test)
-    for table in [*tables, *(buckets if everything else ())]:
-        print_table(table, console())
-
+    shown = [*tables, *(buckets if everything else ())]
     tables = [analyses.overview(scores), *tables, *buckets, analyses.signatures(scores)]
     if json_out is not None:
         values = {
@@ -116,6 +112,10 @@ def score(
         from postedit.explain.score_page import score_page
 
         _write(html, score_page(f"Scores against {pe.name}", test, systems, tables, warnings))
+
+    print_scores(scores, console())  # last: the reader of a pipe may leave
+    for table in shown:
+        print_table(table, console())
 
 
 def _warnings(texts: dict[Path, list[str]], paths: Sequence[Path], pe: Path, *, raw: bool) -> list[str]:

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from postedit.cli.combining import Averaging
+from postedit.cli.outputs import check_outputs
 from postedit.cli.score import Tokenize
 from postedit.core.errors import DataError, OutputError
-from postedit.core.files import atomic_write, check_writable
+from postedit.core.files import atomic_write
 
 
 class Metric(StrEnum):
@@ -63,7 +64,7 @@ def tune(
         raise DataError("--restarts is of --method mert; mira starts once")
     if space and len(models) == 1:
         raise DataError("--space says what an ensemble averages: give several models with it")
-    check_writable(out)
+    check_outputs({"--out": out}, (src, mt, pe))
     folder = _work_folder(out, resume=resume)
     from postedit.cli.tables import console, print_scores
     from postedit.data.dev import DevTexts

@@ -120,10 +120,8 @@ def differences(name: str, lines: Sequence[str], reference_name: str, reference:
         found.append(f"{name} begins with a byte order mark, which is part of its first word: save it as UTF-8 without")
     if there.capitals >= _ENOUGH and here.words and here.capital < _LOST * there.capital:
         found.append(f"{name} has hardly any capital letters and {reference_name} has: scores are case-sensitive")
-    empty = [row for row, (line, other) in enumerate(zip(lines, reference), start=1) if not line.strip() and other]
-    if empty:
-        lines_are = "an empty line" if len(empty) == 1 else f"{len(empty):,} empty lines"
-        found.append(f"{name} has {lines_are} where {reference_name} has text (first: line {empty[0]:,})")
+    found += _gaps(name, lines, reference_name, reference)
+    found += _gaps(reference_name, reference, name, lines)
     if not found and _differ_in_length(here, there):
         found.append(
             f"words have {here.length:.1f} characters on average in {name} and {there.length:.1f} in "
@@ -141,6 +139,15 @@ def unfit(name: str, lines: Sequence[str], *, raw: bool) -> list[str]:
     if not raw and form == "running text":
         return [f"{name} seems to be running text: --tokenize 13a takes punctuation for words of their own"]
     return []
+
+
+def _gaps(name: str, lines: Sequence[str], other_name: str, others: Sequence[str]) -> list[str]:
+    """Return a sentence if a text has empty lines where the other one has not."""
+    rows = [row for row, (line, other) in enumerate(zip(lines, others), 1) if not line.strip() and other.strip()]
+    if not rows:
+        return []
+    lines_are = "an empty line" if len(rows) == 1 else f"{len(rows):,} empty lines"
+    return [f"{name} has {lines_are} where {other_name} has text (first: line {rows[0]:,})"]
 
 
 def _differ_in_length(here: Wording, there: Wording) -> bool:

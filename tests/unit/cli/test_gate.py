@@ -184,3 +184,16 @@ def test_an_interrupted_run_goes_on(run: Any, model: Path, tmp_path: Path, monke
     gate.unlink()
     assert run("gate", model, *options, "--out", gate).exit_code == 0
     assert gate.read_text() == first
+
+
+def test_it_does_not_write_over_what_it_reads(run: Any, tmp_path: Path) -> None:
+    for side in ("src", "mt", "pe"):
+        (tmp_path / side).write_text("a\n")
+    texts = ["--src", tmp_path / "src", "--mt", tmp_path / "mt", "--pe", tmp_path / "pe"]
+    result = run("gate", "MODEL", *texts, "--out", tmp_path / "pe")
+    assert result.exit_code == 1
+    assert "is one of the files to read" in result.stderr
+    result = run("gate", "MODEL", *texts, "--out", tmp_path / "g.json", "--plot", tmp_path / "g.json")
+    assert result.exit_code == 1
+    assert "is already what --out writes" in result.stderr
+    assert (tmp_path / "pe").read_text() == "a\n"

@@ -1,5 +1,8 @@
 import gzip
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +182,17 @@ def test_no_file_is_lost(run: Any, files: Path) -> None:
         assert result.exit_code == 1
         assert "one of the files to read" in result.stderr or "already what" in result.stderr
         assert (files / "pe").read_text() == before
+
+
+def test_files_are_written_though_the_reader_of_the_tables_leaves(tmp_path: Path) -> None:
+    for name in ("hyp", "pe"):
+        (tmp_path / name).write_text("a b c\n")
+    command = [sys.executable, "-c", "from postedit.cli.main import main; main()", "score"]
+    options = [tmp_path / "hyp", "--pe", tmp_path / "pe", "--json", tmp_path / "out.json"]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([*command, *map(str, options)], stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert done.returncode == 1
+    assert b"Traceback" not in done.stderr
+    assert json.loads((tmp_path / "out.json").read_text())["systems"]

@@ -60,3 +60,9 @@ def test_the_tokenisation_must_fit_the_text() -> None:
     assert "leave out --tokenize 13a" in unfit("pe", TOKENISED, raw=True)[0]
     assert "--tokenize 13a takes" in unfit("pe", RUNNING, raw=False)[0]
     assert unfit("pe", TOKENISED, raw=False) == unfit("pe", RUNNING, raw=True) == unfit("pe", ["a"], raw=True) == []
+
+
+def test_empty_lines_are_told_on_either_side() -> None:
+    text, gaps = ["a b", "c", "d"], ["a b", " ", ""]
+    assert differences("hyp", gaps, "pe", text) == ["hyp has 2 empty lines where pe has text (first: line 2)"]
+    assert differences("hyp", text, "pe", gaps) == ["pe has 2 empty lines where hyp has text (first: line 2)"]
