@@ -216,21 +216,6 @@ def _processes() -> PartialState:
     return PartialState(cpu=cpu, timeout=_LONGEST_WAIT)
 
 
-def prepare(recipe: Recipe, folder: Path, resume: bool, console: Console) -> None:
-    """Do what comes before training, as far as it is not done: claim the folder, learn the text, write the corpora.
-
-    `train` does it too; on its own it is for who wants to know how long it takes. The folder then holds a run to
-    resume. Corpora of stages, and those with the drafts of a first one, are left to `train`.
-
-    Raises:
-        RecipeError, DataError, OutputError: as `train`.
-    """
-    begin(recipe, folder, resume)
-    learn_text(recipe, folder, None, console)
-    if recipe.draft is None and not recipe.stage:
-        write_corpora(recipe.data, recipe.architecture.model.writes, folder, console)
-
-
 def _train_first_stage(text: Path, console: Console, stage: Recipe, folder: Path) -> None:
     """Train, or go on training, a model that drafts."""
     console.print(f"First stage, in {folder}", soft_wrap=True, highlight=False)

@@ -172,7 +172,7 @@ def test_a_kill_leaves_no_corpora_without_the_account_of_their_files(
 
 def test_the_text_is_learnt_from_a_sample_of_many_triplets(path: Path, tmp_path: Path) -> None:
     console = Console(file=StringIO(), width=200)
-    run.prepare(load_recipe(path, ["text.sample=3"]), tmp_path / "run", resume=False, console=console)
+    run.train(load_recipe(path, ["text.sample=3"]), tmp_path / "run", console=console)
     assert "From 3 of 8 triplets, see text.sample" in console.file.getvalue()  # type: ignore[attr-defined]
     recipe = load_recipe(path)
     sample = [list(read_triplets(recipe.data.train))[number] for number in (2, 5, 7)]
@@ -187,7 +187,7 @@ def test_rate_and_time_left_are_shown_while_the_text_is_learnt_and_the_corpora_a
     monkeypatch.setattr(progress, "_LOG_SECONDS", 0.0)
     monkeypatch.setattr(progress, "_LINES_A_LOOK", 5)
     console = Console(file=StringIO(), width=200)
-    run.prepare(recipe, tmp_path / "run", resume=False, console=console)
+    run.train(recipe, tmp_path / "run", console=console)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     learning, writing = shown.split("Turning")
     for part in learning, writing:
@@ -200,10 +200,10 @@ from pathlib import Path
 from rich.console import Console
 from postedit.data import corpus
 from postedit.recipe import load_recipe
-from postedit.jobs.run import prepare
+from postedit.jobs.run import train
 
 corpus.Corpus.open = lambda path: os.kill(os.getpid(), signal.SIGKILL)  # when the first of two files is whole
-prepare(load_recipe(Path(sys.argv[1])), Path(sys.argv[2]), False, Console(quiet=True))
+train(load_recipe(Path(sys.argv[1])), Path(sys.argv[2]), console=Console(quiet=True))
 """
 
 
@@ -216,8 +216,8 @@ def test_what_a_kill_left_of_the_corpora_is_removed_and_they_are_written_anew(
     assert ended.returncode == -signal.SIGKILL
     assert [entry.name for entry in folder.glob(".corpus.*/*")] == ["train.arrow"]
     assert not (folder / "corpus").exists()
-    run.prepare(recipe, folder, resume=True, console=QUIET)
-    run.prepare(recipe, tmp_path / "whole", resume=False, console=QUIET)
+    run.train(recipe, folder, resume=True, console=QUIET)
+    run.train(recipe, tmp_path / "whole", console=QUIET)
     assert not list(folder.glob(".*"))
     for name in ("train.arrow", "dev.arrow"):
         assert (folder / "corpus" / name).read_bytes() == (tmp_path / "whole" / "corpus" / name).read_bytes()
