@@ -13,6 +13,7 @@ from checkpoints import bart, nllb
 from postedit.cli.models import count_parameters
 from postedit.core.errors import RecipeError
 from postedit.recipe import DecodeConfig, load_recipe, parse_recipe
+from postedit.synthesis.recipe import load_synth_recipe
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -119,6 +120,17 @@ def test_recipes_of_the_repository_are_sound(path: Path, tmp_path: Path) -> None
     recipe = load_recipe(path, overrides, check_data=False)
     system = recipe.architecture.name if recipe.draft is None else "draft-and-refine"
     assert path.stem == "demo" or path.stem.startswith(system)
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "recipes/reference").glob("*.toml")), ids=lambda path: path.stem)
+def test_recipes_of_the_reference_models_are_sound(path: Path, tmp_path: Path) -> None:
+    if path.stem in ("noise", "mix"):
+        for name in ("text", "real", "noise"):
+            for side in ("src", "mt", "pe"):
+                (tmp_path / f"{name}.{side}").write_text("a\n")
+        assert load_synth_recipe(path, [f"synth.dir={tmp_path}"])
+    else:
+        assert load_recipe(path, check_data=False).train.metric == "ter"
 
 
 @pytest.mark.parametrize(
