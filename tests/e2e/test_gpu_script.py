@@ -128,15 +128,17 @@ def test_a_slice_that_is_cut_off_goes_on_through_all_stages(tmp_path: Path) -> N
     recipe.write_text(TINY + stages, encoding="utf-8")
     script = [sys.executable, str(ROOT / "benchmarks/gpu.py"), "--device", "cpu", "--results", str(tmp_path)]
     command = [*script, "train", str(recipe), str(tmp_path / "run"), f"--set=data.dir={data}"]
-    cut = run([*command, "--minutes", "1.52", "--finish", "1.5"])  # a second: it ends before there is a model
+    # A second, and more updates than anybody makes in it: wherever the machine is by then, it is not at the end.
+    cut = run([*command, "--set=train.max_steps=100000", "--minutes", "1.52", "--finish", "1.5"])
     assert cut.returncode == 0, cut.stderr
     assert json.loads((tmp_path / "slice.json").read_text())["finished"] is False
-    assert "no model yet" in run([*script, "pack", str(tmp_path / "run")]).stdout
+    assert run([*script, "pack", str(tmp_path / "run")]).returncode == 0
     done = run([*command, "--minutes", "60"])
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "slice.json").read_text())
     assert found["finished"] is True
-    assert {name: row["step"] for name, row in found["dev"].items()} == {"generic": 6, "tuned": 3}
+    assert found["dev"]["generic"]["step"] >= 6
+    assert found["dev"]["tuned"]["step"] == 3
     assert run([*script, "pack", str(tmp_path / "run"), "--part-mib", "60"]).returncode == 0
     assert (tmp_path / "model.tar.00").exists()
 
@@ -147,6 +149,15 @@ def test_slice_without_time_for_training_says_so_and_ends_well(tmp_path: Path) -
     done = run([*command, "--minutes", "2", "--finish", "1.5", "--used-seconds", "60"])
     assert done.returncode == 0, done.stderr
     assert "the next one goes on" in done.stdout
+
+
+def test_pack_of_a_run_without_a_model_says_so(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    script = str(ROOT / "benchmarks/gpu.py")
+    done = run([sys.executable, script, "--results", str(tmp_path), "pack", str(tmp_path / "run")])
+    assert done.returncode == 0, done.stderr
+    assert "no model yet" in done.stdout
+    assert not list(tmp_path.glob("model.tar.*"))
 
 
 @pytest.mark.slow
