@@ -3,9 +3,10 @@
 import hashlib
 import io
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,9 @@ _RUN_ROWS: Final = 2**20
 
 _BLOCK_ROWS: Final = 2**18
 """Rows in a block that is given out, about."""
+
+_Run: TypeAlias = Callable[[], NDArray[np.uint64]]
+"""Gives sorted rows, as UInt64[columns, rows]."""
 
 
 def near_key(text: str) -> str:
@@ -96,14 +100,16 @@ class SortedRows:
 
     def blocks(self) -> Iterator[NDArray[np.uint64]]:
         """Yield all rows, as UInt64[rows, columns], in order; rows with the same first number are in the same block."""
-        runs = [np.load(path, mmap_mode="r") for path in self._files]
+        # A run is mapped anew each time it is read: pages of a map that stays count as memory of this process.
+        runs: list[_Run] = [partial(np.load, path, mmap_mode="r") for path in self._files]
         if self._new:
-            runs.append(self._newest())
+            newest = self._newest()
+            runs.append(lambda: newest)
         starts = [0] * len(runs)
         for bound in _bounds(runs):
-            ends = [run.shape[1] if bound is None else int(np.searchsorted(run[0], bound)) for run in runs]
-            block = np.concatenate([run[:, start:end] for run, start, end in zip(runs, starts, ends)], axis=1)
-            starts = ends
+            parts = [_until(run(), start, bound) for run, start in zip(runs, starts)]
+            starts = [start + part.shape[1] for start, part in zip(starts, parts)]
+            block = np.concatenate(parts, axis=1)
             if block.shape[1]:
                 yield _sorted(block).T
 
@@ -116,12 +122,18 @@ def _sorted(columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.ascontiguousarray(columns[:, np.lexsort(columns[::-1])])
 
 
-def _bounds(runs: list[NDArray[np.uint64]]) -> list[np.uint64 | None]:
+def _until(run: NDArray[np.uint64], start: int, bound: np.uint64 | None) -> NDArray[np.uint64]:
+    """Return a copy of the columns of a sorted run from `start` to the first whose first number is `bound` or more."""
+    end = run.shape[1] if bound is None else int(np.searchsorted(run[0], bound))
+    return np.array(run[:, start:end])
+
+
+def _bounds(runs: list[_Run]) -> list[np.uint64 | None]:
     """Return first numbers that divide sorted runs into blocks; the last is None, for no bound."""
     if not runs:
         return []
     step = max(1, _BLOCK_ROWS // (2 * len(runs)))
-    sample = np.sort(np.concatenate([run[0, step::step] for run in runs]))
+    sample = np.sort(np.concatenate([np.array(run()[0, step::step]) for run in runs]))
     return [*np.unique(sample[1::2]), None]
 
 

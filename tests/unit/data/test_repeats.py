@@ -84,3 +84,14 @@ def test_repeats_are_all_but_the_first_of_each_key(keys: list[int], tmp_path_fac
         find_repeats(places, found)
         pairs = [tuple(pair) for block in found.blocks() for pair in block.tolist()]
     assert pairs == [(place, keys.index(key)) for place, key in enumerate(keys) if keys.index(key) < place]
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs the list of maps that Linux keeps")
+def test_no_file_stays_mapped_while_rows_are_given_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeats, "_RUN_ROWS", 4)
+    monkeypatch.setattr(repeats, "_BLOCK_ROWS", 4)
+    made = fill(tmp_path, [[(key, key) for key in range(8)]] * 3)
+    blocks = made.blocks()
+    held = [next(blocks), next(blocks)]
+    assert str(tmp_path) not in Path("/proc/self/maps").read_text()
+    assert len(held) == 2
