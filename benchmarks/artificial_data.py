@@ -1,12 +1,12 @@
 """Does artificial data help? The same models trained on real triplets alone, and with noise of two kinds.
 
-    python benchmarks/artificial_data.py DATA WORK [--updates U] [--threads N] [--only NAME ...]
+    python benchmarks/artificial_data.py DATA WORK [--updates U | --minutes M] [--threads N] [--only NAME ...]
 
 DATA holds `wmt18-nmt.en-de` and `wmt18-smt.en-de` (real triplets) and `it.en-de` (parallel text). The text is cleaned
 and tokenised. Lines of the lengths of real triplets are damaged as these are (`matched`), or the same lines at random
-at the same TER (`plain`), and mixed with three copies of the real ones. All models of an architecture make the same
-number of updates on batches of the same size, so that they have equal time, whatever else the machine does. What is
-done in WORK is not done again. Models have the sizes of `small_budget.toml`.
+at the same TER (`plain`), and mixed with three copies of the real ones. All models of an architecture have the same
+number of minutes, or, on a machine that does other work by turns, the same number of updates on batches of the same
+size. What is done in WORK is not done again. Models have the sizes of `small_budget.toml`.
 """
 
 import argparse
@@ -50,7 +50,9 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("work", type=Path)
-    parser.add_argument("--updates", type=int, default=1500)
+    budget = parser.add_mutually_exclusive_group()
+    budget.add_argument("--updates", type=int, default=1500)
+    budget.add_argument("--minutes", type=float)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", nargs="+", default=[], metavar="MODEL/CORPUS")
     return parser.parse_args()
@@ -132,7 +134,8 @@ def measure(model: str, corpus: str, options: argparse.Namespace) -> None:
     known = tomllib.loads(path.read_text(encoding="utf-8"))["model"]
     chosen = {**settings["all"], **{f"model.{name}": size for name, size in settings["model"].items() if name in known}}
     chosen |= {"data.dir": str(options.work.resolve()), "data.train": [corpus], "data.dev": "dev"}
-    chosen |= {"train.max_steps": options.updates, "train.validate_every": options.updates}
+    chosen |= {"train.validate_every": 10**9}  # at the end only
+    chosen |= {"train.max_minutes": options.minutes} if options.minutes else {"train.max_steps": options.updates}
     recipe = load_recipe(path, [f"{name}={json.dumps(value)}" for name, value in chosen.items()])
     result = train(recipe, folder, resume=(folder / "recipe.toml").exists())
     editor = PostEditor.load(result.model, device="cpu")
@@ -145,27 +148,27 @@ def measure(model: str, corpus: str, options: argparse.Namespace) -> None:
         scores[name] = score_system(model, written, pe, mt, "none").to_dict()
         scores[f"{name}, do nothing"] = score_system("do nothing", mt, pe, mt, "none").to_dict()
     with atomic_write(folder / "result.json") as file:
-        json.dump({"model": model, "corpus": corpus, "labels": result.training.target_tokens, "scores": scores}, file)
+        done = {"updates": result.training.steps, "labels": result.training.target_tokens}
+        json.dump({"model": model, "corpus": corpus, **done, "scores": scores}, file)
 
 
 def print_table(options: argparse.Namespace) -> None:
     paths = sorted(options.work.glob("runs/*/result.json"))
     rows = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-    print(
-        f"\n{platform.machine()}, torch {torch.__version__}, {options.threads} thread(s), {options.updates:,} updates\n"
-    )
+    budget = f"{options.minutes:g} minutes" if options.minutes else f"{options.updates:,} updates"
+    print(f"\n{platform.machine()}, torch {torch.__version__}, {options.threads} thread(s), {budget} a model\n")
     made = json.loads((options.work / "matched-noise.json").read_text(encoding="utf-8"))
     print(f"matched: {made['made']['triplets']:,} triplets, Kolmogorov-Smirnov distance to real {made['ks_ter']:.3f}\n")
-    print("| model | trained on | " + " | ".join(f"{name}: TER | BLEU" for name in REAL) + " |")
-    print("| --- | --- |" + " ---: | ---: |" * len(REAL))
+    print("| model | trained on | updates | " + " | ".join(f"{name}: TER | BLEU" for name in REAL) + " |")
+    print("| --- | --- | ---: |" + " ---: | ---: |" * len(REAL))
     if rows:
-        print("| do nothing | | " + " | ".join(cells(rows[0]["scores"], f"{name}, do nothing") for name in REAL) + " |")
+        print(f"| do nothing | | | {cells(rows[0]['scores'], ', do nothing')} |")
     for row in rows:
-        print(f"| {row['model']} | {row['corpus']} | " + " | ".join(cells(row["scores"], name) for name in REAL) + " |")
+        print(f"| {row['model']} | {row['corpus']} | {row['updates']:,} | {cells(row['scores'])} |")
 
 
-def cells(scores: dict[str, Any], name: str) -> str:
-    return f"{scores[name]['ter']:.2f} | {scores[name]['bleu']:.2f}"
+def cells(scores: dict[str, Any], of: str = "") -> str:
+    return " | ".join(f"{scores[name + of]['ter']:.2f} | {scores[name + of]['bleu']:.2f}" for name in REAL)
 
 
 if __name__ == "__main__":
