@@ -7,6 +7,8 @@ import torch
 from tiny import SUBJECTS, alone, assert_close, batch_of, build, random_prefix, random_sentences
 
 from postedit.core.model import Seq2Seq
+from postedit.core.symbols import BOS
+from postedit.core.types import Shortlist
 from postedit.nn.inference import PackedLinear, Precision, prepare_for_inference
 from postedit.nn.int8 import Int8Linear
 
@@ -41,6 +43,19 @@ def test_rounded_weights_change_little(name: str, precision: Precision) -> None:
         found, exact = log_probs(prepared(name, precision)), log_probs(build(name, torch.float32))
     assert 0.0 < (found.exp() - exact.exp()).abs().mean() < 0.01
     assert found.logsumexp(-1).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_law_1_holds_for_shortlists_of_prepared_models(name: str, precision: Precision) -> None:
+    shortlist = Shortlist(7, torch.tensor([8, 10]))
+    said = []
+    with torch.inference_mode():
+        for model in (prepared(name, precision), build(name, torch.float32)):
+            batch = batch_of(random_sentences(random.Random(3), model, count=2))
+            said.append(model.decode(torch.full((2, 1), BOS), model.encode(batch))[0].distribution.among(shortlist))
+    assert (said[0].exp() - said[1].exp()).abs().mean() < (0.02 if precision == "int8" else 1e-5)
+    assert said[0].logsumexp(-1).abs().max() < 1e-4
 
 
 @pytest.mark.parametrize("name", SUBJECTS)

@@ -78,12 +78,7 @@ class Rules:
             count: at least 1.
         """
         ranked = self._ranked(log_probs)
-        size = ranked.size(1)
-        # The symbols that are never written may be among the best, and are left out after the sorting.
-        values, symbols = ranked.topk(min(count + _NEVER_WRITTEN, size), 1)
-        values = values.masked_fill(symbols <= BOS, -math.inf)
-        values, order = values.topk(min(count, size), 1)
-        symbols = symbols.gather(1, order)
+        values, symbols = _highest(ranked, count)
         for goal in self.guidance.goals:
             proposals = goal.proposals()
             known = (proposals.unsqueeze(2) == symbols.unsqueeze(1)).any(2)
@@ -157,6 +152,20 @@ class Rules:
         for constraint in (*self.guidance.constraints, *self.grammar):
             last = torch.where(last == EOS, constraint.closing(), last)
         return last
+
+
+def _highest(ranked: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return the `count` highest values of each row, or all if there are fewer, and their symbols; of those written."""
+    if count == 1 and ranked.device.type == "cpu" and ranked.size(1) > _NEVER_WRITTEN:
+        # NumPy takes a twentieth of the time that topk does.
+        symbols = torch.from_numpy(ranked[:, _NEVER_WRITTEN:].numpy().argmax(1)).unsqueeze(1) + _NEVER_WRITTEN
+        return ranked.gather(1, symbols), symbols
+    size = ranked.size(1)
+    # The symbols that are never written may be among the best, and are left out after the sorting.
+    values, symbols = ranked.topk(min(count + _NEVER_WRITTEN, size), 1)
+    values = values.masked_fill(symbols <= BOS, -math.inf)
+    values, order = values.topk(min(count, size), 1)
+    return values, symbols.gather(1, order)
 
 
 def _drawn(shares: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """A sequence-to-sequence checkpoint of the Transformers library as post-editor: it reads src and mt as one text."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -21,6 +21,7 @@ from postedit.nn.attention import KeyValue
 from postedit.nn.heads import SoftmaxDistribution
 from postedit.nn.library import Past, from_library, to_library
 from postedit.nn.memory import Memory
+from postedit.nn.precision import at_least_float
 
 _KEY = AttentionKey("src+mt", "soft")
 
@@ -275,11 +276,9 @@ class _Renumbered:
 
     def among(self, shortlist: Shortlist) -> Tensor:
         """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others."""
-        rows = self.rows[shortlist.symbols]
-        some = replace(
-            self.of_rows, weight_VD=self.of_rows.weight_VD[rows], bias_V=self.of_rows.bias_V[rows], layer=None
-        )
-        return shortlist.normalised(some.log_probs())
+        # Of all symbols: weights that are laid out for inference have no rows to choose from.
+        logits = self.of_rows.logits().index_select(-1, self.rows[shortlist.symbols])
+        return shortlist.normalised(logits.to(at_least_float(logits.dtype)))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""

@@ -78,9 +78,13 @@ class SoftmaxDistribution:
 
     def log_probs(self) -> Tensor:
         """Float[N,K,V], at least in single precision."""
-        linear = self.layer or partial(F.linear, weight=self.weight_VD, bias=self.bias_V)
-        logits = linear(self.features_NKD)
+        logits = self.logits()
         return F.log_softmax(logits, -1, dtype=at_least_float(logits.dtype))
+
+    def logits(self) -> Tensor:
+        """Float[N,K,V]."""
+        linear = self.layer or partial(F.linear, weight=self.weight_VD, bias=self.bias_V)
+        return linear(self.features_NKD)
 
     def at(self, mask: Tensor) -> Self:
         """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""

@@ -31,14 +31,13 @@ def prepare_for_inference(model: _ModelT, precision: Precision = "float32") -> _
     check_precision(precision, device)
     if precision == "bf16":
         model.to(torch.bfloat16)
-    if _has_layouts(device):
-        if precision == "int8":
-            from postedit.nn import int8  # kernels are loaded for those who need them
+    if precision == "int8":
+        from postedit.nn import int8  # kernels are loaded for those who need them
 
-            int8.replace_layers(model)
-            _replace(model, int8.Int8Linear, int8.Int8Linear.smallest)
-        else:
-            _replace(model, PackedLinear, PackedLinear.smallest)
+        int8.replace_layers(model)
+        _replace(model, int8.Int8Linear, int8.Int8Linear.smallest)
+    elif device.type == "cpu" and torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        _replace(model, PackedLinear, PackedLinear.smallest)
     return model.requires_grad_(False)
 
 
@@ -48,13 +47,9 @@ def check_precision(precision: str, device: torch.device) -> None:
     Raises:
         DataError: if not.
     """
-    allowed = [one for one in PRECISIONS if one != "int8" or _has_layouts(device)]
+    allowed = [one for one in PRECISIONS if one != "int8" or device.type == "cpu"]
     if precision not in allowed:
         raise DataError(f'weights of dtype "{precision}" cannot be had on {device}; use one of {", ".join(allowed)}')
-
-
-def _has_layouts(device: torch.device) -> bool:
-    return device.type == "cpu" and bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
 
 
 def _replace(model: nn.Module, make: LayerMaker, smallest: int) -> None:

@@ -8,10 +8,12 @@ Letters: M rows of width D; N sentences of K tokens, H heads of width E, S slots
 Float32[M,D], bytes as UInt8[M,D], scales (what a step of a row stands for) as Float32[M].
 """
 
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numba import njit
+
+from postedit.nn.int8_products import multiply
 
 # Sums may be added in another order, which is what lets them be vectorised.
 _compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
@@ -25,6 +27,12 @@ _TINY = np.float32(1e-30)
 _STEPS = np.float32(127.0)
 _MIDDLE = np.float32(128.5)
 """Added before cutting off decimals: the zero of unsigned bytes, and a half to round."""
+
+_BLOCK: Final = 128
+"""Rows that go through a layer together: enough to make use of weights, few enough to stay in the cache."""
+
+_STRIPE: Final = 256
+"""Outputs whose sums are held at a time; a multiple of 64."""
 
 
 @_compiled
@@ -56,82 +64,159 @@ def _normalise(row: Any, weight: Any, bias: Any, epsilon: Any, out: Any) -> None
         out[j] = (row[j] - mean) * factor * weight[j] + bias[j]
 
 
-@_compiled
-def round_rows(rows: Any, rounded: Any, scales: Any) -> None:
-    """Write the bytes and scales of rows."""
-    cell = np.empty(1, np.float32)
-    for i in range(len(rows)):
-        scales[i] = _round(rows[i], rounded[i], cell)
-
-
-@_compiled
-def normalise_rows(rows: Any, weight: Any, bias: Any, epsilon: Any, normal: Any) -> None:
-    """Write the layer normalisation of rows."""
-    for i in range(len(rows)):
-        _normalise(rows[i], weight, bias, epsilon, normal[i])
-
-
-@_compiled
-def round_normal_rows(rows: Any, weight: Any, bias: Any, epsilon: Any, rounded: Any, scales: Any) -> None:
-    """Write the bytes and scales of the layer normalisation of rows."""
-    cell, normal = np.empty(1, np.float32), np.empty(rows.shape[1], np.float32)
-    for i in range(len(rows)):
-        _normalise(rows[i], weight, bias, epsilon, normal)
-        scales[i] = _round(normal, rounded[i], cell)
-
-
-@_compiled
-def scale_rows(sums: Any, scales: Any, bias: Any) -> None:
-    """Turn sums of products with bytes into what a linear layer gives, in place."""
-    for i in range(len(sums)):
-        row, scale = sums[i], scales[i]
-        for j in range(row.size):
-            row[j] = row[j] * scale + bias[j]
-
-
-@_compiled
-def rectify_rows(sums: Any, scales: Any, bias: Any, rounded: Any, new_scales: Any) -> None:
-    """Write the bytes and scales of what a linear layer and a rectifier give, from sums of products, which are lost."""
-    cell = np.empty(1, np.float32)
-    for i in range(len(sums)):
-        row, scale = sums[i], scales[i]
-        for j in range(row.size):
-            row[j] = max(row[j] * scale + bias[j], np.float32(0.0))
-        new_scales[i] = _round(row, rounded[i], cell)
-
-
-@_compiled
-def add_rows(sums: Any, scales: Any, bias: Any, rows: Any) -> None:
-    """Add `rows` to what a linear layer gives, in place of its sums of products."""
-    for i in range(len(sums)):
-        total, row, scale = sums[i], rows[i], scales[i]
-        for j in range(row.size):
-            total[j] = row[j] + (total[j] * scale + bias[j])
-
-
-@_compiled
-def share_rows(sums: Any, scales: Any, bias: Any, places: Any, parts: Any) -> None:
-    """Give each head its share of what a linear layer gives from its sums of products.
+class Weights(NamedTuple):
+    """A linear layer in steps.
 
     Args:
-        sums: Float32[M,P*D].
-        scales: of the rows.
-        bias: Float32[P*D].
+        packed: Int8[N/16,K/4,16,4], of `int8_products.packed`.
+        steps: Float32[N], what a step of each output's weights stands for.
+        zeros: Int32[N], what the zero of unsigned bytes adds to each output.
+        bias: Float32[N].
+        tiles: of `int8_products.tiles`.
+    """
+
+    packed: Any
+    steps: Any
+    zeros: Any
+    bias: Any
+    tiles: Any
+
+
+class Norm(NamedTuple):
+    """A layer normalisation of rows: Float32[D] twice, and what is added to the variance."""
+
+    weight: Any
+    bias: Any
+    epsilon: Any
+
+
+@_compiled
+def _bytes_for(rows: Any, weights: Any) -> Any:
+    """Return room for rows in bytes, UInt8[M,K], aligned and with M and K rounded up as products need them."""
+    high, wide = (rows + 15) // 16 * 16, 4 * weights.packed.shape[1]
+    room = np.empty(high * wide + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + high * wide].reshape(high, wide)
+
+
+@_compiled
+def round_rows(x: Any, first: Any, count: Any, rounded: Any, scales: Any) -> None:
+    """Write bytes and scales of `count` rows from `first` on."""
+    cell, width = np.empty(1, np.float32), x.shape[1]
+    for i in range(count):
+        scales[i] = _round(x[first + i], rounded[i, :width], cell)
+
+
+@_compiled
+def _round_normal_rows(x: Any, first: Any, count: Any, norm: Any, rounded: Any, scales: Any) -> None:
+    """Write bytes and scales of the layer normalisation of `count` rows from `first` on."""
+    cell, normal = np.empty(1, np.float32), np.empty(x.shape[1], np.float32)
+    for i in range(count):
+        _normalise(x[first + i], norm.weight, norm.bias, norm.epsilon, normal)
+        scales[i] = _round(normal, rounded[i, : normal.size], cell)
+
+
+@_compiled
+def _multiply(rounded: Any, scales: Any, count: Any, weights: Any, out: Any) -> None:
+    """Write W x + b of rows in bytes to the first `count` rows of `out`, some outputs at a time while in the cache."""
+    sums = np.empty((len(rounded), _STRIPE), np.int32)
+    for start in range(0, out.shape[1], _STRIPE):
+        multiply(rounded, count, weights.packed[start // 16 : (start + _STRIPE) // 16], sums, weights.tiles)
+        end = min(start + _STRIPE, out.shape[1])
+        steps, zeros, bias = weights.steps[start:end], weights.zeros[start:end], weights.bias[start:end]
+        for i in range(count):
+            total, row, scale = sums[i], out[i, start:end], scales[i]
+            for j in range(row.size):
+                row[j] = np.float32(total[j] - zeros[j]) * (scale * steps[j]) + bias[j]
+
+
+@_compiled
+def linear(x: Any, weights: Any, out: Any) -> None:
+    """Write W x + b, Float32[M,N]."""
+    rounded, scales = _bytes_for(min(len(x), _BLOCK), weights), np.empty(_BLOCK, np.float32)
+    for first in range(0, len(x), _BLOCK):
+        count = min(_BLOCK, len(x) - first)
+        round_rows(x, first, count, rounded, scales)
+        _multiply(rounded, scales, count, weights, out[first : first + count])
+
+
+@_compiled
+def normalise_rows(rows: Any, norm: Any, normal: Any) -> None:
+    """Write the layer normalisation of rows."""
+    for i in range(len(rows)):
+        _normalise(rows[i], norm.weight, norm.bias, norm.epsilon, normal[i])
+
+
+@_compiled
+def share(x: Any, before: Any, norm: Any, weights: Any, places: Any, parts: Any) -> None:
+    """Give each head its share of W x + b.
+
+    Args:
+        x: Float32[M,D].
+        before: whether x is normalised first.
+        norm: a `Norm`.
+        weights: for P x D outputs.
         places: Int64[M], of rows among all N x K tokens.
         parts: Float32[P,N,H,K,E], written where a token has a row.
     """
     heads, tokens, width = parts.shape[2], parts.shape[3], parts.shape[4]
-    for i in range(len(sums)):
-        row, scale = sums[i], scales[i]
-        sentence, token = divmod(places[i], tokens)
-        start = 0
-        for part in range(len(parts)):
-            for head in range(heads):
-                share = parts[part, sentence, head, token]
-                values, offsets = row[start : start + width], bias[start : start + width]
-                for j in range(width):
-                    share[j] = values[j] * scale + offsets[j]
-                start += width
+    rounded, scales = _bytes_for(min(len(x), _BLOCK), weights), np.empty(_BLOCK, np.float32)
+    rows = np.empty((min(len(x), _BLOCK), weights.bias.size), np.float32)
+    for first in range(0, len(x), _BLOCK):
+        count = min(_BLOCK, len(x) - first)
+        if before:
+            _round_normal_rows(x, first, count, norm, rounded, scales)
+        else:
+            round_rows(x, first, count, rounded, scales)
+        _multiply(rounded, scales, count, weights, rows)
+        for i in range(count):
+            sentence, token = divmod(places[first + i], tokens)
+            start = 0
+            for part in range(len(parts)):
+                for head in range(heads):
+                    values, to = rows[i, start : start + width], parts[part, sentence, head, token]
+                    for j in range(width):
+                        to[j] = values[j]
+                    start += width
+
+
+@_compiled
+def feed(x: Any, before: Any, norm: Any, inner: Any, outer: Any, out: Any) -> None:
+    """Write x + W max(0, V x + b) + c, Float32[M,D]; x is normalised within if `before`."""
+    most = min(len(x), _BLOCK)
+    rounded, wide = _bytes_for(most, inner), _bytes_for(most, outer)
+    scales, hidden = np.empty(most, np.float32), np.empty((most, inner.bias.size), np.float32)
+    for first in range(0, len(x), _BLOCK):
+        count = min(_BLOCK, len(x) - first)
+        if before:
+            _round_normal_rows(x, first, count, norm, rounded, scales)
+        else:
+            round_rows(x, first, count, rounded, scales)
+        _multiply(rounded, scales, count, inner, hidden)
+        for i in range(count):
+            row = hidden[i]
+            for j in range(row.size):
+                row[j] = max(row[j], np.float32(0.0))
+        round_rows(hidden, 0, count, wide, scales)
+        _multiply(wide, scales, count, outer, out[first : first + count])
+        _add_rows(x, first, count, out)
+
+
+@_compiled
+def _add_rows(x: Any, first: Any, count: Any, out: Any) -> None:
+    for i in range(first, first + count):
+        row, to = x[i], out[i]
+        for j in range(row.size):
+            to[j] += row[j]
+
+
+@_compiled
+def attended(q: Any, k: Any, v: Any, mask: Any, places: Any, weights: Any, x: Any, out: Any, means: Any) -> None:
+    """Write x + W a + b, Float32[M,D], for what tokens find by attention; see `attend`."""
+    mixed = np.empty(x.shape, np.float32)
+    attend(q, k, v, mask, places, mixed, means)
+    linear(mixed, weights, out)
+    _add_rows(x, 0, len(x), out)
 
 
 @_compiled

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from postedit.nn import int8_kernels as kernels
 from postedit.nn.attention import KeyValue
-from postedit.nn.int8 import Int8Linear, Int8TransformerLayer, Rounded, replace_layers
+from postedit.nn.int8 import Int8Linear, Int8TransformerLayer, replace_layers
 from postedit.nn.rows import Packing
 from postedit.nn.transformer import Norm, Read, TransformerLayer, TransformerStack
 
@@ -27,16 +27,40 @@ def random(*shape: int, seed: int = 1) -> Tensor:
 @given(rows=_SIZES, width=st.integers(1, 300), seed=st.integers(0, 999), size=st.sampled_from([1e-20, 1.0, 1e20]))
 def test_rounding_is_within_half_a_step(rows: int, width: int, seed: int, size: float) -> None:
     x = random(rows, width, seed=seed) * size
-    rounded = Rounded.of(x.numpy())
-    steps = torch.from_numpy(rounded.scales).unsqueeze(1)
-    assert (rounded.bytes >= 1).all()
+    rounded, scales = np.zeros((rows, width), np.uint8), np.zeros(rows, np.float32)
+    kernels.round_rows(x.numpy(), 0, rows, rounded, scales)
+    steps = torch.from_numpy(scales).unsqueeze(1)
+    assert (rounded >= 1).all()
     torch.testing.assert_close(steps, x.abs().amax(1, keepdim=True) / 127, rtol=1e-5, atol=1e-30)
-    back = (torch.from_numpy(rounded.bytes).float() - 128) * steps
+    back = (torch.from_numpy(rounded).float() - 128) * steps
     assert ((back - x).abs() <= steps * 0.501).all()
 
 
+@settings(deadline=None, max_examples=40)
+@given(
+    rows=st.integers(1, 300),
+    inputs=st.integers(1, 200),
+    outputs=st.integers(1, 600),
+    seed=st.integers(0, 999),
+    zero=st.booleans(),
+)
+def test_a_linear_layer_is_that_of_the_rounded_numbers(
+    rows: int, inputs: int, outputs: int, seed: int, zero: bool
+) -> None:
+    x, weight, bias = random(rows, inputs, seed=seed), random(outputs, inputs, seed=seed + 1), random(outputs)
+    if zero:
+        x[0], weight[0] = 0.0, 0.0
+    steps, scales = (each.abs().amax(1, keepdim=True).clamp(min=1e-30) / 127 for each in (weight, x))
+    expected = F.linear(x.div(scales).round() * scales, weight.div(steps).round() * steps, bias)
+    found = Int8Linear(weight, bias)(x)
+    torch.testing.assert_close(
+        found, expected, rtol=1e-3, atol=1e-2 * math.sqrt(inputs)
+    )  # a half is rounded either way
+    torch.testing.assert_close(found[:1], Int8Linear(weight, bias)(x[:1]), rtol=0, atol=0)
+
+
 def test_what_is_no_number_does_not_become_one() -> None:
-    assert np.isnan(Rounded.of(np.full((1, 20), np.nan, np.float32)).scales).all()
+    assert Int8Linear(random(3, 20), None)(torch.full((1, 20), math.nan)).isnan().all()
 
 
 @settings(deadline=None, max_examples=25)
@@ -44,7 +68,7 @@ def test_what_is_no_number_does_not_become_one() -> None:
 def test_normalisation(rows: int, width: int, seed: int) -> None:
     x, weight, bias = random(rows, width, seed=seed) * 7 + 3, random(width, seed=seed + 1), random(width, seed=seed + 2)
     normal = np.empty_like(x.numpy())
-    kernels.normalise_rows(x.numpy(), weight.numpy(), bias.numpy(), np.float32(1e-5), normal)
+    kernels.normalise_rows(x.numpy(), kernels.Norm(weight.numpy(), bias.numpy(), np.float32(1e-5)), normal)
     expected = F.layer_norm(x, (width,), weight, bias)
     torch.testing.assert_close(torch.from_numpy(normal), expected, rtol=1e-4, atol=1e-4)
 

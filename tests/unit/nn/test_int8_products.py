@@ -1,0 +1,90 @@
+"""Sums of products of bytes: the same integers by every kind of instruction."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from postedit.nn import int8_products
+from postedit.nn.int8_products import STEP, multiply, packed, tiles
+
+_NO_TILES = np.empty(0, np.uint8)
+
+
+def up(size: int, to: int) -> int:
+    return -(-size // to) * to
+
+
+def sums(x: NDArray[np.uint8], weight: NDArray[np.int8], by: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """Return the first rows and outputs of x W with what is beyond them filled with anything."""
+    (rows, inputs), outputs = x.shape, len(weight)
+    whole = np.full((up(rows, 16), up(inputs, STEP)), 255, np.uint8)
+    whole[:rows, :inputs] = x
+    found = np.full((up(rows, 16), up(outputs, STEP)), -1, np.int32)
+    multiply(whole, rows, packed(weight), found, by)
+    return found[:rows, :outputs]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    rows=st.integers(1, 70),
+    inputs=st.integers(1, 300),
+    outputs=st.integers(1, 300),
+    seed=st.integers(0, 999),
+    extreme=st.booleans(),
+)
+def test_sums_are_exact_by_tiles_and_without(rows: int, inputs: int, outputs: int, seed: int, extreme: bool) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 256, (rows, inputs)).astype(np.uint8)
+    weight = rng.integers(-127, 128, (outputs, inputs)).astype(np.int8)
+    if extreme:
+        x[...], weight[...] = 255, 127
+    expected = x.astype(np.int64) @ weight.T.astype(np.int64)
+    for by in (tiles(), _NO_TILES):
+        np.testing.assert_array_equal(sums(x, weight, by), expected)
+
+
+@pytest.mark.parametrize("processor", ["generic", "haswell"])
+def test_other_processors_find_the_same(processor: str, tmp_path: Path) -> None:
+    program = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import test_int8_products as tests
+from postedit.nn import int8_products
+assert not int8_products.tiles().size
+assert not int8_products._VNNI
+tests.test_sums_are_exact_by_tiles_and_without.hypothesis.inner_test(37, 70, 90, 1, False)
+tests.test_sums_are_exact_by_tiles_and_without.hypothesis.inner_test(5, 300, 130, 1, True)
+print("the same")
+"""
+    settings = {"NUMBA_CPU_NAME": processor, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(Path(__file__).parent)],
+        env=os.environ | settings, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "the same\n"
+
+
+def test_weights_are_aligned_and_filled_up_with_zeros() -> None:
+    weight = np.full((3, 5), 7, np.int8)
+    found = packed(weight)
+    assert found.shape == (4, 16, 16, 4)
+    assert found.ctypes.data % 64 == 0
+    assert int(found.sum(dtype=np.int64)) == weight.size * 7
+
+
+def test_tiles_are_for_processors_that_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(int8_products, "_AMX", False)
+    assert not tiles().size
+    monkeypatch.setattr(int8_products, "_AMX", True)
+    monkeypatch.setattr(int8_products, "_may_use_tiles", lambda: False)
+    assert not tiles().size
+    monkeypatch.setattr(int8_products, "_may_use_tiles", lambda: True)
+    assert tiles().size == 64
