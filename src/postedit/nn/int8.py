@@ -124,12 +124,13 @@ class Int8TransformerLayer(nn.Module):
         return LayerOutput(torch.from_numpy(x).view(shape), tuple(weights), tuple(sums))
 
     def _shared(self, sublayer: int | None, weights: kernels.Weights, x: Array, places: "_Places") -> Sequence[Tensor]:
-        """Return W x + b for heads, each Float32[N,H,K,E]; what has no row is undefined.
+        """Return W x + b for heads, each Float32[N,H,K,E]; what has no row is zero.
 
         With a `sublayer` x is what goes into it, and is normalised if that comes before sublayers.
         """
         count = len(weights.bias) // (self.heads * self.width)
-        parts = np.empty((count, places.sentences, self.heads, places.tokens, self.width), np.float32)
+        room = np.empty if len(places.rows) == places.sentences * places.tokens else np.zeros
+        parts = room((count, places.sentences, self.heads, places.tokens, self.width), np.float32)
         before = self.norm == "pre" and sublayer is not None
         kernels.share(x, before, self.norms[sublayer or 0], weights, places.rows, parts)
         return torch.from_numpy(parts).unbind()

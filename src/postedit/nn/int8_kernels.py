@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import njit
 
-from postedit.nn.int8_products import multiply
+from postedit.nn.int8_products import address, multiply, multiply_floats, softmax_panel
 
 # Sums may be added in another order, which is what lets them be vectorised.
 _compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
@@ -220,127 +220,80 @@ def attended(q: Any, k: Any, v: Any, mask: Any, places: Any, weights: Any, x: An
 
 
 @_compiled
-def _exponentials(x: Any, highest: Any, powers: Any) -> Any:
-    """Replace x by exp(x - highest), to single precision, and return their sum; `powers` Int32 is for use within."""
-    for s in range(x.size):
-        # 2^t = 2^n 2^f with f within a half of 0
-        t = max((x[s] - highest) * _LOG2_E, _LOWEST)
-        n = np.int32(t - _HALF)
-        y = (t - np.float32(n)) * _LN_2
-        x[s] = _ONE + y * (_ONE + y * (_C2 + y * (_C3 + y * (_C4 + y * (_C5 + y * _C6)))))
-        powers[s] = (n + np.int32(127)) << np.int32(23)
-    scale = powers.view(np.float32)
-    total = np.float32(0.0)
-    for s in range(x.size):
-        x[s] *= scale[s]
-        total += x[s]
-    return total
-
-
-_ONE, _HALF, _LOWEST = np.float32(1.0), np.float32(0.5), np.float32(-127.0)  # 2^-127 counts as nothing
-_LOG2_E, _LN_2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
-_C2, _C3, _C4, _C5, _C6 = (np.float32(c) for c in (1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720))
-
-
-@_compiled
 def attend(q: Any, k: Any, v: Any, mask: Any, places: Any, mixed: Any, means: Any) -> None:
     """Scaled dot-product attention of tokens that have a row.
 
+    The queries of a sentence and head stand side by side, so that what is done for one of them is done for 16.
+
     Args:
         q: Float32[N,H,K,E], queries.
-        k: Float32[N,H,S,E], keys.
-        v: Float32[N,H,S,E], values.
-        mask: Bool[N or 1,K or 1,S], what may be attended to.
+        k: Float32[N,H,S,E], keys; those that nobody may attend to are any numbers.
+        v: Float32[N,H,S,E], values; likewise.
+        mask: Bool[N or 1,K or 1,S], what may be attended to; something by each token that has a row.
         places: Int64[M], of rows among all N x K tokens, in order.
         mixed: Float32[M,D], the result.
         means: Float32[N,K,S], zeros to which weights are added, the mean over heads; or empty, if they are not wanted.
     """
     tokens, heads, slots, width = q.shape[2], k.shape[1], k.shape[2], k.shape[3]
-    scores, powers = np.empty(slots, np.float32), np.empty(slots, np.int32)
-    factor = np.float32(1.0) / np.sqrt(np.float32(width))
-    share = np.float32(1.0) / np.float32(heads)
-    ends = _ends(mask)
+    wide, most = (width + 15) // 16 * 16, (tokens + 15) // 16 * 16
+    asked, scores = np.zeros((width, most), np.float32), np.empty((slots, most), np.float32)
+    totals, hidden = np.empty(most, np.float32), np.zeros((slots, most), np.float32)
+    found, filled = np.empty((most, wide), np.float32), np.zeros((slots, wide), np.float32)
+    factor, share = np.float32(1.0) / np.sqrt(np.float32(width)), np.float32(1.0) / np.float32(heads)
     first = 0
     while first < len(places):
         sentence = places[first] // tokens
-        beyond = first
-        while beyond < len(places) and places[beyond] // tokens == sentence:
-            beyond += 1
+        count = 1
+        while first + count < len(places) and places[first + count] // tokens == sentence:
+            count += 1
+        seen = mask[min(sentence, len(mask) - 1)]
+        end, lanes = _end(seen), (count + 15) // 16 * 16
+        _hide(seen, places[first : first + count] - sentence * tokens, hidden[:end])
         for head in range(heads):
-            keys, values, start = k[sentence, head], v[sentence, head], head * width
-            for i in range(first, beyond):
-                token = places[i] - sentence * tokens
-                seen = mask[min(sentence, len(mask) - 1), min(token, mask.shape[1] - 1)]
-                end = ends[min(sentence, len(mask) - 1), min(token, mask.shape[1] - 1)]
-                query, out = q[sentence, head, token], mixed[i, start : start + width]
-                _score(query, keys, factor, scores[:end])
-                highest = np.float32(-np.inf)
-                for s in range(end):
-                    scores[s] = scores[s] if seen[s] else np.float32(-np.inf)
-                    highest = max(highest, scores[s])
-                total = _exponentials(scores[:end], highest, powers[:end])
-                scale = np.float32(1.0) / total
-                for s in range(end):
-                    scores[s] = scores[s] * scale if seen[s] else np.float32(0.0)
-                _mix(scores[:end], values, seen, out)
-                if means.size:
-                    mean = means[sentence, token]
+            keys, values = k[sentence, head], v[sentence, head]
+            for i in range(count):
+                query = q[sentence, head, places[first + i] - sentence * tokens]
+                for j in range(width):
+                    asked[j, i] = query[j] * factor
+            multiply_floats(
+                address(keys), 4 * width, 4, end, address(asked), 4 * most, lanes // 16, width,
+                address(scores), 4 * most,
+            )  # fmt: skip
+            for lane in range(0, lanes, 16):
+                at, to = address(scores) + 4 * lane, address(totals) + 4 * lane
+                softmax_panel(at, address(hidden) + 4 * lane, 4 * most, end, to)
+            if wide != width:
+                filled[:end, :width] = values[:end]
+                values = filled
+            multiply_floats(
+                address(scores), 4, 4 * most, count, address(values), 4 * wide, wide // 16, end,
+                address(found), 4 * wide,
+            )  # fmt: skip
+            for i in range(count):
+                out, row, scale = mixed[first + i, head * width : (head + 1) * width], found[i], totals[i]
+                for j in range(width):
+                    out[j] = row[j] * scale
+            if means.size:
+                for i in range(count):
+                    mean, scale = means[sentence, places[first + i] - sentence * tokens], totals[i] * share
                     for s in range(end):
-                        mean[s] += scores[s] * share
-        first = beyond
+                        mean[s] += scores[s, i] * scale
+        first += count
 
 
 @_compiled
-def _ends(mask: Any) -> Any:
-    """Return Int64[N or 1,K or 1]: how many slots there are up to the last one that may be attended to."""
-    ends = np.zeros(mask.shape[:2], np.int64)
-    for n in range(mask.shape[0]):
-        for i in range(mask.shape[1]):
-            end = mask.shape[2]
-            while end and not mask[n, i, end - 1]:
-                end -= 1
-            ends[n, i] = end
-    return ends
+def _end(seen: Any) -> Any:
+    """Return how many slots there are up to the last one that any token may attend to, by Bool[K,S]."""
+    end = seen.shape[1]
+    while end > 1 and not seen[:, end - 1].any():
+        end -= 1
+    return end
 
 
 @_compiled
-def _score(query: Any, keys: Any, factor: Any, scores: Any) -> None:
-    """Write the products of a query Float32[E] and the first keys Float32[S,E], four keys at a time."""
-    slots, s = scores.size, 0
-    while s + 4 <= slots:
-        k0, k1, k2, k3 = keys[s], keys[s + 1], keys[s + 2], keys[s + 3]
-        a = b = c = d = np.float32(0.0)
-        for j in range(query.size):
-            a += query[j] * k0[j]
-            b += query[j] * k1[j]
-            c += query[j] * k2[j]
-            d += query[j] * k3[j]
-        scores[s], scores[s + 1], scores[s + 2], scores[s + 3] = a * factor, b * factor, c * factor, d * factor
-        s += 4
-    while s < slots:
-        a, key = np.float32(0.0), keys[s]
-        for j in range(query.size):
-            a += query[j] * key[j]
-        scores[s] = a * factor
-        s += 1
-
-
-@_compiled
-def _mix(weights: Any, values: Any, seen: Any, out: Any) -> None:
-    """Write the sum of values Float32[S,E] times their weights, four at a time; unseen ones may be no numbers."""
-    for j in range(out.size):
-        out[j] = np.float32(0.0)
-    slots, s = weights.size, 0
-    while s < slots:
-        if s + 4 <= slots and seen[s] and seen[s + 1] and seen[s + 2] and seen[s + 3]:
-            v0, v1, v2, v3 = values[s], values[s + 1], values[s + 2], values[s + 3]
-            a, b, c, d = weights[s], weights[s + 1], weights[s + 2], weights[s + 3]
-            for j in range(out.size):
-                out[j] += (a * v0[j] + b * v1[j]) + (c * v2[j] + d * v3[j])
-            s += 4
-        else:
-            if seen[s]:
-                weight, value = weights[s], values[s]
-                for j in range(out.size):
-                    out[j] += weight * value[j]
-            s += 1
+def _hide(seen: Any, tokens: Any, hidden: Any) -> None:
+    """Write -inf to Float32[S,Q] where the first Q tokens may not look by `seen` Bool[K or 1,S], 0 where they may."""
+    for i in range(tokens.size):
+        allowed = seen[min(tokens[i], len(seen) - 1)]
+        for s in range(len(hidden)):
+            hidden[s, i] = np.float32(0.0) if allowed[s] else np.float32(-np.inf)

@@ -33,7 +33,8 @@ _built: Final[Callable[[Any], Any]] = intrinsic
 _compiled: Final[Callable[[Any], Any]] = njit(cache=True, nogil=True, error_model="numpy")
 
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-_SUMS, _BYTES = ir.VectorType(_I32, _TILE), ir.VectorType(_I8, 4 * _TILE)
+_SUMS, _FLOATS = ir.VectorType(_I32, _TILE), ir.VectorType(ir.FloatType(), _TILE)
+_BYTES = ir.VectorType(_I8, 4 * _TILE)
 
 
 def _features() -> frozenset[str]:
@@ -85,6 +86,10 @@ def _pointers(builder: Any, *addresses: Any) -> list[Any]:
     return [builder.inttoptr(address, _I8.as_pointer()) for address in addresses]
 
 
+def _load(builder: Any, kind: Any, pointer: Any, *offsets: Any) -> Any:
+    return builder.load(builder.bitcast(_at(builder, pointer, *offsets), kind.as_pointer()), align=4)
+
+
 def _declared(builder: Any, name: str, signature: Any) -> Any:
     return builder.module.globals.get(name) or ir.Function(builder.module, signature, name)
 
@@ -121,11 +126,15 @@ def _loop(
     return given
 
 
+def _repeated(builder: Any, four: Any, of: Any) -> Any:
+    """Return four bytes sixteen times, as a vector of that type."""
+    first = builder.insert_element(ir.Constant(_SUMS, ir.Undefined), four, ir.Constant(_I32, 0))
+    return builder.bitcast(builder.shuffle_vector(first, first, ir.Constant(_SUMS, None)), of)
+
+
 def _dot_by_vnni(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
-    name, signature = "llvm.x86.avx512.vpdpbusd.512", ir.FunctionType(_SUMS, [_SUMS] * 3)
-    factor = builder.insert_element(ir.Constant(_SUMS, ir.Undefined), four, ir.Constant(_I32, 0))
-    factor = builder.shuffle_vector(factor, factor, ir.Constant(_SUMS, None))
-    return builder.call(_declared(builder, name, signature), [sums, factor, builder.bitcast(weights, _SUMS)])
+    dot = _declared(builder, "llvm.x86.avx512.vpdpbusd.512", ir.FunctionType(_SUMS, [_SUMS] * 3))
+    return builder.call(dot, [sums, _repeated(builder, four, _SUMS), builder.bitcast(weights, _SUMS)])
 
 
 def _dot_by_vectors(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
@@ -140,48 +149,59 @@ def _dot_by_vectors(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
         return builder.add(pick(wide, range(0, count, 2)), pick(wide, range(1, count, 2)))
 
     short = ir.VectorType(ir.IntType(16), _BYTES.count)
-    factor = pick(builder.bitcast(four, ir.VectorType(_I8, 4)), [i % 4 for i in range(_BYTES.count)])
-    product = builder.mul(builder.zext(factor, short), builder.sext(weights, short))
-    return builder.add(sums, pairs(pairs(product)))
+    factor = builder.zext(_repeated(builder, four, _BYTES), short)
+    return builder.add(sums, pairs(pairs(builder.mul(factor, builder.sext(weights, short)))))
 
 
-def _row_panel(dot: Callable[[Any, Any, Any, Any], Any], columns: int) -> Any:
-    """Return what multiplies some rows by weights for `columns` times 16 outputs."""
+def _dot_of_floats(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
+    signature = ir.FunctionType(_FLOATS, [_FLOATS] * 3)
+    fused = _declared(builder, "llvm.fma.v16f32", signature)
+    return builder.call(fused, [_repeated(builder, four, _FLOATS), builder.bitcast(weights, _FLOATS), sums])
+
+
+def _row_panel(dot: Callable[[Any, Any, Any, Any], Any], total: Any = _SUMS) -> Callable[..., None]:
+    """Return what multiplies some rows by weights for some times 16 outputs, and adds up in vectors of type `total`."""
 
     @_built
     def panel(
-        _: Any, rows: Any, x: Any, x_row: Any, w: Any, w_column: Any, steps: Any, sums: Any, sums_row: Any
-    ) -> Any:
-        """Write the sums of `rows` rows, in steps of four bytes; an address is followed by the way to the next row."""
-        if not isinstance(rows, types.IntegerLiteral):
-            return None  # numba asks again, with its value
-        count = rows.literal_value
+        _: Any, rows: Any, columns: Any, x: Any, x_row: Any, x_step: Any, w: Any, w_column: Any, w_step: Any,
+        steps: Any, sums: Any, sums_row: Any,
+    ) -> Any:  # fmt: skip
+        """Write the sums of `rows` rows for `columns` times 16 outputs.
+
+        A step takes four bytes of a row and 64 bytes of weights. Addresses are followed by the ways to the next row or
+        column, and to the next step, in bytes.
+        """
+        if not (isinstance(rows, types.IntegerLiteral) and isinstance(columns, types.IntegerLiteral)):
+            return None  # numba asks again, with their values
+        shape = [(row, column) for row in range(rows.literal_value) for column in range(columns.literal_value)]
 
         def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-            x_row, w_column, steps, sums_row = (arguments[i] for i in (2, 4, 5, 7))
-            x, w, sums = _pointers(builder, arguments[1], arguments[3], arguments[6])
+            x_row, x_step, w_column, w_step, steps, sums_row = (arguments[i] for i in (3, 4, 6, 7, 8, 10))
+            x, w, sums = _pointers(builder, arguments[2], arguments[5], arguments[9])
 
             def step(k: Any, held: list[Any]) -> list[Any]:
-                weights, given = [], []
-                for column in range(columns):
-                    place = _at(builder, w, _times(builder, w_column, column), _times(builder, k, 4 * _TILE))
-                    weights.append(builder.load(builder.bitcast(place, _BYTES.as_pointer()), align=4 * _TILE))
-                for row in range(count):
-                    place = _at(builder, x, _times(builder, x_row, row), _times(builder, k, 4))
-                    four = builder.load(builder.bitcast(place, _I32.as_pointer()), align=4)
-                    given += [dot(builder, held[row * columns + c], four, weights[c]) for c in range(columns)]
-                return given
+                weights = [
+                    _load(builder, _BYTES, w, _times(builder, w_column, column), builder.mul(w_step, k))
+                    for column in range(columns.literal_value)
+                ]
+                fours = [
+                    _load(builder, _I32, x, _times(builder, x_row, row), builder.mul(x_step, k))
+                    for row in range(rows.literal_value)
+                ]
+                return [dot(builder, total, fours[r], weights[c]) for total, (r, c) in zip(held, shape)]
 
-            found = _loop(builder, steps, step, [ir.Constant(_SUMS, None)] * (count * columns))
-            for i, total in enumerate(found):
-                row, column = divmod(i, columns)
+            found = _loop(builder, steps, step, [ir.Constant(total, None)] * len(shape))
+            for value, (row, column) in zip(found, shape):
                 place = _at(builder, sums, _times(builder, sums_row, row), _number(4 * _TILE * column))
-                builder.store(total, builder.bitcast(place, _SUMS.as_pointer()), align=4)
+                builder.store(value, builder.bitcast(place, total.as_pointer()), align=4)
             return context.get_dummy_value()
 
-        return types.void(rows, x, x_row, w, w_column, steps, sums, sums_row), build
+        numbers = (x, x_row, x_step, w, w_column, w_step, steps, sums, sums_row)
+        return types.void(rows, columns, *numbers), build
 
-    return panel
+    made: Callable[..., None] = panel
+    return made
 
 
 def _call(builder: Any, name: str, *arguments: Any) -> None:
@@ -254,39 +274,145 @@ _TILE_COLUMNS: Final = 2
 """With two by two tiles of sums, each tile of rows and of weights that is loaded is used twice."""
 
 _COLUMNS: Final = 4 if _VNNI else 1
-_panel: Final = _row_panel(_dot_by_vnni if _VNNI else _dot_by_vectors, _COLUMNS)
+"""With six rows by four columns, or four by one where registers are fewer, all sums stay in registers."""
+
+_panel: Final = _row_panel(_dot_by_vnni if _VNNI else _dot_by_vectors)
+_float_panel: Final = _row_panel(_dot_of_floats, _FLOATS)
+
+
+@_compiled
+def address(array: Any) -> Any:
+    """Return where an array begins, with a sign, so that sums of it stay whole numbers."""
+    return np.int64(array.ctypes.data)
 
 
 @_compiled
 def _multiply_rows(x: Any, rows: Any, weights: Any, sums: Any) -> None:
-    """Six rows at a time, or four where registers are fewer: what is held of them stays in registers."""
     x_row, w_column, steps, sums_row = x.shape[1], 64 * weights.shape[1], weights.shape[1], 4 * sums.shape[1]
     for column in range(0, len(weights), _COLUMNS):
-        at, to, i = weights.ctypes.data + column * w_column, sums.ctypes.data + 64 * column, 0
-        while _VNNI and i + 6 <= rows:
-            _panel(6, x.ctypes.data + i * x_row, x_row, at, w_column, steps, to + i * sums_row, sums_row)
-            i += 6
-        while i + 4 <= rows:
-            _panel(4, x.ctypes.data + i * x_row, x_row, at, w_column, steps, to + i * sums_row, sums_row)
-            i += 4
-        while i + 2 <= rows:
-            _panel(2, x.ctypes.data + i * x_row, x_row, at, w_column, steps, to + i * sums_row, sums_row)
-            i += 2
-        if i < rows:
-            _panel(1, x.ctypes.data + i * x_row, x_row, at, w_column, steps, to + i * sums_row, sums_row)
+        w, at, to, left = address(weights) + column * w_column, address(x), address(sums) + 64 * column, rows
+        while left:
+            if _VNNI and left >= 6:
+                _panel(6, _COLUMNS, at, x_row, 4, w, w_column, 64, steps, to, sums_row)
+                done = 6
+            elif left >= 4:
+                _panel(4, _COLUMNS, at, x_row, 4, w, w_column, 64, steps, to, sums_row)
+                done = 4
+            elif left >= 2:
+                _panel(2, _COLUMNS, at, x_row, 4, w, w_column, 64, steps, to, sums_row)
+                done = 2
+            else:
+                _panel(1, _COLUMNS, at, x_row, 4, w, w_column, 64, steps, to, sums_row)
+                done = 1
+            at, to, left = at + done * x_row, to + done * sums_row, left - done
+
+
+@_compiled
+def multiply_floats(
+    x: Any,
+    x_row: Any,
+    x_step: Any,
+    rows: Any,
+    weights: Any,
+    w_step: Any,
+    columns: Any,
+    steps: Any,
+    out: Any,
+    out_row: Any,
+) -> None:
+    """Write sums over `steps` of x[row,step] w[step,output], for `columns` times 16 outputs.
+
+    `x`, `weights` and `out` are addresses of Float32; what follows them are the ways to the next row and step in bytes.
+    Outputs stand side by side.
+    """
+    column = 0
+    while column < columns:
+        w, at, to, left = weights + 64 * column, x, out + 64 * column, rows
+        wide = 4 if columns - column >= 4 else 2 if columns - column >= 2 else 1
+        while left:
+            done = 1
+            if wide == 4 and left >= 4:
+                _float_panel(4, 4, at, x_row, x_step, w, 64, w_step, steps, to, out_row)
+                done = 4
+            elif wide == 4:
+                _float_panel(1, 4, at, x_row, x_step, w, 64, w_step, steps, to, out_row)
+            elif wide == 2 and left >= 8:
+                _float_panel(8, 2, at, x_row, x_step, w, 64, w_step, steps, to, out_row)
+                done = 8
+            elif wide == 2:
+                _float_panel(1, 2, at, x_row, x_step, w, 64, w_step, steps, to, out_row)
+            elif left >= 8:
+                _float_panel(8, 1, at, x_row, x_step, w, 64, w_step, steps, to, out_row)
+                done = 8
+            else:
+                _float_panel(1, 1, at, x_row, x_step, w, 64, w_step, steps, to, out_row)
+            at, to, left = at + done * x_row, to + done * out_row, left - done
+        column += wide
+
+
+@_built
+def softmax_panel(_: Any, scores: Any, added: Any, row: Any, rows: Any, totals: Any) -> Any:
+    """Replace 16 columns of `rows` scores Float32 by powers of e, and write one over the sum of each column.
+
+    What is `added` to scores is 0, or -inf where nobody may look. Each power is divided by that of the highest score of
+    its column. `scores`, `added` and `totals` are addresses; `row` is the way to the next row in bytes.
+    """
+
+    def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+        scores, added, totals = _pointers(builder, arguments[0], arguments[1], arguments[4])
+        row, rows = arguments[2], arguments[3]
+
+        def place(number: Any, of: Any = scores) -> Any:
+            return builder.bitcast(_at(builder, of, builder.mul(row, number)), _FLOATS.as_pointer())
+
+        def greater(number: Any, held: list[Any]) -> list[Any]:
+            at = place(number)
+            x = builder.fadd(builder.load(at, align=4), builder.load(place(number, added), align=4))
+            builder.store(x, at, align=4)
+            return [builder.select(builder.fcmp_ordered(">", x, held[0]), x, held[0])]
+
+        def add(number: Any, held: list[Any]) -> list[Any]:
+            at = place(number)
+            power = _power(builder, builder.fsub(builder.load(at, align=4), highest))
+            builder.store(power, at, align=4)
+            return [builder.fadd(held[0], power)]
+
+        (highest,) = _loop(builder, rows, greater, [_floats(-np.inf)])
+        (total,) = _loop(builder, rows, add, [_floats(0.0)])
+        builder.store(builder.fdiv(_floats(1.0), total), builder.bitcast(totals, _FLOATS.as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    return types.void(scores, added, row, rows, totals), build
+
+
+def _floats(value: float) -> Any:
+    return ir.Constant(_FLOATS, [float(np.float32(value))] * _TILE)
+
+
+def _power(builder: Any, x: Any) -> Any:
+    """Build e^x for x up to 0, to single precision: 2^t = 2^n 2^f with f within a half of 0; 2^-127 counts as 0."""
+    t = builder.fmul(x, _floats(1.4426950408889634))
+    t = builder.select(builder.fcmp_ordered("<", t, _floats(-127.0)), _floats(-127.0), t)  # what is no number stays so
+    n = builder.fptosi(builder.fsub(t, _floats(0.5)), _SUMS)
+    y = builder.fmul(builder.fsub(t, builder.sitofp(n, _FLOATS)), _floats(0.6931471805599453))
+    result = _floats(1 / 720)
+    for divisor in (120, 24, 6, 2, 1, 1):
+        result = builder.fadd(builder.fmul(result, y), _floats(1 / divisor))
+    bits = builder.shl(builder.add(n, ir.Constant(_SUMS, [127] * _TILE)), ir.Constant(_SUMS, [23] * _TILE))
+    return builder.fmul(result, builder.bitcast(bits, _FLOATS))
 
 
 @_compiled
 def _multiply_tiles(x: Any, rows: Any, weights: Any, sums: Any, tiles: Any) -> None:
     x_row, w_column, steps, sums_row = x.shape[1], 64 * weights.shape[1], weights.shape[1] // 16, 4 * sums.shape[1]
-    _divide_registers(tiles.ctypes.data)
+    _divide_registers(address(tiles))
     for column in range(0, len(weights), _TILE_COLUMNS):
-        at, to, i = weights.ctypes.data + column * w_column, sums.ctypes.data + 64 * column, 0
+        at, to, i = address(weights) + column * w_column, address(sums) + 64 * column, 0
         while i + 16 < rows:
-            _tile_panel(2, x.ctypes.data + i * x_row, x_row, at, w_column, steps, to + i * sums_row, sums_row)
+            _tile_panel(2, address(x) + i * x_row, x_row, at, w_column, steps, to + i * sums_row, sums_row)
             i += 32
         if i < rows:
-            _tile_panel(1, x.ctypes.data + i * x_row, x_row, at, w_column, steps, to + i * sums_row, sums_row)
+            _tile_panel(1, address(x) + i * x_row, x_row, at, w_column, steps, to + i * sums_row, sums_row)
     _release_registers()
 
 

@@ -127,7 +127,7 @@ def test_padding_is_not_looked_at() -> None:
     x, packing = random(2, 4, 64), Packing.of(real)
     entry = fast.enter(packing.pack(x), packing)
     lost = ~real[:, None, :, None]
-    own = KeyValue(*(part.masked_fill(lost, math.nan) for part in entry.own))
+    own = KeyValue(*(part.masked_fill(lost, 1e20) for part in entry.own))
     output = fast(entry, own, real.unsqueeze(1), [Read(own, real.unsqueeze(1))], True, packing)
     alone = fast.enter(x[:1, :3])
     expected = fast(alone, alone.own, None, [Read(alone.own, torch.ones(1, 1, 3, dtype=torch.bool))], True)
