@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -44,12 +45,13 @@ class Int8Linear(nn.Module):
         # In a layout of our own, and therefore in no state dict.
         self.register_buffer("weight", torch.from_numpy(packed(rounded.numpy())), persistent=False)
         zeros = rounded.sum(1, dtype=torch.int32).mul_(128)
-        self.weights = kernels.Weights(self.weight.numpy(), scales.numpy(), zeros.numpy(), self.bias.numpy(), tiles())
+        steps, added, bias = (F.pad(part, (0, -len(weight) % 16)).numpy() for part in (scales, zeros, self.bias))
+        self.weights = kernels.Weights(self.weight.numpy(), steps, added, bias, len(weight), tiles())
 
     def forward(self, x: Tensor) -> Tensor:
         """Return W x + b, Float[...,out]."""
         rows = _rows(x)
-        result = np.empty((len(rows), len(self.weights.bias)), np.float32)
+        result = np.empty((len(rows), self.weights.outputs), np.float32)
         kernels.linear(rows, self.weights, result)
         return torch.from_numpy(result).view(*x.shape[:-1], -1)
 
@@ -128,7 +130,7 @@ class Int8TransformerLayer(nn.Module):
 
         With a `sublayer` x is what goes into it, and is normalised if that comes before sublayers.
         """
-        count = len(weights.bias) // (self.heads * self.width)
+        count = weights.outputs // (self.heads * self.width)
         room = np.empty if len(places.rows) == places.sentences * places.tokens else np.zeros
         parts = room((count, places.sentences, self.heads, places.tokens, self.width), np.float32)
         before = self.norm == "pre" and sublayer is not None

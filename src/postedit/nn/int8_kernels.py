@@ -13,39 +13,54 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import njit
 
-from postedit.nn.int8_products import address, multiply, multiply_floats, softmax_panel
+from postedit.nn.int8_products import (
+    address,
+    bytes_panel,
+    largest_panel,
+    multiply,
+    multiply_floats,
+    scale_panel,
+    softmax_panel,
+)
 
 # Sums may be added in another order, which is what lets them be vectorised.
 _compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
-
-_MAGNITUDE = np.int32(0x7FFFFFFF)
-"""The bits of a number without its sign; they are in the order of the absolute values, and comparing them is quick."""
 
 _TINY = np.float32(1e-30)
 """A row of zeros has some scale too."""
 
 _STEPS = np.float32(127.0)
-_MIDDLE = np.float32(128.5)
-"""Added before cutting off decimals: the zero of unsigned bytes, and a half to round."""
 
 _BLOCK: Final = 128
 """Rows that go through a layer together: enough to make use of weights, few enough to stay in the cache."""
+
+_ANY: Final = np.float32(-np.inf)
+"""Not greater than any output."""
 
 _STRIPE: Final = 256
 """Outputs whose sums are held at a time; a multiple of 64."""
 
 
 @_compiled
-def _round(row: Any, rounded: Any, cell: Any) -> Any:
-    """Write a row's bytes and return its scale; `cell` Float32[1] is for use within."""
-    bits, highest = row.view(np.int32), np.int32(0)
-    for j in range(row.size):
-        highest = max(highest, bits[j] & _MAGNITUDE)
+def _round(row: Any, rounded: Any, spare: Any) -> Any:
+    """Write a row's bytes, up to 15 more after them, and return its scale; `spare` Float32[16] is for use within."""
+    whole = row.size // 16
+    rest = row.size - 16 * whole
+    highest = np.int32(0)
+    if whole:
+        highest = largest_panel(address(row), whole)
+    if rest:
+        spare[:rest] = row[16 * whole :]
+        spare[rest:] = np.float32(0.0)
+        highest = max(highest, largest_panel(address(spare), 1))
+    cell = spare[rest : rest + 1]
     cell.view(np.int32)[0] = highest
     largest = max(cell[0], _TINY)
     factor = _STEPS / largest
-    for j in range(row.size):
-        rounded[j] = np.uint8(np.int32(row[j] * factor + _MIDDLE))
+    if whole:
+        bytes_panel(address(row), factor, address(rounded), whole)
+    if rest:
+        bytes_panel(address(spare), factor, address(rounded) + 16 * whole, 1)
     return largest / _STEPS
 
 
@@ -69,9 +84,10 @@ class Weights(NamedTuple):
 
     Args:
         packed: Int8[N/16,K/4,16,4], of `int8_products.packed`.
-        steps: Float32[N], what a step of each output's weights stands for.
+        steps: Float32[N], what a step of each output's weights stands for; filled up to 16 with zeros, as the next two.
         zeros: Int32[N], what the zero of unsigned bytes adds to each output.
         bias: Float32[N].
+        outputs: N.
         tiles: of `int8_products.tiles`.
     """
 
@@ -79,6 +95,7 @@ class Weights(NamedTuple):
     steps: Any
     zeros: Any
     bias: Any
+    outputs: Any
     tiles: Any
 
 
@@ -102,32 +119,52 @@ def _bytes_for(rows: Any, weights: Any) -> Any:
 @_compiled
 def round_rows(x: Any, first: Any, count: Any, rounded: Any, scales: Any) -> None:
     """Write bytes and scales of `count` rows from `first` on."""
-    cell, width = np.empty(1, np.float32), x.shape[1]
+    spare = np.empty(16, np.float32)
     for i in range(count):
-        scales[i] = _round(x[first + i], rounded[i, :width], cell)
+        scales[i] = _round(x[first + i], rounded[i], spare)
 
 
 @_compiled
 def _round_normal_rows(x: Any, first: Any, count: Any, norm: Any, rounded: Any, scales: Any) -> None:
     """Write bytes and scales of the layer normalisation of `count` rows from `first` on."""
-    cell, normal = np.empty(1, np.float32), np.empty(x.shape[1], np.float32)
+    spare, normal = np.empty(16, np.float32), np.empty(x.shape[1], np.float32)
     for i in range(count):
         _normalise(x[first + i], norm.weight, norm.bias, norm.epsilon, normal)
-        scales[i] = _round(normal, rounded[i, : normal.size], cell)
+        scales[i] = _round(normal, rounded[i], spare)
 
 
 @_compiled
-def _multiply(rounded: Any, scales: Any, count: Any, weights: Any, out: Any) -> None:
-    """Write W x + b of rows in bytes to the first `count` rows of `out`, some outputs at a time while in the cache."""
-    sums = np.empty((len(rounded), _STRIPE), np.int32)
-    for start in range(0, out.shape[1], _STRIPE):
-        multiply(rounded, count, weights.packed[start // 16 : (start + _STRIPE) // 16], sums, weights.tiles)
-        end = min(start + _STRIPE, out.shape[1])
-        steps, zeros, bias = weights.steps[start:end], weights.zeros[start:end], weights.bias[start:end]
+def _scale(
+    sums: Any, first: Any, count: Any, scale: Any, weights: Any, floor: Any, out: Any, at: Any, spare: Any
+) -> None:
+    """Write max(floor, W x + b) of a row for `count` outputs from `first` on to `out`, flat, from `at` on.
+
+    `sums` is the address of theirs; `spare` Float32[16] is for use within.
+    """
+    whole, place = count // 16, 4 * first
+    steps, zeros, bias = address(weights.steps), address(weights.zeros), address(weights.bias)
+    if whole:
+        to = address(out) + 4 * at
+        scale_panel(sums, zeros + place, steps + place, bias + place, scale, floor, to, whole)
+    if count > 16 * whole:
+        place += 64 * whole
+        to = address(spare)
+        scale_panel(sums + 64 * whole, zeros + place, steps + place, bias + place, scale, floor, to, 1)
+        for j in range(count - 16 * whole):
+            out[at + 16 * whole + j] = spare[j]
+
+
+@_compiled
+def _multiply(rounded: Any, scales: Any, count: Any, weights: Any, floor: Any, out: Any) -> None:
+    """Write max(floor, W x + b) of `count` rows in bytes, some outputs at a time while they are cached."""
+    sums, spare = np.empty((len(rounded), _STRIPE), np.int32), np.empty(16, np.float32)
+    flat, outputs = out.reshape(-1), out.shape[1]
+    for first in range(0, outputs, _STRIPE):
+        multiply(rounded, count, weights.packed[first // 16 : (first + _STRIPE) // 16], sums, weights.tiles)
+        some = min(_STRIPE, outputs - first)
         for i in range(count):
-            total, row, scale = sums[i], out[i, start:end], scales[i]
-            for j in range(row.size):
-                row[j] = np.float32(total[j] - zeros[j]) * (scale * steps[j]) + bias[j]
+            at = address(sums) + 4 * _STRIPE * i
+            _scale(at, first, some, scales[i], weights, floor, flat, i * outputs + first, spare)
 
 
 @_compiled
@@ -137,7 +174,7 @@ def linear(x: Any, weights: Any, out: Any) -> None:
     for first in range(0, len(x), _BLOCK):
         count = min(_BLOCK, len(x) - first)
         round_rows(x, first, count, rounded, scales)
-        _multiply(rounded, scales, count, weights, out[first : first + count])
+        _multiply(rounded, scales, count, weights, _ANY, out[first : first + count])
 
 
 @_compiled
@@ -161,23 +198,27 @@ def share(x: Any, before: Any, norm: Any, weights: Any, places: Any, parts: Any)
     """
     heads, tokens, width = parts.shape[2], parts.shape[3], parts.shape[4]
     rounded, scales = _bytes_for(min(len(x), _BLOCK), weights), np.empty(_BLOCK, np.float32)
-    rows = np.empty((min(len(x), _BLOCK), weights.bias.size), np.float32)
+    sums, spare = np.empty((len(rounded), _STRIPE), np.int32), np.empty(16, np.float32)
+    flat, outputs = parts.reshape(-1), weights.outputs
     for first in range(0, len(x), _BLOCK):
         count = min(_BLOCK, len(x) - first)
         if before:
             _round_normal_rows(x, first, count, norm, rounded, scales)
         else:
             round_rows(x, first, count, rounded, scales)
-        _multiply(rounded, scales, count, weights, rows)
-        for i in range(count):
-            sentence, token = divmod(places[first + i], tokens)
-            start = 0
-            for part in range(len(parts)):
-                for head in range(heads):
-                    values, to = rows[i, start : start + width], parts[part, sentence, head, token]
-                    for j in range(width):
-                        to[j] = values[j]
-                    start += width
+        for start in range(0, outputs, _STRIPE):
+            multiply(rounded, count, weights.packed[start // 16 : (start + _STRIPE) // 16], sums, weights.tiles)
+            end, some = min(start + _STRIPE, outputs), start
+            while some < end:  # as far as a head goes
+                number, within = divmod(some, width)
+                part, head = divmod(number, heads)
+                length = min(width - within, end - some)
+                for i in range(count):
+                    sentence, token = divmod(places[first + i], tokens)
+                    to = (((part * parts.shape[1] + sentence) * heads + head) * tokens + token) * width + within
+                    at = address(sums) + 4 * (_STRIPE * i + some - start)
+                    _scale(at, some, length, scales[i], weights, _ANY, flat, to, spare)
+                some += length
 
 
 @_compiled
@@ -185,20 +226,16 @@ def feed(x: Any, before: Any, norm: Any, inner: Any, outer: Any, out: Any) -> No
     """Write x + W max(0, V x + b) + c, Float32[M,D]; x is normalised within if `before`."""
     most = min(len(x), _BLOCK)
     rounded, wide = _bytes_for(most, inner), _bytes_for(most, outer)
-    scales, hidden = np.empty(most, np.float32), np.empty((most, inner.bias.size), np.float32)
+    scales, hidden = np.empty(most, np.float32), np.empty((most, inner.outputs), np.float32)
     for first in range(0, len(x), _BLOCK):
         count = min(_BLOCK, len(x) - first)
         if before:
             _round_normal_rows(x, first, count, norm, rounded, scales)
         else:
             round_rows(x, first, count, rounded, scales)
-        _multiply(rounded, scales, count, inner, hidden)
-        for i in range(count):
-            row = hidden[i]
-            for j in range(row.size):
-                row[j] = max(row[j], np.float32(0.0))
+        _multiply(rounded, scales, count, inner, np.float32(0.0), hidden)
         round_rows(hidden, 0, count, wide, scales)
-        _multiply(wide, scales, count, outer, out[first : first + count])
+        _multiply(wide, scales, count, outer, _ANY, out[first : first + count])
         _add_rows(x, first, count, out)
 
 

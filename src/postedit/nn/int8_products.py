@@ -154,9 +154,7 @@ def _dot_by_vectors(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
 
 
 def _dot_of_floats(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
-    signature = ir.FunctionType(_FLOATS, [_FLOATS] * 3)
-    fused = _declared(builder, "llvm.fma.v16f32", signature)
-    return builder.call(fused, [_repeated(builder, four, _FLOATS), builder.bitcast(weights, _FLOATS), sums])
+    return _fused(builder, _repeated(builder, four, _FLOATS), builder.bitcast(weights, _FLOATS), sums)
 
 
 def _row_panel(dot: Callable[[Any, Any, Any, Any], Any], total: Any = _SUMS) -> Callable[..., None]:
@@ -383,6 +381,85 @@ def softmax_panel(_: Any, scores: Any, added: Any, row: Any, rows: Any, totals: 
         return context.get_dummy_value()
 
     return types.void(scores, added, row, rows, totals), build
+
+
+@_built
+def scale_panel(
+    _: Any, sums: Any, zeros: Any, steps: Any, bias: Any, scale: Any, floor: Any, out: Any, panels: Any
+) -> Any:
+    """Write max(floor, (sums - zeros) (scale steps) + bias) for 16 outputs times `panels`, one or more.
+
+    `scale` and `floor` are Float32, `sums` and `zeros` addresses of Int32, the others of Float32.
+    """
+
+    def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+        sums, zeros, steps, bias, out = _pointers(builder, *(arguments[i] for i in (0, 1, 2, 3, 6)))
+        scale, floor = (_spread(builder, arguments[i]) for i in (4, 5))
+
+        def step(number: Any, _: Any) -> list[Any]:
+            at = _times(builder, number, 4 * _TILE)
+            whole = builder.sub(_load(builder, _SUMS, sums, at), _load(builder, _SUMS, zeros, at))
+            factor = builder.fmul(scale, _load(builder, _FLOATS, steps, at))
+            y = _fused(builder, builder.sitofp(whole, _FLOATS), factor, _load(builder, _FLOATS, bias, at))
+            y = builder.select(builder.fcmp_ordered("<", y, floor), floor, y)  # what is no number stays so
+            builder.store(y, builder.bitcast(_at(builder, out, at), _FLOATS.as_pointer()), align=4)
+            return []
+
+        _loop(builder, arguments[7], step)
+        return context.get_dummy_value()
+
+    return types.void(sums, zeros, steps, bias, scale, floor, out, panels), build
+
+
+@_built
+def largest_panel(_: Any, x: Any, panels: Any) -> Any:
+    """Return the bits, without that of the sign, of the largest absolute value among 16 Float32 times `panels`."""
+
+    def build(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        (x,) = _pointers(builder, arguments[0])
+
+        def step(number: Any, held: list[Any]) -> list[Any]:
+            bits = builder.and_(_load(builder, _SUMS, x, _times(builder, number, 4 * _TILE)), magnitude)
+            return [builder.select(builder.icmp_signed(">", bits, held[0]), bits, held[0])]
+
+        magnitude = ir.Constant(_SUMS, [0x7FFFFFFF] * _TILE)
+        (found,) = _loop(builder, arguments[1], step, [ir.Constant(_SUMS, None)])
+        reduce = _declared(builder, "llvm.vector.reduce.smax.v16i32", ir.FunctionType(_I32, [_SUMS]))
+        return builder.call(reduce, [found])
+
+    return types.int32(x, panels), build
+
+
+@_built
+def bytes_panel(_: Any, x: Any, factor: Any, out: Any, panels: Any) -> Any:
+    """Write 128 + x factor, rounded, for 16 Float32 times `panels`."""
+
+    def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+        x, out = _pointers(builder, arguments[0], arguments[2])
+        factor = _spread(builder, arguments[1])
+
+        def step(number: Any, _: Any) -> list[Any]:
+            values = _load(builder, _FLOATS, x, _times(builder, number, 4 * _TILE))
+            whole = builder.fptosi(_fused(builder, values, factor, _floats(128.5)), _SUMS)
+            narrow = ir.VectorType(_I8, _TILE)
+            place = builder.bitcast(_at(builder, out, _times(builder, number, _TILE)), narrow.as_pointer())
+            builder.store(builder.trunc(whole, narrow), place, align=1)
+            return []
+
+        _loop(builder, arguments[3], step)
+        return context.get_dummy_value()
+
+    return types.void(x, factor, out, panels), build
+
+
+def _fused(builder: Any, x: Any, y: Any, z: Any) -> Any:
+    """Build x y + z."""
+    return builder.call(_declared(builder, "llvm.fma.v16f32", ir.FunctionType(_FLOATS, [_FLOATS] * 3)), [x, y, z])
+
+
+def _spread(builder: Any, value: Any) -> Any:
+    first = builder.insert_element(ir.Constant(_FLOATS, ir.Undefined), value, ir.Constant(_I32, 0))
+    return builder.shuffle_vector(first, first, ir.Constant(_SUMS, None))
 
 
 def _floats(value: float) -> Any:
