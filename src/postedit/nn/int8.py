@@ -45,8 +45,8 @@ class Int8Linear(nn.Module):
         # In a layout of our own, and therefore in no state dict.
         self.register_buffer("weight", torch.from_numpy(packed(rounded.numpy())), persistent=False)
         zeros = rounded.sum(1, dtype=torch.int32).mul_(128)
-        steps, added, bias = (F.pad(part, (0, -len(weight) % 16)).numpy() for part in (scales, zeros, self.bias))
-        self.weights = kernels.Weights(self.weight.numpy(), steps, added, bias, len(weight), tiles())
+        steps, added, offsets = (F.pad(part, (0, -len(weight) % 16)).numpy() for part in (scales, zeros, self.bias))
+        self.weights = kernels.Weights(self.weight.numpy(), steps, added, offsets, len(weight), tiles())
 
     def forward(self, x: Tensor) -> Tensor:
         """Return W x + b, Float[...,out]."""
@@ -91,12 +91,12 @@ class Int8TransformerLayer(nn.Module):
     def enter(self, x_NKD: Tensor, packing: Packing | None = None) -> Entry:
         """Return what self-attention makes of x on its own; its queries are Float[N,H,K,E]."""
         places = _Places.of(x_NKD, packing)
-        q_NHKE, k_NHKE, v_NHKE = self._shared(0, self.queries[0], _rows(x_NKD), places)
-        return Entry(x_NKD, q_NHKE, KeyValue(k_NHKE, v_NHKE))
+        q_NHKE, *own = self._shared(0, self.queries[0], _rows(x_NKD), places)
+        return Entry(x_NKD, q_NHKE, _kept(own))
 
     def project_read(self, memory_NSD: Tensor, read: int = 0, packing: Packing | None = None) -> KeyValue:
         """Return the keys and values that cross-attention number `read` has of a text, packed if there is a packing."""
-        return KeyValue(*self._shared(None, self.key_values[read], _rows(memory_NSD), _Places.of(memory_NSD, packing)))
+        return _kept(self._shared(None, self.key_values[read], _rows(memory_NSD), _Places.of(memory_NSD, packing)))
 
     def forward(
         self,
@@ -148,7 +148,7 @@ class Int8TransformerLayer(nn.Module):
         need_weights: bool,
     ) -> tuple[Array, Tensor | None]:
         """Return x and what its rows find where `mask` Bool[N or 1,K or 1,S] lets them look; and weights if asked."""
-        k_NHSE, v_NHSE = (part.contiguous().numpy() for part in key_value)
+        k_NHSE, v_NHSE = (part.contiguous().view(torch.uint16).numpy() for part in key_value)
         slots, result = k_NHSE.shape[2], np.empty_like(x)
         seen = np.ones((1, 1, slots), np.bool_) if mask is None else mask.contiguous().numpy()
         means = np.zeros((places.sentences, places.tokens, slots) if need_weights else (0, 0, 0), np.float32)
@@ -161,6 +161,11 @@ class Int8TransformerLayer(nn.Module):
         normal = np.empty_like(x)
         kernels.normalise_rows(x, self.norms[sublayer], normal)
         return normal
+
+
+def _kept(parts: Sequence[Tensor]) -> KeyValue:
+    """Return keys and values in half the bytes: to keep them, and to put rows together, is a matter of memory."""
+    return KeyValue(*(part.to(torch.bfloat16) for part in parts))
 
 
 def _norm(norm: nn.LayerNorm) -> kernels.Norm:

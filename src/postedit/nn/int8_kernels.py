@@ -264,8 +264,8 @@ def attend(q: Any, k: Any, v: Any, mask: Any, places: Any, mixed: Any, means: An
 
     Args:
         q: Float32[N,H,K,E], queries.
-        k: Float32[N,H,S,E], keys; those that nobody may attend to are any numbers.
-        v: Float32[N,H,S,E], values; likewise.
+        k: UInt16[N,H,S,E], keys, as the upper halves of Float32; those that nobody may attend to are any numbers.
+        v: UInt16[N,H,S,E], values; likewise.
         mask: Bool[N or 1,K or 1,S], what may be attended to; something by each token that has a row.
         places: Int64[M], of rows among all N x K tokens, in order.
         mixed: Float32[M,D], the result.
@@ -275,7 +275,8 @@ def attend(q: Any, k: Any, v: Any, mask: Any, places: Any, mixed: Any, means: An
     wide, most = (width + 15) // 16 * 16, (tokens + 15) // 16 * 16
     asked, scores = np.zeros((width, most), np.float32), np.empty((slots, most), np.float32)
     totals, hidden = np.empty(most, np.float32), np.zeros((slots, most), np.float32)
-    found, filled = np.empty((most, wide), np.float32), np.zeros((slots, wide), np.float32)
+    found = np.empty((most, wide), np.float32)
+    keys, values = np.zeros((slots, wide), np.float32), np.zeros((slots, wide), np.float32)
     factor, share = np.float32(1.0) / np.sqrt(np.float32(width)), np.float32(1.0) / np.float32(heads)
     first = 0
     while first < len(places):
@@ -287,21 +288,19 @@ def attend(q: Any, k: Any, v: Any, mask: Any, places: Any, mixed: Any, means: An
         end, lanes = _end(seen), (count + 15) // 16 * 16
         _hide(seen, places[first : first + count] - sentence * tokens, hidden[:end])
         for head in range(heads):
-            keys, values = k[sentence, head], v[sentence, head]
+            _widen(k[sentence, head, :end], keys)
+            _widen(v[sentence, head, :end], values)
             for i in range(count):
                 query = q[sentence, head, places[first + i] - sentence * tokens]
                 for j in range(width):
                     asked[j, i] = query[j] * factor
             multiply_floats(
-                address(keys), 4 * width, 4, end, address(asked), 4 * most, lanes // 16, width,
+                address(keys), 4 * wide, 4, end, address(asked), 4 * most, lanes // 16, width,
                 address(scores), 4 * most,
             )  # fmt: skip
             for lane in range(0, lanes, 16):
                 at, to = address(scores) + 4 * lane, address(totals) + 4 * lane
                 softmax_panel(at, address(hidden) + 4 * lane, 4 * most, end, to)
-            if wide != width:
-                filled[:end, :width] = values[:end]
-                values = filled
             multiply_floats(
                 address(scores), 4, 4 * most, count, address(values), 4 * wide, wide // 16, end,
                 address(found), 4 * wide,
@@ -316,6 +315,15 @@ def attend(q: Any, k: Any, v: Any, mask: Any, places: Any, mixed: Any, means: An
                     for s in range(end):
                         mean[s] += scores[s, i] * scale
         first += count
+
+
+@_compiled
+def _widen(halves: Any, whole: Any) -> None:
+    """Write numbers UInt16[S,E], upper halves of Float32, to the beginnings of rows Float32[S,...]."""
+    for s in range(len(halves)):
+        row, to = halves[s], whole[s].view(np.uint32)
+        for j in range(row.size):
+            to[j] = np.uint32(row[j]) << np.uint32(16)
 
 
 @_compiled

@@ -87,13 +87,15 @@ def test_normalisation(rows: int, width: int, seed: int) -> None:
 def test_attention(rows: int, queries: int, slots: int, heads: int, width: int, seed: int, size: float) -> None:
     q, k, v = (random(rows, heads, count, width, seed=seed + i) for i, count in enumerate((queries, slots, slots)))
     q *= size
+    k, v = k.bfloat16().float(), v.bfloat16().float()
     mask = random(rows, queries, slots, seed=seed) > 0
     mask[:, :, slots // 2] = True
     scores = (q @ k.transpose(-1, -2) / math.sqrt(width)).masked_fill(~mask.unsqueeze(1), -math.inf).softmax(-1)
     mixed = np.empty((rows * queries, heads * width), np.float32)
     means = np.zeros((rows, queries, slots), np.float32)
     places = np.arange(rows * queries)
-    kernels.attend(q.numpy(), k.numpy(), v.numpy(), mask.numpy(), places, mixed, means)
+    halves = (part.bfloat16().view(torch.uint16).numpy() for part in (k, v))
+    kernels.attend(q.numpy(), *halves, mask.numpy(), places, mixed, means)
     expected = (scores @ v).transpose(1, 2).flatten(2).flatten(0, 1)
     torch.testing.assert_close(torch.from_numpy(mixed), expected, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(torch.from_numpy(means), scores.mean(1), rtol=1e-4, atol=1e-6)
