@@ -43,10 +43,12 @@ class Cursor:
     def _scatter(self, old_NHLE: Tensor, new_NHKE: Tensor) -> Tensor:
         assert self.mask is not None
         rows, heads, held, width = old_NHLE.shape
-        grown = old_NHLE.new_zeros(rows, heads, max(held, self.mask.size(2)), width)
+        grown = old_NHLE.new_empty(rows, heads, max(held, self.mask.size(2)), width)
         grown[:, :, :held] = old_NHLE
-        index = self.positions[:, None, :, None].expand_as(new_NHKE)
-        return grown.scatter_(2, index, new_NHKE)[:, :, : self.mask.size(2)]
+        grown[:, :, held:] = 0.0
+        each = torch.arange(rows, device=old_NHLE.device).unsqueeze(1)
+        grown[each, :, self.positions] = new_NHKE.transpose(1, 2)
+        return grown[:, :, : self.mask.size(2)]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
