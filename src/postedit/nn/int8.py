@@ -91,12 +91,13 @@ class Int8TransformerLayer(nn.Module):
     def enter(self, x_NKD: Tensor, packing: Packing | None = None) -> Entry:
         """Return what self-attention makes of x on its own; its queries are Float[N,H,K,E]."""
         places = _Places.of(x_NKD, packing)
-        q_NHKE, *own = self._shared(0, self.queries[0], _rows(x_NKD), places)
-        return Entry(x_NKD, q_NHKE, _kept(own))
+        (q_NHKE,), own = self._shared(0, self.queries[0], _rows(x_NKD), places, 1)
+        return Entry(x_NKD, q_NHKE, KeyValue(*own))
 
     def project_read(self, memory_NSD: Tensor, read: int = 0, packing: Packing | None = None) -> KeyValue:
         """Return the keys and values that cross-attention number `read` has of a text, packed if there is a packing."""
-        return _kept(self._shared(None, self.key_values[read], _rows(memory_NSD), _Places.of(memory_NSD, packing)))
+        places = _Places.of(memory_NSD, packing)
+        return KeyValue(*self._shared(None, self.key_values[read], _rows(memory_NSD), places, 0)[1])
 
     def forward(
         self,
@@ -114,7 +115,7 @@ class Int8TransformerLayer(nn.Module):
         weights: list[Tensor] = []
         sums: list[Tensor] = []
         for i, read in enumerate(reads, start=1):
-            (q_NHKE,) = self._shared(i, self.queries[i], x, places)
+            (q_NHKE,), _ = self._shared(i, self.queries[i], x, places, 1)
             change, weights_NKS = self._attended(i, q_NHKE, read.key_value, read.mask, places, x, need_weights)
             sums.append(torch.from_numpy(change).view(shape))
             x = self._normalised(i, change)
@@ -125,17 +126,21 @@ class Int8TransformerLayer(nn.Module):
         x = self._normalised(last, result)
         return LayerOutput(torch.from_numpy(x).view(shape), tuple(weights), tuple(sums))
 
-    def _shared(self, sublayer: int | None, weights: kernels.Weights, x: Array, places: "_Places") -> Sequence[Tensor]:
-        """Return W x + b for heads, each Float32[N,H,K,E]; what has no row is zero.
+    def _shared(
+        self, sublayer: int | None, weights: kernels.Weights, x: Array, places: "_Places", queries: int
+    ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+        """Return W x + b for heads: so many `queries`, Float32[N,H,K,E], and what is kept, Bfloat16[N,H,K,E].
 
-        With a `sublayer` x is what goes into it, and is normalised if that comes before sublayers.
+        Queries that have no row are undefined, what else has none is zero. With a `sublayer` x is what goes into it,
+        and is normalised if that comes before sublayers. What is kept has half the bytes: to keep it, and to put rows
+        together, is a matter of memory.
         """
-        count = weights.outputs // (self.heads * self.width)
-        room = np.empty if len(places.rows) == places.sentences * places.tokens else np.zeros
-        parts = room((count, places.sentences, self.heads, places.tokens, self.width), np.float32)
+        shape = places.sentences, self.heads, places.tokens, self.width
+        asked = np.empty((queries, *shape), np.float32)
+        kept = np.zeros((weights.outputs // (self.heads * self.width) - queries, *shape), np.uint16)
         before = self.norm == "pre" and sublayer is not None
-        kernels.share(x, before, self.norms[sublayer or 0], weights, places.rows, parts)
-        return torch.from_numpy(parts).unbind()
+        kernels.share(x, before, self.norms[sublayer or 0], weights, places.rows, asked, kept)
+        return torch.from_numpy(asked).unbind(), torch.from_numpy(kept).view(torch.bfloat16).unbind()
 
     def _attended(
         self,
@@ -161,11 +166,6 @@ class Int8TransformerLayer(nn.Module):
         normal = np.empty_like(x)
         kernels.normalise_rows(x, self.norms[sublayer], normal)
         return normal
-
-
-def _kept(parts: Sequence[Tensor]) -> KeyValue:
-    """Return keys and values in half the bytes: to keep them, and to put rows together, is a matter of memory."""
-    return KeyValue(*(part.to(torch.bfloat16) for part in parts))
 
 
 def _norm(norm: nn.LayerNorm) -> kernels.Norm:

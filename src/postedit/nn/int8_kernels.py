@@ -145,11 +145,27 @@ def _scale(
     steps, zeros, bias = address(weights.steps), address(weights.zeros), address(weights.bias)
     if whole:
         to = address(out) + 4 * at
-        scale_panel(sums, zeros + place, steps + place, bias + place, scale, floor, to, whole)
+        scale_panel(sums, zeros + place, steps + place, bias + place, scale, floor, to, whole, False)
     if count > 16 * whole:
         place += 64 * whole
         to = address(spare)
-        scale_panel(sums + 64 * whole, zeros + place, steps + place, bias + place, scale, floor, to, 1)
+        scale_panel(sums + 64 * whole, zeros + place, steps + place, bias + place, scale, floor, to, 1, False)
+        for j in range(count - 16 * whole):
+            out[at + 16 * whole + j] = spare[j]
+
+
+@_compiled
+def _scale_halves(sums: Any, first: Any, count: Any, scale: Any, weights: Any, out: Any, at: Any, spare: Any) -> None:
+    """Do the same without a floor for `out` UInt16, the upper halves of numbers; `spare` UInt16[16]."""
+    whole, place = count // 16, 4 * first
+    steps, zeros, bias = address(weights.steps), address(weights.zeros), address(weights.bias)
+    if whole:
+        to = address(out) + 2 * at
+        scale_panel(sums, zeros + place, steps + place, bias + place, scale, _ANY, to, whole, True)
+    if count > 16 * whole:
+        place += 64 * whole
+        to = address(spare)
+        scale_panel(sums + 64 * whole, zeros + place, steps + place, bias + place, scale, _ANY, to, 1, True)
         for j in range(count - 16 * whole):
             out[at + 16 * whole + j] = spare[j]
 
@@ -185,21 +201,23 @@ def normalise_rows(rows: Any, norm: Any, normal: Any) -> None:
 
 
 @_compiled
-def share(x: Any, before: Any, norm: Any, weights: Any, places: Any, parts: Any) -> None:
+def share(x: Any, before: Any, norm: Any, weights: Any, places: Any, queries: Any, kept: Any) -> None:
     """Give each head its share of W x + b.
 
     Args:
         x: Float32[M,D].
         before: whether x is normalised first.
         norm: a `Norm`.
-        weights: for P x D outputs.
+        weights: for (P + R) x D outputs.
         places: Int64[M], of rows among all N x K tokens.
-        parts: Float32[P,N,H,K,E], written where a token has a row.
+        queries: Float32[P,N,H,K,E], written where a token has a row.
+        kept: UInt16[R,N,H,K,E], likewise: keys and values, as the upper halves of Float32.
     """
-    heads, tokens, width = parts.shape[2], parts.shape[3], parts.shape[4]
+    parts, sentences, heads, tokens, width = queries.shape
     rounded, scales = _bytes_for(min(len(x), _BLOCK), weights), np.empty(_BLOCK, np.float32)
     sums, spare = np.empty((len(rounded), _STRIPE), np.int32), np.empty(16, np.float32)
-    flat, outputs = parts.reshape(-1), weights.outputs
+    flat, flat_kept, spare_kept = queries.reshape(-1), kept.reshape(-1), np.empty(16, np.uint16)
+    outputs = weights.outputs
     for first in range(0, len(x), _BLOCK):
         count = min(_BLOCK, len(x) - first)
         if before:
@@ -215,9 +233,13 @@ def share(x: Any, before: Any, norm: Any, weights: Any, places: Any, parts: Any)
                 length = min(width - within, end - some)
                 for i in range(count):
                     sentence, token = divmod(places[first + i], tokens)
-                    to = (((part * parts.shape[1] + sentence) * heads + head) * tokens + token) * width + within
+                    to = (((part * sentences + sentence) * heads + head) * tokens + token) * width + within
                     at = address(sums) + 4 * (_STRIPE * i + some - start)
-                    _scale(at, some, length, scales[i], weights, _ANY, flat, to, spare)
+                    if part < parts:
+                        _scale(at, some, length, scales[i], weights, _ANY, flat, to, spare)
+                    else:
+                        to -= parts * sentences * heads * tokens * width
+                        _scale_halves(at, some, length, scales[i], weights, flat_kept, to, spare_kept)
                 some += length
 
 

@@ -385,12 +385,15 @@ def softmax_panel(_: Any, scores: Any, added: Any, row: Any, rows: Any, totals: 
 
 @_built
 def scale_panel(
-    _: Any, sums: Any, zeros: Any, steps: Any, bias: Any, scale: Any, floor: Any, out: Any, panels: Any
+    _: Any, sums: Any, zeros: Any, steps: Any, bias: Any, scale: Any, floor: Any, out: Any, panels: Any, half: Any
 ) -> Any:
     """Write max(floor, (sums - zeros) (scale steps) + bias) for 16 outputs times `panels`, one or more.
 
-    `scale` and `floor` are Float32, `sums` and `zeros` addresses of Int32, the others of Float32.
+    `scale` and `floor` are Float32, `sums` and `zeros` addresses of Int32, the others of Float32. If `half`, the upper
+    halves of the numbers are written, rounded: UInt16.
     """
+    if not isinstance(half, types.BooleanLiteral):
+        return None
 
     def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
         sums, zeros, steps, bias, out = _pointers(builder, *(arguments[i] for i in (0, 1, 2, 3, 6)))
@@ -402,13 +405,27 @@ def scale_panel(
             factor = builder.fmul(scale, _load(builder, _FLOATS, steps, at))
             y = _fused(builder, builder.sitofp(whole, _FLOATS), factor, _load(builder, _FLOATS, bias, at))
             y = builder.select(builder.fcmp_ordered("<", y, floor), floor, y)  # what is no number stays so
-            builder.store(y, builder.bitcast(_at(builder, out, at), _FLOATS.as_pointer()), align=4)
+            y, size = (_halves(builder, y), 2) if half.literal_value else (y, 4)
+            place = _at(builder, out, _times(builder, number, size * _TILE))
+            builder.store(y, builder.bitcast(place, y.type.as_pointer()), align=size)
             return []
 
         _loop(builder, arguments[7], step)
         return context.get_dummy_value()
 
-    return types.void(sums, zeros, steps, bias, scale, floor, out, panels), build
+    return types.void(sums, zeros, steps, bias, scale, floor, out, panels, half), build
+
+
+def _halves(builder: Any, values: Any) -> Any:
+    """Build the upper halves of numbers, rounded to the nearest, to an even one if two are as near."""
+
+    def all_of(value: int) -> Any:
+        return ir.Constant(_SUMS, [value] * _TILE)
+
+    bits = builder.bitcast(values, _SUMS)
+    odd = builder.and_(builder.lshr(bits, all_of(16)), all_of(1))
+    rounded = builder.add(bits, builder.add(odd, all_of(0x7FFF)))
+    return builder.trunc(builder.lshr(rounded, all_of(16)), ir.VectorType(ir.IntType(16), _TILE))
 
 
 @_built
