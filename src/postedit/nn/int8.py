@@ -29,7 +29,7 @@ Array = NDArray[Any]
 class Int8Linear(nn.Module):
     """A linear layer with weights of eight bits, one scale for each row of W and one for each row of x."""
 
-    smallest: ClassVar[int] = 2**18
+    smallest: ClassVar[int] = 2**14
     """Weights. Smaller layers spend more time on being called than they save (benchmarks/inference_layers.py)."""
 
     weight: Tensor
