@@ -45,25 +45,28 @@ def _features() -> frozenset[str]:
     return frozenset(name for name, there in llvmlite.binding.get_host_cpu_features().items() if there)
 
 
+def _may_use_tiles() -> bool:
+    """Ask Linux for the use of tiles, as each process has to; whether they can be had."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        return False
+    arch_prctl, request, tile_data = 158, 0x1023, 18
+    return bool(ctypes.CDLL(None).syscall(arch_prctl, request, tile_data) == 0)
+
+
 _VNNI: Final = {"avx512vnni", "avx512f"} <= _features()
-_AMX: Final = {"amx-int8", "amx-tile"} <= _features() and sys.platform == "linux"
+_AMX: Final = {"amx-int8", "amx-tile"} <= _features()
+_TILES_ALLOWED: Final = _AMX and _may_use_tiles()
 
 
 def tiles() -> NDArray[np.uint8]:
     """Return how AMX shall divide its registers, UInt8[64]: eight tiles of 16 rows of 64 bytes; empty without AMX."""
-    if not (_AMX and _may_use_tiles()):
+    if not _TILES_ALLOWED:
         return np.empty(0, np.uint8)
     settings = np.zeros(64, np.uint8)
     settings[0] = 1  # the palette
     settings[16:32:2] = 64  # bytes of a row, of two bytes each
     settings[48:56] = _TILE  # rows
     return settings
-
-
-def _may_use_tiles() -> bool:
-    """Ask Linux for the use of tiles, which a process has to; whether they can be had."""
-    arch_prctl, request, tile_data = 158, 0x1023, 18
-    return platform.machine() == "x86_64" and ctypes.CDLL(None).syscall(arch_prctl, request, tile_data) == 0
 
 
 def packed(weight: NDArray[np.int8]) -> NDArray[np.int8]:
