@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from postedit.nn import int8_kernels as kernels
 from postedit.nn.attention import KeyValue, MultiHeadAttention
-from postedit.nn.int8_products import packed, tiles
+from postedit.nn.int8_products import packed
 from postedit.nn.rows import Packing
 from postedit.nn.transformer import Entry, LayerOutput, Read, TransformerLayer
 
@@ -36,8 +36,14 @@ class Int8Linear(nn.Module):
     bias: Tensor
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        """Round `weight` Float[out,in] to -127 .. 127 times scales; `bias` is Float[out]."""
+        """Round `weight` Float[out,in] to -127 .. 127 times scales; `bias` is Float[out].
+
+        Raises:
+            ValueError: if there are so many inputs that sums of products would not fit into 32 bits.
+        """
         super().__init__()
+        if weight.size(1) > _MOST_INPUTS:
+            raise ValueError(f"a layer of {weight.size(1):,} inputs is too wide for int8: at most {_MOST_INPUTS:,}")
         weight = weight.float()
         scales = weight.abs().amax(1).clamp_(min=_TINY).div_(127.0)
         rounded = (weight / scales.unsqueeze(1)).round().to(torch.int8)
@@ -45,19 +51,24 @@ class Int8Linear(nn.Module):
         # In a layout of our own, and therefore in no state dict.
         self.register_buffer("weight", torch.from_numpy(packed(rounded.numpy())), persistent=False)
         zeros = rounded.sum(1, dtype=torch.int32).mul_(128)
-        steps, added, offsets = (F.pad(part, (0, -len(weight) % 16)).numpy() for part in (scales, zeros, self.bias))
-        self.weights = kernels.Weights(self.weight.numpy(), steps, added, offsets, len(weight), tiles())
+        # Heads of any width have their outputs scaled 16 at a time, from wherever they begin.
+        room = -len(weight) % 16 + 16
+        steps, added, offsets = (F.pad(part, (0, room)).numpy() for part in (scales, zeros, self.bias))
+        self.weights = kernels.Weights.of(self.weight.numpy(), steps, added, offsets, len(weight))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return W x + b, Float[...,out]."""
         rows = _rows(x)
         result = np.empty((len(rows), self.weights.outputs), np.float32)
         kernels.linear(rows, self.weights, result)
-        return torch.from_numpy(result).view(*x.shape[:-1], -1)
+        return torch.from_numpy(result).view(*x.shape[:-1], self.weights.outputs)
 
 
 _TINY = 1e-30
 """A row of zeros has some scale too."""
+
+_MOST_INPUTS = (2**31 - 1) // 127**2
+"""Of so many the sum of products still has 32 bits."""
 
 
 class Int8TransformerLayer(nn.Module):
@@ -153,7 +164,7 @@ class Int8TransformerLayer(nn.Module):
         need_weights: bool,
     ) -> tuple[Array, Tensor | None]:
         """Return x and what its rows find where `mask` Bool[N or 1,K or 1,S] lets them look; and weights if asked."""
-        k_NHSE, v_NHSE = (part.contiguous().view(torch.uint16).numpy() for part in key_value)
+        k_NHSE, v_NHSE = (part.to(torch.bfloat16).contiguous().view(torch.uint16).numpy() for part in key_value)
         slots, result = k_NHSE.shape[2], np.empty_like(x)
         seen = np.ones((1, 1, slots), np.bool_) if mask is None else mask.contiguous().numpy()
         means = np.zeros((places.sentences, places.tokens, slots) if need_weights else (0, 0, 0), np.float32)
@@ -202,5 +213,5 @@ def _int8(*layers: nn.Linear) -> kernels.Weights:
 
 
 def _rows(x: Tensor) -> Array:
-    """Return the rows Float32[M,D] of x Float[...,D]."""
-    return x.float().reshape(-1, x.size(-1)).numpy()
+    """Return the rows Float32[M,D] of x Float[...,D], one after the other, as kernels take them."""
+    return np.ascontiguousarray(x.float().reshape(-1, x.size(-1)).numpy())

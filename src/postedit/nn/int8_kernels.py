@@ -1,18 +1,21 @@
 """What stands between the integer products of a Transformer, compiled: one pass over each row while it is cached.
 
 A row is rounded to bytes 1 .. 255 around 128, as fine as its own largest absolute value allows. What a row gives does
-not depend on others. PyTorch has no such operators; made of its own ones they take longer than the products.
-Attention is here too, as it takes rows in and gives rows out, and does no work on padding.
+not depend on others. PyTorch has no such operators; made of its own ones they take longer than the products. Attention
+is here too, as it takes rows in and gives rows out, and does no work on padding. All arrays are contiguous.
 
 Letters: M rows of width D; N sentences of K tokens, H heads of width E, S slots that are attended to. Rows come as
 Float32[M,D], bytes as UInt8[M,D], scales (what a step of a row stands for) as Float32[M].
 """
 
-from typing import Any, Final, NamedTuple
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numba import njit
 
+from postedit.nn import int8_products
 from postedit.nn.int8_products import (
     address,
     bytes_panel,
@@ -21,7 +24,20 @@ from postedit.nn.int8_products import (
     multiply_floats,
     scale_panel,
     softmax_panel,
+    tiles,
 )
+
+
+def _forget_older_kernels() -> None:
+    """Delete kernels that numba keeps from before the products in them were changed: it knows only of this file."""
+    changed = Path(int8_products.__file__).stat().st_mtime
+    for index in Path(__file__).parent.glob(f"__pycache__/{Path(__file__).stem}.*.nbi"):
+        with suppress(OSError):  # another process does the same, or nobody may
+            if index.stat().st_mtime < changed:
+                index.unlink()
+
+
+_forget_older_kernels()
 
 # Sums may be added in another order, which is what lets them be vectorised.
 _compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
@@ -84,7 +100,7 @@ class Weights(NamedTuple):
 
     Args:
         packed: Int8[N/16,K/4,16,4], of `int8_products.packed`.
-        steps: Float32[N], what a step of each output's weights stands for; filled up to 16 with zeros, as the next two.
+        steps: Float32[N], what a step of each output's weights stands for; 16 or more zeros follow, as in the next two.
         zeros: Int32[N], what the zero of unsigned bytes adds to each output.
         bias: Float32[N].
         outputs: N.
@@ -97,6 +113,15 @@ class Weights(NamedTuple):
     bias: Any
     outputs: Any
     tiles: Any
+
+    @classmethod
+    def of(cls, packed: Any, steps: Any, zeros: Any, bias: Any, outputs: int) -> Self:
+        """Return the weights with the tiles that this process may use."""
+        return cls(packed, steps, zeros, bias, outputs, tiles())
+
+    def __reduce__(self) -> Any:
+        """Leave tiles out of copies: another process may have none."""
+        return Weights.of, tuple(self[:-1])
 
 
 class Norm(NamedTuple):
@@ -139,7 +164,8 @@ def _scale(
 ) -> None:
     """Write max(floor, W x + b) of a row for `count` outputs from `first` on to `out`, flat, from `at` on.
 
-    `sums` is the address of theirs; `spare` Float32[16] is for use within.
+    `sums` is the address of theirs; up to 15 numbers beyond them are read, and not used. `spare` Float32[16] is for use
+    within.
     """
     whole, place = count // 16, 4 * first
     steps, zeros, bias = address(weights.steps), address(weights.zeros), address(weights.bias)
@@ -173,7 +199,8 @@ def _scale_halves(sums: Any, first: Any, count: Any, scale: Any, weights: Any, o
 @_compiled
 def _multiply(rounded: Any, scales: Any, count: Any, weights: Any, floor: Any, out: Any) -> None:
     """Write max(floor, W x + b) of `count` rows in bytes, some outputs at a time while they are cached."""
-    sums, spare = np.empty((len(rounded), _STRIPE), np.int32), np.empty(16, np.float32)
+    # A row more than needed, as `_scale` reads up to 15 numbers further.
+    sums, spare = np.empty((len(rounded) + 1, _STRIPE), np.int32), np.empty(16, np.float32)
     flat, outputs = out.reshape(-1), out.shape[1]
     for first in range(0, outputs, _STRIPE):
         multiply(rounded, count, weights.packed[first // 16 : (first + _STRIPE) // 16], sums, weights.tiles)
@@ -215,7 +242,8 @@ def share(x: Any, before: Any, norm: Any, weights: Any, places: Any, queries: An
     """
     parts, sentences, heads, tokens, width = queries.shape
     rounded, scales = _bytes_for(min(len(x), _BLOCK), weights), np.empty(_BLOCK, np.float32)
-    sums, spare = np.empty((len(rounded), _STRIPE), np.int32), np.empty(16, np.float32)
+    # A row more than needed, as `_scale` reads up to 15 numbers further.
+    sums, spare = np.empty((len(rounded) + 1, _STRIPE), np.int32), np.empty(16, np.float32)
     flat, flat_kept, spare_kept = queries.reshape(-1), kept.reshape(-1), np.empty(16, np.uint16)
     outputs = weights.outputs
     for first in range(0, len(x), _BLOCK):
@@ -286,14 +314,17 @@ def attend(q: Any, k: Any, v: Any, mask: Any, places: Any, mixed: Any, means: An
 
     Args:
         q: Float32[N,H,K,E], queries.
-        k: UInt16[N,H,S,E], keys, as the upper halves of Float32; those that nobody may attend to are any numbers.
+        k: UInt16[N,H,S,E], keys, as the upper halves of Float32; finite even where nobody may attend to them.
         v: UInt16[N,H,S,E], values; likewise.
-        mask: Bool[N or 1,K or 1,S], what may be attended to; something by each token that has a row.
+        mask: Bool[N or 1,K or 1,S], what may be attended to; a token that may attend to nothing finds zeros.
         places: Int64[M], of rows among all N x K tokens, in order.
         mixed: Float32[M,D], the result.
         means: Float32[N,K,S], zeros to which weights are added, the mean over heads; or empty, if they are not wanted.
     """
     tokens, heads, slots, width = q.shape[2], k.shape[1], k.shape[2], k.shape[3]
+    if not slots:
+        mixed[:] = np.float32(0.0)
+        return
     wide, most = (width + 15) // 16 * 16, (tokens + 15) // 16 * 16
     asked, scores = np.zeros((width, most), np.float32), np.empty((slots, most), np.float32)
     totals, hidden = np.empty(most, np.float32), np.zeros((slots, most), np.float32)

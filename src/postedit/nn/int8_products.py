@@ -9,16 +9,15 @@ tiles: to 16, 64 and 64. What stands in padding of rows is multiplied by weights
 """
 
 import ctypes
-import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import llvmlite.binding
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -39,10 +38,8 @@ _BYTES = ir.VectorType(_I8, 4 * _TILE)
 
 def _features() -> frozenset[str]:
     """Return the instructions that numba compiles for; they are part of the key of what it keeps on disk."""
-    wanted = [os.environ.get(f"NUMBA_CPU_{what}") for what in ("NAME", "FEATURES")]
-    if any(wanted):  # others than the processor has
-        return frozenset(part[1:] for part in (wanted[1] or "").split(",") if part.startswith("+"))
-    return frozenset(name for name, there in llvmlite.binding.get_host_cpu_features().items() if there)
+    *_, features = cpu_target.target_context.codegen().magic_tuple()
+    return frozenset(part[1:] for part in features.split(",") if part.startswith("+"))
 
 
 def _may_use_tiles() -> bool:
@@ -56,6 +53,7 @@ def _may_use_tiles() -> bool:
 _VNNI: Final = {"avx512vnni", "avx512f"} <= _features()
 _AMX: Final = {"amx-int8", "amx-tile"} <= _features()
 _TILES_ALLOWED: Final = _AMX and _may_use_tiles()
+_FUSED: Final = "fma" in _features() or platform.machine() not in ("x86_64", "AMD64")
 
 
 def tiles() -> NDArray[np.uint8]:
@@ -356,7 +354,8 @@ def softmax_panel(_: Any, scores: Any, added: Any, row: Any, rows: Any, totals: 
     """Replace 16 columns of `rows` scores Float32 by powers of e, and write one over the sum of each column.
 
     What is `added` to scores is 0, or -inf where nobody may look. Each power is divided by that of the highest score of
-    its column. `scores`, `added` and `totals` are addresses; `row` is the way to the next row in bytes.
+    its column; where nobody may look at anything, 0 is written instead of one over the sum. `scores`, `added` and
+    `totals` are addresses; `row` is the way to the next row in bytes.
     """
 
     def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
@@ -379,8 +378,11 @@ def softmax_panel(_: Any, scores: Any, added: Any, row: Any, rows: Any, totals: 
             return [builder.fadd(held[0], power)]
 
         (highest,) = _loop(builder, rows, greater, [_floats(-np.inf)])
+        highest = builder.select(builder.fcmp_ordered("==", highest, _floats(-np.inf)), _floats(0.0), highest)
         (total,) = _loop(builder, rows, add, [_floats(0.0)])
-        builder.store(builder.fdiv(_floats(1.0), total), builder.bitcast(totals, _FLOATS.as_pointer()), align=4)
+        share = builder.fdiv(_floats(1.0), total)
+        share = builder.select(builder.fcmp_ordered("==", total, _floats(0.0)), total, share)
+        builder.store(share, builder.bitcast(totals, _FLOATS.as_pointer()), align=4)
         return context.get_dummy_value()
 
     return types.void(scores, added, row, rows, totals), build
@@ -428,6 +430,7 @@ def _halves(builder: Any, values: Any) -> Any:
     bits = builder.bitcast(values, _SUMS)
     odd = builder.and_(builder.lshr(bits, all_of(16)), all_of(1))
     rounded = builder.add(bits, builder.add(odd, all_of(0x7FFF)))
+    rounded = builder.select(builder.fcmp_unordered("uno", values, values), all_of(0x7FC00000), rounded)
     return builder.trunc(builder.lshr(rounded, all_of(16)), ir.VectorType(ir.IntType(16), _TILE))
 
 
@@ -473,7 +476,9 @@ def bytes_panel(_: Any, x: Any, factor: Any, out: Any, panels: Any) -> Any:
 
 
 def _fused(builder: Any, x: Any, y: Any, z: Any) -> Any:
-    """Build x y + z."""
+    """Build x y + z, rounded once where the processor can; where it cannot that would take a call for each number."""
+    if not _FUSED:
+        return builder.fadd(builder.fmul(x, y), z)
     return builder.call(_declared(builder, "llvm.fma.v16f32", ir.FunctionType(_FLOATS, [_FLOATS] * 3)), [x, y, z])
 
 
@@ -527,10 +532,10 @@ def _multiply_without_tiles(x: Any, rows: Any, weights: Any, sums: Any, _: Any) 
 
 
 multiply: Final = _multiply if _AMX else _multiply_without_tiles
-"""Write the first `rows` rows of sums.
+"""Write the first `rows` rows of sums; what is in the other rows of their tile is lost.
 
 Args:
-    x: UInt8[M,K], M and K rounded up, aligned to 64 bytes.
+    x: UInt8[M,K], M and K rounded up; best aligned to 64 bytes.
     rows: how many of them are wanted.
     weights: Int8[N/16,K/4,16,4], of `packed`; a stretch of its first dimension will do, of a multiple of four.
     sums: Int32[M,N], M and N rounded up.

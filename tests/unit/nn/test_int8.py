@@ -1,6 +1,10 @@
 """Transformer layers in int8: the compiled kernels say what PyTorch's operators say, and padding is not looked at."""
 
+import copy
 import math
+import os
+import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from postedit.nn import int8_kernels as kernels
+from postedit.nn import int8_products
 from postedit.nn.attention import KeyValue
 from postedit.nn.int8 import Int8Linear, Int8TransformerLayer, replace_layers
 from postedit.nn.rows import Packing
@@ -106,6 +111,69 @@ def layers(norm: Norm) -> tuple[TransformerLayer, Int8TransformerLayer]:
     torch.manual_seed(1)
     layer = TransformerLayer(64, 4, 96, 0.0, norm, reads=1).requires_grad_(False).eval()
     return layer, Int8TransformerLayer(layer)
+
+
+def test_a_token_that_may_look_at_nothing_finds_zeros() -> None:
+    q, mask = random(1, 2, 3, 16), torch.tensor([[[True, True], [False, False], [False, True]]])
+    halves = random(1, 2, 2, 16).bfloat16().view(torch.uint16).numpy()
+    mixed, means = np.ones((3, 32), np.float32), np.zeros((1, 3, 2), np.float32)
+    kernels.attend(q.numpy(), halves, halves, mask.numpy(), np.arange(3), mixed, means)
+    assert (mixed[1] == 0).all()
+    assert (means[0, 1] == 0).all()
+    assert (mixed[[0, 2]] != 0).all()
+    kernels.attend(q.numpy(), halves[:, :, :0], halves[:, :, :0], mask[:, :, :0].numpy(), np.arange(3), mixed, means)
+    assert (mixed == 0).all()
+
+
+@pytest.mark.parametrize(("heads", "width"), [(5, 5), (2, 24), (3, 20), (1, 130)])
+def test_heads_of_any_width_get_their_share(heads: int, width: int) -> None:
+    x, weight = random(4, 40), random(3 * heads * width, 40, seed=2)
+    layer, norm = Int8Linear(weight, random(len(weight))), kernels.Norm(np.ones(1), np.zeros(1), np.float32(0))
+    queries = np.zeros((1, 2, heads, 3, width), np.float32)
+    kept = np.zeros((2, 2, heads, 3, width), np.uint16)
+    kernels.share(x.numpy(), False, norm, layer.weights, np.array([0, 2, 3, 4]), queries, kept)
+    expected = layer(x).view(4, 3, heads, width)
+    for row, (sentence, token) in enumerate([(0, 0), (0, 2), (1, 0), (1, 1)]):
+        assert torch.equal(torch.from_numpy(queries[0, sentence, :, token]), expected[row, 0])
+        found = torch.from_numpy(kept[:, sentence, :, token]).view(torch.bfloat16)
+        assert torch.equal(found, expected[row, 1:].bfloat16())
+    assert not queries[0, 0, :, 1].any()
+
+
+def test_rows_that_do_not_stand_one_after_the_other() -> None:
+    layer, x = Int8Linear(random(20, 30), None), random(30, 40, seed=2)
+    for strided in (x.T, x[:, :30].T[:, ::1], random(40, 60)[:, ::2], random(1, 30).expand(5, 30)):
+        assert torch.equal(layer(strided), layer(strided.contiguous()))
+    assert layer(x[:0, :30]).shape == (0, 20)
+
+
+def test_a_copy_asks_for_tiles_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer, x = Int8Linear(random(20, 30), random(20)), random(3, 30, seed=2)
+    monkeypatch.setattr(kernels, "tiles", lambda: np.empty(0, np.uint8))
+    for copied in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert not copied.weights.tiles.size
+        assert torch.equal(copied(x), layer(x))
+
+
+def test_too_many_inputs_are_refused() -> None:
+    with pytest.raises(ValueError, match="at most 133,144"):
+        Int8Linear(torch.zeros(1, 133_145), None)
+
+
+def test_kernels_from_before_a_change_of_the_products_are_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "__pycache__"
+    kept.mkdir()
+    (tmp_path / "int8_products.py").touch()
+    for name, age in (("int8_kernels.linear-1.py311.nbi", 60), ("int8_kernels.feed-1.py311.nbi", -60)):
+        (kept / name).touch()
+        changed = (tmp_path / "int8_products.py").stat().st_mtime - age
+        os.utime(kept / name, (changed, changed))
+    monkeypatch.setattr(kernels, "__file__", str(tmp_path / "int8_kernels.py"))
+    monkeypatch.setattr(int8_products, "__file__", str(tmp_path / "int8_products.py"))
+    kernels._forget_older_kernels()
+    assert [path.name for path in kept.iterdir()] == ["int8_kernels.feed-1.py311.nbi"]
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

@@ -66,7 +66,7 @@ test_int8.test_attention.hypothesis.inner_test(2, 5, 23, 3, 20, 1, 1.0)
 test_int8.test_a_layer_says_what_it_said_but_for_rounding("pre")
 print("the same")
 """
-    settings = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CACHE_DIR": str(tmp_path)}
+    settings = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx,+avx2,+fma", "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", program, str(Path(__file__).parent)],
         env=os.environ | settings, capture_output=True, text=True, check=False,
