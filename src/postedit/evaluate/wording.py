@@ -11,6 +11,12 @@ _ESCAPED: Final = re.compile(r"&(?:apos|quot|amp|lt|gt|#91|#93|#124);")
 _PIECES: Final = re.compile(r"@@ |(?:^| )▁|##\w")
 _MARK: Final = "\ufeff"
 
+_UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+"""Letters of scripts without spaces: Thai, Lao, Burmese, Khmer, and those of Japanese and Chinese."""
+
+_LONG: Final = 8.0
+"""Characters of a word that words of these languages do not have on average."""
+
 _FEW: Final = 0.2
 _MANY: Final = 0.8
 """Shares of punctuation that follows a word without a space: tokenised text has few, running text many."""
@@ -44,6 +50,7 @@ class Wording:
         capitals: upper-case letters.
         returns: lines that end with a carriage return.
         marked: whether the text begins with a byte order mark.
+        unspaced: letters of scripts that have no spaces.
     """
 
     glued: int
@@ -55,6 +62,12 @@ class Wording:
     capitals: int
     returns: int
     marked: bool
+    unspaced: int
+
+    @property
+    def undivided(self) -> bool:
+        """Whether this is Chinese, Thai or the like as it is written, without spaces between words."""
+        return self.unspaced > self.characters / 2 and self.length > _LONG
 
     @property
     def form(self) -> str | None:
@@ -92,6 +105,7 @@ def wording(lines: Sequence[str]) -> Wording:
         capitals=sum(map(str.isupper, "".join(words))),
         returns=sum(line.endswith("\r") for line in lines),
         marked=bool(lines) and lines[0].startswith(_MARK),
+        unspaced=sum(len(_UNSPACED.findall(line)) for line in lines),
     )
 
 
@@ -133,7 +147,13 @@ def differences(name: str, lines: Sequence[str], reference_name: str, reference:
 
 def unfit(name: str, lines: Sequence[str], *, raw: bool) -> list[str]:
     """Return a sentence if a text is not of the kind that is expected: running text if `raw`, else tokenised."""
-    form = wording(lines).form
+    found = wording(lines)
+    form = found.form
+    if found.undivided:
+        return [
+            f"{name} has no spaces between words: whole sentences count as words, and a changed character as a changed "
+            "sentence; divide outputs and post-edits into words, or characters, alike"
+        ]
     if raw and form == "tokenised":
         return [f"{name} seems to be tokenised: leave out --tokenize 13a, which is for running text"]
     if not raw and form == "running text":

@@ -66,3 +66,18 @@ def test_empty_lines_are_told_on_either_side() -> None:
     text, gaps = ["a b", "c", "d"], ["a b", " ", ""]
     assert differences("hyp", gaps, "pe", text) == ["hyp has 2 empty lines where pe has text (first: line 2)"]
     assert differences("hyp", text, "pe", gaps) == ["pe has 2 empty lines where hyp has text (first: line 2)"]
+
+
+@pytest.mark.parametrize(
+    "line", ["我们在那里保存了所有重要的文件。", "ファイルを保存してから閉じてください。", "เราบันทึกไฟล์ไว้ที่นั่นทั้งหมด"]
+)
+@pytest.mark.parametrize("raw", [True, False])
+def test_text_without_spaces_is_not_fit(line: str, raw: bool) -> None:
+    (found,) = unfit("pe", [line] * 10, raw=raw)
+    assert "no spaces between words" in found
+    assert differences("hyp", [line] * 10, "pe", [line] * 10) == []  # said once
+
+
+@pytest.mark.parametrize("line", ["我们 在 那里 保存 了 文件 。", "เรา บันทึก ไฟล์ ไว้ ที่ นั่น", "Donaudampfschifffahrt 公司"])
+def test_divided_text_is_fit(line: str) -> None:
+    assert unfit("pe", [line] * 10, raw=False) == []
