@@ -15,26 +15,21 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numba import njit
 
-from postedit.nn import int8_products
-from postedit.nn.int8_products import (
-    address,
-    bytes_panel,
-    largest_panel,
-    multiply,
-    multiply_floats,
-    scale_panel,
-    softmax_panel,
-    tiles,
-)
+from postedit.nn import int8_panels, int8_products, vectors
+from postedit.nn.int8_panels import bytes_panel, largest_panel, scale_panel, softmax_panel
+from postedit.nn.int8_products import multiply, multiply_floats, tiles
+from postedit.nn.vectors import address
 
 
 def _forget_older_kernels() -> None:
-    """Delete kernels that numba keeps from before the products in them were changed: it knows only of this file."""
-    changed = Path(int8_products.__file__).stat().st_mtime
-    for index in Path(__file__).parent.glob(f"__pycache__/{Path(__file__).stem}.*.nbi"):
-        with suppress(OSError):  # another process does the same, or nobody may
-            if index.stat().st_mtime < changed:
-                index.unlink()
+    """Delete kernels that numba keeps from before a change of what is in them: it knows only of their own file."""
+    parts = [Path(str(part.__file__)) for part in (vectors, int8_panels, int8_products)]
+    changed = max(part.stat().st_mtime for part in parts)
+    for name in (Path(__file__), *parts):
+        for index in name.parent.glob(f"__pycache__/{name.stem}.*.nbi"):
+            with suppress(OSError):  # another process does the same, or nobody may
+                if index.stat().st_mtime < changed:
+                    index.unlink()
 
 
 _forget_older_kernels()
@@ -164,34 +159,20 @@ def _scale(
 ) -> None:
     """Write max(floor, W x + b) of a row for `count` outputs from `first` on to `out`, flat, from `at` on.
 
-    `sums` is the address of theirs; up to 15 numbers beyond them are read, and not used. `spare` Float32[16] is for use
-    within.
+    `out` is Float32, or UInt16 for the upper halves of numbers.
+
+    `sums` is the address of theirs; up to 15 numbers beyond them are read, and not used. `spare`, 16
+    numbers like `out`, is for use within.
     """
     whole, place = count // 16, 4 * first
     steps, zeros, bias = address(weights.steps), address(weights.zeros), address(weights.bias)
     if whole:
-        to = address(out) + 4 * at
-        scale_panel(sums, zeros + place, steps + place, bias + place, scale, floor, to, whole, False)
+        to = address(out) + out.itemsize * at
+        scale_panel(sums, zeros + place, steps + place, bias + place, scale, floor, to, whole, out)
     if count > 16 * whole:
         place += 64 * whole
         to = address(spare)
-        scale_panel(sums + 64 * whole, zeros + place, steps + place, bias + place, scale, floor, to, 1, False)
-        for j in range(count - 16 * whole):
-            out[at + 16 * whole + j] = spare[j]
-
-
-@_compiled
-def _scale_halves(sums: Any, first: Any, count: Any, scale: Any, weights: Any, out: Any, at: Any, spare: Any) -> None:
-    """Do the same without a floor for `out` UInt16, the upper halves of numbers; `spare` UInt16[16]."""
-    whole, place = count // 16, 4 * first
-    steps, zeros, bias = address(weights.steps), address(weights.zeros), address(weights.bias)
-    if whole:
-        to = address(out) + 2 * at
-        scale_panel(sums, zeros + place, steps + place, bias + place, scale, _ANY, to, whole, True)
-    if count > 16 * whole:
-        place += 64 * whole
-        to = address(spare)
-        scale_panel(sums + 64 * whole, zeros + place, steps + place, bias + place, scale, _ANY, to, 1, True)
+        scale_panel(sums + 64 * whole, zeros + place, steps + place, bias + place, scale, floor, to, 1, out)
         for j in range(count - 16 * whole):
             out[at + 16 * whole + j] = spare[j]
 
@@ -267,7 +248,7 @@ def share(x: Any, before: Any, norm: Any, weights: Any, places: Any, queries: An
                         _scale(at, some, length, scales[i], weights, _ANY, flat, to, spare)
                     else:
                         to -= parts * sentences * heads * tokens * width
-                        _scale_halves(at, some, length, scales[i], weights, flat_kept, to, spare_kept)
+                        _scale(at, some, length, scales[i], weights, _ANY, flat_kept, to, spare_kept)
                 some += length
 
 

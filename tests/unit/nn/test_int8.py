@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from postedit.nn import int8_kernels as kernels
-from postedit.nn import int8_products
+from postedit.nn import int8_panels, int8_products, vectors
 from postedit.nn.attention import KeyValue
 from postedit.nn.int8 import Int8Linear, Int8TransformerLayer, replace_layers
 from postedit.nn.rows import Packing
@@ -165,13 +165,14 @@ def test_kernels_from_before_a_change_of_the_products_are_forgotten(
 ) -> None:
     kept = tmp_path / "__pycache__"
     kept.mkdir()
-    (tmp_path / "int8_products.py").touch()
+    for part in (kernels, int8_panels, int8_products, vectors):
+        name = part.__name__.rpartition(".")[2]
+        monkeypatch.setattr(part, "__file__", str(tmp_path / f"{name}.py"))
+        (tmp_path / f"{name}.py").touch()
     for name, age in (("int8_kernels.linear-1.py311.nbi", 60), ("int8_kernels.feed-1.py311.nbi", -60)):
         (kept / name).touch()
-        changed = (tmp_path / "int8_products.py").stat().st_mtime - age
+        changed = (tmp_path / "vectors.py").stat().st_mtime - age
         os.utime(kept / name, (changed, changed))
-    monkeypatch.setattr(kernels, "__file__", str(tmp_path / "int8_kernels.py"))
-    monkeypatch.setattr(int8_products, "__file__", str(tmp_path / "int8_products.py"))
     kernels._forget_older_kernels()
     assert [path.name for path in kept.iterdir()] == ["int8_kernels.feed-1.py311.nbi"]
 

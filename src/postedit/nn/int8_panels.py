@@ -1,0 +1,149 @@
+"""What is done to sixteen numbers at a time: scale sums of products, round to bytes, powers of e for a softmax."""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+
+from postedit.nn import vectors as v
+
+
+@v.built
+def softmax_panel(_: Any, scores: Any, added: Any, row: Any, rows: Any, totals: Any) -> Any:
+    """Replace 16 columns of `rows` scores Float32 by powers of e, and write one over the sum of each column.
+
+    What is `added` to scores is 0, or -inf where nobody may look. Each power is divided by that of the highest score of
+    its column; where nobody may look at anything, 0 is written instead of one over the sum. `scores`, `added` and
+    `totals` are addresses; `row` is the way to the next row in bytes.
+    """
+
+    def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+        scores, added, totals = v.pointers(builder, arguments[0], arguments[1], arguments[4])
+        row, rows = arguments[2], arguments[3]
+
+        def place(number: Any, of: Any = scores) -> Any:
+            return builder.bitcast(v.at(builder, of, builder.mul(row, number)), v.FLOATS.as_pointer())
+
+        def greater(number: Any, held: list[Any]) -> list[Any]:
+            at = place(number)
+            x = builder.fadd(builder.load(at, align=4), builder.load(place(number, added), align=4))
+            builder.store(x, at, align=4)
+            return [builder.select(builder.fcmp_ordered(">", x, held[0]), x, held[0])]
+
+        def add(number: Any, held: list[Any]) -> list[Any]:
+            at = place(number)
+            power = _power(builder, builder.fsub(builder.load(at, align=4), highest))
+            builder.store(power, at, align=4)
+            return [builder.fadd(held[0], power)]
+
+        (highest,) = v.loop(builder, rows, greater, [v.floats(-np.inf)])
+        highest = builder.select(builder.fcmp_ordered("==", highest, v.floats(-np.inf)), v.floats(0.0), highest)
+        (total,) = v.loop(builder, rows, add, [v.floats(0.0)])
+        share = builder.fdiv(v.floats(1.0), total)
+        share = builder.select(builder.fcmp_ordered("==", total, v.floats(0.0)), total, share)
+        builder.store(share, builder.bitcast(totals, v.FLOATS.as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    return types.void(scores, added, row, rows, totals), build
+
+
+def _power(builder: Any, x: Any) -> Any:
+    """Build e^x for x up to 0, to single precision: 2^t = 2^n 2^f with f within a half of 0; 2^-127 counts as 0."""
+    t = builder.fmul(x, v.floats(1.4426950408889634))
+    t = builder.select(
+        builder.fcmp_ordered("<", t, v.floats(-127.0)), v.floats(-127.0), t
+    )  # what is no number stays so
+    n = builder.fptosi(builder.fsub(t, v.floats(0.5)), v.INTS)
+    y = builder.fmul(builder.fsub(t, builder.sitofp(n, v.FLOATS)), v.floats(0.6931471805599453))
+    result = v.floats(1 / 720)
+    for divisor in (120, 24, 6, 2, 1, 1):
+        result = builder.fadd(builder.fmul(result, y), v.floats(1 / divisor))
+    bits = builder.shl(builder.add(n, ir.Constant(v.INTS, [127] * v.TILE)), ir.Constant(v.INTS, [23] * v.TILE))
+    return builder.fmul(result, builder.bitcast(bits, v.FLOATS))
+
+
+@v.built
+def scale_panel(
+    _: Any, sums: Any, zeros: Any, steps: Any, bias: Any, scale: Any, floor: Any, to: Any, panels: Any, out: Any
+) -> Any:
+    """Write max(floor, (sums - zeros) (scale steps) + bias) for 16 outputs times `panels`, one or more.
+
+    `scale` and `floor` are Float32, `sums` and `zeros` addresses of Int32, the others of Float32. `to` is an address in
+    the array `out`; if that is UInt16, the upper halves of the numbers are written, rounded.
+    """
+    half = out.dtype == types.uint16
+
+    def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+        sums, zeros, steps, bias, to = v.pointers(builder, *(arguments[i] for i in (0, 1, 2, 3, 6)))
+        scale, floor = (v.spread(builder, arguments[i]) for i in (4, 5))
+
+        def step(number: Any, _: Any) -> list[Any]:
+            at = v.times(builder, number, 4 * v.TILE)
+            whole = builder.sub(v.load(builder, v.INTS, sums, at), v.load(builder, v.INTS, zeros, at))
+            factor = builder.fmul(scale, v.load(builder, v.FLOATS, steps, at))
+            y = v.fused(builder, builder.sitofp(whole, v.FLOATS), factor, v.load(builder, v.FLOATS, bias, at))
+            y = builder.select(builder.fcmp_ordered("<", y, floor), floor, y)  # what is no number stays so
+            y, size = (_halves(builder, y), 2) if half else (y, 4)
+            place = v.at(builder, to, v.times(builder, number, size * v.TILE))
+            builder.store(y, builder.bitcast(place, y.type.as_pointer()), align=size)
+            return []
+
+        v.loop(builder, arguments[7], step)
+        return context.get_dummy_value()
+
+    return types.void(sums, zeros, steps, bias, scale, floor, to, panels, out), build
+
+
+def _halves(builder: Any, values: Any) -> Any:
+    """Build the upper halves of numbers, rounded to the nearest, to an even one if two are as near."""
+
+    def all_of(value: int) -> Any:
+        return ir.Constant(v.INTS, [value] * v.TILE)
+
+    bits = builder.bitcast(values, v.INTS)
+    odd = builder.and_(builder.lshr(bits, all_of(16)), all_of(1))
+    rounded = builder.add(bits, builder.add(odd, all_of(0x7FFF)))
+    rounded = builder.select(builder.fcmp_unordered("uno", values, values), all_of(0x7FC00000), rounded)
+    return builder.trunc(builder.lshr(rounded, all_of(16)), ir.VectorType(ir.IntType(16), v.TILE))
+
+
+@v.built
+def largest_panel(_: Any, x: Any, panels: Any) -> Any:
+    """Return the bits, without that of the sign, of the largest absolute value among 16 Float32 times `panels`."""
+
+    def build(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        (x,) = v.pointers(builder, arguments[0])
+
+        def step(number: Any, held: list[Any]) -> list[Any]:
+            bits = builder.and_(v.load(builder, v.INTS, x, v.times(builder, number, 4 * v.TILE)), magnitude)
+            return [builder.select(builder.icmp_signed(">", bits, held[0]), bits, held[0])]
+
+        magnitude = ir.Constant(v.INTS, [0x7FFFFFFF] * v.TILE)
+        (found,) = v.loop(builder, arguments[1], step, [ir.Constant(v.INTS, None)])
+        reduce = v.declared(builder, "llvm.vector.reduce.smax.v16i32", ir.FunctionType(v.I32, [v.INTS]))
+        return builder.call(reduce, [found])
+
+    return types.int32(x, panels), build
+
+
+@v.built
+def bytes_panel(_: Any, x: Any, factor: Any, out: Any, panels: Any) -> Any:
+    """Write 128 + x factor, rounded, for 16 Float32 times `panels`."""
+
+    def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+        x, out = v.pointers(builder, arguments[0], arguments[2])
+        factor = v.spread(builder, arguments[1])
+
+        def step(number: Any, _: Any) -> list[Any]:
+            values = v.load(builder, v.FLOATS, x, v.times(builder, number, 4 * v.TILE))
+            whole = builder.fptosi(v.fused(builder, values, factor, v.floats(128.5)), v.INTS)
+            narrow = ir.VectorType(v.I8, v.TILE)
+            place = builder.bitcast(v.at(builder, out, v.times(builder, number, v.TILE)), narrow.as_pointer())
+            builder.store(builder.trunc(whole, narrow), place, align=1)
+            return []
+
+        v.loop(builder, arguments[3], step)
+        return context.get_dummy_value()
+
+    return types.void(x, factor, out, panels), build
