@@ -145,8 +145,11 @@ def round_rows(x: Any, first: Any, count: Any, rounded: Any, scales: Any) -> Non
 
 
 @_compiled
-def _round_normal_rows(x: Any, first: Any, count: Any, norm: Any, rounded: Any, scales: Any) -> None:
-    """Write bytes and scales of the layer normalisation of `count` rows from `first` on."""
+def _round_entry(x: Any, first: Any, count: Any, before: Any, norm: Any, rounded: Any, scales: Any) -> None:
+    """Do the same for what goes into a sublayer: rows, or if `before` their layer normalisation."""
+    if not before:
+        round_rows(x, first, count, rounded, scales)
+        return
     spare, normal = np.empty(16, np.float32), np.empty(x.shape[1], np.float32)
     for i in range(count):
         _normalise(x[first + i], norm.weight, norm.bias, norm.epsilon, normal)
@@ -229,10 +232,7 @@ def share(x: Any, before: Any, norm: Any, weights: Any, places: Any, queries: An
     outputs = weights.outputs
     for first in range(0, len(x), _BLOCK):
         count = min(_BLOCK, len(x) - first)
-        if before:
-            _round_normal_rows(x, first, count, norm, rounded, scales)
-        else:
-            round_rows(x, first, count, rounded, scales)
+        _round_entry(x, first, count, before, norm, rounded, scales)
         for start in range(0, outputs, _STRIPE):
             multiply(rounded, count, weights.packed[start // 16 : (start + _STRIPE) // 16], sums, weights.tiles)
             end, some = min(start + _STRIPE, outputs), start
@@ -260,10 +260,7 @@ def feed(x: Any, before: Any, norm: Any, inner: Any, outer: Any, out: Any) -> No
     scales, hidden = np.empty(most, np.float32), np.empty((most, inner.outputs), np.float32)
     for first in range(0, len(x), _BLOCK):
         count = min(_BLOCK, len(x) - first)
-        if before:
-            _round_normal_rows(x, first, count, norm, rounded, scales)
-        else:
-            round_rows(x, first, count, rounded, scales)
+        _round_entry(x, first, count, before, norm, rounded, scales)
         _multiply(rounded, scales, count, inner, np.float32(0.0), hidden)
         round_rows(hidden, 0, count, wide, scales)
         _multiply(wide, scales, count, outer, _ANY, out[first : first + count])
