@@ -202,7 +202,7 @@ def long_text(recipe: Path, tmp_path: Path, times: int = 30) -> Path:
 
 
 def wait_for_work(tmp_path: Path) -> None:
-    for _ in range(1200):
+    for _ in range(9000):  # a slow machine compiles first
         path = tmp_path / "out.mt.partial"
         if path.exists() and path.stat().st_size > 1_000_000:
             return
@@ -306,7 +306,7 @@ def test_interrupted_in_a_ray_cluster_it_goes_on_without_one(run: Any, recipe: P
     assert not stdout
     assert "of 70,000 lines, kept in" in stderr
     assert "Traceback" not in stderr
-    assert not psutil.wait_procs(working, timeout=20)[1], "workers are left behind"
+    assert not psutil.wait_procs(working, timeout=60)[1], "workers are left behind"
     assert run("synth", recipe, "--resume", "--workers", 1).exit_code == 0
     assert run("synth", recipe, "--workers", 1, "--set", f"synth.out={tmp_path}/whole").exit_code == 0
     for side in ("src", "mt", "pe"):
