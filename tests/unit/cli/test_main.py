@@ -119,7 +119,7 @@ command.main()
 """
     script = '"$0" -c "$1" | head -n 1; exit ${PIPESTATUS[0]}'
     result = subprocess.run(
-        ["bash", "-c", script, sys.executable, code], text=True, capture_output=True, timeout=60, check=False
+        ["bash", "-c", script, sys.executable, code], text=True, capture_output=True, timeout=180, check=False
     )
     assert (result.returncode, result.stdout, result.stderr) == (1, "line\n", "")
 
