@@ -162,10 +162,8 @@ def _scale(
 ) -> None:
     """Write max(floor, W x + b) of a row for `count` outputs from `first` on to `out`, flat, from `at` on.
 
-    `out` is Float32, or UInt16 for the upper halves of numbers.
-
-    `sums` is the address of theirs; up to 15 numbers beyond them are read, and not used. `spare`, 16
-    numbers like `out`, is for use within.
+    `out` is Float32, or UInt16 for the upper halves of numbers. `sums` is the address of theirs; up to 15 numbers
+    beyond them are read, and not used. `spare`, 16 numbers like `out`, is for use within.
     """
     whole, place = count // 16, 4 * first
     steps, zeros, bias = address(weights.steps), address(weights.zeros), address(weights.bias)

@@ -51,9 +51,8 @@ def softmax_panel(_: Any, scores: Any, added: Any, row: Any, rows: Any, totals: 
 def _power(builder: Any, x: Any) -> Any:
     """Build e^x for x up to 0, to single precision: 2^t = 2^n 2^f with f within a half of 0; 2^-127 counts as 0."""
     t = builder.fmul(x, v.floats(1.4426950408889634))
-    t = builder.select(
-        builder.fcmp_ordered("<", t, v.floats(-127.0)), v.floats(-127.0), t
-    )  # what is no number stays so
+    lowest = v.floats(-127.0)
+    t = builder.select(builder.fcmp_ordered("<", t, lowest), lowest, t)  # what is no number stays so
     n = builder.fptosi(builder.fsub(t, v.floats(0.5)), v.INTS)
     y = builder.fmul(builder.fsub(t, builder.sitofp(n, v.FLOATS)), v.floats(0.6931471805599453))
     result = v.floats(1 / 720)

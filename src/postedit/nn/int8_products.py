@@ -2,7 +2,8 @@
 
 A product of a few rows waits for its weights to come from memory. These kernels read them in the order in which they
 stand, 64 bytes at a time, and start at once. AMX multiplies tiles of 16 rows and 16 columns, VNNI a row and 16 columns;
-where there is neither, ordinary vectors do the same more slowly. All give the same exact integers from the same layout.
+where there is neither, AVX2 or ordinary vectors do the same more slowly. All give the same exact integers from the same
+layout.
 
 Letters: M rows of width K, times weights for N outputs; both in steps of integers. M, K and N are rounded up for whole
 tiles: to 16, 64 and 64. What stands in padding of rows is multiplied by weights of zero, or its result is not used.
@@ -35,6 +36,7 @@ def _may_use_tiles() -> bool:
 
 
 _VNNI: Final = {"avx512vnni", "avx512f"} <= v.features()
+_AVX2: Final = "avx2" in v.features()
 _AMX: Final = {"amx-int8", "amx-tile"} <= v.features()
 _TILES_ALLOWED: Final = _AMX and _may_use_tiles()
 
@@ -69,26 +71,53 @@ def _dot_by_vnni(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
 
 def _dot_by_vectors(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
     """Any processor's: a byte times a weight has 16 bits, their sums have 32."""
-
-    def pick(vector: Any, places: Sequence[int]) -> Any:
-        return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(v.I32, len(places)), list(places)))
-
-    def pairs(vector: Any) -> Any:
-        count = vector.type.count
-        wide = builder.sext(vector, ir.VectorType(v.I32, count)) if vector.type.element != v.I32 else vector
-        return builder.add(pick(wide, range(0, count, 2)), pick(wide, range(1, count, 2)))
-
-    short = ir.VectorType(ir.IntType(16), v.BYTES.count)
+    short, whole = ir.VectorType(ir.IntType(16), v.BYTES.count), ir.VectorType(v.I32, v.BYTES.count)
     factor = builder.zext(v.repeated(builder, four, v.BYTES), short)
-    return builder.add(sums, pairs(pairs(builder.mul(factor, builder.sext(weights, short)))))
+    products = builder.sext(builder.mul(factor, builder.sext(weights, short)), whole)
+    return builder.add(sums, _sums_of_pairs(builder, _sums_of_pairs(builder, products)))
+
+
+def _dot_by_pairs(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
+    """AVX2's: an instruction multiplies numbers of 16 bits and adds the products of each two; two sums an output."""
+    words, quarter = ir.VectorType(ir.IntType(16), v.TILE), ir.VectorType(v.I32, v.TILE // 2)
+    multiply_add = v.declared(builder, "llvm.x86.avx2.pmadd.wd", ir.FunctionType(quarter, [words] * 2))
+    factor = _chosen(builder, v.repeated(builder, four, v.BYTES), range(v.TILE))
+    factor, found = builder.zext(factor, words), []
+    for start in range(0, v.BYTES.count, v.TILE):
+        some = builder.sext(_chosen(builder, weights, range(start, start + v.TILE)), words)
+        found.append(builder.call(multiply_add, [factor, some]))
+    while len(found) > 1:
+        found = [_joined(builder, *found[i : i + 2]) for i in range(0, len(found), 2)]
+    return builder.add(sums, found[0])
+
+
+def _sums_of_pairs(builder: Any, sums: Any) -> Any:
+    even, odd = (_chosen(builder, sums, range(first, sums.type.count, 2)) for first in (0, 1))
+    return builder.add(even, odd)
+
+
+def _chosen(builder: Any, vector: Any, places: Sequence[int]) -> Any:
+    return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(v.I32, len(places)), list(places)))
+
+
+def _joined(builder: Any, first: Any, second: Any) -> Any:
+    places = range(2 * first.type.count)
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(v.I32, len(places)), list(places)))
 
 
 def _dot_of_floats(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
     return v.fused(builder, v.repeated(builder, four, v.FLOATS), builder.bitcast(weights, v.FLOATS), sums)
 
 
-def _row_panel(dot: Callable[[Any, Any, Any, Any], Any], total: Any = v.INTS) -> Callable[..., None]:
-    """Return what multiplies some rows by weights for some times 16 outputs, and adds up in vectors of type `total`."""
+def _row_panel(
+    dot: Callable[[Any, Any, Any, Any], Any],
+    total: Any = v.INTS,
+    finish: Callable[[Any, Any], Any] = lambda _, sums: sums,
+) -> Callable[..., None]:
+    """Return what multiplies some rows by weights for some times 16 outputs.
+
+    `dot` adds to vectors of type `total`, of which `finish` makes vectors of 16 in the end.
+    """
 
     @v.built
     def panel(
@@ -122,7 +151,8 @@ def _row_panel(dot: Callable[[Any, Any, Any, Any], Any], total: Any = v.INTS) ->
             found = v.loop(builder, steps, step, [ir.Constant(total, None)] * len(shape))
             for value, (row, column) in zip(found, shape):
                 place = v.at(builder, sums, v.times(builder, sums_row, row), v.number(4 * v.TILE * column))
-                builder.store(value, builder.bitcast(place, total.as_pointer()), align=4)
+                value = finish(builder, value)
+                builder.store(value, builder.bitcast(place, value.type.as_pointer()), align=4)
             return context.get_dummy_value()
 
         numbers = (x, x_row, x_step, w, w_column, w_step, steps, sums, sums_row)
@@ -201,10 +231,16 @@ def _tile_panel(
 _TILE_COLUMNS: Final = 2
 """With two by two tiles of sums, each tile of rows and of weights that is loaded is used twice."""
 
-_COLUMNS: Final = 4 if _VNNI else 1
-"""With six rows by four columns, or four by one where registers are fewer, all sums stay in registers."""
+_ROWS, _COLUMNS = (6, 4) if _VNNI else (2, 1) if _AVX2 else (4, 1)
+"""Rows and columns of 16 outputs that are multiplied at a time: all their sums stay in registers."""
 
-_panel: Final = _row_panel(_dot_by_vnni if _VNNI else _dot_by_vectors)
+_panel: Final = (
+    _row_panel(_dot_by_vnni)
+    if _VNNI
+    else _row_panel(_dot_by_pairs, ir.VectorType(v.I32, 2 * v.TILE), _sums_of_pairs)
+    if _AVX2
+    else _row_panel(_dot_by_vectors)
+)
 _float_panel: Final = _row_panel(_dot_of_floats, v.FLOATS)
 
 
@@ -214,12 +250,9 @@ def _multiply_rows(x: Any, rows: Any, weights: Any, sums: Any) -> None:
     for column in range(0, len(weights), _COLUMNS):
         w, at, to, left = address(weights) + column * w_column, address(x), address(sums) + 64 * column, rows
         while left:
-            if _VNNI and left >= 6:
-                _panel(6, _COLUMNS, at, x_row, 4, w, w_column, 64, steps, to, sums_row)
-                done = 6
-            elif left >= 4:
-                _panel(4, _COLUMNS, at, x_row, 4, w, w_column, 64, steps, to, sums_row)
-                done = 4
+            if left >= _ROWS:
+                _panel(_ROWS, _COLUMNS, at, x_row, 4, w, w_column, 64, steps, to, sums_row)
+                done = _ROWS
             elif left >= 2:
                 _panel(2, _COLUMNS, at, x_row, 4, w, w_column, 64, steps, to, sums_row)
                 done = 2
