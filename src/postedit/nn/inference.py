@@ -36,7 +36,7 @@ def prepare_for_inference(model: _ModelT, precision: Precision = "float32") -> _
 
         int8.replace_layers(model)
         _replace(model, int8.Int8Linear, int8.Int8Linear.smallest)
-    elif device.type == "cpu" and torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+    elif device.type == "cpu" and _has_layouts(precision):
         _replace(model, PackedLinear, PackedLinear.smallest)
     return model.requires_grad_(False)
 
@@ -50,6 +50,12 @@ def check_precision(precision: str, device: torch.device) -> None:
     allowed = [one for one in PRECISIONS if one != "int8" or device.type == "cpu"]
     if precision not in allowed:
         raise DataError(f'weights of dtype "{precision}" cannot be had on {device}; use one of {", ".join(allowed)}')
+
+
+def _has_layouts(precision: str) -> bool:
+    """Whether oneDNN can lay out weights here; those of bf16 it can on processors with AVX-512 alone."""
+    available = bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
+    return available and (precision != "bf16" or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()))
 
 
 def _replace(model: nn.Module, make: LayerMaker, smallest: int) -> None:

@@ -1,6 +1,9 @@
 """Layers made for inference, one by one; tests/contract/test_inference.py has them in every architecture."""
 
 import copy
+import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -85,3 +88,17 @@ def test_precisions_that_cannot_be_had() -> None:
         check_precision("int8", torch.device("cuda"))
     with pytest.raises(DataError, match='dtype "half" cannot be had on cpu; use one of float32, bf16, int8'):
         check_precision("half", torch.device("cpu"))
+
+
+def test_bf16_is_to_be_had_where_onednn_has_no_layout_for_it() -> None:
+    program = """
+import torch
+from postedit.nn.inference import PackedLinear, prepare_for_inference
+PackedLinear.smallest = 1
+layer = prepare_for_inference(torch.nn.Sequential(torch.nn.Linear(8, 8)), "bf16")
+print(layer(torch.ones(1, 8, dtype=torch.bfloat16)).dtype)
+"""
+    settings = os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX2"}
+    done = subprocess.run([sys.executable, "-c", program], env=settings, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "torch.bfloat16\n"
