@@ -69,7 +69,7 @@ class Copycat(Seq2Seq[TransformerState]):
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         cursor, memory = state.cache.cursor(tokens), state.memory
-        readings = [state.reading("mt", len(self.decoder.layers))]
+        readings = [state.reading("mt")]
         x_NKD = self.embed_pe(tokens, cursor.positions)
         (x_NKD, (soft,), (read_NKD,)), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
         log_weights = pointer(read_NKD, memory["encoded"], memory["mt.mask"], self.copy_scale)

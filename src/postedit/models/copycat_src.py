@@ -91,7 +91,7 @@ class CopycatSrc(Seq2Seq[TransformerState]):
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         cursor, memory = state.cache.cursor(tokens), state.memory
-        readings = [state.reading(name, len(self.decoder.layers)) for name in self.inputs]
+        readings = [state.reading(name) for name in self.inputs]
         x_NKD = self.embed_pe(tokens, cursor.positions)
         (x_NKD, weights, reads), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
         copied: list[Copied] = []

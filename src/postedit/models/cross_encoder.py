@@ -69,7 +69,7 @@ class CrossEncoder(Seq2Seq[TransformerState]):
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         cursor = state.cache.cursor(tokens)
-        readings = [state.reading(name, len(self.decoder.layers)) for name in self.inputs]
+        readings = [state.reading(name) for name in self.inputs]
         x_NKD = self.embed_pe(tokens, cursor.positions)
         (x_NKD, (to_src, to_mt), _), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
         return DecoderOutput(self.head(x_NKD), {_SRC: to_src, _MT: to_mt}), state.after(cache)

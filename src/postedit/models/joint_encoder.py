@@ -66,7 +66,7 @@ class JointEncoder(Seq2Seq[TransformerState]):
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         cursor = state.cache.cursor(tokens)
-        readings = [state.reading("both", len(self.decoder.layers))]
+        readings = [state.reading("both")]
         x_NKD = self.embed_pe(tokens, cursor.positions)
         (x_NKD, (to_both,), _), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
         return DecoderOutput(self.head(x_NKD), {_BOTH: to_both}), state.after(cache)

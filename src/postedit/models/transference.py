@@ -65,7 +65,7 @@ class Transference(Seq2Seq[TransformerState]):
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         cursor = state.cache.cursor(tokens)
-        readings = [state.reading("mt", len(self.decoder.layers))]
+        readings = [state.reading("mt")]
         x_NKD = self.embed_pe(tokens, cursor.positions)
         (x_NKD, (to_mt,), _), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
         attention = {_MT: to_mt, _SRC: torch.bmm(to_mt, state.memory["mt_to_src"])}

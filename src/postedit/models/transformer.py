@@ -70,7 +70,7 @@ class Transformer(Seq2Seq[TransformerState]):
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         cursor = state.cache.cursor(tokens)
-        readings = [state.reading("text", len(self.decoder.layers))]
+        readings = [state.reading("text")]
         x_NKD = self.embed_pe(tokens, cursor.positions)
         (x_NKD, (weights,), _), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
         return DecoderOutput(self.head(x_NKD), {self.key: weights}), state.after(cache)

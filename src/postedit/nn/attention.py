@@ -1,7 +1,8 @@
 """Attention: additive (recurrent models) and multi-head scaled dot-product (Transformers)."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, Self
 
 import torch
 import torch.nn.functional as F
@@ -9,14 +10,56 @@ from torch import Tensor, nn
 
 from postedit.nn.dropout import dropout as drop
 from postedit.nn.precision import compute_dtype
-from postedit.nn.rows import Packing
+from postedit.nn.rows import Packing, join_rows
+
+
+class Kept(Protocol):
+    """What attention keeps of the tokens of N rows, slot by slot. A value: nothing is changed in place."""
+
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows Long[M] in that order."""
+
+    def join(self, other: Self) -> Self:
+        """Return the rows of both, those of `other` last."""
+
+    def first(self, slots: int) -> Self:
+        """Return the same without what stands behind so many slots."""
+
+    def nothing(self, rows: int) -> Self:
+        """Return what is kept of so many rows before their first token."""
+
+    def extended(self, new: Self, place: Callable[[Tensor, Tensor], Tensor]) -> Self:
+        """Return the same with what is kept of more tokens.
+
+        `place` writes [N,.,K,.] to its slots of [N,.,L,.], more of them if they are not enough.
+        """
 
 
 class KeyValue(NamedTuple):
-    """Keys and values of multi-head attention, each Float[N,H,S,E]."""
+    """Keys and values of multi-head attention, each Float[N,H,S,E]; see `Kept`."""
 
     k_NHSE: Tensor
     v_NHSE: Tensor
+
+    def select(self, rows: Tensor) -> "KeyValue":
+        """Return the rows Long[M] in that order."""
+        return KeyValue(*(part[rows] for part in self))
+
+    def join(self, other: "KeyValue") -> "KeyValue":
+        """Return the rows of both, those of `other` last."""
+        return KeyValue(*map(join_rows, self, other))
+
+    def first(self, slots: int) -> "KeyValue":
+        """Return the same without what stands behind so many slots."""
+        return KeyValue(*(part[:, :, :slots] for part in self))
+
+    def nothing(self, rows: int) -> "KeyValue":
+        """Return the keys and values of so many rows before their first token."""
+        return KeyValue(*(part.new_empty(rows, part.size(1), 0, part.size(3)) for part in self))
+
+    def extended(self, new: "KeyValue", place: Callable[[Tensor, Tensor], Tensor]) -> "KeyValue":
+        """Return the same with the keys and values of more tokens; see `Kept`."""
+        return KeyValue(*map(place, self, new))
 
 
 class MultiHeadAttention(nn.Module):

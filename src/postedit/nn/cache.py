@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from postedit.core.symbols import PAD
-from postedit.nn.attention import KeyValue
-from postedit.nn.rows import Packing, join_rows
+from postedit.nn.attention import Kept
+from postedit.nn.rows import Packing
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -32,15 +32,13 @@ class Cursor:
     ragged: bool
     packing: Packing | None = None
 
-    def extend(self, cached: KeyValue | None, new: KeyValue) -> KeyValue:
-        """Return the cache with the keys and values of this call written at their positions."""
-        if cached is None:
-            return new
-        if not self.ragged:
-            return KeyValue(*(torch.cat(pair, 2) for pair in zip(cached, new, strict=True)))
-        return KeyValue(*(self._scatter(old, added) for old, added in zip(cached, new, strict=True)))
+    def extend(self, cached: Kept | None, new: Kept) -> Kept:
+        """Return the cache with what is kept of the tokens of this call written at their positions."""
+        return new if cached is None else cached.extended(new, self._place)
 
-    def _scatter(self, old_NHLE: Tensor, new_NHKE: Tensor) -> Tensor:
+    def _place(self, old_NHLE: Tensor, new_NHKE: Tensor) -> Tensor:
+        if not self.ragged:
+            return torch.cat([old_NHLE, new_NHKE], 2)
         assert self.mask is not None
         rows, heads, held, width = old_NHLE.shape
         grown = old_NHLE.new_empty(rows, heads, max(held, self.mask.size(2)), width)
@@ -62,7 +60,7 @@ class DecoderCache:
         last: K of the last call, the furthest a rollback may go.
     """
 
-    layers: tuple[KeyValue, ...] = ()
+    layers: tuple[Kept, ...] = ()
     length: int | None = 0
     lengths: Tensor | None = None
     last: int = 0
@@ -82,11 +80,11 @@ class DecoderCache:
         packing = None if count == 1 else Packing.worth(tokens_NK != PAD)
         return Cursor(positions, mask, ragged, packing)
 
-    def layer(self, index: int) -> KeyValue | None:
+    def layer(self, index: int) -> Kept | None:
         """Return the cache of a layer, None before the first call."""
         return self.layers[index] if self.layers else None
 
-    def advanced(self, layers: list[KeyValue], count: int) -> Self:
+    def advanced(self, layers: list[Kept], count: int) -> Self:
         """Return the cache after a call of `count` tokens left `layers`."""
         length = None if self.length is None else self.length + count
         lengths = None if self.lengths is None else self.lengths + count
@@ -94,27 +92,25 @@ class DecoderCache:
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
-        layers = tuple(KeyValue(layer.k_NHSE[rows], layer.v_NHSE[rows]) for layer in self.layers)
+        layers = tuple(layer.select(rows) for layer in self.layers)
         lengths = None if self.lengths is None else self.lengths[rows]
         return type(self)(layers, self.length, lengths, self.last)
 
-    def join(self, other: Self, counts: tuple[int, int]) -> Self:
+    def join(self, other: Self, counts: tuple[int, int], device: torch.device) -> Self:
         """Return the rows of both, `counts` of them, those of `other` last."""
         if not self.layers and not other.layers:
             return self
         like = self.layers or other.layers
         pairs = zip(self._held(like, counts[0]), other._held(like, counts[1]), strict=True)
-        layers = tuple(KeyValue(*map(join_rows, *pair)) for pair in pairs)
+        layers = tuple(own.join(others) for own, others in pairs)
         if self.length is not None and self.length == other.length:
             return type(self)(layers, self.length, None, 0)
-        device = layers[0].k_NHSE.device
         lengths = [part._lengths(count, device) for part, count in zip((self, other), counts, strict=True)]
         return type(self)(layers, None, torch.cat(lengths), 0)
 
-    def _held(self, like: tuple[KeyValue, ...], count: int) -> tuple[KeyValue, ...]:
+    def _held(self, like: tuple[Kept, ...], count: int) -> tuple[Kept, ...]:
         """Return the caches of all layers, without a slot before the first call."""
-        empty = (KeyValue(*(part.new_empty(count, part.size(1), 0, part.size(3)) for part in layer)) for layer in like)
-        return self.layers or tuple(empty)
+        return self.layers or tuple(layer.nothing(count) for layer in like)
 
     def _lengths(self, count: int, device: torch.device) -> Tensor:
         return torch.full((count,), self.length, device=device) if self.lengths is None else self.lengths  # type: ignore[arg-type]
@@ -124,7 +120,7 @@ class DecoderCache:
         before = (self.length if self.lengths is None else self.lengths) - self.last  # type: ignore[operator]
         lengths = before + keep
         longest = int(lengths.max())
-        layers = tuple(KeyValue(*(part[:, :, :longest] for part in layer)) for layer in self.layers)
+        layers = tuple(layer.first(longest) for layer in self.layers)
         if bool((lengths == longest).all()):
             return type(self)(layers, longest, None, 0)
         return type(self)(layers, None, lengths, 0)

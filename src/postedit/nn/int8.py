@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from postedit.nn import int8_kernels as kernels
-from postedit.nn.attention import KeyValue, MultiHeadAttention
+from postedit.nn.attention import Kept, MultiHeadAttention
 from postedit.nn.int8_products import packed
+from postedit.nn.pages import Pages
 from postedit.nn.rows import Packing
 from postedit.nn.transformer import Entry, LayerOutput, Read, TransformerLayer
 
@@ -79,7 +80,7 @@ class Int8TransformerLayer(nn.Module):
         super().__init__()
         own = layer.self_attention
         attentions = [own, *cast("list[MultiHeadAttention]", list(layer.cross_attentions))]
-        self.norm, self.heads, self.width = layer.norm, own.heads, own.query.in_features // own.heads
+        self.norm, self.heads = layer.norm, own.heads
         self.queries = [_int8(own.query, own.key_value), *(_int8(attention.query) for attention in attentions[1:])]
         self.key_values = [_int8(attention.key_value) for attention in attentions[1:]]
         self.outputs = [_int8(attention.output) for attention in attentions]
@@ -100,20 +101,20 @@ class Int8TransformerLayer(nn.Module):
         )
 
     def enter(self, x_NKD: Tensor, packing: Packing | None = None) -> Entry:
-        """Return what self-attention makes of x on its own; its queries are Float[N,H,K,E]."""
-        places = _Places.of(x_NKD, packing)
-        (q_NHKE,), own = self._shared(0, self.queries[0], _rows(x_NKD), places, 1)
-        return Entry(x_NKD, q_NHKE, KeyValue(*own))
+        """Return what self-attention makes of x on its own; its queries are Float[M,D]."""
+        x = _rows(x_NKD)
+        q_MD, page = self._shared(0, self.queries[0], x, x.shape[1])
+        return Entry(x_NKD, torch.from_numpy(q_MD), _Places.of(x_NKD, packing).kept(page))
 
-    def project_read(self, memory_NSD: Tensor, read: int = 0, packing: Packing | None = None) -> KeyValue:
-        """Return the keys and values that cross-attention number `read` has of a text, packed if there is a packing."""
-        places = _Places.of(memory_NSD, packing)
-        return KeyValue(*self._shared(None, self.key_values[read], _rows(memory_NSD), places, 0)[1])
+    def project_read(self, memory_NSD: Tensor, read: int = 0, packing: Packing | None = None) -> Pages:
+        """Return what cross-attention number `read` keeps of a text, packed if there is a packing."""
+        _, page = self._shared(None, self.key_values[read], _rows(memory_NSD), 0)
+        return _Places.of(memory_NSD, packing).kept(page)
 
     def forward(
         self,
         entry: Entry,
-        past: KeyValue,
+        past: Kept,
         past_mask: Tensor | None,
         reads: Sequence[Read],
         need_weights: bool = False,
@@ -121,13 +122,14 @@ class Int8TransformerLayer(nn.Module):
     ) -> LayerOutput:
         """Return the layer's output; see `TransformerLayer.forward`."""
         places, shape = _Places.of(entry.x_NKD, packing), entry.x_NKD.shape
-        change, _ = self._attended(0, entry.queries_NKD, past, past_mask, places, _rows(entry.x_NKD), False)
+        x, queries = _rows(entry.x_NKD), entry.queries_NKD.numpy()
+        change, _ = self._attended(0, queries, past, past_mask, places, x, False)
         x = self._normalised(0, change)
         weights: list[Tensor] = []
         sums: list[Tensor] = []
         for i, read in enumerate(reads, start=1):
-            (q_NHKE,), _ = self._shared(i, self.queries[i], x, places, 1)
-            change, weights_NKS = self._attended(i, q_NHKE, read.key_value, read.mask, places, x, need_weights)
+            queries, _ = self._shared(i, self.queries[i], x, x.shape[1])
+            change, weights_NKS = self._attended(i, queries, read.kept, read.mask, places, x, need_weights)
             sums.append(torch.from_numpy(change).view(shape))
             x = self._normalised(i, change)
             if weights_NKS is not None:
@@ -137,38 +139,37 @@ class Int8TransformerLayer(nn.Module):
         x = self._normalised(last, result)
         return LayerOutput(torch.from_numpy(x).view(shape), tuple(weights), tuple(sums))
 
-    def _shared(
-        self, sublayer: int | None, weights: kernels.Weights, x: Array, places: "_Places", queries: int
-    ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-        """Return W x + b for heads: so many `queries`, Float32[N,H,K,E], and what is kept, Bfloat16[N,H,K,E].
+    def _shared(self, sublayer: int | None, weights: kernels.Weights, x: Array, queries: int) -> tuple[Array, Array]:
+        """Return W x + b: so many `queries` of each row, Float32[M,Q], and what is kept, Bfloat16[M,R] as UInt16.
 
-        Queries that have no row are undefined, what else has none is zero. With a `sublayer` x is what goes into it,
-        and is normalised if that comes before sublayers. What is kept has half the bytes: to keep it, and to put rows
-        together, is a matter of memory.
+        With a `sublayer` x is what goes into it, and is normalised if that comes before sublayers. What is kept has
+        half the bytes, as it lives long; behind it is the room that `kernels.Text` demands.
         """
-        shape = places.sentences, self.heads, places.tokens, self.width
-        asked = np.empty((queries, *shape), np.float32)
-        kept = np.zeros((weights.outputs // (self.heads * self.width) - queries, *shape), np.uint16)
+        kept = weights.outputs - queries
+        asked, room = np.empty((len(x), queries), np.float32), np.empty(len(x) * kept + 15, np.uint16)
+        page = room[: len(x) * kept].reshape(len(x), kept)
         before = self.norm == "pre" and sublayer is not None
-        kernels.share(x, before, self.norms[sublayer or 0], weights, places.rows, asked, kept)
-        return torch.from_numpy(asked).unbind(), torch.from_numpy(kept).view(torch.bfloat16).unbind()
+        kernels.share(x, before, self.norms[sublayer or 0], weights, asked, page)
+        return asked, page
 
     def _attended(
         self,
         sublayer: int,
-        q_NHKE: Tensor,
-        key_value: KeyValue,
+        queries: Array,
+        kept: Kept,
         mask: Tensor | None,
         places: "_Places",
         x: Array,
         need_weights: bool,
     ) -> tuple[Array, Tensor | None]:
         """Return x and what its rows find where `mask` Bool[N or 1,K or 1,S] lets them look; and weights if asked."""
-        k_NHSE, v_NHSE = (part.to(torch.bfloat16).contiguous().view(torch.uint16).numpy() for part in key_value)
-        slots, result = k_NHSE.shape[2], np.empty_like(x)
-        seen = np.ones((1, 1, slots), np.bool_) if mask is None else mask.contiguous().numpy()
-        means = np.zeros((places.sentences, places.tokens, slots) if need_weights else (0, 0, 0), np.float32)
-        kernels.attended(q_NHKE.numpy(), k_NHSE, v_NHSE, seen, places.rows, self.outputs[sublayer], x, result, means)
+        assert isinstance(kept, Pages)
+        slots, result = kept.slots_NS.contiguous().numpy(), np.empty_like(x)
+        text = kernels.Text(kept.addresses(), slots, self.heads)
+        seen = np.ones((1, 1, slots.shape[1]), np.bool_) if mask is None else mask.contiguous().numpy()
+        shape = (places.sentences, places.tokens, slots.shape[1]) if need_weights else (0, 0, 0)
+        means, weights = np.zeros(shape, np.float32), self.outputs[sublayer]
+        kernels.attended(queries, text, seen, places.rows, places.tokens, weights, x, result, means)
         return result, torch.from_numpy(means) if need_weights else None
 
     def _normalised(self, sublayer: int, x: Array) -> Array:
@@ -196,6 +197,13 @@ class _Places(NamedTuple):
         if packing is None:
             return cls(np.arange(x_NKD.size(0) * x_NKD.size(1)), x_NKD.size(0), x_NKD.size(1))
         return cls(packing.index_M.numpy(), *packing.real_NK.shape)
+
+    def kept(self, page: Array) -> Pages:
+        """Return what attention keeps, given that of the rows: Bfloat16[M,2D] as UInt16."""
+        slots = np.zeros(self.sentences * self.tokens, np.int64)
+        slots[self.rows] = np.arange(1, len(self.rows) + 1)
+        tokens_NS = torch.from_numpy(slots).view(self.sentences, self.tokens)
+        return Pages((torch.from_numpy(page).view(torch.bfloat16),), tokens_NS)
 
 
 def replace_layers(model: nn.Module) -> None:

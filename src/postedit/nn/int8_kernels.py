@@ -16,8 +16,9 @@ import numpy as np
 from numba import njit
 
 from postedit.nn import int8_panels, int8_products, vectors
-from postedit.nn.int8_panels import bytes_panel, largest_panel, scale_panel, softmax_panel
+from postedit.nn.int8_panels import bytes_panel, largest_panel, scale_panel, softmax_panel, widen_panel
 from postedit.nn.int8_products import multiply, multiply_floats, tiles
+from postedit.nn.pages import PAGE
 from postedit.nn.vectors import address
 
 
@@ -47,6 +48,9 @@ _BLOCK: Final = 128
 
 _ANY: Final = np.float32(-np.inf)
 """Not greater than any output."""
+
+_WITHIN: Final = 2**PAGE - 1
+"""The bits of a token's number within its page."""
 
 _STRIPE: Final = 256
 """Outputs whose sums are held at a time; a multiple of 64."""
@@ -210,19 +214,18 @@ def normalise_rows(rows: Any, norm: Any, normal: Any) -> None:
 
 
 @_compiled
-def share(x: Any, before: Any, norm: Any, weights: Any, places: Any, queries: Any, kept: Any) -> None:
-    """Give each head its share of W x + b.
+def share(x: Any, before: Any, norm: Any, weights: Any, queries: Any, kept: Any) -> None:
+    """Write W x + b to two places: what attention asks with, and what it keeps.
 
     Args:
         x: Float32[M,D].
         before: whether x is normalised first.
         norm: a `Norm`.
-        weights: for (P + R) x D outputs.
-        places: Int64[M], of rows among all N x K tokens.
-        queries: Float32[P,N,H,K,E], written where a token has a row.
-        kept: UInt16[R,N,H,K,E], likewise: keys and values, as the upper halves of Float32.
+        weights: for Q + R outputs.
+        queries: Float32[M,Q].
+        kept: UInt16[M,R], the other outputs, as the upper halves of Float32.
     """
-    parts, sentences, heads, tokens, width = queries.shape
+    asked = queries.shape[1]
     rounded, scales = _bytes_for(min(len(x), _BLOCK), weights), np.empty(_BLOCK, np.float32)
     # A row more than needed, as `_scale` reads up to 15 numbers further.
     sums, spare = np.empty((len(rounded) + 1, _STRIPE), np.int32), np.empty(16, np.float32)
@@ -233,21 +236,14 @@ def share(x: Any, before: Any, norm: Any, weights: Any, places: Any, queries: An
         _round_entry(x, first, count, before, norm, rounded, scales)
         for start in range(0, outputs, _STRIPE):
             multiply(rounded, count, weights.packed[start // 16 : (start + _STRIPE) // 16], sums, weights.tiles)
-            end, some = min(start + _STRIPE, outputs), start
-            while some < end:  # as far as a head goes
-                number, within = divmod(some, width)
-                part, head = divmod(number, heads)
-                length = min(width - within, end - some)
-                for i in range(count):
-                    sentence, token = divmod(places[first + i], tokens)
-                    to = (((part * sentences + sentence) * heads + head) * tokens + token) * width + within
-                    at = address(sums) + 4 * (_STRIPE * i + some - start)
-                    if part < parts:
-                        _scale(at, some, length, scales[i], weights, _ANY, flat, to, spare)
-                    else:
-                        to -= parts * sentences * heads * tokens * width
-                        _scale(at, some, length, scales[i], weights, _ANY, flat_kept, to, spare_kept)
-                some += length
+            end = min(start + _STRIPE, outputs)
+            between = max(start, min(asked, end))
+            for i in range(count):
+                at, row = address(sums) + 4 * _STRIPE * i, first + i
+                to = row * asked + start
+                _scale(at, start, between - start, scales[i], weights, _ANY, flat, to, spare)
+                at, to = at + 4 * (between - start), row * kept.shape[1] + between - asked
+                _scale(at, between, end - between, scales[i], weights, _ANY, flat_kept, to, spare_kept)
 
 
 @_compiled
@@ -274,39 +270,55 @@ def _add_rows(x: Any, first: Any, count: Any, out: Any) -> None:
 
 
 @_compiled
-def attended(q: Any, k: Any, v: Any, mask: Any, places: Any, weights: Any, x: Any, out: Any, means: Any) -> None:
+def attended(
+    q: Any, text: Any, mask: Any, places: Any, tokens: Any, weights: Any, x: Any, out: Any, means: Any
+) -> None:
     """Write x + W a + b, Float32[M,D], for what tokens find by attention; see `attend`."""
     mixed = np.empty(x.shape, np.float32)
-    attend(q, k, v, mask, places, mixed, means)
+    attend(q, text, mask, places, tokens, mixed, means)
     linear(mixed, weights, out)
     _add_rows(x, 0, len(x), out)
 
 
+class Text(NamedTuple):
+    """What is attended to.
+
+    Args:
+        pages: Int64[P], addresses of `nn.pages`; up to 15 numbers behind a page are read, and not used.
+        slots: Int64[N,S], which token is where; their keys and values must be finite, even where nobody may look.
+        heads: H; each has D / H of a token.
+    """
+
+    pages: Any
+    slots: Any
+    heads: Any
+
+
 @_compiled
-def attend(q: Any, k: Any, v: Any, mask: Any, places: Any, mixed: Any, means: Any) -> None:
+def attend(q: Any, text: Any, mask: Any, places: Any, tokens: Any, mixed: Any, means: Any) -> None:
     """Scaled dot-product attention of tokens that have a row.
 
     The queries of a sentence and head stand side by side, so that what is done for one of them is done for 16.
 
     Args:
-        q: Float32[N,H,K,E], queries.
-        k: UInt16[N,H,S,E], keys, as the upper halves of Float32; finite even where nobody may attend to them.
-        v: UInt16[N,H,S,E], values; likewise.
+        q: Float32[M,D], queries.
+        text: a `Text`.
         mask: Bool[N or 1,K or 1,S], what may be attended to; a token that may attend to nothing finds zeros.
         places: Int64[M], of rows among all N x K tokens, in order.
+        tokens: K.
         mixed: Float32[M,D], the result.
         means: Float32[N,K,S], zeros to which weights are added, the mean over heads; or empty, if they are not wanted.
     """
-    tokens, heads, slots, width = q.shape[2], k.shape[1], k.shape[2], k.shape[3]
+    slots, width = text.slots.shape[1], q.shape[1] // text.heads
     if not slots:
         mixed[:] = np.float32(0.0)
         return
     wide, most = (width + 15) // 16 * 16, (tokens + 15) // 16 * 16
     asked, scores = np.zeros((width, most), np.float32), np.empty((slots, most), np.float32)
     totals, hidden = np.empty(most, np.float32), np.zeros((slots, most), np.float32)
-    found = np.empty((most, wide), np.float32)
-    keys, values = np.zeros((slots, wide), np.float32), np.zeros((slots, wide), np.float32)
-    factor, share = np.float32(1.0) / np.sqrt(np.float32(width)), np.float32(1.0) / np.float32(heads)
+    found, origins = np.empty((most, wide), np.float32), np.empty(slots, np.int64)
+    keys, values = np.empty((slots, wide), np.float32), np.empty((slots, wide), np.float32)
+    factor, share = np.float32(1.0) / np.sqrt(np.float32(width)), np.float32(1.0) / np.float32(text.heads)
     first = 0
     while first < len(places):
         sentence = places[first] // tokens
@@ -316,11 +328,12 @@ def attend(q: Any, k: Any, v: Any, mask: Any, places: Any, mixed: Any, means: An
         seen = mask[min(sentence, len(mask) - 1)]
         end, lanes = _end(seen), (count + 15) // 16 * 16
         _hide(seen, places[first : first + count] - sentence * tokens, hidden[:end])
-        for head in range(heads):
-            _widen(k[sentence, head, :end], keys)
-            _widen(v[sentence, head, :end], values)
+        _locate(text.slots[sentence, :end], text.pages, 4 * q.shape[1], origins)
+        for head in range(text.heads):
+            _widen(origins[:end], 2 * head * width, keys)
+            _widen(origins[:end], 2 * (q.shape[1] + head * width), values)
             for i in range(count):
-                query = q[sentence, head, places[first + i] - sentence * tokens]
+                query = q[first + i, head * width : (head + 1) * width]
                 for j in range(width):
                     asked[j, i] = query[j] * factor
             multiply_floats(
@@ -347,12 +360,22 @@ def attend(q: Any, k: Any, v: Any, mask: Any, places: Any, mixed: Any, means: An
 
 
 @_compiled
-def _widen(halves: Any, whole: Any) -> None:
-    """Write numbers UInt16[S,E], upper halves of Float32, to the beginnings of rows Float32[S,...]."""
-    for s in range(len(halves)):
-        row, to = halves[s], whole[s].view(np.uint32)
-        for j in range(row.size):
-            to[j] = np.uint32(row[j]) << np.uint32(16)
+def _locate(slots: Any, pages: Any, size: Any, origins: Any) -> None:
+    """Write the addresses of the tokens at slots, 0 where there is none, given the size of a token in bytes."""
+    for s in range(len(slots)):
+        origins[s] = 0
+        if slots[s]:
+            origins[s] = pages[slots[s] >> PAGE] + ((slots[s] & _WITHIN) - 1) * size
+
+
+@_compiled
+def _widen(origins: Any, offset: Any, whole: Any) -> None:
+    """Write as Float32[S,...] what stands as upper halves of such numbers some bytes after each address."""
+    for s in range(len(origins)):
+        if origins[s]:
+            widen_panel(origins[s] + offset, whole.shape[1] // 16, address(whole[s]))
+        else:
+            whole[s] = np.float32(0.0)
 
 
 @_compiled

@@ -104,7 +104,29 @@ def _halves(builder: Any, values: Any) -> Any:
     odd = builder.and_(builder.lshr(bits, all_of(16)), all_of(1))
     rounded = builder.add(bits, builder.add(odd, all_of(0x7FFF)))
     rounded = builder.select(builder.fcmp_unordered("uno", values, values), all_of(0x7FC00000), rounded)
-    return builder.trunc(builder.lshr(rounded, all_of(16)), ir.VectorType(ir.IntType(16), v.TILE))
+    return builder.trunc(builder.lshr(rounded, all_of(16)), v.HALVES)
+
+
+@v.built
+def widen_panel(_: Any, halves: Any, panels: Any, to: Any) -> Any:
+    """Write 16 Float32 times `panels`, one or more, whose upper halves are UInt16; `halves` and `to` are addresses."""
+
+    def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+        halves, to = v.pointers(builder, arguments[0], arguments[2])
+        upper = ir.Constant(v.INTS, [16] * v.TILE)
+
+        def step(number: Any, _: Any) -> list[Any]:
+            place = v.at(builder, halves, v.times(builder, number, 2 * v.TILE))
+            narrow = builder.load(builder.bitcast(place, v.HALVES.as_pointer()), align=2)
+            whole = builder.shl(builder.zext(narrow, v.INTS), upper)
+            place = v.at(builder, to, v.times(builder, number, 4 * v.TILE))
+            builder.store(whole, builder.bitcast(place, v.INTS.as_pointer()), align=4)
+            return []
+
+        v.loop(builder, arguments[1], step)
+        return context.get_dummy_value()
+
+    return types.void(halves, panels, to), build
 
 
 @v.built

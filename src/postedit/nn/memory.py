@@ -1,11 +1,13 @@
 """What a decoder keeps of its inputs: one entry a row, the same from the first token to the last."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Self
 
 import torch
 from torch import Tensor
 
+from postedit.nn.attention import Kept
 from postedit.nn.rows import join_rows
 
 
@@ -19,10 +21,12 @@ class Memory:
     Args:
         tensors: by name, each with N rows.
         sentence: Long[N], which sentence of the encoded batch a row belongs to.
+        texts: by name, what each layer of a stack keeps of a text that it attends to.
     """
 
     tensors: dict[str, Tensor]
     sentence: Tensor
+    texts: Mapping[str, tuple[Kept, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, **tensors: Tensor) -> Self:
@@ -39,7 +43,9 @@ class Memory:
         sentence = self.sentence[rows]
         if torch.equal(sentence, self.sentence):
             return self
-        return type(self)({name: tensor[rows] for name, tensor in self.tensors.items()}, sentence)
+        tensors = {name: tensor[rows] for name, tensor in self.tensors.items()}
+        texts = {name: tuple(layer.select(rows) for layer in layers) for name, layers in self.texts.items()}
+        return type(self)(tensors, sentence, texts)
 
     def join(self, other: Self) -> Self:
         """Return the rows of both, those of `other` last; of tensors that both have."""
@@ -48,4 +54,8 @@ class Memory:
             for name, tensor in self.tensors.items()
             if name in other.tensors
         }
-        return type(self)(tensors, torch.cat([self.sentence, other.sentence + self.sentence.max() + 1]))
+        texts = {
+            name: tuple(own.join(others) for own, others in zip(layers, other.texts[name], strict=True))
+            for name, layers in self.texts.items()
+        }
+        return type(self)(tensors, torch.cat([self.sentence, other.sentence + self.sentence.max() + 1]), texts)

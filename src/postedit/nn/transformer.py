@@ -1,7 +1,7 @@
 """Transformer layers (Vaswani et al. 2017, 3): one class for encoders, decoders and what lies between them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Self, cast
 
 import torch
@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from postedit.core.config import Config
-from postedit.nn.attention import KeyValue, MultiHeadAttention
+from postedit.nn.attention import Kept, KeyValue, MultiHeadAttention
 from postedit.nn.cache import Cursor, DecoderCache
 from postedit.nn.dropout import dropout
 from postedit.nn.embeddings import Sharing, sinusoids
@@ -22,16 +22,16 @@ Norm = Literal["pre", "post"]
 
 
 class Read(NamedTuple):
-    """A text that a layer attends to: its keys and values, and Bool[N,1,S], which positions are real."""
+    """A text that a layer attends to: what is kept of it, and Bool[N,1,S], which positions are real."""
 
-    key_value: KeyValue
+    kept: Kept
     mask: Tensor
 
 
 class Reading(NamedTuple):
-    """A text that a stack attends to: the keys and values that each layer has of it, and Bool[N,S], what is real."""
+    """A text that a stack attends to: what each layer keeps of it, and Bool[N,S], what is real."""
 
-    layers: tuple[KeyValue, ...]
+    layers: tuple[Kept, ...]
     mask: Tensor
 
     def of_layer(self, index: int) -> Read:
@@ -45,12 +45,12 @@ class Entry(NamedTuple):
     Args:
         x_NKD: hidden states.
         queries_NKD: the same as self-attention takes them.
-        own: the keys and values that self-attention has of them.
+        own: what self-attention keeps of them.
     """
 
     x_NKD: Tensor
     queries_NKD: Tensor
-    own: KeyValue
+    own: Kept
 
 
 class LayerOutput(NamedTuple):
@@ -94,23 +94,24 @@ class TransformerLayer(nn.Module):
     def forward(
         self,
         entry: Entry,
-        past: KeyValue,
+        past: Kept,
         past_mask: Tensor | None,
         reads: Sequence[Read],
         need_weights: bool = False,
         packing: Packing | None = None,
     ) -> LayerOutput:
-        """Return the layer's output, given keys and values `past` of what it may attend to of its own text.
+        """Return the layer's output, given what is kept of its own text, `past`, as far as it may attend to it.
 
-        `entry` comes from `enter`, apart so that a decoder can add its keys and values to those it keeps; an encoder
+        `entry` comes from `enter`, apart so that a decoder can add what it keeps to that of the past; an encoder
         passes them on. With a packing hidden states come and go packed.
         """
-        attended, _ = self.self_attention(entry.queries_NKD, past, past_mask, packing=packing)
+        attended, _ = self.self_attention(entry.queries_NKD, cast(KeyValue, past), past_mask, packing=packing)
         x_NKD = self._normalised(0, self._sum(entry.x_NKD, attended))
         weights: list[Tensor] = []
         sums: list[Tensor] = []
         for i, (attention, read) in enumerate(zip(self.cross_attentions, reads, strict=True), start=1):
-            attended, weights_NKS = attention(self._before(i, x_NKD), read.key_value, read.mask, need_weights, packing)
+            queries_NKD, kept = self._before(i, x_NKD), cast(KeyValue, read.kept)
+            attended, weights_NKS = attention(queries_NKD, kept, read.mask, need_weights, packing)
             sums.append(self._sum(x_NKD, attended))
             x_NKD = self._normalised(i, sums[-1])
             if weights_NKS is not None:
@@ -125,8 +126,8 @@ class TransformerLayer(nn.Module):
         queries_NKD = self._before(0, x_NKD)
         return Entry(x_NKD, queries_NKD, self.self_attention.project(queries_NKD, packing))
 
-    def project_read(self, memory_NSD: Tensor, read: int = 0, packing: Packing | None = None) -> KeyValue:
-        """Return the keys and values that cross-attention number `read` has of a text, packed if there is a packing."""
+    def project_read(self, memory_NSD: Tensor, read: int = 0, packing: Packing | None = None) -> Kept:
+        """Return what cross-attention number `read` keeps of a text, packed if there is a packing."""
         return cast(MultiHeadAttention, self.cross_attentions[read]).project(memory_NSD, packing)
 
     def _before(self, sublayer: int, x_NKD: Tensor) -> Tensor:
@@ -215,18 +216,13 @@ class TransformerState:
     @classmethod
     def of(cls, readings: Mapping[str, Reading], **others: Tensor) -> Self:
         """Return the state of a freshly encoded batch, with readings by name and any `others` to keep."""
-        tensors = dict(others)
-        for name, reading in readings.items():
-            tensors[f"{name}.mask"] = reading.mask
-            for i, (keys, values) in enumerate(reading.layers):
-                tensors |= {f"{name}.keys.{i}": keys, f"{name}.values.{i}": values}
-        return cls(Memory.of(**tensors), DecoderCache())
+        masks = {f"{name}.mask": reading.mask for name, reading in readings.items()}
+        memory = Memory.of(**masks, **others)
+        return cls(replace(memory, texts={name: reading.layers for name, reading in readings.items()}), DecoderCache())
 
-    def reading(self, name: str, layers: int) -> Reading:
-        """Return the reading called `name`, of a stack of `layers`."""
-        memory = self.memory
-        read = (KeyValue(memory[f"{name}.keys.{i}"], memory[f"{name}.values.{i}"]) for i in range(layers))
-        return Reading(tuple(read), memory[f"{name}.mask"])
+    def reading(self, name: str) -> Reading:
+        """Return the reading called `name`."""
+        return Reading(self.memory.texts[name], self.memory[f"{name}.mask"])
 
     def after(self, cache: DecoderCache) -> Self:
         """Return the state with another cache."""
@@ -242,8 +238,9 @@ class TransformerState:
 
     def join(self, other: Self) -> Self:
         """Return the rows of both, those of `other` last."""
-        counts = len(self.memory.sentence), len(other.memory.sentence)
-        return type(self)(self.memory.join(other.memory), self.cache.join(other.cache, counts))
+        sentences = self.memory.sentence, other.memory.sentence
+        counts = len(sentences[0]), len(sentences[1])
+        return type(self)(self.memory.join(other.memory), self.cache.join(other.cache, counts, sentences[0].device))
 
 
 class StackConfig(Config):

@@ -23,7 +23,7 @@ compiled: Final[Callable[[Any], Any]] = njit(cache=True, nogil=True, error_model
 
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 INTS, FLOATS = ir.VectorType(I32, TILE), ir.VectorType(ir.FloatType(), TILE)
-BYTES = ir.VectorType(I8, 4 * TILE)
+BYTES, HALVES = ir.VectorType(I8, 4 * TILE), ir.VectorType(ir.IntType(16), TILE)
 
 
 def features() -> frozenset[str]:
