@@ -206,7 +206,7 @@ def encode(model: "Favouring", sentences: Sequence[Sentence], size: int) -> Writ
 
 def search_with_drafts(model: "Favouring", shortlist: int, sentences: Sequence[Sentence], size: int) -> Written:
     search = DraftSearch(model, size, shortlist=shortlist)
-    check([each for group in search(batches(sentences, max(1, size // 4), model.device)) for each in group], sentences)
+    check([each for group in search(batches(sentences, max(1, size // 2), model.device)) for each in group], sentences)
     return Written(sum(len(sentence.output) for sentence in sentences), search.calls, search.tokens)
 
 
@@ -286,17 +286,14 @@ class FavouringDistribution:
 
     def log_probs(self) -> Tensor:
         """Float[N,K,V]."""
-        scores, chosen = self.inner.log_probs(), self.favoured.unsqueeze(-1)
-        raised = scores.gather(-1, chosen) + FAVOUR
-        total = torch.logaddexp(torch.log1p(-(raised - FAVOUR).exp()), raised)
-        return scores.scatter_(-1, chosen, raised).sub_(total)
+        return _raised(self.inner.log_probs(), self.favoured.unsqueeze(-1))
 
     def among(self, shortlist: Shortlist) -> Tensor:
         """Return Float[N,K,C] of the symbols of a shortlist, to which the favoured ones are added."""
         scores, chosen = self.inner.among(shortlist), self.favoured
         beyond = shortlist.first + torch.searchsorted(shortlist.others, chosen)
         column = torch.where(chosen < shortlist.first, chosen, beyond).clamp(max=shortlist.size - 1).unsqueeze(-1)
-        return scores.scatter_add_(-1, column, torch.full_like(column, FAVOUR, dtype=scores.dtype)).log_softmax(-1)
+        return _raised(scores, column)
 
     def at(self, mask: Tensor) -> Self:
         """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
@@ -305,6 +302,13 @@ class FavouringDistribution:
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> Any:
         """Raise an error: nothing is learnt here."""
         raise NotImplementedError
+
+
+def _raised(scores: Tensor, column: Tensor) -> Tensor:
+    """Return log-probabilities, changed in place, after `FAVOUR` is added to the logits at one column of each row."""
+    raised = scores.gather(-1, column) + FAVOUR
+    total = torch.logaddexp(torch.log1p(-(raised - FAVOUR).exp()), raised)
+    return scores.scatter_(-1, column, raised).sub_(total)
 
 
 def general_model() -> Any:

@@ -173,10 +173,9 @@ class Shortlist:
         return torch.cat([torch.arange(self.first, device=self.others.device), self.others])
 
     def normalised(self, logits: Tensor) -> Tensor:
-        """Return the log softmax Float[N,K,C] of `logits` over the symbols that each row may have."""
+        """Return the log softmax Float[N,K,C] of `logits`, which are changed, over the symbols each row may have."""
         if self.own is not None:
-            common, others = logits.tensor_split([self.first], -1)
-            logits = torch.cat([common, others.masked_fill(~self.own, -torch.inf)], -1)
+            logits[..., self.first :].masked_fill_(~self.own, -torch.inf)
         return logits.log_softmax(-1)
 
     def take(self, rows: slice) -> "Shortlist":

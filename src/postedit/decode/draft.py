@@ -37,8 +37,10 @@ _CALL_COST_ACCELERATOR: Final = 1024.0
 # A state is cut to its live rows when this share of them has finished: to cut it means to copy it.
 _FINISHED_SHARE: Final = 0.25
 
-# Places whose scores of all symbols are held at a time: enough to keep a matrix product busy.
+# Places whose scores of all symbols are held at a time: enough to keep a matrix product busy. Of a shortlist's symbols
+# so many scores are held, whatever its size.
 _SCORED: Final = 64
+_SCORES: Final = 2**21
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -285,8 +287,9 @@ class _Live:
         number = real.view(-1).cumsum(0).view_as(real) - 1
         shortlist = self._shortlist(fed) if self.first else None
         found: list[_Answer] = []
-        for start in range(0, len(places), _SCORED):
-            part = slice(start, start + _SCORED)
+        most = _SCORED if shortlist is None else max(_SCORED, _SCORES // shortlist.size)
+        for start in range(0, len(places), most):
+            part = slice(start, start + most)
             said = output.distribution.at(real & (number >= part.start) & (number < part.stop))
             few = None if shortlist is None else shortlist.take(part)
             scores = (said.log_probs() if few is None else said.among(few)).squeeze(1)

@@ -29,7 +29,7 @@ from postedit.text.processor import TextProcessor
 _SENTENCES_A_SLOT: Final = 4
 
 # Sentences are taken up in groups of this share of the slots, which are encoded together.
-_GROUP_SHARE: Final = 0.25
+_GROUP_SHARE: Final = 0.5
 
 Detail = Literal["attention", "reasons", "losses"]
 """How much evidence is wanted, each with what stands before it: `reasons` are runners-up, and the scores without either

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from postedit.nn import int8_panels, int8_products, vectors
-from postedit.nn.int8_panels import bytes_panel, largest_panel, scale_panel, softmax_panel, widen_panel
+from postedit.nn.int8_panels import bytes_panel, dots_panel, largest_panel, scale_panel, softmax_panel, widen_panel
 from postedit.nn.int8_products import multiply, multiply_floats, tiles
 from postedit.nn.pages import PAGE
 from postedit.nn.vectors import address
@@ -298,8 +298,6 @@ class Text(NamedTuple):
 def attend(q: Any, text: Any, mask: Any, places: Any, tokens: Any, mixed: Any, means: Any) -> None:
     """Scaled dot-product attention of tokens that have a row.
 
-    The queries of a sentence and head stand side by side, so that what is done for one of them is done for 16.
-
     Args:
         q: Float32[M,D], queries.
         text: a `Text`.
@@ -313,11 +311,12 @@ def attend(q: Any, text: Any, mask: Any, places: Any, tokens: Any, mixed: Any, m
     if not slots:
         mixed[:] = np.float32(0.0)
         return
-    wide, most = (width + 15) // 16 * 16, (tokens + 15) // 16 * 16
-    asked, scores = np.zeros((width, most), np.float32), np.empty((slots, most), np.float32)
-    totals, hidden = np.empty(most, np.float32), np.zeros((slots, most), np.float32)
-    found, origins = np.empty((most, wide), np.float32), np.empty(slots, np.int64)
-    keys, values = np.empty((slots, wide), np.float32), np.empty((slots, wide), np.float32)
+    wide, high = (width + 15) // 16 * 16, (slots + 15) // 16 * 16
+    asked, found = np.zeros((tokens, wide), np.float32), np.empty((tokens, wide), np.float32)
+    scores, hidden = np.empty((tokens, high), np.float32), np.empty((tokens, high), np.float32)
+    keys, values = np.empty((high // 16, wide // 16, 16, 16), np.float32), np.empty((slots, wide), np.float32)
+    nothing, token = np.zeros(2 * q.shape[1] + 15, np.uint16), 4 * q.shape[1]
+    origins, totals = np.empty(high, np.int64), np.empty(tokens, np.float32)
     factor, share = np.float32(1.0) / np.sqrt(np.float32(width)), np.float32(1.0) / np.float32(text.heads)
     first = 0
     while first < len(places):
@@ -326,56 +325,43 @@ def attend(q: Any, text: Any, mask: Any, places: Any, tokens: Any, mixed: Any, m
         while first + count < len(places) and places[first + count] // tokens == sentence:
             count += 1
         seen = mask[min(sentence, len(mask) - 1)]
-        end, lanes = _end(seen), (count + 15) // 16 * 16
-        _hide(seen, places[first : first + count] - sentence * tokens, hidden[:end])
-        _locate(text.slots[sentence, :end], text.pages, 4 * q.shape[1], origins)
+        end = _end(seen)
+        whole = (end + 15) // 16 * 16
+        _hide(seen, places[first : first + count] - sentence * tokens, end, hidden[:, :whole])
+        for s in range(whole):
+            slot = text.slots[sentence, s] if s < end else 0
+            origins[s] = text.pages[slot >> PAGE] + ((slot & _WITHIN) - 1) * token if slot else address(nothing)
         for head in range(text.heads):
-            _widen(origins[:end], 2 * head * width, keys)
-            _widen(origins[:end], 2 * (q.shape[1] + head * width), values)
+            key, value = 2 * head * width, 2 * (q.shape[1] + head * width)
+            for s in range(whole):
+                to = address(keys) + 64 * (s // 16 * wide + s % 16)
+                widen_panel(origins[s] + key, wide // 16, to, 16 * 64)
+            for s in range(end):
+                widen_panel(origins[s] + value, wide // 16, address(values) + 4 * s * wide, 64)
+            if width % 16:
+                keys[:, -1, :, width % 16 :] = np.float32(0.0)  # else it belongs to another head
             for i in range(count):
-                query = q[first + i, head * width : (head + 1) * width]
                 for j in range(width):
-                    asked[j, i] = query[j] * factor
+                    asked[i, j] = q[first + i, head * width + j] * factor
+            for i in range(count):
+                row = 4 * i * high
+                for s in range(0, whole, 16):
+                    to = address(scores) + row + 4 * s
+                    dots_panel(address(asked) + 4 * i * wide, address(keys) + 4 * s * wide, wide // 16, to)
+                totals[i] = softmax_panel(address(scores) + row, address(hidden) + row, whole // 16)
             multiply_floats(
-                address(keys), 4 * wide, 4, end, address(asked), 4 * most, lanes // 16, width,
-                address(scores), 4 * most,
-            )  # fmt: skip
-            for lane in range(0, lanes, 16):
-                at, to = address(scores) + 4 * lane, address(totals) + 4 * lane
-                softmax_panel(at, address(hidden) + 4 * lane, 4 * most, end, to)
-            multiply_floats(
-                address(scores), 4, 4 * most, count, address(values), 4 * wide, wide // 16, end,
+                address(scores), 4 * high, 4, count, address(values), 4 * wide, wide // 16, end,
                 address(found), 4 * wide,
             )  # fmt: skip
             for i in range(count):
-                out, row, scale = mixed[first + i, head * width : (head + 1) * width], found[i], totals[i]
                 for j in range(width):
-                    out[j] = row[j] * scale
+                    mixed[first + i, head * width + j] = found[i, j] * totals[i]
             if means.size:
                 for i in range(count):
                     mean, scale = means[sentence, places[first + i] - sentence * tokens], totals[i] * share
                     for s in range(end):
-                        mean[s] += scores[s, i] * scale
+                        mean[s] += scores[i, s] * scale
         first += count
-
-
-@_compiled
-def _locate(slots: Any, pages: Any, size: Any, origins: Any) -> None:
-    """Write the addresses of the tokens at slots, 0 where there is none, given the size of a token in bytes."""
-    for s in range(len(slots)):
-        origins[s] = 0
-        if slots[s]:
-            origins[s] = pages[slots[s] >> PAGE] + ((slots[s] & _WITHIN) - 1) * size
-
-
-@_compiled
-def _widen(origins: Any, offset: Any, whole: Any) -> None:
-    """Write as Float32[S,...] what stands as upper halves of such numbers some bytes after each address."""
-    for s in range(len(origins)):
-        if origins[s]:
-            widen_panel(origins[s] + offset, whole.shape[1] // 16, address(whole[s]))
-        else:
-            whole[s] = np.float32(0.0)
 
 
 @_compiled
@@ -388,9 +374,11 @@ def _end(seen: Any) -> Any:
 
 
 @_compiled
-def _hide(seen: Any, tokens: Any, hidden: Any) -> None:
-    """Write -inf to Float32[S,Q] where the first Q tokens may not look by `seen` Bool[K or 1,S], 0 where they may."""
+def _hide(seen: Any, tokens: Any, end: Any, hidden: Any) -> None:
+    """Write -inf to Float32[K,S] where the first tokens may not look by `seen` Bool[K or 1,S], 0 where they may."""
     for i in range(tokens.size):
-        allowed = seen[min(tokens[i], len(seen) - 1)]
-        for s in range(len(hidden)):
-            hidden[s, i] = np.float32(0.0) if allowed[s] else np.float32(-np.inf)
+        allowed, row = seen[min(tokens[i], len(seen) - 1)], hidden[i]
+        row[:] = np.float32(-np.inf)
+        for s in range(end):
+            if allowed[s]:
+                row[s] = np.float32(0.0)

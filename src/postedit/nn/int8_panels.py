@@ -1,5 +1,6 @@
-"""What is done to sixteen numbers at a time: scale sums of products, round to bytes, powers of e for a softmax."""
+"""What is done to sixteen numbers at a time: scale sums of products, round to bytes, steps of attention."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,42 +11,86 @@ from postedit.nn import vectors as v
 
 
 @v.built
-def softmax_panel(_: Any, scores: Any, added: Any, row: Any, rows: Any, totals: Any) -> Any:
-    """Replace 16 columns of `rows` scores Float32 by powers of e, and write one over the sum of each column.
+def dots_panel(_: Any, x: Any, rows: Any, panels: Any, out: Any) -> Any:
+    """Write the scalar products of x and 16 rows, all of 16 Float32 times `panels`.
 
-    What is `added` to scores is 0, or -inf where nobody may look. Each power is divided by that of the highest score of
-    its column; where nobody may look at anything, 0 is written instead of one over the sum. `scores`, `added` and
-    `totals` are addresses; `row` is the way to the next row in bytes.
+    Of the rows the first 16 numbers stand side by side, then the next 16. `x`, `rows` and `out` are addresses.
     """
 
     def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-        scores, added, totals = v.pointers(builder, arguments[0], arguments[1], arguments[4])
-        row, rows = arguments[2], arguments[3]
+        x, rows, out = v.pointers(builder, arguments[0], arguments[1], arguments[3])
 
-        def place(number: Any, of: Any = scores) -> Any:
-            return builder.bitcast(v.at(builder, of, builder.mul(row, number)), v.FLOATS.as_pointer())
+        def step(number: Any, held: list[Any]) -> list[Any]:
+            factor = v.load(builder, v.FLOATS, x, v.times(builder, number, 4 * v.TILE))
+            start = v.at(builder, rows, v.times(builder, number, 4 * v.TILE * v.TILE))
+            numbers = [v.load(builder, v.FLOATS, start, v.number(4 * v.TILE * row)) for row in range(v.TILE)]
+            return [v.fused(builder, factor, each, total) for each, total in zip(numbers, held, strict=True)]
+
+        found = v.loop(builder, arguments[2], step, [v.floats(0.0)] * v.TILE)
+        v.store(builder, _sums(builder, found), out)
+        return context.get_dummy_value()
+
+    return types.void(x, rows, panels, out), build
+
+
+def _sums(builder: Any, vectors: list[Any]) -> Any:
+    """Build the sums of 16 vectors, one a lane.
+
+    Each turn makes one vector of two: half as many sums not yet finished of twice as many vectors, side by side.
+    """
+    side = 1
+    while len(vectors) > 1:
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        lanes = [lane for lane in range(v.TILE) if not lane & side]
+        # Of both vectors in turn: from every other group of lanes, and from those between them.
+        first = [lane + of for i in range(0, len(lanes), side) for of in (0, v.TILE) for lane in lanes[i : i + side]]
+        second = [lane + side for lane in first]
+        vectors = [builder.fadd(v.chosen(builder, a, first, b), v.chosen(builder, a, second, b)) for a, b in pairs]
+        side *= 2
+    return vectors[0]
+
+
+@v.built
+def softmax_panel(_: Any, scores: Any, added: Any, panels: Any) -> Any:
+    """Replace a row of 16 scores Float32 times `panels` by powers of e, and return one over their sum.
+
+    What is `added` to scores is 0, or -inf where nobody may look. Each power is divided by that of the highest score;
+    if nobody may look anywhere, 0 is returned. `scores` and `added` are addresses.
+    """
+
+    def build(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        scores, added = v.pointers(builder, arguments[0], arguments[1])
 
         def greater(number: Any, held: list[Any]) -> list[Any]:
-            at = place(number)
-            x = builder.fadd(builder.load(at, align=4), builder.load(place(number, added), align=4))
-            builder.store(x, at, align=4)
+            place = v.times(builder, number, 4 * v.TILE)
+            x = builder.fadd(v.load(builder, v.FLOATS, scores, place), v.load(builder, v.FLOATS, added, place))
+            v.store(builder, x, scores, place)
             return [builder.select(builder.fcmp_ordered(">", x, held[0]), x, held[0])]
 
         def add(number: Any, held: list[Any]) -> list[Any]:
-            at = place(number)
-            power = _power(builder, builder.fsub(builder.load(at, align=4), highest))
-            builder.store(power, at, align=4)
+            place = v.times(builder, number, 4 * v.TILE)
+            power = _power(builder, builder.fsub(v.load(builder, v.FLOATS, scores, place), highest))
+            v.store(builder, power, scores, place)
             return [builder.fadd(held[0], power)]
 
-        (highest,) = v.loop(builder, rows, greater, [v.floats(-np.inf)])
+        (lanes,) = v.loop(builder, arguments[2], greater, [v.floats(-np.inf)])
+        highest = _folded(builder, lanes, lambda a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b))
         highest = builder.select(builder.fcmp_ordered("==", highest, v.floats(-np.inf)), v.floats(0.0), highest)
-        (total,) = v.loop(builder, rows, add, [v.floats(0.0)])
-        share = builder.fdiv(v.floats(1.0), total)
-        share = builder.select(builder.fcmp_ordered("==", total, v.floats(0.0)), total, share)
-        builder.store(share, builder.bitcast(totals, v.FLOATS.as_pointer()), align=4)
-        return context.get_dummy_value()
+        (lanes,) = v.loop(builder, arguments[2], add, [v.floats(0.0)])
+        total = builder.extract_element(_folded(builder, lanes, builder.fadd), ir.Constant(v.I32, 0))
+        share = builder.fdiv(ir.Constant(total.type, 1.0), total)
+        return builder.select(builder.fcmp_ordered("==", total, ir.Constant(total.type, 0.0)), total, share)
 
-    return types.void(scores, added, row, rows, totals), build
+    return types.float32(scores, added, panels), build
+
+
+def _folded(builder: Any, lanes: Any, combine: Callable[[Any, Any], Any]) -> Any:
+    """Build what all lanes give together, in each of them."""
+    side = v.TILE // 2
+    while side:
+        lanes = combine(lanes, v.chosen(builder, lanes, [lane ^ side for lane in range(v.TILE)]))
+        side //= 2
+    return lanes
 
 
 def _power(builder: Any, x: Any) -> Any:
@@ -108,8 +153,11 @@ def _halves(builder: Any, values: Any) -> Any:
 
 
 @v.built
-def widen_panel(_: Any, halves: Any, panels: Any, to: Any) -> Any:
-    """Write 16 Float32 times `panels`, one or more, whose upper halves are UInt16; `halves` and `to` are addresses."""
+def widen_panel(_: Any, halves: Any, panels: Any, to: Any, panel: Any) -> Any:
+    """Write 16 Float32 times `panels`, one or more, whose upper halves are UInt16.
+
+    `halves` and `to` are addresses; `panel` is the way to the next 16 Float32 in bytes.
+    """
 
     def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
         halves, to = v.pointers(builder, arguments[0], arguments[2])
@@ -119,14 +167,13 @@ def widen_panel(_: Any, halves: Any, panels: Any, to: Any) -> Any:
             place = v.at(builder, halves, v.times(builder, number, 2 * v.TILE))
             narrow = builder.load(builder.bitcast(place, v.HALVES.as_pointer()), align=2)
             whole = builder.shl(builder.zext(narrow, v.INTS), upper)
-            place = v.at(builder, to, v.times(builder, number, 4 * v.TILE))
-            builder.store(whole, builder.bitcast(place, v.INTS.as_pointer()), align=4)
+            v.store(builder, whole, to, builder.mul(number, arguments[3]))
             return []
 
         v.loop(builder, arguments[1], step)
         return context.get_dummy_value()
 
-    return types.void(halves, panels, to), build
+    return types.void(halves, panels, to, panel), build
 
 
 @v.built

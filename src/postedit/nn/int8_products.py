@@ -12,7 +12,7 @@ tiles: to 16, 64 and 64. What stands in padding of rows is multiplied by weights
 import ctypes
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -81,10 +81,10 @@ def _dot_by_pairs(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
     """AVX2's: an instruction multiplies numbers of 16 bits and adds the products of each two; two sums an output."""
     words, quarter = ir.VectorType(ir.IntType(16), v.TILE), ir.VectorType(v.I32, v.TILE // 2)
     multiply_add = v.declared(builder, "llvm.x86.avx2.pmadd.wd", ir.FunctionType(quarter, [words] * 2))
-    factor = _chosen(builder, v.repeated(builder, four, v.BYTES), range(v.TILE))
+    factor = v.chosen(builder, v.repeated(builder, four, v.BYTES), range(v.TILE))
     factor, found = builder.zext(factor, words), []
     for start in range(0, v.BYTES.count, v.TILE):
-        some = builder.sext(_chosen(builder, weights, range(start, start + v.TILE)), words)
+        some = builder.sext(v.chosen(builder, weights, range(start, start + v.TILE)), words)
         found.append(builder.call(multiply_add, [factor, some]))
     while len(found) > 1:
         found = [_joined(builder, *found[i : i + 2]) for i in range(0, len(found), 2)]
@@ -92,17 +92,12 @@ def _dot_by_pairs(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
 
 
 def _sums_of_pairs(builder: Any, sums: Any) -> Any:
-    even, odd = (_chosen(builder, sums, range(first, sums.type.count, 2)) for first in (0, 1))
+    even, odd = (v.chosen(builder, sums, range(first, sums.type.count, 2)) for first in (0, 1))
     return builder.add(even, odd)
 
 
-def _chosen(builder: Any, vector: Any, places: Sequence[int]) -> Any:
-    return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(v.I32, len(places)), list(places)))
-
-
 def _joined(builder: Any, first: Any, second: Any) -> Any:
-    places = range(2 * first.type.count)
-    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(v.I32, len(places)), list(places)))
+    return v.chosen(builder, first, range(2 * first.type.count), second)
 
 
 def _dot_of_floats(builder: Any, sums: Any, four: Any, weights: Any) -> Any:

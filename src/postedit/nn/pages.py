@@ -65,6 +65,5 @@ class Pages:
         if used.all():
             return self
         fewer = torch.from_numpy(np.arange(len(used)) - (used.cumsum() - 1))
-        missing_NS = fewer[number_NS] if self.pages else number_NS
-        slots_NS = torch.where(real_NS, self.slots_NS - (missing_NS << PAGE), 0)
+        slots_NS = torch.where(real_NS, self.slots_NS - (fewer[number_NS] << PAGE), 0)
         return type(self)(tuple(page for page, kept in zip(self.pages, used, strict=True) if kept), slots_NS)

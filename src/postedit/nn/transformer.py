@@ -276,5 +276,6 @@ class ScaledEmbedding(nn.Module):
         if positions is None:
             positions = torch.arange(ids_NK.size(1), device=ids_NK.device).unsqueeze(0)
         width = self.table.embedding_dim
-        x_NKD = self.table(ids_NK) * width**0.5
-        return dropout(x_NKD + sinusoids(positions, width, x_NKD.dtype), self.dropout, self.training)
+        x_NKD = self.table(ids_NK)
+        x_NKD = torch.add(sinusoids(positions, width, x_NKD.dtype), x_NKD, alpha=width**0.5)
+        return dropout(x_NKD, self.dropout, self.training)

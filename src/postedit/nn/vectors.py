@@ -57,6 +57,17 @@ def load(builder: Any, kind: Any, pointer: Any, *offsets: Any) -> Any:
     return builder.load(builder.bitcast(at(builder, pointer, *offsets), kind.as_pointer()), align=4)
 
 
+def store(builder: Any, value: Any, pointer: Any, *offsets: Any) -> None:
+    """Build the writing of a value some bytes after a pointer."""
+    builder.store(value, builder.bitcast(at(builder, pointer, *offsets), value.type.as_pointer()), align=4)
+
+
+def chosen(builder: Any, vector: Any, lanes: Sequence[int], other: Any = None) -> Any:
+    """Build a vector of some lanes of one, or of two side by side."""
+    places = ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))
+    return builder.shuffle_vector(vector, vector if other is None else other, places)
+
+
 def times(builder: Any, value: Any, factor: int) -> Any:
     """Build `value` times a constant."""
     return builder.mul(value, number(factor))

@@ -4,6 +4,7 @@ import copy
 import math
 import os
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,8 @@ from torch import Tensor
 
 from postedit.nn import int8_kernels as kernels
 from postedit.nn import int8_panels, int8_products, vectors
-from postedit.nn.attention import KeyValue
 from postedit.nn.int8 import Int8Linear, Int8TransformerLayer, replace_layers
+from postedit.nn.pages import PAGE, Pages
 from postedit.nn.rows import Packing
 from postedit.nn.transformer import Norm, Read, TransformerLayer, TransformerStack
 
@@ -79,6 +80,23 @@ def test_normalisation(rows: int, width: int, seed: int) -> None:
     torch.testing.assert_close(torch.from_numpy(normal), expected, rtol=1e-4, atol=1e-4)
 
 
+def side_by_side(x_NHKE: Tensor) -> Tensor:
+    return x_NHKE.transpose(1, 2).flatten(2).flatten(0, 1).contiguous()
+
+
+def in_pages(k_NHSE: Tensor, v_NHSE: Tensor, real_NS: Tensor, seed: int = 0) -> Pages:
+    """Return keys and values of the real tokens, in whatever order, in three pages, one of them empty."""
+    tokens = torch.cat([side_by_side(k_NHSE), side_by_side(v_NHSE)], 1).bfloat16()
+    order = torch.from_numpy(np.random.default_rng(seed).permutation(real_NS.flatten().nonzero().squeeze(1).numpy()))
+    cut = len(order) // 2
+    pages, slots = [], torch.zeros(real_NS.numel(), dtype=torch.long)
+    for number, part in enumerate((order[:cut], order[:0], order[cut:])):
+        room = torch.full((len(part) * tokens.size(1) + 15,), math.nan, dtype=torch.bfloat16)
+        pages.append(room[: len(part) * tokens.size(1)].view(-1, tokens.size(1)).copy_(tokens[part]))
+        slots[part] = (number << PAGE) + torch.arange(1, len(part) + 1)
+    return Pages(tuple(pages), slots.view(real_NS.shape))
+
+
 @settings(deadline=None, max_examples=40)
 @given(
     rows=st.integers(1, 4),
@@ -91,16 +109,19 @@ def test_normalisation(rows: int, width: int, seed: int) -> None:
 )
 def test_attention(rows: int, queries: int, slots: int, heads: int, width: int, seed: int, size: float) -> None:
     q, k, v = (random(rows, heads, count, width, seed=seed + i) for i, count in enumerate((queries, slots, slots)))
+    seen_by_none = random(rows, slots, seed=seed + 3) > 1
     q *= size
     k, v = k.bfloat16().float(), v.bfloat16().float()
-    mask = random(rows, queries, slots, seed=seed) > 0
+    mask = (random(rows, queries, slots, seed=seed) > 0) & ~seen_by_none.unsqueeze(1)
     mask[:, :, slots // 2] = True
+    seen_by_none[:, slots // 2] = False
     scores = (q @ k.transpose(-1, -2) / math.sqrt(width)).masked_fill(~mask.unsqueeze(1), -math.inf).softmax(-1)
     mixed = np.empty((rows * queries, heads * width), np.float32)
     means = np.zeros((rows, queries, slots), np.float32)
     places = np.arange(rows * queries)
-    halves = (part.bfloat16().view(torch.uint16).numpy() for part in (k, v))
-    kernels.attend(q.numpy(), *halves, mask.numpy(), places, mixed, means)
+    kept = in_pages(k, v, ~seen_by_none, seed)
+    text = kernels.Text(kept.addresses(), kept.slots_NS.numpy(), heads)
+    kernels.attend(side_by_side(q).numpy(), text, mask.numpy(), places, queries, mixed, means)
     expected = (scores @ v).transpose(1, 2).flatten(2).flatten(0, 1)
     torch.testing.assert_close(torch.from_numpy(mixed), expected, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(torch.from_numpy(means), scores.mean(1), rtol=1e-4, atol=1e-6)
@@ -115,29 +136,26 @@ def layers(norm: Norm) -> tuple[TransformerLayer, Int8TransformerLayer]:
 
 def test_a_token_that_may_look_at_nothing_finds_zeros() -> None:
     q, mask = random(1, 2, 3, 16), torch.tensor([[[True, True], [False, False], [False, True]]])
-    halves = random(1, 2, 2, 16).bfloat16().view(torch.uint16).numpy()
-    mixed, means = np.ones((3, 32), np.float32), np.zeros((1, 3, 2), np.float32)
-    kernels.attend(q.numpy(), halves, halves, mask.numpy(), np.arange(3), mixed, means)
+    kept = in_pages(random(1, 2, 2, 16), random(1, 2, 2, 16), torch.ones(1, 2, dtype=torch.bool))
+    text = kernels.Text(kept.addresses(), kept.slots_NS.numpy(), 2)
+    queries, mixed, means = side_by_side(q).numpy(), np.ones((3, 32), np.float32), np.zeros((1, 3, 2), np.float32)
+    kernels.attend(queries, text, mask.numpy(), np.arange(3), 3, mixed, means)
     assert (mixed[1] == 0).all()
     assert (means[0, 1] == 0).all()
     assert (mixed[[0, 2]] != 0).all()
-    kernels.attend(q.numpy(), halves[:, :, :0], halves[:, :, :0], mask[:, :, :0].numpy(), np.arange(3), mixed, means)
+    nothing = text._replace(slots=text.slots[:, :0])
+    kernels.attend(queries, nothing, mask[:, :, :0].numpy(), np.arange(3), 3, mixed, means)
     assert (mixed == 0).all()
 
 
-@pytest.mark.parametrize(("heads", "width"), [(5, 5), (2, 24), (3, 20), (1, 130)])
-def test_heads_of_any_width_get_their_share(heads: int, width: int) -> None:
-    x, weight = random(4, 40), random(3 * heads * width, 40, seed=2)
+@pytest.mark.parametrize(("asked", "kept"), [(25, 50), (48, 96), (0, 300), (300, 20), (256, 256), (130, 0)])
+def test_outputs_are_shared_out_wherever_they_are_divided(asked: int, kept: int) -> None:
+    x, weight = random(4, 40), random(asked + kept, 40, seed=2)
     layer, norm = Int8Linear(weight, random(len(weight))), kernels.Norm(np.ones(1), np.zeros(1), np.float32(0))
-    queries = np.zeros((1, 2, heads, 3, width), np.float32)
-    kept = np.zeros((2, 2, heads, 3, width), np.uint16)
-    kernels.share(x.numpy(), False, norm, layer.weights, np.array([0, 2, 3, 4]), queries, kept)
-    expected = layer(x).view(4, 3, heads, width)
-    for row, (sentence, token) in enumerate([(0, 0), (0, 2), (1, 0), (1, 1)]):
-        assert torch.equal(torch.from_numpy(queries[0, sentence, :, token]), expected[row, 0])
-        found = torch.from_numpy(kept[:, sentence, :, token]).view(torch.bfloat16)
-        assert torch.equal(found, expected[row, 1:].bfloat16())
-    assert not queries[0, 0, :, 1].any()
+    queries, page = np.zeros((4, asked), np.float32), np.zeros((4, kept), np.uint16)
+    kernels.share(x.numpy(), False, norm, layer.weights, queries, page)
+    assert torch.equal(torch.from_numpy(queries), layer(x)[:, :asked])
+    assert torch.equal(torch.from_numpy(page).view(torch.bfloat16), layer(x)[:, asked:].bfloat16())
 
 
 def test_rows_that_do_not_stand_one_after_the_other() -> None:
@@ -198,8 +216,8 @@ def test_padding_is_not_looked_at() -> None:
     real = torch.tensor([[True, True, True, False], [True, False, True, True]])
     x, packing = random(2, 4, 64), Packing.of(real)
     entry = fast.enter(packing.pack(x), packing)
-    lost = ~real[:, None, :, None]
-    own = KeyValue(*(part.masked_fill(lost, 1e20) for part in entry.own))
+    assert isinstance(entry.own, Pages)
+    own = replace(entry.own, slots_NS=entry.own.slots_NS.masked_fill(~real, 2))  # of another token
     output = fast(entry, own, real.unsqueeze(1), [Read(own, real.unsqueeze(1))], True, packing)
     alone = fast.enter(x[:1, :3])
     expected = fast(alone, alone.own, None, [Read(alone.own, torch.ones(1, 1, 3, dtype=torch.bool))], True)

@@ -1,0 +1,83 @@
+"""Pages say what a dense cache says, whatever rows join, leave, change places or are rolled back; none is copied."""
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from postedit.nn.attention import KeyValue
+from postedit.nn.cache import DecoderCache
+from postedit.nn.pages import PAGE, Pages
+
+
+def page(tokens_M: Tensor) -> Tensor:
+    return torch.stack([tokens_M, -tokens_M], 1).double()
+
+
+def both(tokens_NK: Tensor) -> tuple[KeyValue, Pages]:
+    """Return what is kept of tokens, whose keys are themselves and whose values are less than nothing."""
+    dense = KeyValue(tokens_NK[:, None, :, None].double(), -tokens_NK[:, None, :, None].double())
+    return dense, Pages((page(tokens_NK.flatten()),), torch.arange(1, tokens_NK.numel() + 1).view_as(tokens_NK))
+
+
+def written(kept: Pages) -> Tensor:
+    """Return Float[N,S,2], keys and values of slots; zeros where there is no token."""
+    found = torch.zeros(*kept.slots_NS.shape, 2, dtype=torch.double)
+    for number, one in enumerate(kept.pages):
+        here = (kept.slots_NS > 0) & (kept.slots_NS >> PAGE == number)
+        found[here] = one[(kept.slots_NS[here] & (2**PAGE - 1)) - 1]
+    return found
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_what_is_done_to_both_leaves_the_same(data: st.DataObject) -> None:
+    new = iter(range(1, 10**6))
+    dense = pages = DecoderCache()
+    rows = data.draw(st.integers(1, 4), "rows")
+    for _ in range(data.draw(st.integers(1, 8), "calls")):
+        count = data.draw(st.integers(1, 4), "tokens")
+        tokens = torch.tensor([[next(new) for _ in range(count)] for _ in range(rows)])
+        cursor, kept = dense.cursor(tokens), both(tokens)
+        dense = dense.advanced([cursor.extend(dense.layer(0), kept[0])], count)
+        pages = pages.advanced([cursor.extend(pages.layer(0), kept[1])], count)
+        what = data.draw(st.sampled_from(["go on", "roll back", "select", "join"]))
+        if what == "roll back":
+            keep = torch.tensor(data.draw(st.lists(st.integers(0, count), min_size=rows, max_size=rows)))
+            dense, pages = dense.rollback(keep), pages.rollback(keep)
+        elif what == "select":
+            order = torch.tensor(data.draw(st.lists(st.integers(0, rows - 1), min_size=1, max_size=5)))
+            dense, pages, rows = dense.select(order), pages.select(order), len(order)
+        elif what == "join":
+            counts, device = (rows, 2), tokens.device
+            empty = DecoderCache()
+            if data.draw(st.booleans(), "before the first call"):
+                dense, pages = (one.join(empty, counts, device) for one in (dense, pages))
+            else:
+                dense, pages = (empty.join(one, counts[::-1], device) for one in (dense, pages))
+            rows += 2
+        layers = dense.layer(0), pages.layer(0)
+        assert isinstance(layers[0], KeyValue)
+        assert isinstance(layers[1], Pages)
+        expected = torch.cat([part[:, 0] for part in layers[0]], -1)
+        assert torch.equal(written(layers[1]), expected)
+
+
+def test_pages_are_shared_and_forgotten_when_nobody_needs_them() -> None:
+    (_, first), (_, second) = both(torch.tensor([[1, 2], [3, 4]])), both(torch.tensor([[5, 6, 7]]))
+    joined = first.join(second)
+    assert [id(one) for one in joined.pages] == [id(first.pages[0]), id(second.pages[0])]
+    assert written(joined)[:, :, 0].tolist() == [[1, 2, 0], [3, 4, 0], [5, 6, 7]]
+    last = joined.select(torch.tensor([2, 2]))
+    assert [id(one) for one in last.pages] == [id(second.pages[0])]
+    assert written(last)[:, :, 0].tolist() == [[5, 6, 7], [5, 6, 7]]
+    assert joined.select(torch.tensor([1, 0])).pages == joined.pages[:1]
+
+
+def test_rows_before_their_first_token_have_no_page() -> None:
+    _, kept = both(torch.tensor([[1, 2]]))
+    nothing = kept.nothing(3)
+    assert nothing.slots_NS.shape == (3, 0)
+    assert not nothing.addresses().size
+    assert written(nothing.join(kept))[:, :, 0].tolist() == [[0, 0]] * 3 + [[1, 2]]
+    assert nothing.select(torch.tensor([0])).pages == ()
