@@ -1,6 +1,6 @@
 """Memory of greedy search with mt as draft, beside that of token by token (Linux only).
 
-    python benchmarks/decoding_memory.py MODEL DATA [--sentences N] [--batch N ...] [--repeats N]
+    python benchmarks/decoding_memory.py MODEL DATA [--sentences N] [--batch N ...] [--repeats N] [--dtype TYPE]
 
 DATA is the prefix of .src and .mt. Each search runs in a process of its own, on the same batches of like length, the
 longest first; the ways take turns, and the medians of their peaks are compared: of the whole process, and of what lies
@@ -36,12 +36,15 @@ class Peak(NamedTuple):
 def main() -> None:
     options = parse()
     if options.way:
-        print(json.dumps(measured(options.way, options.model, options.data, options.sentences, options.batch[0])))
+        print(json.dumps(measured(options, options.batch[0])))
         return
     import torch
 
     print(f"{platform.machine()}, Python {platform.python_version()}, torch {torch.__version__}, one thread")
-    print(f"{options.model}, {options.sentences:,} sentences of {options.data}, median of {options.repeats}\n")
+    print(
+        f"{options.model}, {options.dtype}, {options.sentences:,} sentences of {options.data}, "
+        f"median of {options.repeats}\n"
+    )
     print("| batch | search | peak RSS | ratio | above the loaded model | ratio |")
     print("|---:|---|---:|---:|---:|---:|", flush=True)
     for size in options.batch:
@@ -66,6 +69,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int, default=1_000)
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 32])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--dtype", choices=("float32", "bf16", "int8"), default="float32", help="of the weights")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -76,11 +80,11 @@ def median(peaks: Sequence[Peak]) -> Peak:
 
 def in_a_process(way: str, options: argparse.Namespace, size: int) -> Peak:
     command = [sys.executable, __file__, str(options.model), options.data, "--way", way, "--batch", str(size)]
-    command += ["--sentences", str(options.sentences)]
+    command += ["--sentences", str(options.sentences), "--dtype", options.dtype]
     return Peak(*json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout))
 
 
-def measured(way: str, path: Path, data: str, count: int, size: int) -> Peak:
+def measured(options: argparse.Namespace, size: int) -> Peak:
     """Search in this process."""
     import torch
     from draft_equality import grouped, quarters
@@ -90,15 +94,15 @@ def measured(way: str, path: Path, data: str, count: int, size: int) -> Peak:
     from postedit.nn.inference import prepare_for_inference
 
     torch.set_num_threads(1)
-    folder = ModelFolder.load(path)
-    model = prepare_for_inference(folder.model)
-    groups = list(grouped(folder, data, count, size))
+    folder = ModelFolder.load(options.model)
+    model = prepare_for_inference(folder.model, options.dtype)
+    groups = list(grouped(folder, options.data, options.sentences, size))
     search = DraftSearch(model, size)
     shortest = min(groups, key=lambda group: int(group.limits.max()))
     greedy(model, shortest.batch, shortest.limits)
     forget_peak()
     before = memory("VmRSS")
-    if way == "mt as draft":
+    if options.way == "mt as draft":
         for _ in search(quarters(groups)):
             pass
     else:
