@@ -162,6 +162,7 @@ def ours(device: torch.device) -> Iterator[Contestant]:
         yield Contestant(f"{name} int8, greedy", partial(search_greedily, int8))
         yield Contestant(f"{name} int8, mt as draft", partial(search_with_drafts, int8, 0))
         yield Contestant(f"{name} int8, mt as draft, shortlist", partial(search_with_drafts, int8, SHORTLIST))
+        yield Contestant(f"{name} int8, beam {BEAM}", partial(search_by_beam, int8))
         yield Contestant(f"{name} int8, encoders alone", partial(encode, int8))
 
 

@@ -87,7 +87,7 @@ def in_a_process(way: str, options: argparse.Namespace, size: int) -> Peak:
 def measured(options: argparse.Namespace, size: int) -> Peak:
     """Search in this process."""
     import torch
-    from draft_equality import grouped, quarters
+    from draft_equality import grouped, halves
 
     from postedit.decode import DraftSearch, greedy
     from postedit.folder import ModelFolder
@@ -103,7 +103,7 @@ def measured(options: argparse.Namespace, size: int) -> Peak:
     forget_peak()
     before = memory("VmRSS")
     if options.way == "mt as draft":
-        for _ in search(quarters(groups)):
+        for _ in search(halves(groups)):
             pass
     else:
         for group in groups:

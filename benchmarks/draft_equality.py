@@ -54,7 +54,7 @@ def compare(model: Seq2Seq, folder: ModelFolder, data: str, options: argparse.Na
     groups = list(grouped(folder, data, options.sentences, options.batch))
     expected = [hypothesis for group in groups for hypothesis in greedy(model, group.batch, group.limits)]
     search = DraftSearch(model, options.batch, shortlist=options.shortlist)
-    found = [hypothesis for hypotheses in search(quarters(groups)) for hypothesis in hypotheses]
+    found = [hypothesis for hypotheses in search(halves(groups)) for hypothesis in hypotheses]
     rows = [(group, row) for group in groups for row in range(group.batch.rows)]
     others = faults = 0
     for (group, row), one, other in zip(rows, expected, found, strict=True):
@@ -92,10 +92,10 @@ def grouped(folder: ModelFolder, data: str, count: int | None, size: int) -> Ite
         yield Drafted(batch, [drafts[i] for i in rows], limits)
 
 
-def quarters(groups: Sequence[Drafted]) -> Iterator[Drafted]:
+def halves(groups: Sequence[Drafted]) -> Iterator[Drafted]:
     """Yield the same sentences in smaller groups, so that they can take the places of finished ones."""
     for group in groups:
-        for rows in torch.arange(group.batch.rows).chunk(4):
+        for rows in torch.arange(group.batch.rows).chunk(2):
             streams = {name: stream.select(rows) for name, stream in group.batch.streams.items()}
             yield Drafted(Batch(streams), [group.drafts[i] for i in rows.tolist()], group.limits[rows])
 

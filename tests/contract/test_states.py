@@ -7,14 +7,30 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import Sentence, alone, assert_close, batch_of, random_prefix, random_sentences
+from tiny import DTYPES, SUBJECTS, Sentence, alone, assert_close, batch_of, build, random_prefix, random_sentences
 from torch import Tensor
 
 from postedit.core.model import Seq2Seq, State
 from postedit.core.symbols import PAD
+from postedit.nn.inference import prepare_for_inference
+from postedit.nn.int8 import Int8Linear
+
+INT8 = ("transformer/both", "transference", "dual-transformer")
+"""What int8 keeps of tokens is the same in all Transformers."""
 
 tried = settings(max_examples=12, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32)
+
+
+@pytest.fixture(scope="module", params=[*(f"{name}-{dtype}" for name in SUBJECTS for dtype in DTYPES), *INT8])
+def model(request: pytest.FixtureRequest) -> Seq2Seq:
+    """Return each tiny model in each precision, and some in int8, without gradients."""
+    name, _, dtype = request.param.rpartition("-")
+    if request.param not in INT8:
+        return build(name, DTYPES[dtype]).requires_grad_(False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Int8Linear, "smallest", 1)
+        return prepare_for_inference(build(request.param, torch.float32).requires_grad_(False), "int8")
 
 
 @tried

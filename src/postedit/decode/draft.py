@@ -37,8 +37,8 @@ _CALL_COST_ACCELERATOR: Final = 1024.0
 # A state is cut to its live rows when this share of them has finished: to cut it means to copy it.
 _FINISHED_SHARE: Final = 0.25
 
-# Places whose scores of all symbols are held at a time: enough to keep a matrix product busy. Of a shortlist's symbols
-# so many scores are held, whatever its size.
+# Places whose scores are held at a time: enough to keep a matrix product busy. With a shortlist more of them, as far as
+# that makes no more scores than these.
 _SCORED: Final = 64
 _SCORES: Final = 2**21
 

@@ -28,7 +28,8 @@ from postedit.text.processor import TextProcessor
 # With mt as draft, this many sentences pass through each slot of a batch: those that finish early make room for others.
 _SENTENCES_A_SLOT: Final = 4
 
-# Sentences are taken up in groups of this share of the slots, which are encoded together.
+# Sentences are taken up in groups of this share of the slots, which are encoded together: larger ones leave slots empty
+# for longer, smaller ones make small products (ADR 29).
 _GROUP_SHARE: Final = 0.5
 
 Detail = Literal["attention", "reasons", "losses"]

@@ -1,9 +1,9 @@
 """A sequence-to-sequence checkpoint of the Transformers library as post-editor: it reads src and mt as one text."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -28,6 +28,9 @@ _KEY = AttentionKey("src+mt", "soft")
 # Added to the logits of symbols that no text has, so that they take no probability from the others. Finite, for label
 # smoothing needs the logarithm of it.
 _NEVER_WRITTEN_BIAS = -100.0
+
+_PLACES: Final = 64
+"""Whose scores of all symbols are held at a time."""
 
 
 class NetworkConfig(Config):
@@ -276,8 +279,10 @@ class _Renumbered:
 
     def among(self, shortlist: Shortlist) -> Tensor:
         """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others."""
-        # Of all symbols: weights that are laid out for inference have no rows to choose from.
-        logits = self.of_rows.logits().index_select(-1, self.rows[shortlist.symbols])
+        # Of all symbols: weights that are laid out for inference have no rows to choose from. Few places at a time.
+        columns, features = self.rows[shortlist.symbols], self.of_rows.features_NKD
+        some = (features[start : start + _PLACES] for start in range(0, len(features), _PLACES))
+        logits = torch.cat([replace(self.of_rows, features_NKD=one).logits().index_select(-1, columns) for one in some])
         return shortlist.normalised(logits.to(at_least_float(logits.dtype)))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:

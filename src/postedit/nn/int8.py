@@ -19,8 +19,9 @@ from torch import Tensor, nn
 
 from postedit.nn import int8_kernels as kernels
 from postedit.nn.attention import Kept, MultiHeadAttention
+from postedit.nn.int8_attention import Text
 from postedit.nn.int8_products import packed
-from postedit.nn.pages import Pages
+from postedit.nn.pages import SPARE, Pages
 from postedit.nn.rows import Packing
 from postedit.nn.transformer import Entry, LayerOutput, Read, TransformerLayer
 
@@ -143,10 +144,10 @@ class Int8TransformerLayer(nn.Module):
         """Return W x + b: so many `queries` of each row, Float32[M,Q], and what is kept, Bfloat16[M,R] as UInt16.
 
         With a `sublayer` x is what goes into it, and is normalised if that comes before sublayers. What is kept has
-        half the bytes, as it lives long; behind it is the room that `kernels.Text` demands.
+        half the bytes, as it lives long; `SPARE` numbers stand behind it.
         """
         kept = weights.outputs - queries
-        asked, room = np.empty((len(x), queries), np.float32), np.empty(len(x) * kept + 15, np.uint16)
+        asked, room = np.empty((len(x), queries), np.float32), np.empty(len(x) * kept + SPARE, np.uint16)
         page = room[: len(x) * kept].reshape(len(x), kept)
         before = self.norm == "pre" and sublayer is not None
         kernels.share(x, before, self.norms[sublayer or 0], weights, asked, page)
@@ -165,7 +166,7 @@ class Int8TransformerLayer(nn.Module):
         """Return x and what its rows find where `mask` Bool[N or 1,K or 1,S] lets them look; and weights if asked."""
         assert isinstance(kept, Pages)
         slots, result = kept.slots_NS.contiguous().numpy(), np.empty_like(x)
-        text = kernels.Text(kept.addresses(), slots, self.heads)
+        text = Text(kept.addresses(), slots, self.heads)
         seen = np.ones((1, 1, slots.shape[1]), np.bool_) if mask is None else mask.contiguous().numpy()
         shape = (places.sentences, places.tokens, slots.shape[1]) if need_weights else (0, 0, 0)
         means, weights = np.zeros(shape, np.float32), self.outputs[sublayer]

@@ -11,8 +11,11 @@ from torch import Tensor
 
 from postedit.nn.rows import join_rows
 
-PAGE: Final = 32
-"""Bits of a token's number within its page; those above them are the page's."""
+PAGE_BITS: Final = 32
+"""Of a token's number within its page; those above them are the page's."""
+
+SPARE: Final = 15
+"""Numbers behind a page in memory that may be read, and are not used: vectors are read whole."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -20,7 +23,8 @@ class Pages:
     """What attention keeps of the tokens of N rows; see `attention.Kept`.
 
     Args:
-        pages: what each call has left, Bfloat16[M,2D]: keys of all heads side by side, then values.
+        pages: what each call has left, Bfloat16[M,2D]: keys of all heads side by side, then values. `SPARE` numbers
+            follow in memory, which copies of tensors do not have.
         slots_NS: Long[N,S], the token at each slot of a row: its page times 2^32, plus 1 for the first token of the
             page, 2 for the next; 0 where there is none.
     """
@@ -53,17 +57,17 @@ class Pages:
         return self._with(new, lambda old, added: place(old[:, None, :, None], added[:, None, :, None])[:, 0, :, 0])
 
     def _with(self, other: Self, combine: Callable[[Tensor, Tensor], Tensor]) -> Self:
-        moved = torch.where(other.slots_NS > 0, other.slots_NS + (len(self.pages) << PAGE), 0)
+        moved = torch.where(other.slots_NS > 0, other.slots_NS + (len(self.pages) << PAGE_BITS), 0)
         return type(self)(self.pages + other.pages, combine(self.slots_NS, moved))
 
     def _without_unused(self) -> Self:
         """Return the same without pages of which no slot has a token any more."""
-        number_NS = self.slots_NS >> PAGE
+        number_NS = self.slots_NS >> PAGE_BITS
         real_NS = self.slots_NS > 0
         used = np.zeros(len(self.pages), np.bool_)
         used[number_NS[real_NS].numpy()] = True
         if used.all():
             return self
         fewer = torch.from_numpy(np.arange(len(used)) - (used.cumsum() - 1))
-        slots_NS = torch.where(real_NS, self.slots_NS - (fewer[number_NS] << PAGE), 0)
+        slots_NS = torch.where(real_NS, self.slots_NS - (fewer[number_NS] << PAGE_BITS), 0)
         return type(self)(tuple(page for page, kept in zip(self.pages, used, strict=True) if kept), slots_NS)

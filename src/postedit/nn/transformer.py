@@ -44,7 +44,7 @@ class Entry(NamedTuple):
 
     Args:
         x_NKD: hidden states.
-        queries_NKD: the same as self-attention takes them.
+        queries_NKD: the same as self-attention takes them; in int8 queries already, Float[M,D].
         own: what self-attention keeps of them.
     """
 

@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from postedit.nn import int8_attention, int8_panels, int8_products, pages, vectors
 from postedit.nn import int8_kernels as kernels
-from postedit.nn import int8_panels, int8_products, vectors
 from postedit.nn.int8 import Int8Linear, Int8TransformerLayer, replace_layers
-from postedit.nn.pages import PAGE, Pages
+from postedit.nn.int8_attention import Text, attend
+from postedit.nn.pages import PAGE_BITS, SPARE, Pages
 from postedit.nn.rows import Packing
 from postedit.nn.transformer import Norm, Read, TransformerLayer, TransformerStack
 
@@ -91,9 +92,9 @@ def in_pages(k_NHSE: Tensor, v_NHSE: Tensor, real_NS: Tensor, seed: int = 0) -> 
     cut = len(order) // 2
     pages, slots = [], torch.zeros(real_NS.numel(), dtype=torch.long)
     for number, part in enumerate((order[:cut], order[:0], order[cut:])):
-        room = torch.full((len(part) * tokens.size(1) + 15,), math.nan, dtype=torch.bfloat16)
+        room = torch.full((len(part) * tokens.size(1) + SPARE,), math.nan, dtype=torch.bfloat16)
         pages.append(room[: len(part) * tokens.size(1)].view(-1, tokens.size(1)).copy_(tokens[part]))
-        slots[part] = (number << PAGE) + torch.arange(1, len(part) + 1)
+        slots[part] = (number << PAGE_BITS) + torch.arange(1, len(part) + 1)
     return Pages(tuple(pages), slots.view(real_NS.shape))
 
 
@@ -120,8 +121,8 @@ def test_attention(rows: int, queries: int, slots: int, heads: int, width: int, 
     means = np.zeros((rows, queries, slots), np.float32)
     places = np.arange(rows * queries)
     kept = in_pages(k, v, ~seen_by_none, seed)
-    text = kernels.Text(kept.addresses(), kept.slots_NS.numpy(), heads)
-    kernels.attend(side_by_side(q).numpy(), text, mask.numpy(), places, queries, mixed, means)
+    text = Text(kept.addresses(), kept.slots_NS.numpy(), heads)
+    attend(side_by_side(q).numpy(), text, mask.numpy(), places, queries, mixed, means)
     expected = (scores @ v).transpose(1, 2).flatten(2).flatten(0, 1)
     torch.testing.assert_close(torch.from_numpy(mixed), expected, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(torch.from_numpy(means), scores.mean(1), rtol=1e-4, atol=1e-6)
@@ -137,14 +138,14 @@ def layers(norm: Norm) -> tuple[TransformerLayer, Int8TransformerLayer]:
 def test_a_token_that_may_look_at_nothing_finds_zeros() -> None:
     q, mask = random(1, 2, 3, 16), torch.tensor([[[True, True], [False, False], [False, True]]])
     kept = in_pages(random(1, 2, 2, 16), random(1, 2, 2, 16), torch.ones(1, 2, dtype=torch.bool))
-    text = kernels.Text(kept.addresses(), kept.slots_NS.numpy(), 2)
+    text = Text(kept.addresses(), kept.slots_NS.numpy(), 2)
     queries, mixed, means = side_by_side(q).numpy(), np.ones((3, 32), np.float32), np.zeros((1, 3, 2), np.float32)
-    kernels.attend(queries, text, mask.numpy(), np.arange(3), 3, mixed, means)
+    attend(queries, text, mask.numpy(), np.arange(3), 3, mixed, means)
     assert (mixed[1] == 0).all()
     assert (means[0, 1] == 0).all()
     assert (mixed[[0, 2]] != 0).all()
     nothing = text._replace(slots=text.slots[:, :0])
-    kernels.attend(queries, nothing, mask[:, :, :0].numpy(), np.arange(3), 3, mixed, means)
+    attend(queries, nothing, mask[:, :, :0].numpy(), np.arange(3), 3, mixed, means)
     assert (mixed == 0).all()
 
 
@@ -183,7 +184,7 @@ def test_kernels_from_before_a_change_of_the_products_are_forgotten(
 ) -> None:
     kept = tmp_path / "__pycache__"
     kept.mkdir()
-    for part in (kernels, int8_panels, int8_products, vectors):
+    for part in (kernels, int8_attention, int8_panels, int8_products, pages, vectors):
         name = part.__name__.rpartition(".")[2]
         monkeypatch.setattr(part, "__file__", str(tmp_path / f"{name}.py"))
         (tmp_path / f"{name}.py").touch()
@@ -224,6 +225,21 @@ def test_padding_is_not_looked_at() -> None:
     assert torch.equal(output.unpacked(packing).x_NKD[:1, :3], expected.x_NKD)
     assert torch.equal(output.weights[0][:1, :3, :3], expected.weights[0])
     assert not output.x_NKD.isnan().any()
+
+
+@pytest.mark.parametrize("hole", [1, 2, 7, 15, 16, 19])
+def test_hidden_slots_between_others_change_not_a_bit(hole: int) -> None:
+    _, fast = layers("pre")
+    x, before, after = random(2, 3, 64), random(2, 5, 64, seed=2), random(2, 14, 64, seed=3)
+    between = random(2, hole, 64, seed=4)
+    entry, found = fast.enter(x), []
+    for parts, real in (((before, after), [5, 14]), ((before, between, after), [5, -hole, 14])):
+        mask = torch.cat([torch.full((2, 1, abs(count)), count > 0) for count in real], -1)
+        read = Read(fast.project_read(torch.cat(parts, 1)), mask)
+        output = fast(entry, entry.own, None, [read], need_weights=True)
+        found.append((output.x_NKD, output.weights[0][mask.expand(-1, 3, -1)]))
+    for one, other in zip(*found, strict=True):
+        assert torch.equal(one, other)
 
 
 def test_layers_that_are_too_small_stay(monkeypatch: pytest.MonkeyPatch) -> None:

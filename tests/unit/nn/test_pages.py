@@ -7,7 +7,7 @@ from torch import Tensor
 
 from postedit.nn.attention import KeyValue
 from postedit.nn.cache import DecoderCache
-from postedit.nn.pages import PAGE, Pages
+from postedit.nn.pages import PAGE_BITS, Pages
 
 
 def page(tokens_M: Tensor) -> Tensor:
@@ -24,8 +24,8 @@ def written(kept: Pages) -> Tensor:
     """Return Float[N,S,2], keys and values of slots; zeros where there is no token."""
     found = torch.zeros(*kept.slots_NS.shape, 2, dtype=torch.double)
     for number, one in enumerate(kept.pages):
-        here = (kept.slots_NS > 0) & (kept.slots_NS >> PAGE == number)
-        found[here] = one[(kept.slots_NS[here] & (2**PAGE - 1)) - 1]
+        here = (kept.slots_NS > 0) & (kept.slots_NS >> PAGE_BITS == number)
+        found[here] = one[(kept.slots_NS[here] & (2**PAGE_BITS - 1)) - 1]
     return found
 
 
@@ -34,6 +34,7 @@ def written(kept: Pages) -> Tensor:
 def test_what_is_done_to_both_leaves_the_same(data: st.DataObject) -> None:
     new = iter(range(1, 10**6))
     dense = pages = DecoderCache()
+    older: list[tuple[Pages, Tensor]] = []
     rows = data.draw(st.integers(1, 4), "rows")
     for _ in range(data.draw(st.integers(1, 8), "calls")):
         count = data.draw(st.integers(1, 4), "tokens")
@@ -49,18 +50,25 @@ def test_what_is_done_to_both_leaves_the_same(data: st.DataObject) -> None:
             order = torch.tensor(data.draw(st.lists(st.integers(0, rows - 1), min_size=1, max_size=5)))
             dense, pages, rows = dense.select(order), pages.select(order), len(order)
         elif what == "join":
+            read = data.draw(st.integers(0, 3), "tokens of those that join")
+            others = DecoderCache(), DecoderCache()
+            if read:
+                tokens = torch.tensor([[next(new) for _ in range(read)] for _ in range(2)])
+                others = tuple(one.advanced([kept], read) for one, kept in zip(others, both(tokens), strict=True))
             counts, device = (rows, 2), tokens.device
-            empty = DecoderCache()
-            if data.draw(st.booleans(), "before the first call"):
-                dense, pages = (one.join(empty, counts, device) for one in (dense, pages))
+            if data.draw(st.booleans(), "behind"):
+                dense, pages = (one.join(other, counts, device) for one, other in zip((dense, pages), others))
             else:
-                dense, pages = (empty.join(one, counts[::-1], device) for one in (dense, pages))
+                dense, pages = (other.join(one, counts[::-1], device) for one, other in zip((dense, pages), others))
             rows += 2
         layers = dense.layer(0), pages.layer(0)
         assert isinstance(layers[0], KeyValue)
         assert isinstance(layers[1], Pages)
         expected = torch.cat([part[:, 0] for part in layers[0]], -1)
         assert torch.equal(written(layers[1]), expected)
+        older.append((layers[1], expected))
+    for one, expected in older:
+        assert torch.equal(written(one), expected)
 
 
 def test_pages_are_shared_and_forgotten_when_nobody_needs_them() -> None:
