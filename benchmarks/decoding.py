@@ -25,19 +25,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import torch
 from torch import Tensor
 
 from postedit.core.model import Seq2Seq, State, Vocabularies, VocabularyInfo
 from postedit.core.symbols import EOS
-from postedit.core.types import Batch, DecoderOutput, Distribution, Shortlist, Target
+from postedit.core.types import Batch, DecoderOutput, Shortlist, Target
 from postedit.data.batching import collate
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.decode import Drafted, DraftSearch, SearchSettings, beam_search, greedy
 from postedit.editor import PostEditor
 from postedit.models import ARCHITECTURES
+from postedit.nn.heads import SoftmaxDistribution
 from postedit.nn.inference import Precision, prepare_for_inference
 
 VOCABULARY, SHORTLIST = 32_000, 4_000
@@ -246,7 +247,9 @@ class Favouring(Seq2Seq["FavouringState"]):
         count = tokens.size(1)
         output, inner = self.model.decode(tokens, state.inner)
         places = (state.read.unsqueeze(1) + torch.arange(count, device=self.device)).clamp(max=state.wanted.size(1) - 1)
-        distribution = FavouringDistribution(output.distribution, state.wanted.gather(1, places))
+        distribution = FavouringDistribution(
+            cast(SoftmaxDistribution, output.distribution), state.wanted.gather(1, places)
+        )
         after = FavouringState(inner, state.wanted, state.read + count, count)
         return DecoderOutput(distribution, output.attention), after
 
@@ -282,19 +285,22 @@ class FavouringState:
 class FavouringDistribution:
     """A distribution with `FAVOUR` added to the logit of one symbol at each position."""
 
-    inner: Distribution
+    inner: SoftmaxDistribution
     favoured: Tensor
 
     def log_probs(self) -> Tensor:
         """Float[N,K,V]."""
-        return _raised(self.inner.log_probs(), self.favoured.unsqueeze(-1))
+        logits, chosen = self.inner.logits(), self.favoured.unsqueeze(-1)
+        return logits.scatter_add_(-1, chosen, torch.full_like(chosen, FAVOUR, dtype=logits.dtype)).log_softmax(-1)
 
     def among(self, shortlist: Shortlist) -> Tensor:
         """Return Float[N,K,C] of the symbols of a shortlist, to which the favoured ones are added."""
         scores, chosen = self.inner.among(shortlist), self.favoured
         beyond = shortlist.first + torch.searchsorted(shortlist.others, chosen)
         column = torch.where(chosen < shortlist.first, chosen, beyond).clamp(max=shortlist.size - 1).unsqueeze(-1)
-        return _raised(scores, column)
+        raised = scores.gather(-1, column) + FAVOUR
+        total = torch.logaddexp(torch.log1p(-(raised - FAVOUR).exp()), raised)
+        return scores.scatter_(-1, column, raised).sub_(total)
 
     def at(self, mask: Tensor) -> Self:
         """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
@@ -303,13 +309,6 @@ class FavouringDistribution:
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> Any:
         """Raise an error: nothing is learnt here."""
         raise NotImplementedError
-
-
-def _raised(scores: Tensor, column: Tensor) -> Tensor:
-    """Return log-probabilities, changed in place, after `FAVOUR` is added to the logits at one column of each row."""
-    raised = scores.gather(-1, column) + FAVOUR
-    total = torch.logaddexp(torch.log1p(-(raised - FAVOUR).exp()), raised)
-    return scores.scatter_(-1, column, raised).sub_(total)
 
 
 def general_model() -> Any:

@@ -54,11 +54,11 @@ class Pages:
 
     def extended(self, new: Self, place: Callable[[Tensor, Tensor], Tensor]) -> Self:
         """Return the same with one more page."""
-        return self._with(new, lambda old, added: place(old[:, None, :, None], added[:, None, :, None])[:, 0, :, 0])
+        return self._with(new, lambda *slots: place(*(part.view(len(part), 1, -1, 1) for part in slots)).flatten(1))
 
     def _with(self, other: Self, combine: Callable[[Tensor, Tensor], Tensor]) -> Self:
-        moved = torch.where(other.slots_NS > 0, other.slots_NS + (len(self.pages) << PAGE_BITS), 0)
-        return type(self)(self.pages + other.pages, combine(self.slots_NS, moved))
+        moved_NS = other.slots_NS + (other.slots_NS > 0) * (len(self.pages) << PAGE_BITS)
+        return type(self)(self.pages + other.pages, combine(self.slots_NS, moved_NS))
 
     def _without_unused(self) -> Self:
         """Return the same without pages of which no slot has a token any more."""
