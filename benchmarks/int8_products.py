@@ -2,10 +2,11 @@
 
     python benchmarks/int8_products.py [--repeats N]
 
-Three tables, in microseconds, one thread, the least of `--repeats` (others use the machine too): products of bytes,
+Tables, in microseconds, one thread, the least of `--repeats` (others use the machine too): products of bytes,
 over so many different weights that they come from beyond the second cache (60 MB), by oneDNN, by tiles of AMX, and
-without them (VNNI, AVX2 or ordinary vectors); linear layers as a whole, by PyTorch in float32 and in int8; and the
-highest of 32,000 scores. Other processors: NUMBA_CPU_NAME, NUMBA_CPU_FEATURES and ONEDNN_MAX_CPU_ISA.
+without them (VNNI, AVX2 or ordinary vectors); linear layers as a whole, by PyTorch in float32 and in int8; attention of
+8 heads of 64 to keys and values in pages; and the highest of 32,000 scores. Other processors: NUMBA_CPU_NAME,
+NUMBA_CPU_FEATURES and ONEDNN_MAX_CPU_ISA.
 """
 
 import argparse
@@ -19,7 +20,9 @@ import torch
 from torch import nn
 
 from postedit.nn.int8 import Int8Linear
+from postedit.nn.int8_attention import Text, attend
 from postedit.nn.int8_products import multiply, packed, tiles
+from postedit.nn.pages import SPARE
 
 BEYOND_CACHE = 60 * 2**20
 PRODUCTS = [
@@ -27,6 +30,7 @@ PRODUCTS = [
 ]
 WIDTHS, ROWS = (32, 64, 128, 256, 512), (1, 16, 128)
 SYMBOLS, PLACES = 32_000, 13
+HEADS, DIM, ATTENTIONS = 8, 512, ((1, 4, 25), (1, 24, 24), (32, 1, 25), (32, 4, 25), (16, 25, 25), (8, 60, 60))
 
 
 def main() -> None:
@@ -42,6 +46,9 @@ def main() -> None:
     print("\n| layer | rows | float32 | int8 |\n|---|---:|---:|---:|")
     for width in WIDTHS:
         layers(width, repeats)
+    print("\n| sentences x tokens, slots | attention |\n|---|---:|")
+    for shape in ATTENTIONS:
+        attention(*shape, repeats)
     scores = torch.randn(PLACES, SYMBOLS)
     by_torch = best(lambda: scores.topk(3, 1), repeats)
     print(f"\nhighest of {SYMBOLS:,}, {PLACES} times: topk(3) {by_torch:.0f}, ", end="")
@@ -84,6 +91,16 @@ def layers(width: int, repeats: int) -> None:
         x = torch.randn(rows, width)
         exact, fast = (best(lambda: [one(x) for _ in range(100)], repeats) / 100 for one in (layer, rounded))  # noqa: B023
         print(f"| {width} x {width} | {rows} | {exact:.1f} | {fast:.1f} |", flush=True)
+
+
+def attention(sentences: int, tokens: int, slots: int, repeats: int) -> None:
+    """Print a row of the third table: all slots are seen, keys and values stand in one page."""
+    q, rows = torch.randn(sentences * tokens, DIM).numpy(), np.arange(sentences * tokens)
+    page = torch.randn(sentences * slots * 2 * DIM + SPARE).bfloat16()
+    text = Text(np.array([page.data_ptr()]), 1 + np.arange(sentences * slots).reshape(sentences, slots), HEADS)
+    mask, found, weights = np.ones((1, 1, slots), np.bool_), np.empty_like(q), np.empty((0, 0, 0), np.float32)
+    taken = best(lambda: [attend(q, text, mask, rows, tokens, found, weights) for _ in range(20)], repeats) / 20
+    print(f"| {sentences} x {tokens}, {slots} | {taken:.0f} |", flush=True)
 
 
 def best(call: Callable[[], Any], repeats: int) -> float:

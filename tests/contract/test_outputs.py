@@ -55,6 +55,24 @@ def test_law_1_log_probs_among_a_shortlist_are_those_of_its_symbols_made_one(mod
         assert_close(said, output.log_probs[..., shortlist.symbols].log_softmax(-1))
 
 
+def test_scores_of_a_pretrained_model_are_held_for_few_places_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = next(name for name in SUBJECTS if name.startswith("pretrained"))
+    model, rng = build(name, torch.float64).requires_grad_(False), random.Random(3)
+    state = model.encode(batch_of(random_sentences(rng, model, count=5)))
+    output, _ = model.decode(torch.tensor([random_prefix(rng, model, 2) for _ in range(5)]), state)
+    shortlist, held, logits = Shortlist(8, torch.tensor([9])), [], SoftmaxDistribution.logits
+
+    def watched(self: SoftmaxDistribution) -> Tensor:
+        held.append(len(self.features_NKD))
+        return logits(self)
+
+    monkeypatch.setattr(SoftmaxDistribution, "logits", watched)
+    whole = output.distribution.among(shortlist)
+    monkeypatch.setattr("postedit.models.pretrained._PLACES", 2)
+    assert_close(output.distribution.among(shortlist), whole)
+    assert held == [5, 2, 2, 1]
+
+
 def test_law_2_attention_is_a_distribution_over_the_real_tokens_of_each_stream(model: Seq2Seq) -> None:
     batch = batch_of(random_sentences(random.Random(2), model, count=4), columns=2)
     output = teacher_forced(model, batch)

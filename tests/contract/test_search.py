@@ -279,6 +279,24 @@ def test_law_6_a_shortlist_has_nothing_of_the_company_in_a_batch(model: Seq2Seq,
             assert found.token_scores == pytest.approx(single.token_scores, rel=0, abs=TOLERANCES[dtype_of(model)])
 
 
+@pytest.mark.parametrize("first", [0, 7])
+def test_it_is_the_same_however_many_places_are_scored_at_a_time(
+    model: Seq2Seq, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(first)
+    sentences = random_sentences(rng, model, count=4)
+    drafts = [sentence.inputs.get("mt", sentence.pe)[:-1] for sentence in sentences]
+    group, found = Drafted(batch_of(sentences), drafts, torch.full((4,), 9)), []
+    for places in (1, 1000):
+        for size in ("draft._SCORED", "draft._SCORES"):
+            monkeypatch.setattr(f"postedit.decode.{size}", places)
+        found += DraftSearch(model, 4, shortlist=first)([group])
+    for one, other in zip(*found, strict=True):
+        if one.tokens == other.tokens or dtype_of(model) == torch.float64:
+            assert one.tokens == other.tokens
+            assert one.token_scores == pytest.approx(other.token_scores, rel=0, abs=TOLERANCES[dtype_of(model)])
+
+
 def draft(rng: random.Random, kind: str, sentence: Sentence, output: tuple[int, ...]) -> list[int]:
     match kind:
         case "mt":

@@ -1,8 +1,8 @@
 """What stands between the integer products of a Transformer, compiled: one pass over each row while it is cached.
 
 A row is rounded to bytes 1 .. 255 around 128, as fine as its own largest absolute value allows. What a row gives does
-not depend on others. PyTorch has no such operators; made of its own ones they take longer than the products. Attention
-is here too, as it takes rows in and gives rows out, and does no work on padding. All arrays are contiguous.
+not depend on others. PyTorch has no such operators; made of its own ones they take longer than the products. All arrays
+are contiguous.
 
 Letters: M rows of width D; N sentences of K tokens, H heads of width E, S slots that are attended to. Rows come as
 Float32[M,D], bytes as UInt8[M,D], scales (what a step of a row stands for) as Float32[M].
