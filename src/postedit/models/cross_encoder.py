@@ -11,7 +11,7 @@ from postedit.nn.attention import MultiHeadAttention
 from postedit.nn.dropout import dropout
 from postedit.nn.embeddings import embedding_tables
 from postedit.nn.heads import SoftmaxHead
-from postedit.nn.transformer import Norm, Reading, ScaledEmbedding, StackConfig, TransformerState
+from postedit.nn.transformer import Norm, ScaledEmbedding, StackConfig, TransformerState
 
 _SRC, _MT = AttentionKey("src", "soft"), AttentionKey("mt", "soft")
 
@@ -62,8 +62,7 @@ class CrossEncoder(Seq2Seq[TransformerState]):
         src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
         mt_NSD = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask).x_NKD
         views = [cast(_View, view)(mt_NSD, src_NSD, src.mask) for view in self.views]
-        layers = zip(self.decoder.blocks(), views, strict=True)
-        in_view = Reading(tuple(layer.project_read(view, 1) for layer, view in layers), mt.mask)
+        in_view = self.decoder.project_views(views, mt.mask, 1)
         return TransformerState.of({"src": self.decoder.project(src_NSD, src.mask, 0), "mt": in_view})
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:

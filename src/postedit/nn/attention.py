@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, Self
 
 import torch
@@ -14,7 +15,7 @@ from postedit.nn.rows import Packing, join_rows
 
 
 class Kept(Protocol):
-    """What attention keeps of the tokens of N rows, slot by slot. A value: nothing is changed in place."""
+    """What the layers of a stack keep of the tokens of N rows, slot by slot. A value: nothing is changed in place."""
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
@@ -28,38 +29,43 @@ class Kept(Protocol):
     def nothing(self, rows: int) -> Self:
         """Return what is kept of so many rows before their first token."""
 
-    def extended(self, new: Self, place: Callable[[Tensor, Tensor], Tensor]) -> Self:
-        """Return the same with what is kept of more tokens.
-
-        `place` writes [N,.,K,.] to its slots of [N,.,L,.], more of them if they are not enough.
-        """
-
 
 class KeyValue(NamedTuple):
-    """Keys and values of multi-head attention, each Float[N,H,S,E]; see `Kept`."""
+    """Keys and values of multi-head attention, each Float[N,H,S,E]."""
 
     k_NHSE: Tensor
     v_NHSE: Tensor
 
-    def select(self, rows: Tensor) -> "KeyValue":
-        """Return the rows Long[M] in that order."""
-        return KeyValue(*(part[rows] for part in self))
-
-    def join(self, other: "KeyValue") -> "KeyValue":
-        """Return the rows of both, those of `other` last."""
-        return KeyValue(*map(join_rows, self, other))
-
-    def first(self, slots: int) -> "KeyValue":
-        """Return the same without what stands behind so many slots."""
-        return KeyValue(*(part[:, :, :slots] for part in self))
-
-    def nothing(self, rows: int) -> "KeyValue":
-        """Return the keys and values of so many rows before their first token."""
-        return KeyValue(*(part.new_empty(rows, part.size(1), 0, part.size(3)) for part in self))
-
     def extended(self, new: "KeyValue", place: Callable[[Tensor, Tensor], Tensor]) -> "KeyValue":
-        """Return the same with the keys and values of more tokens; see `Kept`."""
+        """Return the same with the keys and values of more tokens; see `cache.Growing`."""
         return KeyValue(*map(place, self, new))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KeyValues:
+    """Keys and values of every layer; see `Kept`."""
+
+    layers: tuple[KeyValue, ...]
+
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows Long[M] in that order."""
+        return self._each(lambda part: part[rows])
+
+    def join(self, other: Self) -> Self:
+        """Return the rows of both, those of `other` last."""
+        pairs = zip(self.layers, other.layers, strict=True)
+        return type(self)(tuple(KeyValue(*map(join_rows, *pair)) for pair in pairs))
+
+    def first(self, slots: int) -> Self:
+        """Return the same without what stands behind so many slots."""
+        return self._each(lambda part: part[:, :, :slots])
+
+    def nothing(self, rows: int) -> Self:
+        """Return the keys and values of so many rows before their first token."""
+        return self._each(lambda part: part.new_empty(rows, part.size(1), 0, part.size(3)))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
+        return type(self)(tuple(KeyValue(*map(change, layer)) for layer in self.layers))
 
 
 class MultiHeadAttention(nn.Module):

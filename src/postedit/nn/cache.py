@@ -5,8 +5,9 @@ a row-wise rollback rows differ in length, and a call writes each row at its own
 length is stale and never seen: a query at position p sees slots 0..p only.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,6 +15,19 @@ from torch import Tensor
 from postedit.core.symbols import PAD
 from postedit.nn.attention import Kept
 from postedit.nn.rows import Packing
+
+
+class Growing(Protocol):
+    """What is kept of tokens, and can be added to."""
+
+    def extended(self, new: Self, place: Callable[[Tensor, Tensor], Tensor]) -> Self:
+        """Return the same with what is kept of more tokens.
+
+        `place` writes [N,.,K,.] to its slots of [N,.,L,.], more of them if they are not enough.
+        """
+
+
+_GrowingT = TypeVar("_GrowingT", bound=Growing)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -32,7 +46,7 @@ class Cursor:
     ragged: bool
     packing: Packing | None = None
 
-    def extend(self, cached: Kept | None, new: Kept) -> Kept:
+    def extend(self, cached: _GrowingT | None, new: _GrowingT) -> _GrowingT:
         """Return the cache with what is kept of the tokens of this call written at their positions."""
         return new if cached is None else cached.extended(new, self._place)
 
@@ -51,16 +65,16 @@ class Cursor:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DecoderCache:
-    """The caches of all layers, and how long each row is.
+    """What the layers keep, and how long each row is.
 
     Args:
-        layers: one cache a layer, empty before the first call.
+        kept: of the tokens; None before the first call.
         length: tokens decoded in every row, if the rows are equally long; else None.
         lengths: Long[N], tokens decoded in each row, if they are not; else None.
         last: K of the last call, the furthest a rollback may go.
     """
 
-    layers: tuple[Kept, ...] = ()
+    kept: Kept | None = None
     length: int | None = 0
     lengths: Tensor | None = None
     last: int = 0
@@ -80,37 +94,30 @@ class DecoderCache:
         packing = None if count == 1 else Packing.worth(tokens_NK != PAD)
         return Cursor(positions, mask, ragged, packing)
 
-    def layer(self, index: int) -> Kept | None:
-        """Return the cache of a layer, None before the first call."""
-        return self.layers[index] if self.layers else None
-
-    def advanced(self, layers: list[Kept], count: int) -> Self:
-        """Return the cache after a call of `count` tokens left `layers`."""
+    def advanced(self, kept: Kept, count: int) -> Self:
+        """Return the cache after a call of `count` tokens left `kept`."""
         length = None if self.length is None else self.length + count
         lengths = None if self.lengths is None else self.lengths + count
-        return type(self)(tuple(layers), length, lengths, count)
+        return type(self)(kept, length, lengths, count)
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
-        layers = tuple(layer.select(rows) for layer in self.layers)
+        kept = None if self.kept is None else self.kept.select(rows)
         lengths = None if self.lengths is None else self.lengths[rows]
-        return type(self)(layers, self.length, lengths, self.last)
+        return type(self)(kept, self.length, lengths, self.last)
 
     def join(self, other: Self, counts: tuple[int, int], device: torch.device) -> Self:
         """Return the rows of both, `counts` of them, those of `other` last."""
-        if not self.layers and not other.layers:
+        if self.kept is not None:
+            kept = self.kept.join(self.kept.nothing(counts[1]) if other.kept is None else other.kept)
+        elif other.kept is not None:
+            kept = other.kept.nothing(counts[0]).join(other.kept)
+        else:
             return self
-        like = self.layers or other.layers
-        pairs = zip(self._held(like, counts[0]), other._held(like, counts[1]), strict=True)
-        layers = tuple(own.join(others) for own, others in pairs)
         if self.length is not None and self.length == other.length:
-            return type(self)(layers, self.length, None, 0)
+            return type(self)(kept, self.length, None, 0)
         lengths = [part._lengths(count, device) for part, count in zip((self, other), counts, strict=True)]
-        return type(self)(layers, None, torch.cat(lengths), 0)
-
-    def _held(self, like: tuple[Kept, ...], count: int) -> tuple[Kept, ...]:
-        """Return the caches of all layers, without a slot before the first call."""
-        return self.layers or tuple(layer.nothing(count) for layer in like)
+        return type(self)(kept, None, torch.cat(lengths), 0)
 
     def _lengths(self, count: int, device: torch.device) -> Tensor:
         return torch.full((count,), self.length, device=device) if self.lengths is None else self.lengths  # type: ignore[arg-type]
@@ -120,7 +127,7 @@ class DecoderCache:
         before = (self.length if self.lengths is None else self.lengths) - self.last  # type: ignore[operator]
         lengths = before + keep
         longest = int(lengths.max())
-        layers = tuple(layer.first(longest) for layer in self.layers)
+        kept = None if self.kept is None else self.kept.first(longest)
         if bool((lengths == longest).all()):
-            return type(self)(layers, longest, None, 0)
-        return type(self)(layers, None, lengths, 0)
+            return type(self)(kept, longest, None, 0)
+        return type(self)(kept, None, lengths, 0)

@@ -34,7 +34,7 @@ def prepare_for_inference(model: _ModelT, precision: Precision = "float32") -> _
     if precision == "int8":
         from postedit.nn import int8  # kernels are loaded for those who need them
 
-        int8.replace_layers(model)
+        int8.replace_stacks(model)
         _replace(model, int8.Int8Linear, int8.Int8Linear.smallest)
     elif device.type == "cpu" and _has_layouts(precision):
         _replace(model, PackedLinear, PackedLinear.smallest)

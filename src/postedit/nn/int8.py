@@ -1,4 +1,4 @@
-"""Linear layers with weights of eight bits on a CPU, and Transformer layers made of them.
+"""Linear layers with weights of eight bits on a CPU, and stacks of Transformer layers made of them.
 
 Every row of activations has a scale of its own, from its largest absolute value, and sums of products are exact
 integers. So what a row of a batch gives does not depend on the others; PyTorch's dynamic quantisation has one scale a
@@ -8,8 +8,8 @@ Products (`nn.int8_products`) and what stands between them (`nn.int8_kernels`) a
 use: they read weights as fast as memory gives them, and go over each row while it is cached.
 """
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from postedit.nn import int8_kernels as kernels
-from postedit.nn.attention import Kept, MultiHeadAttention
-from postedit.nn.int8_attention import Text
+from postedit.nn.attention import MultiHeadAttention
+from postedit.nn.cache import Cursor, DecoderCache
 from postedit.nn.int8_products import packed
-from postedit.nn.pages import SPARE, Pages
+from postedit.nn.pages import Pages
 from postedit.nn.rows import Packing
-from postedit.nn.transformer import Entry, LayerOutput, Read, TransformerLayer
+from postedit.nn.transformer import LayerOutput, Reading, TransformerLayer, TransformerStack
 
 Array = NDArray[Any]
 
@@ -60,7 +60,7 @@ class Int8Linear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return W x + b, Float[...,out]."""
-        rows = _rows(x)
+        rows = np.ascontiguousarray(x.float().reshape(-1, x.size(-1)).numpy())
         result = np.empty((len(rows), self.weights.outputs), np.float32)
         kernels.linear(rows, self.weights, result)
         return torch.from_numpy(result).view(*x.shape[:-1], self.weights.outputs)
@@ -73,27 +73,42 @@ _MOST_INPUTS = (2**31 - 1) // 127**2
 """Of so many the sum of products still has 32 bits."""
 
 
-class Int8TransformerLayer(nn.Module):
-    """A Transformer layer for inference; see `TransformerLayer`, whose methods it has."""
+class Int8TransformerStack(nn.Module):
+    """Transformer layers for inference, in one call of a kernel; see `TransformerStack`, whose methods it has.
 
-    def __init__(self, layer: TransformerLayer) -> None:
-        """Round the weights of `layer`."""
+    Between kernels Python and PyTorch have caches to fill anew each time, as layers read all their weights; a call a
+    stack, not a sublayer, is felt by sentences that are edited alone.
+    """
+
+    def __init__(self, stack: TransformerStack) -> None:
+        """Round the weights of `stack`, which must be `possible`."""
         super().__init__()
-        own = layer.self_attention
-        attentions = [own, *cast("list[MultiHeadAttention]", list(layer.cross_attentions))]
-        self.norm, self.heads = layer.norm, own.heads
-        self.queries = [_int8(own.query, own.key_value), *(_int8(attention.query) for attention in attentions[1:])]
-        self.key_values = [_int8(attention.key_value) for attention in attentions[1:]]
-        self.outputs = [_int8(attention.output) for attention in attentions]
-        self.inner, self.outer = _int8(layer.inner), _int8(layer.outer)
-        self.norms = [_norm(cast(nn.LayerNorm, norm)) for norm in layer.norms]
+        layers = stack.blocks()
+        own = [layer.self_attention for layer in layers]
+        read = [cast(MultiHeadAttention, attention) for layer in layers for attention in layer.cross_attentions]
+        outputs = [attention.output for layer in layers for attention in _attentions(layer)]
+        entries = _int8((one.query, one.key_value) for one in own)
+        self.kept_by_reads = _int8((one.key_value,) for one in read) if read else entries.none()
+        self.stack = kernels.Stack(
+            layers=len(layers),
+            reads=len(read) // len(layers),
+            heads=own[0].heads,
+            before=layers[0].norm == "pre",
+            norms=_norms(cast(nn.LayerNorm, norm) for layer in layers for norm in layer.norms),
+            entries=entries,
+            queries=_int8((one.query,) for one in read) if read else entries.none(),
+            outputs=_int8((one,) for one in outputs),
+            inner=_int8((layer.inner,) for layer in layers),
+            outer=_int8((layer.outer,) for layer in layers),
+        )
+        self.final_norm = stack.final_norm
 
     @staticmethod
-    def possible(layer: nn.Module) -> bool:
-        """Whether a layer is one whose linear layers are all large enough to be rounded."""
-        if type(layer) is not TransformerLayer:
+    def possible(stack: nn.Module) -> bool:
+        """Whether all linear layers are large enough to be rounded, and kernels know of as many texts."""
+        if type(stack) is not TransformerStack or len(_attentions(stack.blocks()[0])) > _MOST_SOURCES:
             return False
-        linear = [part for part in layer.modules() if isinstance(part, nn.Linear)]
+        linear = [part for part in stack.modules() if isinstance(part, nn.Linear)]
         return all(
             type(part) is nn.Linear
             and part.weight.dtype == torch.float32
@@ -101,126 +116,119 @@ class Int8TransformerLayer(nn.Module):
             for part in linear
         )
 
-    def enter(self, x_NKD: Tensor, packing: Packing | None = None) -> Entry:
-        """Return what self-attention makes of x on its own; its queries are Float[M,D]."""
-        x = _rows(x_NKD)
-        q_MD, page = self._shared(0, self.queries[0], x, x.shape[1])
-        return Entry(x_NKD, torch.from_numpy(q_MD), _Places.of(x_NKD, packing).kept(page))
+    def project(self, memory_NSD: Tensor, mask_NS: Tensor, read: int = 0) -> Reading:
+        """Return what the layers' cross-attentions number `read` have of a text with mask Bool[N,S]."""
+        return self.project_views([memory_NSD], mask_NS, read)
 
-    def project_read(self, memory_NSD: Tensor, read: int = 0, packing: Packing | None = None) -> Pages:
-        """Return what cross-attention number `read` keeps of a text, packed if there is a packing."""
-        _, page = self._shared(None, self.key_values[read], _rows(memory_NSD), 0)
-        return _Places.of(memory_NSD, packing).kept(page)
+    def project_views(self, views: Sequence[Tensor], mask_NS: Tensor, read: int = 0) -> Reading:
+        """Return the same of a text that each layer has a view of its own of, Float[N,S,D], or all of them one."""
+        packing = Packing.worth(mask_NS)
+        rows = np.stack([_rows(view, packing) for view in views])
+        kept = Pages.blank(self.stack.layers, self.kept_by_reads.outputs, *mask_NS.shape, packing)
+        kernels.keep(rows, self.kept_by_reads, read, self.stack.reads, _halves(kept))
+        return Reading(kept, mask_NS)
 
-    def forward(
-        self,
-        entry: Entry,
-        past: Kept,
-        past_mask: Tensor | None,
-        reads: Sequence[Read],
-        need_weights: bool = False,
-        packing: Packing | None = None,
+    def encode(
+        self, x_NSD: Tensor, mask_NS: Tensor, readings: Sequence[Reading] = (), need_weights: bool = False
     ) -> LayerOutput:
-        """Return the layer's output; see `TransformerLayer.forward`."""
-        places, shape = _Places.of(entry.x_NKD, packing), entry.x_NKD.shape
-        x, queries = _rows(entry.x_NKD), entry.queries_NKD.numpy()
-        change, _ = self._attended(0, queries, past, past_mask, places, x, False)
-        x = self._normalised(0, change)
-        weights: list[Tensor] = []
-        sums: list[Tensor] = []
-        for i, read in enumerate(reads, start=1):
-            queries, _ = self._shared(i, self.queries[i], x, x.shape[1])
-            change, weights_NKS = self._attended(i, queries, read.kept, read.mask, places, x, need_weights)
-            sums.append(torch.from_numpy(change).view(shape))
-            x = self._normalised(i, change)
-            if weights_NKS is not None:
-                weights.append(weights_NKS)
-        last, result = len(self.norms) - 1, np.empty_like(x)
-        kernels.feed(x, self.norm == "pre", self.norms[last], self.inner, self.outer, result)
-        x = self._normalised(last, result)
-        return LayerOutput(torch.from_numpy(x).view(shape), tuple(weights), tuple(sums))
+        """Run without a causal mask over a text with mask Bool[N,S]."""
+        packing = Packing.worth(mask_NS)
+        page = Pages.blank(1, 2 * x_NSD.size(2), *mask_NS.shape, packing)
+        return self._run(x_NSD, packing, page, page, mask_NS.unsqueeze(1), readings, need_weights)
 
-    def _shared(self, sublayer: int | None, weights: kernels.Weights, x: Array, queries: int) -> tuple[Array, Array]:
-        """Return W x + b: so many `queries` of each row, Float32[M,Q], and what is kept, Bfloat16[M,R] as UInt16.
+    def decode(
+        self, x_NKD: Tensor, cursor: Cursor, cache: DecoderCache, readings: Sequence[Reading]
+    ) -> tuple[LayerOutput, DecoderCache]:
+        """Run K more tokens causally; return the output and the grown cache."""
+        rows, count, width = x_NKD.shape
+        page = Pages.blank(self.stack.layers, 2 * width, rows, count, cursor.packing)
+        kept = cursor.extend(cast("Pages | None", cache.kept), page)
+        output = self._run(x_NKD, cursor.packing, page, kept, cursor.mask, readings, need_weights=True)
+        return output, cache.advanced(kept, count)
 
-        With a `sublayer` x is what goes into it, and is normalised if that comes before sublayers. What is kept has
-        half the bytes, as it lives long; `SPARE` numbers stand behind it.
-        """
-        kept = weights.outputs - queries
-        asked, room = np.empty((len(x), queries), np.float32), np.empty(len(x) * kept + SPARE, np.uint16)
-        page = room[: len(x) * kept].reshape(len(x), kept)
-        before = self.norm == "pre" and sublayer is not None
-        kernels.share(x, before, self.norms[sublayer or 0], weights, asked, page)
-        return asked, page
-
-    def _attended(
+    def _run(
         self,
-        sublayer: int,
-        queries: Array,
-        kept: Kept,
+        x_NKD: Tensor,
+        packing: Packing | None,
+        page: Pages,
+        kept: Pages,
         mask: Tensor | None,
-        places: "_Places",
-        x: Array,
+        readings: Sequence[Reading],
         need_weights: bool,
-    ) -> tuple[Array, Tensor | None]:
-        """Return x and what its rows find where `mask` Bool[N or 1,K or 1,S] lets them look; and weights if asked."""
-        assert isinstance(kept, Pages)
-        slots, result = kept.slots_NS.contiguous().numpy(), np.empty_like(x)
-        text = Text(kept.addresses(), slots, self.heads)
-        seen = np.ones((1, 1, slots.shape[1]), np.bool_) if mask is None else mask.contiguous().numpy()
-        shape = (places.sentences, places.tokens, slots.shape[1]) if need_weights else (0, 0, 0)
-        means, weights = np.zeros(shape, np.float32), self.outputs[sublayer]
-        kernels.attended(queries, text, seen, places.rows, places.tokens, weights, x, result, means)
-        return result, torch.from_numpy(means) if need_weights else None
-
-    def _normalised(self, sublayer: int, x: Array) -> Array:
-        if self.norm == "pre":
-            return x
-        normal = np.empty_like(x)
-        kernels.normalise_rows(x, self.norms[sublayer], normal)
-        return normal
-
-
-def _norm(norm: nn.LayerNorm) -> kernels.Norm:
-    return kernels.Norm(norm.weight.detach().numpy(), norm.bias.detach().numpy(), np.float32(norm.eps))
-
-
-class _Places(NamedTuple):
-    """Which of N sentences x K tokens the rows of packed hidden states are: Int64[M]."""
-
-    rows: Array
-    sentences: int
-    tokens: int
-
-    @classmethod
-    def of(cls, x_NKD: Tensor, packing: Packing | None) -> Self:
-        """Return those of hidden states, all of them if they are not packed."""
-        if packing is None:
-            return cls(np.arange(x_NKD.size(0) * x_NKD.size(1)), x_NKD.size(0), x_NKD.size(1))
-        return cls(packing.index_M.numpy(), *packing.real_NK.shape)
-
-    def kept(self, page: Array) -> Pages:
-        """Return what attention keeps, given that of the rows: Bfloat16[M,2D] as UInt16."""
-        slots = np.zeros(self.sentences * self.tokens, np.int64)
-        slots[self.rows] = np.arange(1, len(self.rows) + 1)
-        tokens_NS = torch.from_numpy(slots).view(self.sentences, self.tokens)
-        return Pages((torch.from_numpy(page).view(torch.bfloat16),), tokens_NS)
+    ) -> LayerOutput:
+        """Return the output of all layers, which write to `page`, a part of what is `kept` of the tokens."""
+        rows, count, width = x_NKD.shape
+        x, places = _rows(x_NKD, packing), np.arange(rows * count) if packing is None else packing.index_M.numpy()
+        sources = [_source(kept, mask), *(_source(cast(Pages, one.kept), one.mask.unsqueeze(1)) for one in readings)]
+        slots = [source.slots.shape[1] for source in sources[1:]]
+        sums = [np.empty_like(x) for _ in slots]
+        means = [np.zeros((rows, count, wide) if need_weights else (0, 0, 0), np.float32) for wide in slots]
+        # Kernels know of so many texts; those that are missing are never asked for.
+        missing = _MOST_SOURCES - len(sources)
+        kernels.run(
+            x,
+            self.stack,
+            (*sources, *sources[:1] * missing),
+            places,
+            count,
+            _halves(page),
+            (*sums, *[x] * missing),
+            (*means, *[_NO_MEANS] * missing),
+        )
+        output = LayerOutput(
+            self.final_norm(torch.from_numpy(x).view(*(x_NKD.shape if packing is None else (1, len(x), width)))),
+            tuple(torch.from_numpy(one) for one in means) if need_weights else (),
+            tuple(torch.from_numpy(one).view(*(x_NKD.shape if packing is None else (1, len(x), width))) for one in sums),
+        )
+        return output if packing is None else output.unpacked(packing)
 
 
-def replace_layers(model: nn.Module) -> None:
-    """Put rounded ones in place of the Transformer layers of `model` that are large enough."""
+_MOST_SOURCES = 3
+"""Texts that a layer attends to, its own included; compiled kernels have a fixed number of arguments."""
+
+_NO_MEANS = np.empty((0, 0, 0), np.float32)
+
+
+def replace_stacks(model: nn.Module) -> None:
+    """Put rounded ones in place of the stacks of Transformer layers of `model` that are large enough."""
     for parent in list(model.modules()):
-        for name, layer in parent.named_children():
-            if Int8TransformerLayer.possible(layer):
-                parent.add_module(name, Int8TransformerLayer(cast(TransformerLayer, layer)))
+        for name, part in parent.named_children():
+            if Int8TransformerStack.possible(part):
+                parent.add_module(name, Int8TransformerStack(cast(TransformerStack, part)))
 
 
-def _int8(*layers: nn.Linear) -> kernels.Weights:
-    """Return linear layers of the same input as one, whose outputs stand side by side."""
-    weight = torch.cat([layer.weight.detach() for layer in layers])
-    return Int8Linear(weight, torch.cat([layer.bias.detach() for layer in layers])).weights
+def _attentions(layer: TransformerLayer) -> list[MultiHeadAttention]:
+    return [layer.self_attention, *cast("list[MultiHeadAttention]", list(layer.cross_attentions))]
 
 
-def _rows(x: Tensor) -> Array:
-    """Return the rows Float32[M,D] of x Float[...,D], one after the other, as kernels take them."""
-    return np.ascontiguousarray(x.float().reshape(-1, x.size(-1)).numpy())
+def _int8(layers: Iterable[Sequence[nn.Linear]]) -> kernels.Weights:
+    """Return linear layers; those of the same input as one, whose outputs stand side by side."""
+    made = []
+    for parts in layers:
+        weight = torch.cat([part.weight.detach() for part in parts])
+        made.append(Int8Linear(weight, torch.cat([part.bias.detach() for part in parts])).weights)
+    return kernels.Weights.stacked(made)
+
+
+def _norms(norms: Iterable[nn.LayerNorm]) -> kernels.Norm:
+    found = list(norms)
+    weight, bias = (torch.stack([getattr(norm, name).detach() for norm in found]) for name in ("weight", "bias"))
+    return kernels.Norm(weight.numpy(), bias.numpy(), np.float32(found[0].eps))
+
+
+def _source(kept: Pages, mask: Tensor | None) -> kernels.Source:
+    slots = kept.slots_NS.contiguous().numpy()
+    seen = np.ones((1, 1, slots.shape[1]), np.bool_) if mask is None else mask.contiguous().numpy()
+    return kernels.Source(kept.addresses(), slots, seen)
+
+
+def _halves(page: Pages) -> Array:
+    """Return a page UInt16[L,M,2D]."""
+    (halves,) = page.pages
+    return halves.view(torch.uint16).numpy()
+
+
+def _rows(x: Tensor, packing: Packing | None = None) -> Array:
+    """Return a copy of the rows Float32[M,D] of x Float[...,D], one after the other, or of those in the packing."""
+    rows = x.reshape(-1, x.size(-1))
+    return np.array((rows if packing is None else rows[packing.index_M]).numpy(), np.float32, order="C")

@@ -8,6 +8,7 @@ Letters: M rows of width D; N sentences of K tokens, H heads of width E, S slots
 Float32[M,D], bytes as UInt8[M,D], scales (what a step of a row stands for) as Float32[M].
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -16,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from postedit.nn import int8_attention, int8_panels, int8_products, pages, vectors
-from postedit.nn.int8_attention import attend
+from postedit.nn.int8_attention import Text, attend
 from postedit.nn.int8_panels import bytes_panel, largest_panel, scale_panel
 from postedit.nn.int8_products import multiply, tiles
 from postedit.nn.vectors import address
@@ -120,12 +121,70 @@ class Weights(NamedTuple):
         return Weights.of, tuple(self[:-1])
 
 
+    @classmethod
+    def stacked(cls, layers: Sequence["Weights"]) -> "Weights":
+        """Return layers of the same size as one value, each array with a dimension more; see `_number`."""
+        shape = len(layers), *layers[0].packed.shape
+        packed = int8_products.aligned(shape)
+        for place, layer in zip(packed, layers, strict=True):
+            place[...] = layer.packed
+        arrays = (np.stack([getattr(layer, name) for layer in layers]) for name in ("steps", "zeros", "bias"))
+        return cls.of(packed, *arrays, layers[0].outputs)
+
+
+    def none(self) -> "Weights":
+        """Return none of `stacked` ones."""
+        return self._replace(**{name: getattr(self, name)[:0] for name in ("packed", "steps", "zeros", "bias")})
+
+
 class Norm(NamedTuple):
     """A layer normalisation of rows: Float32[D] twice, and what is added to the variance."""
 
     weight: Any
     bias: Any
     epsilon: Any
+
+
+class Stack(NamedTuple):
+    """Layers of a Transformer, each with self-attention and R attentions to other texts.
+
+    Args:
+        layers: L.
+        reads: R.
+        heads: H.
+        before: whether sublayers have their input normalised; else their sum with it is.
+        norms: a `Norm` of Float32[L (R + 2),D].
+        entries: `Weights.stacked` of L: queries, keys and values of self-attention.
+        queries: of L R.
+        outputs: of L (R + 1).
+        inner: of L.
+        outer: of L.
+    """
+
+    layers: Any
+    reads: Any
+    heads: Any
+    before: Any
+    norms: Any
+    entries: Any
+    queries: Any
+    outputs: Any
+    inner: Any
+    outer: Any
+
+
+class Source(NamedTuple):
+    """A text that layers attend to.
+
+    Args:
+        places: Int64[2,P], of `Pages.addresses`.
+        slots: Int64[N,S], of `Pages`.
+        mask: Bool[N or 1,K or 1,S], what tokens may attend to.
+    """
+
+    places: Any
+    slots: Any
+    mask: Any
 
 
 @_compiled
@@ -267,11 +326,74 @@ def _add_rows(x: Any, first: Any, count: Any, out: Any) -> None:
 
 
 @_compiled
-def attended(
-    q: Any, text: Any, mask: Any, places: Any, tokens: Any, weights: Any, x: Any, out: Any, means: Any
+def _number(weights: Any, number: Any) -> Any:
+    """Return one of `Weights.stacked`."""
+    return Weights(
+        weights.packed[number],
+        weights.steps[number],
+        weights.zeros[number],
+        weights.bias[number],
+        weights.outputs,
+        weights.tiles,
+    )
+
+
+@_compiled
+def run(
+    x: Any, stack: Any, sources: Any, places: Any, tokens: Any, page: Any, sums: Any, means: Any
 ) -> None:
-    """Write x + W a + b, Float32[M,D], for what tokens find by attention; see `attend`."""
-    mixed = np.empty(x.shape, np.float32)
-    attend(q, text, mask, places, tokens, mixed, means)
-    linear(mixed, weights, out)
-    _add_rows(x, 0, len(x), out)
+    """Run layers one after the other.
+
+    Args:
+        x: Float32[M,D], hidden states of tokens, to be replaced by what the last layer makes of them.
+        stack: a `Stack`.
+        sources: the `Source` of the tokens themselves, then those of R other texts, then any others.
+        places: Int64[M], of rows among all N x K tokens, in order.
+        tokens: K.
+        page: Bfloat16[L,M,2D] as UInt16, what self-attention keeps of the tokens; or [1,M,2D] to be used by each layer.
+        sums: Float32[M,D], what follows each attention to another text in the last layer, before any normalisation.
+        means: Float32[N,K,S], zeros to which weights of the same are added; or empty, if they are not wanted.
+    """
+    queries, found, mixed = np.empty_like(x), np.empty_like(x), np.empty_like(x)
+    nothing, unwanted = np.empty((len(x), 0), np.uint16), np.empty((0, 0, 0), np.float32)
+    norms, before, attentions = stack.norms, stack.before, stack.reads + 1
+    for layer in range(stack.layers):
+        for i in range(attentions):
+            number = layer * (attentions + 1) + i
+            norm = Norm(norms.weight[number], norms.bias[number], norms.epsilon)
+            wanted = i > 0 and layer == stack.layers - 1
+            if i:
+                share(x, before, norm, _number(stack.queries, layer * stack.reads + i - 1), queries, nothing)
+            else:
+                share(x, before, norm, _number(stack.entries, layer), queries, page[min(layer, len(page) - 1)])
+            source = sources[i]
+            text = Text(source.places[0] + layer * source.places[1], source.slots, stack.heads)
+            attend(queries, text, source.mask, places, tokens, mixed, means[i - 1] if wanted else unwanted)
+            linear(mixed, _number(stack.outputs, layer * attentions + i), found)
+            _add_rows(found, 0, len(x), x)
+            if wanted:
+                sums[i - 1][:] = x
+            if not before:
+                normalise_rows(x, norm, x)
+        number = layer * (attentions + 1) + attentions
+        norm = Norm(norms.weight[number], norms.bias[number], norms.epsilon)
+        feed(x, before, norm, _number(stack.inner, layer), _number(stack.outer, layer), found)
+        if before:
+            x[:] = found
+        else:
+            normalise_rows(found, norm, x)
+
+
+@_compiled
+def keep(views: Any, weights: Any, first: Any, step: Any, page: Any) -> None:
+    """Write what L layers keep of a text that they attend to.
+
+    Args:
+        views: Float32[L,M,D], the text as each layer sees it; or [1,M,D], if all see the same.
+        weights: `Weights.stacked`, of which those of the first layer are number `first`, and `step` further each next.
+        page: Bfloat16[L,M,2D] as UInt16.
+    """
+    norm, nothing = Norm(views[0, 0], views[0, 0], np.float32(0.0)), np.empty((views.shape[1], 0), np.float32)
+    for layer in range(len(page)):
+        view = views[min(layer, len(views) - 1)]
+        share(view, False, norm, _number(weights, first + layer * step), nothing, page[layer])

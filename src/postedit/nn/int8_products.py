@@ -10,6 +10,7 @@ tiles: to 16, 64 and 64. What stands in padding of rows is multiplied by weights
 """
 
 import ctypes
+import math
 import platform
 import sys
 from collections.abc import Callable
@@ -52,12 +53,18 @@ def tiles() -> NDArray[np.uint8]:
     return settings
 
 
+def aligned(shape: tuple[int, ...]) -> NDArray[np.int8]:
+    """Return zeros that begin at a multiple of 64 bytes."""
+    size = math.prod(shape)
+    room = np.zeros(size + STEP, np.int8)
+    start = -room.ctypes.data % STEP
+    return room[start : start + size].reshape(shape)
+
+
 def packed(weight: NDArray[np.int8]) -> NDArray[np.int8]:
     """Return Int8[N/16,K/4,16,4] of weights Int8[N,K], filled up with zeros and aligned to 64 bytes."""
     outputs, inputs = (-(-size // STEP) * STEP for size in weight.shape)
-    room = np.zeros(outputs * inputs + STEP, np.int8)
-    start = -room.ctypes.data % STEP
-    whole = room[start : start + outputs * inputs].reshape(outputs // v.TILE, inputs // 4, v.TILE, 4)
+    whole = aligned((outputs // v.TILE, inputs // 4, v.TILE, 4))
     filled = np.zeros((outputs, inputs), np.int8)
     filled[: weight.shape[0], : weight.shape[1]] = weight
     whole[...] = filled.reshape(outputs // v.TILE, v.TILE, inputs // 4, 4).transpose(0, 2, 1, 3)
@@ -209,6 +216,9 @@ def _tile_panel(
                 _call(builder, "tileloadd64", factors[r], place, x_row)
             for c in columns:
                 place = v.at(builder, w, v.times(builder, w_column, c), v.times(builder, k, STEP * v.TILE))
+                next_turn = v.at(builder, place, v.times(builder, w_column, _TILE_COLUMNS))
+                for line in range(v.TILE):
+                    v.prefetch(builder, v.at(builder, next_turn, v.number(STEP * line)))
                 _call(builder, "tileloadd64", weights[c], place, v.number(4 * v.TILE))
                 for r in rows:
                     _call(builder, "tdpbusd", totals[r, c], factors[r], weights[c])

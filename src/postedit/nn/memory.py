@@ -21,12 +21,12 @@ class Memory:
     Args:
         tensors: by name, each with N rows.
         sentence: Long[N], which sentence of the encoded batch a row belongs to.
-        texts: by name, what each layer of a stack keeps of a text that it attends to.
+        texts: by name, what the layers of a stack keep of a text that they attend to.
     """
 
     tensors: dict[str, Tensor]
     sentence: Tensor
-    texts: Mapping[str, tuple[Kept, ...]] = field(default_factory=dict)
+    texts: Mapping[str, Kept] = field(default_factory=dict)
 
     @classmethod
     def of(cls, **tensors: Tensor) -> Self:
@@ -44,7 +44,7 @@ class Memory:
         if torch.equal(sentence, self.sentence):
             return self
         tensors = {name: tensor[rows] for name, tensor in self.tensors.items()}
-        texts = {name: tuple(layer.select(rows) for layer in layers) for name, layers in self.texts.items()}
+        texts = {name: kept.select(rows) for name, kept in self.texts.items()}
         return type(self)(tensors, sentence, texts)
 
     def join(self, other: Self) -> Self:
@@ -54,8 +54,5 @@ class Memory:
             for name, tensor in self.tensors.items()
             if name in other.tensors
         }
-        texts = {
-            name: tuple(own.join(others) for own, others in zip(layers, other.texts[name], strict=True))
-            for name, layers in self.texts.items()
-        }
+        texts = {name: kept.join(other.texts[name]) for name, kept in self.texts.items()}
         return type(self)(tensors, torch.cat([self.sentence, other.sentence + self.sentence.max() + 1]), texts)

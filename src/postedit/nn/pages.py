@@ -1,5 +1,6 @@
 """Keys and values token by token, in pages: to keep, reorder, join or roll back rows moves numbers of tokens alone."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -9,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from postedit.nn.rows import join_rows
+from postedit.nn.rows import Packing, join_rows
 
 PAGE_BITS: Final = 32
 """Of a token's number within its page; those above them are the page's."""
@@ -20,10 +21,10 @@ SPARE: Final = 15
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Pages:
-    """What attention keeps of the tokens of N rows; see `attention.Kept`.
+    """What L layers keep of the tokens of N rows; see `attention.Kept`.
 
     Args:
-        pages: what each call has left, Bfloat16[M,2D]: keys of all heads side by side, then values. `SPARE` numbers
+        pages: what each call has left, Bfloat16[L,M,2D]: keys of all heads side by side, then values. `SPARE` numbers
             follow in memory, which copies of tensors do not have.
         slots_NS: Long[N,S], the token at each slot of a row: its page times 2^32, plus 1 for the first token of the
             page, 2 for the next; 0 where there is none.
@@ -32,9 +33,25 @@ class Pages:
     pages: tuple[Tensor, ...]
     slots_NS: Tensor
 
+    @classmethod
+    def blank(cls, layers: int, width: int, sentences: int, tokens: int, packing: Packing | None = None) -> Self:
+        """Return a page Bfloat16[layers,M,width] to be written, of all N x K tokens or of those in the packing."""
+        if packing is None:
+            slots = torch.arange(1, sentences * tokens + 1)
+        else:
+            slots = torch.zeros(sentences * tokens, dtype=torch.long)
+            slots[packing.index_M] = torch.arange(1, len(packing.index_M) + 1)
+        shape = layers, sentences * tokens if packing is None else len(packing.index_M), width
+        room = torch.empty(math.prod(shape) + SPARE, dtype=torch.bfloat16)
+        return cls((room[: math.prod(shape)].view(shape),), slots.view(sentences, tokens))
+
     def addresses(self) -> NDArray[Any]:
-        """Return where the pages begin in memory, Int64[P]."""
-        return np.array([page.data_ptr() for page in self.pages], np.int64)
+        """Return where the pages begin in memory, and the way from a layer to the next in bytes, Int64[2,P].
+
+        A page of one layer is one of a stack whose layers use it in turn: there is no way.
+        """
+        ways = [page.stride(0) * page.element_size() if len(page) > 1 else 0 for page in self.pages]
+        return np.array([[page.data_ptr() for page in self.pages], ways], np.int64)
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""

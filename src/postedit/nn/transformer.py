@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from postedit.core.config import Config
-from postedit.nn.attention import Kept, KeyValue, MultiHeadAttention
+from postedit.nn.attention import Kept, KeyValue, KeyValues, MultiHeadAttention
 from postedit.nn.cache import Cursor, DecoderCache
 from postedit.nn.dropout import dropout
 from postedit.nn.embeddings import Sharing, sinusoids
@@ -22,21 +22,21 @@ Norm = Literal["pre", "post"]
 
 
 class Read(NamedTuple):
-    """A text that a layer attends to: what is kept of it, and Bool[N,1,S], which positions are real."""
+    """A text that a layer attends to: its keys and values, and Bool[N,1,S], which positions are real."""
 
-    kept: Kept
+    kept: KeyValue
     mask: Tensor
 
 
 class Reading(NamedTuple):
-    """A text that a stack attends to: what each layer keeps of it, and Bool[N,S], what is real."""
+    """A text that a stack attends to: what the layers keep of it, and Bool[N,S], what is real."""
 
-    layers: tuple[Kept, ...]
+    kept: Kept
     mask: Tensor
 
     def of_layer(self, index: int) -> Read:
         """Return what one layer attends to."""
-        return Read(self.layers[index], self.mask.unsqueeze(1))
+        return Read(cast(KeyValues, self.kept).layers[index], self.mask.unsqueeze(1))
 
 
 class Entry(NamedTuple):
@@ -44,13 +44,13 @@ class Entry(NamedTuple):
 
     Args:
         x_NKD: hidden states.
-        queries_NKD: the same as self-attention takes them; in int8 queries already, Float[M,D].
-        own: what self-attention keeps of them.
+        queries_NKD: the same as self-attention takes them.
+        own: their keys and values in self-attention.
     """
 
     x_NKD: Tensor
     queries_NKD: Tensor
-    own: Kept
+    own: KeyValue
 
 
 class LayerOutput(NamedTuple):
@@ -94,24 +94,24 @@ class TransformerLayer(nn.Module):
     def forward(
         self,
         entry: Entry,
-        past: Kept,
+        past: KeyValue,
         past_mask: Tensor | None,
         reads: Sequence[Read],
         need_weights: bool = False,
         packing: Packing | None = None,
     ) -> LayerOutput:
-        """Return the layer's output, given what is kept of its own text, `past`, as far as it may attend to it.
+        """Return the layer's output, given keys and values of its own text, `past`, as far as it may attend to it.
 
-        `entry` comes from `enter`, apart so that a decoder can add what it keeps to that of the past; an encoder
-        passes them on. With a packing hidden states come and go packed.
+        `entry` comes from `enter`, apart so that a decoder can add its keys and values to those of the past; an
+        encoder passes them on. With a packing hidden states come and go packed.
         """
-        attended, _ = self.self_attention(entry.queries_NKD, cast(KeyValue, past), past_mask, packing=packing)
+        attended, _ = self.self_attention(entry.queries_NKD, past, past_mask, packing=packing)
         x_NKD = self._normalised(0, self._sum(entry.x_NKD, attended))
         weights: list[Tensor] = []
         sums: list[Tensor] = []
         for i, (attention, read) in enumerate(zip(self.cross_attentions, reads, strict=True), start=1):
-            queries_NKD, kept = self._before(i, x_NKD), cast(KeyValue, read.kept)
-            attended, weights_NKS = attention(queries_NKD, kept, read.mask, need_weights, packing)
+            queries_NKD = self._before(i, x_NKD)
+            attended, weights_NKS = attention(queries_NKD, read.kept, read.mask, need_weights, packing)
             sums.append(self._sum(x_NKD, attended))
             x_NKD = self._normalised(i, sums[-1])
             if weights_NKS is not None:
@@ -126,8 +126,8 @@ class TransformerLayer(nn.Module):
         queries_NKD = self._before(0, x_NKD)
         return Entry(x_NKD, queries_NKD, self.self_attention.project(queries_NKD, packing))
 
-    def project_read(self, memory_NSD: Tensor, read: int = 0, packing: Packing | None = None) -> Kept:
-        """Return what cross-attention number `read` keeps of a text, packed if there is a packing."""
+    def project_read(self, memory_NSD: Tensor, read: int = 0, packing: Packing | None = None) -> KeyValue:
+        """Return keys and values of a text, packed if there is a packing, in cross-attention number `read`."""
         return cast(MultiHeadAttention, self.cross_attentions[read]).project(memory_NSD, packing)
 
     def _before(self, sublayer: int, x_NKD: Tensor) -> Tensor:
@@ -157,7 +157,13 @@ class TransformerStack(nn.Module):
         """Return what the layers' cross-attentions number `read` have of a text with mask Bool[N,S]."""
         packing = Packing.worth(mask_NS)
         factor_NSD = as_factor(memory_NSD if packing is None else packing.pack(memory_NSD))
-        return Reading(tuple(layer.project_read(factor_NSD, read, packing) for layer in self.blocks()), mask_NS)
+        layers = tuple(layer.project_read(factor_NSD, read, packing) for layer in self.blocks())
+        return Reading(KeyValues(layers), mask_NS)
+
+    def project_views(self, views: Sequence[Tensor], mask_NS: Tensor, read: int = 0) -> Reading:
+        """Return the same of a text that each layer has a view of its own of, Float[N,S,D]."""
+        layers = zip(self.blocks(), views, strict=True)
+        return Reading(KeyValues(tuple(layer.project_read(view, read) for layer, view in layers)), mask_NS)
 
     def encode(
         self, x_NSD: Tensor, mask_NS: Tensor, readings: Sequence[Reading] = (), need_weights: bool = False
@@ -186,15 +192,16 @@ class TransformerStack(nn.Module):
         """
         count, packing = x_NKD.size(1), cursor.packing
         output = LayerOutput(x_NKD if packing is None else packing.pack(x_NKD), (), ())
-        kept = []
+        past, kept = cast("KeyValues | None", cache.kept), []
         for i, layer in enumerate(self.blocks()):
             x_NKD, last = output.x_NKD, i == len(self.layers) - 1
             entry = layer.enter(x_NKD, packing)
-            kept.append(cursor.extend(cache.layer(i), entry.own))
+            kept.append(cursor.extend(None if past is None else past.layers[i], entry.own))
             reads = [reading.of_layer(i) for reading in readings]
             output = layer(entry, kept[i], cursor.mask, reads, need_weights=last, packing=packing)
         output = output._replace(x_NKD=self.final_norm(output.x_NKD))
-        return output if packing is None else output.unpacked(packing), cache.advanced(kept, count)
+        kept_by_all = KeyValues(tuple(kept))
+        return output if packing is None else output.unpacked(packing), cache.advanced(kept_by_all, count)
 
     def blocks(self) -> list[TransformerLayer]:
         """Return the layers."""
@@ -218,7 +225,7 @@ class TransformerState:
         """Return the state of a freshly encoded batch, with readings by name and any `others` to keep."""
         masks = {f"{name}.mask": reading.mask for name, reading in readings.items()}
         memory = Memory.of(**masks, **others)
-        return cls(replace(memory, texts={name: reading.layers for name, reading in readings.items()}), DecoderCache())
+        return cls(replace(memory, texts={name: reading.kept for name, reading in readings.items()}), DecoderCache())
 
     def reading(self, name: str) -> Reading:
         """Return the reading called `name`."""
