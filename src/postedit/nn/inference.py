@@ -3,6 +3,7 @@
 What a row of a batch gives does not depend on the others. For eight bits see `nn.int8`.
 """
 
+from collections.abc import Callable
 from typing import ClassVar, Final, Literal, TypeVar
 
 import torch
@@ -34,10 +35,10 @@ def prepare_for_inference(model: _ModelT, precision: Precision = "float32") -> _
     if precision == "int8":
         from postedit.nn import int8  # kernels are loaded for those who need them
 
-        int8.replace_stacks(model)
-        _replace(model, int8.Int8Linear, int8.Int8Linear.smallest)
+        _replace(model, int8.Int8TransformerStack.made_of)
+        _replace_linear(model, int8.Int8Linear, int8.Int8Linear.smallest)
     elif device.type == "cpu" and _has_layouts(precision):
-        _replace(model, PackedLinear, PackedLinear.smallest)
+        _replace_linear(model, PackedLinear, PackedLinear.smallest)
     return model.requires_grad_(False)
 
 
@@ -58,18 +59,32 @@ def _has_layouts(precision: str) -> bool:
     return available and (precision != "bf16" or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()))
 
 
-def _replace(model: nn.Module, make: LayerMaker, smallest: int) -> None:
-    """Put layers that `make` makes in place of large linear layers, and beside the weights of large output layers."""
-    made: dict[nn.Module, nn.Module] = {}  # a layer that stands in two places stays one
+def _replace(model: nn.Module, make: Callable[[nn.Module], nn.Module | None], but_in: tuple[type, ...] = ()) -> None:
+    """Put what `make` makes of parts of a model, if anything, in their place; but for parts of some types of modules."""
+    made: dict[nn.Module, nn.Module | None] = {}  # a part that stands in two places stays one
     for parent in list(model.modules()):
-        for name, layer in list(parent._modules.items()):  # not named_children, which knows only one name of each
-            # What stands in a dictionary is an adapter of peft's, which asks for the type of its weights.
-            if type(layer) is nn.Linear and _worth(layer.weight, smallest) and not isinstance(parent, nn.ModuleDict):
-                if layer not in made:
-                    made[layer] = make(layer.weight.detach(), None if layer.bias is None else layer.bias.detach())
-                parent.add_module(name, made[layer])
-        if isinstance(parent, SoftmaxHead) and _worth(parent.weight, smallest):
-            parent.prepare(make)
+        for name, part in list(parent._modules.items()):  # not named_children, which knows only one name of each
+            if part is None or isinstance(parent, but_in):
+                continue
+            if part not in made:
+                made[part] = make(part)
+            if (new := made[part]) is not None:
+                parent.add_module(name, new)
+
+
+def _replace_linear(model: nn.Module, make: LayerMaker, smallest: int) -> None:
+    """Put layers that `make` makes in place of large linear layers, and beside the weights of large output layers."""
+
+    def made_of(part: nn.Module) -> nn.Module | None:
+        if type(part) is not nn.Linear or not _worth(part.weight, smallest):
+            return None
+        return make(part.weight.detach(), None if part.bias is None else part.bias.detach())
+
+    # What stands in a dictionary is an adapter of peft's, which asks for the type of its weights.
+    _replace(model, made_of, but_in=(nn.ModuleDict,))
+    for part in model.modules():
+        if isinstance(part, SoftmaxHead) and _worth(part.weight, smallest):
+            part.prepare(make)
 
 
 def _worth(weight: Tensor, smallest: int) -> bool:

@@ -81,7 +81,7 @@ class Int8TransformerStack(nn.Module):
     """
 
     def __init__(self, stack: TransformerStack) -> None:
-        """Round the weights of `stack`, which must be `possible`."""
+        """Round the weights of `stack`, which attends to at most two other texts."""
         super().__init__()
         layers = stack.blocks()
         own = [layer.self_attention for layer in layers]
@@ -103,18 +103,19 @@ class Int8TransformerStack(nn.Module):
         )
         self.final_norm = stack.final_norm
 
-    @staticmethod
-    def possible(stack: nn.Module) -> bool:
-        """Whether all linear layers are large enough to be rounded, and kernels know of as many texts."""
-        if type(stack) is not TransformerStack or len(_attentions(stack.blocks()[0])) > _MOST_SOURCES:
-            return False
-        linear = [part for part in stack.modules() if isinstance(part, nn.Linear)]
-        return all(
-            type(part) is nn.Linear
-            and part.weight.dtype == torch.float32
-            and part.weight.numel() >= Int8Linear.smallest
-            for part in linear
+    @classmethod
+    def made_of(cls, part: nn.Module) -> "Int8TransformerStack | None":
+        """Return one if the part is a stack, all its linear layers large enough to be rounded; else None."""
+        if type(part) is not TransformerStack or len(_attentions(part.blocks()[0])) > _MOST_SOURCES:
+            return None
+        linear = [layer for layer in part.modules() if isinstance(layer, nn.Linear)]
+        possible = all(
+            type(layer) is nn.Linear
+            and layer.weight.dtype == torch.float32
+            and layer.weight.numel() >= Int8Linear.smallest
+            for layer in linear
         )
+        return cls(part) if possible else None
 
     def project(self, memory_NSD: Tensor, mask_NS: Tensor, read: int = 0) -> Reading:
         """Return what the layers' cross-attentions number `read` have of a text with mask Bool[N,S]."""
@@ -178,7 +179,9 @@ class Int8TransformerStack(nn.Module):
         output = LayerOutput(
             self.final_norm(torch.from_numpy(x).view(*(x_NKD.shape if packing is None else (1, len(x), width)))),
             tuple(torch.from_numpy(one) for one in means) if need_weights else (),
-            tuple(torch.from_numpy(one).view(*(x_NKD.shape if packing is None else (1, len(x), width))) for one in sums),
+            tuple(
+                torch.from_numpy(one).view(*(x_NKD.shape if packing is None else (1, len(x), width))) for one in sums
+            ),
         )
         return output if packing is None else output.unpacked(packing)
 
@@ -187,14 +190,6 @@ _MOST_SOURCES = 3
 """Texts that a layer attends to, its own included; compiled kernels have a fixed number of arguments."""
 
 _NO_MEANS = np.empty((0, 0, 0), np.float32)
-
-
-def replace_stacks(model: nn.Module) -> None:
-    """Put rounded ones in place of the stacks of Transformer layers of `model` that are large enough."""
-    for parent in list(model.modules()):
-        for name, part in parent.named_children():
-            if Int8TransformerStack.possible(part):
-                parent.add_module(name, Int8TransformerStack(cast(TransformerStack, part)))
 
 
 def _attentions(layer: TransformerLayer) -> list[MultiHeadAttention]:

@@ -120,7 +120,6 @@ class Weights(NamedTuple):
         """Leave tiles out of copies: another process may have none."""
         return Weights.of, tuple(self[:-1])
 
-
     @classmethod
     def stacked(cls, layers: Sequence["Weights"]) -> "Weights":
         """Return layers of the same size as one value, each array with a dimension more; see `_number`."""
@@ -130,7 +129,6 @@ class Weights(NamedTuple):
             place[...] = layer.packed
         arrays = (np.stack([getattr(layer, name) for layer in layers]) for name in ("steps", "zeros", "bias"))
         return cls.of(packed, *arrays, layers[0].outputs)
-
 
     def none(self) -> "Weights":
         """Return none of `stacked` ones."""
@@ -339,9 +337,7 @@ def _number(weights: Any, number: Any) -> Any:
 
 
 @_compiled
-def run(
-    x: Any, stack: Any, sources: Any, places: Any, tokens: Any, page: Any, sums: Any, means: Any
-) -> None:
+def run(x: Any, stack: Any, sources: Any, places: Any, tokens: Any, page: Any, sums: Any, means: Any) -> None:
     """Run layers one after the other.
 
     Args:
