@@ -1,6 +1,7 @@
 """Embedding tables, which may be shared between streams, and sinusoidal positions."""
 
 import math
+from functools import lru_cache
 from typing import Literal
 
 import torch
@@ -44,8 +45,12 @@ def sinusoids(positions: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
 
     All sines stand before all cosines, which permutes the paper's interleaved dimensions and nothing else.
     """
-    half = (dim + 1) // 2
-    precise = torch.promote_types(dtype, torch.float32)
-    rates = torch.exp(torch.arange(half, device=positions.device, dtype=precise) * (-math.log(10_000.0) * 2.0 / dim))
-    angles = positions.unsqueeze(-1) * rates
+    angles = positions.unsqueeze(-1) * _rates(dim, torch.promote_types(dtype, torch.float32), positions.device)
     return torch.cat([angles.sin(), angles.cos()], -1)[..., :dim].to(dtype)
+
+
+@lru_cache(maxsize=16)
+def _rates(dim: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return how fast the angle of each sine grows."""
+    with torch.inference_mode(False):  # training may use it after a search
+        return torch.exp(torch.arange((dim + 1) // 2, device=device, dtype=dtype) * (-math.log(10_000.0) * 2.0 / dim))

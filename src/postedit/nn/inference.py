@@ -60,7 +60,7 @@ def _has_layouts(precision: str) -> bool:
 
 
 def _replace(model: nn.Module, make: Callable[[nn.Module], nn.Module | None], but_in: tuple[type, ...] = ()) -> None:
-    """Put what `make` makes of parts of a model, if anything, in their place; but for parts of some types of modules."""
+    """Put what `make` makes of parts of a model, if anything, in their place; not in modules of some types."""
     made: dict[nn.Module, nn.Module | None] = {}  # a part that stands in two places stays one
     for parent in list(model.modules()):
         for name, part in list(parent._modules.items()):  # not named_children, which knows only one name of each

@@ -125,7 +125,7 @@ class Int8TransformerStack(nn.Module):
         """Return the same of a text that each layer has a view of its own of, Float[N,S,D], or all of them one."""
         packing = Packing.worth(mask_NS)
         rows = np.stack([_rows(view, packing) for view in views])
-        kept = Pages.blank(self.stack.layers, self.kept_by_reads.outputs, *mask_NS.shape, packing)
+        kept = Pages.blank(self.stack.layers, self.kept_by_reads.outputs, mask_NS.shape, packing)
         kernels.keep(rows, self.kept_by_reads, read, self.stack.reads, _halves(kept))
         return Reading(kept, mask_NS)
 
@@ -134,18 +134,17 @@ class Int8TransformerStack(nn.Module):
     ) -> LayerOutput:
         """Run without a causal mask over a text with mask Bool[N,S]."""
         packing = Packing.worth(mask_NS)
-        page = Pages.blank(1, 2 * x_NSD.size(2), *mask_NS.shape, packing)
+        page = Pages.blank(1, 2 * x_NSD.size(2), mask_NS.shape, packing)
         return self._run(x_NSD, packing, page, page, mask_NS.unsqueeze(1), readings, need_weights)
 
     def decode(
         self, x_NKD: Tensor, cursor: Cursor, cache: DecoderCache, readings: Sequence[Reading]
     ) -> tuple[LayerOutput, DecoderCache]:
         """Run K more tokens causally; return the output and the grown cache."""
-        rows, count, width = x_NKD.shape
-        page = Pages.blank(self.stack.layers, 2 * width, rows, count, cursor.packing)
+        page = Pages.blank(self.stack.layers, 2 * x_NKD.size(2), x_NKD.shape[:2], cursor.packing)
         kept = cursor.extend(cast("Pages | None", cache.kept), page)
         output = self._run(x_NKD, cursor.packing, page, kept, cursor.mask, readings, need_weights=True)
-        return output, cache.advanced(kept, count)
+        return output, cache.advanced(kept, x_NKD.size(1))
 
     def _run(
         self,
@@ -176,13 +175,10 @@ class Int8TransformerStack(nn.Module):
             (*sums, *[x] * missing),
             (*means, *[_NO_MEANS] * missing),
         )
-        output = LayerOutput(
-            self.final_norm(torch.from_numpy(x).view(*(x_NKD.shape if packing is None else (1, len(x), width)))),
-            tuple(torch.from_numpy(one) for one in means) if need_weights else (),
-            tuple(
-                torch.from_numpy(one).view(*(x_NKD.shape if packing is None else (1, len(x), width))) for one in sums
-            ),
-        )
+        shape = x_NKD.shape if packing is None else (1, len(x), width)
+        last, *reads = (torch.from_numpy(one).view(shape) for one in (x, *sums))
+        weights = tuple(map(torch.from_numpy, means)) if need_weights else ()
+        output = LayerOutput(self.final_norm(last), weights, tuple(reads))
         return output if packing is None else output.unpacked(packing)
 
 

@@ -127,8 +127,10 @@ class Weights(NamedTuple):
         packed = int8_products.aligned(shape)
         for place, layer in zip(packed, layers, strict=True):
             place[...] = layer.packed
-        arrays = (np.stack([getattr(layer, name) for layer in layers]) for name in ("steps", "zeros", "bias"))
-        return cls.of(packed, *arrays, layers[0].outputs)
+        steps, zeros, bias = (
+            np.stack([getattr(layer, name) for layer in layers]) for name in ("steps", "zeros", "bias")
+        )
+        return cls.of(packed, steps, zeros, bias, layers[0].outputs)
 
     def none(self) -> "Weights":
         """Return none of `stacked` ones."""
@@ -386,7 +388,9 @@ def keep(views: Any, weights: Any, first: Any, step: Any, page: Any) -> None:
 
     Args:
         views: Float32[L,M,D], the text as each layer sees it; or [1,M,D], if all see the same.
-        weights: `Weights.stacked`, of which those of the first layer are number `first`, and `step` further each next.
+        weights: `Weights.stacked`.
+        first: which of them are those of the first layer.
+        step: how much further those of the next layer are.
         page: Bfloat16[L,M,2D] as UInt16.
     """
     norm, nothing = Norm(views[0, 0], views[0, 0], np.float32(0.0)), np.empty((views.shape[1], 0), np.float32)

@@ -1,7 +1,7 @@
 """Keys and values token by token, in pages: to keep, reorder, join or roll back rows moves numbers of tokens alone."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -34,16 +34,17 @@ class Pages:
     slots_NS: Tensor
 
     @classmethod
-    def blank(cls, layers: int, width: int, sentences: int, tokens: int, packing: Packing | None = None) -> Self:
-        """Return a page Bfloat16[layers,M,width] to be written, of all N x K tokens or of those in the packing."""
+    def blank(cls, layers: int, width: int, shape: Sequence[int], packing: Packing | None = None) -> Self:
+        """Return a page Bfloat16[layers,M,width] to be written, of all tokens of `shape` [N,K] or of those packed."""
         if packing is None:
-            slots = torch.arange(1, sentences * tokens + 1)
+            slots = torch.arange(1, math.prod(shape) + 1)
         else:
-            slots = torch.zeros(sentences * tokens, dtype=torch.long)
+            slots = torch.zeros(math.prod(shape), dtype=torch.long)
             slots[packing.index_M] = torch.arange(1, len(packing.index_M) + 1)
-        shape = layers, sentences * tokens if packing is None else len(packing.index_M), width
-        room = torch.empty(math.prod(shape) + SPARE, dtype=torch.bfloat16)
-        return cls((room[: math.prod(shape)].view(shape),), slots.view(sentences, tokens))
+        rows = len(slots) if packing is None else len(packing.index_M)
+        size = layers * rows * width
+        room = torch.empty(size + SPARE, dtype=torch.bfloat16)
+        return cls((room[:size].view(layers, rows, width),), slots.view(*shape))
 
     def addresses(self) -> NDArray[Any]:
         """Return where the pages begin in memory, and the way from a layer to the next in bytes, Int64[2,P].

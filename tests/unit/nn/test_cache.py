@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from postedit.nn.attention import KeyValue
+from postedit.nn.attention import KeyValue, KeyValues
 from postedit.nn.cache import DecoderCache
 
 
@@ -13,14 +13,19 @@ def call(cache: DecoderCache, tokens: list[list[int]]) -> tuple[DecoderCache, Te
     ids = torch.tensor(tokens)
     cursor = cache.cursor(ids)
     new = KeyValue(ids[:, None, :, None].double(), -ids[:, None, :, None].double())
-    layer = cursor.extend(cache.layer(0), new)
-    return cache.advanced([layer], ids.size(1)), cursor.positions, cursor.mask
+    layer = cursor.extend(None if cache.kept is None else held(cache), new)
+    return cache.advanced(KeyValues((layer,)), ids.size(1)), cursor.positions, cursor.mask
+
+
+def held(cache: DecoderCache) -> KeyValue:
+    assert isinstance(cache.kept, KeyValues)
+    return cache.kept.layers[0]
 
 
 def seen(cache: DecoderCache, mask: Tensor | None) -> list[list[int]]:
     """Return, for each row, the tokens that its last query sees."""
-    keys = cache.layers[0].k_NHSE[:, 0, :, 0].long()
-    assert torch.equal(keys, -cache.layers[0].v_NHSE[:, 0, :, 0].long())
+    keys = held(cache).k_NHSE[:, 0, :, 0].long()
+    assert torch.equal(keys, -held(cache).v_NHSE[:, 0, :, 0].long())
     if mask is None:
         return keys.tolist()
     last = mask[:, -1].expand(keys.size(0), -1)
@@ -73,7 +78,7 @@ def test_rollback_to_one_length_leaves_rows_of_equal_length(keep: int) -> None:
     cache, _, _ = call(cache, [[3, 4], [5, 6]])
     cache = cache.rollback(torch.tensor([keep, keep]))
     assert (cache.length, cache.lengths) == (1 + keep, None)
-    assert cache.layers[0].k_NHSE.size(2) == 1 + keep
+    assert held(cache).k_NHSE.size(2) == 1 + keep
     cache, _, mask = call(cache, [[7], [8]])
     assert seen(cache, mask) == [[*[1, 3, 4][: 1 + keep], 7], [*[2, 5, 6][: 1 + keep], 8]]
 
@@ -90,14 +95,13 @@ def test_rows_that_become_equally_long_again_are_a_plain_cache_again() -> None:
 
 def test_rollback_before_any_decode_keeps_nothing() -> None:
     cache = DecoderCache().rollback(torch.tensor([0, 0]))
-    assert (cache.length, cache.layers) == (0, ())
-    assert cache.layer(0) is None
+    assert (cache.length, cache.kept) == (0, None)
 
 
 def test_an_older_cache_stays_what_it_was() -> None:
     cache, _, _ = call(DecoderCache(), [[1, 2], [3, 4]])
     ragged = cache.rollback(torch.tensor([1, 2]))
-    held = ragged.layers[0].k_NHSE.clone()
+    before = held(ragged).k_NHSE.clone()
     call(ragged, [[5], [6]])
-    assert torch.equal(ragged.layers[0].k_NHSE, held)
+    assert torch.equal(held(ragged).k_NHSE, before)
     assert (cache.length, cache.last) == (2, 2)

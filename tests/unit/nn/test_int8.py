@@ -4,7 +4,6 @@ import copy
 import math
 import os
 import pickle
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +12,17 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 
 from postedit.nn import int8_attention, int8_panels, int8_products, pages, vectors
 from postedit.nn import int8_kernels as kernels
-from postedit.nn.int8 import Int8Linear, Int8TransformerLayer, replace_layers
+from postedit.nn.attention import KeyValues
+from postedit.nn.cache import DecoderCache
+from postedit.nn.inference import prepare_for_inference
+from postedit.nn.int8 import Int8Linear, Int8TransformerStack
 from postedit.nn.int8_attention import Text, attend
 from postedit.nn.pages import PAGE_BITS, SPARE, Pages
-from postedit.nn.rows import Packing
-from postedit.nn.transformer import Norm, Read, TransformerLayer, TransformerStack
+from postedit.nn.transformer import Norm, TransformerStack
 
 _SIZES = st.integers(1, 40)
 
@@ -93,7 +94,7 @@ def in_pages(k_NHSE: Tensor, v_NHSE: Tensor, real_NS: Tensor, seed: int = 0) -> 
     pages, slots = [], torch.zeros(real_NS.numel(), dtype=torch.long)
     for number, part in enumerate((order[:cut], order[:0], order[cut:])):
         room = torch.full((len(part) * tokens.size(1) + SPARE,), math.nan, dtype=torch.bfloat16)
-        pages.append(room[: len(part) * tokens.size(1)].view(-1, tokens.size(1)).copy_(tokens[part]))
+        pages.append(room[: len(part) * tokens.size(1)].view(1, -1, tokens.size(1)).copy_(tokens[part]))
         slots[part] = (number << PAGE_BITS) + torch.arange(1, len(part) + 1)
     return Pages(tuple(pages), slots.view(real_NS.shape))
 
@@ -121,7 +122,7 @@ def test_attention(rows: int, queries: int, slots: int, heads: int, width: int, 
     means = np.zeros((rows, queries, slots), np.float32)
     places = np.arange(rows * queries)
     kept = in_pages(k, v, ~seen_by_none, seed)
-    text = Text(kept.addresses(), kept.slots_NS.numpy(), heads)
+    text = Text(kept.addresses()[0], kept.slots_NS.numpy(), heads)
     attend(side_by_side(q).numpy(), text, mask.numpy(), places, queries, mixed, means)
     expected = (scores @ v).transpose(1, 2).flatten(2).flatten(0, 1)
     torch.testing.assert_close(torch.from_numpy(mixed), expected, rtol=1e-4, atol=1e-5)
@@ -129,16 +130,16 @@ def test_attention(rows: int, queries: int, slots: int, heads: int, width: int, 
     assert (means[~mask.numpy()] == 0).all()
 
 
-def layers(norm: Norm) -> tuple[TransformerLayer, Int8TransformerLayer]:
+def stacks(norm: Norm, layers: int = 2, reads: int = 1) -> tuple[TransformerStack, Int8TransformerStack]:
     torch.manual_seed(1)
-    layer = TransformerLayer(64, 4, 96, 0.0, norm, reads=1).requires_grad_(False).eval()
-    return layer, Int8TransformerLayer(layer)
+    stack = TransformerStack(layers, 64, 4, 96, 0.0, norm, reads).requires_grad_(False).eval()
+    return stack, Int8TransformerStack(stack)
 
 
 def test_a_token_that_may_look_at_nothing_finds_zeros() -> None:
     q, mask = random(1, 2, 3, 16), torch.tensor([[[True, True], [False, False], [False, True]]])
     kept = in_pages(random(1, 2, 2, 16), random(1, 2, 2, 16), torch.ones(1, 2, dtype=torch.bool))
-    text = Text(kept.addresses(), kept.slots_NS.numpy(), 2)
+    text = Text(kept.addresses()[0], kept.slots_NS.numpy(), 2)
     queries, mixed, means = side_by_side(q).numpy(), np.ones((3, 32), np.float32), np.zeros((1, 3, 2), np.float32)
     attend(queries, text, mask.numpy(), np.arange(3), 3, mixed, means)
     assert (mixed[1] == 0).all()
@@ -197,55 +198,79 @@ def test_kernels_from_before_a_change_of_the_products_are_forgotten(
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_a_layer_says_what_it_said_but_for_rounding(norm: Norm) -> None:
-    exact, fast = layers(norm)
-    x, memory = random(3, 5, 64), random(3, 7, 64, seed=2)
-    mask = torch.ones(3, 1, 7, dtype=torch.bool)
+@pytest.mark.parametrize("reads", [0, 1, 2])
+@torch.inference_mode()
+def test_a_stack_says_what_it_said_but_for_rounding(norm: Norm, reads: int) -> None:
+    x, memories = random(3, 6, 64), [random(3, slots, 64, seed=slots) for slots in (7, 4)[:reads]]
+    real = torch.tensor([[True] * 6, [True] * 4 + [False] * 2, [True] * 6])
     found = []
-    for layer in (exact, fast):
-        entry = layer.enter(x)
-        found.append(layer(entry, entry.own, None, [Read(layer.project_read(memory), mask)], need_weights=True))
-    for a, b in zip(
-        (found[0].x_NKD, *found[0].weights, *found[0].reads), (found[1].x_NKD, *found[1].weights, *found[1].reads)
-    ):
+    for stack in stacks(norm, reads=reads):
+        readings = [stack.project(memory, random(*memory.shape[:2]) < 2, i) for i, memory in enumerate(memories)]
+        first = stack.encode(x, real, readings, need_weights=True)
+        tokens, cache = torch.ones(3, 4, dtype=torch.long), DecoderCache()
+        _, cache = stack.decode(x[:, :4], cache.cursor(tokens), cache, readings)
+        cache = cache.rollback(torch.tensor([4, 1, 2])).select(torch.tensor([2, 0, 1]))
+        last, _ = stack.decode(x[:, 4:], cache.cursor(tokens[:, :2]), cache, readings)
+        of_first = [part[real] for part in (first.x_NKD, *first.weights, *first.reads)]
+        found.append([*of_first, last.x_NKD, *last.weights, *last.reads])
+    for a, b in zip(*found, strict=True):
         assert a.shape == b.shape
         assert (a - b).norm() / a.norm() < 0.03
 
 
+@torch.inference_mode()
+def test_each_layer_may_have_a_view_of_its_own() -> None:
+    exact, fast = stacks("pre", layers=3, reads=2)
+    views, real = [random(2, 5, 64, seed=seed) for seed in range(3)], torch.ones(2, 5, dtype=torch.bool)
+    for read in (0, 1):
+        one, other = exact.project_views(views, real, read).kept, fast.project_views(views, real, read).kept
+        assert isinstance(one, KeyValues)
+        assert isinstance(other, Pages)
+        for layer, page in zip(one.layers, other.pages[0], strict=True):
+            expected = torch.cat([side_by_side(part) for part in layer], 1)
+            assert (page.float() - expected).norm() / expected.norm() < 0.03
+
+
+@torch.inference_mode()
 def test_padding_is_not_looked_at() -> None:
-    _, fast = layers("pre")
+    _, fast = stacks("pre")
     real = torch.tensor([[True, True, True, False], [True, False, True, True]])
-    x, packing = random(2, 4, 64), Packing.of(real)
-    entry = fast.enter(packing.pack(x), packing)
-    assert isinstance(entry.own, Pages)
-    own = replace(entry.own, slots_NS=entry.own.slots_NS.masked_fill(~real, 2))  # of another token
-    output = fast(entry, own, real.unsqueeze(1), [Read(own, real.unsqueeze(1))], True, packing)
-    alone = fast.enter(x[:1, :3])
-    expected = fast(alone, alone.own, None, [Read(alone.own, torch.ones(1, 1, 3, dtype=torch.bool))], True)
-    assert torch.equal(output.unpacked(packing).x_NKD[:1, :3], expected.x_NKD)
+    x = random(2, 4, 64)
+    output = fast.encode(x.masked_fill(~real.unsqueeze(2), math.nan), real, [fast.project(x, real)], need_weights=True)
+    alone = torch.ones(1, 3, dtype=torch.bool)
+    expected = fast.encode(x[:1, :3], alone, [fast.project(x[:1, :3], alone)], need_weights=True)
+    assert torch.equal(output.x_NKD[:1, :3], expected.x_NKD)
     assert torch.equal(output.weights[0][:1, :3, :3], expected.weights[0])
     assert not output.x_NKD.isnan().any()
 
 
 @pytest.mark.parametrize("hole", [1, 2, 7, 15, 16, 19])
+@torch.inference_mode()
 def test_hidden_slots_between_others_change_not_a_bit(hole: int) -> None:
-    _, fast = layers("pre")
+    _, fast = stacks("pre")
     x, before, after = random(2, 3, 64), random(2, 5, 64, seed=2), random(2, 14, 64, seed=3)
-    between = random(2, hole, 64, seed=4)
-    entry, found = fast.enter(x), []
+    between, every, found = random(2, hole, 64, seed=4), torch.ones(2, 3, dtype=torch.bool), []
     for parts, real in (((before, after), [5, 14]), ((before, between, after), [5, -hole, 14])):
-        mask = torch.cat([torch.full((2, 1, abs(count)), count > 0) for count in real], -1)
-        read = Read(fast.project_read(torch.cat(parts, 1)), mask)
-        output = fast(entry, entry.own, None, [read], need_weights=True)
-        found.append((output.x_NKD, output.weights[0][mask.expand(-1, 3, -1)]))
+        mask = torch.cat([torch.full((2, abs(count)), count > 0) for count in real], -1)
+        read = fast.project(torch.cat(parts, 1), torch.ones_like(mask))._replace(mask=mask)
+        output = fast.encode(x, every, [read], need_weights=True)
+        found.append((output.x_NKD, output.weights[0][mask.unsqueeze(1).expand(-1, 3, -1)]))
     for one, other in zip(*found, strict=True):
         assert torch.equal(one, other)
 
 
-def test_layers_that_are_too_small_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stacks_that_are_too_small_or_read_too_much_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = TransformerStack(2, 64, 4, 96, 0.0, "pre")
-    replace_layers(stack)
-    assert all(type(layer) is TransformerLayer for layer in stack.layers)
+    assert Int8TransformerStack.made_of(stack) is None
     monkeypatch.setattr(Int8Linear, "smallest", 1)
-    replace_layers(stack)
-    assert all(type(layer) is Int8TransformerLayer for layer in stack.layers)
+    assert type(Int8TransformerStack.made_of(stack)) is Int8TransformerStack
+    assert Int8TransformerStack.made_of(TransformerStack(2, 64, 4, 96, 0.0, "pre", reads=3)) is None
+
+
+def test_a_stack_in_two_places_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Int8Linear, "smallest", 1)
+    model = nn.Module()
+    model.first = model.second = TransformerStack(1, 16, 2, 16, 0.0, "pre")
+    prepare_for_inference(model, "int8")
+    assert type(model.first) is Int8TransformerStack
+    assert model.first is model.second

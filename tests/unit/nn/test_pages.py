@@ -5,27 +5,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from postedit.nn.attention import KeyValue
+from postedit.nn.attention import KeyValue, KeyValues
 from postedit.nn.cache import DecoderCache
 from postedit.nn.pages import PAGE_BITS, Pages
+from postedit.nn.rows import Packing
+
+LAYERS = 2
 
 
 def page(tokens_M: Tensor) -> Tensor:
-    return torch.stack([tokens_M, -tokens_M], 1).double()
+    return torch.stack([torch.stack([tokens_M, -tokens_M], 1).double() * (layer + 1) for layer in range(LAYERS)])
 
 
-def both(tokens_NK: Tensor) -> tuple[KeyValue, Pages]:
+def both(tokens_NK: Tensor) -> tuple[KeyValues, Pages]:
     """Return what is kept of tokens, whose keys are themselves and whose values are less than nothing."""
-    dense = KeyValue(tokens_NK[:, None, :, None].double(), -tokens_NK[:, None, :, None].double())
+    first = KeyValue(tokens_NK[:, None, :, None].double(), -tokens_NK[:, None, :, None].double())
+    dense = KeyValues(tuple(KeyValue(*(part * (layer + 1) for part in first)) for layer in range(LAYERS)))
     return dense, Pages((page(tokens_NK.flatten()),), torch.arange(1, tokens_NK.numel() + 1).view_as(tokens_NK))
 
 
 def written(kept: Pages) -> Tensor:
-    """Return Float[N,S,2], keys and values of slots; zeros where there is no token."""
-    found = torch.zeros(*kept.slots_NS.shape, 2, dtype=torch.double)
+    """Return Float[L,N,S,2], keys and values of slots; zeros where there is no token."""
+    found = torch.zeros(LAYERS, *kept.slots_NS.shape, 2, dtype=torch.double)
     for number, one in enumerate(kept.pages):
         here = (kept.slots_NS > 0) & (kept.slots_NS >> PAGE_BITS == number)
-        found[here] = one[(kept.slots_NS[here] & (2**PAGE_BITS - 1)) - 1]
+        found[:, here] = one[:, (kept.slots_NS[here] & (2**PAGE_BITS - 1)) - 1]
     return found
 
 
@@ -40,8 +44,13 @@ def test_what_is_done_to_both_leaves_the_same(data: st.DataObject) -> None:
         count = data.draw(st.integers(1, 4), "tokens")
         tokens = torch.tensor([[next(new) for _ in range(count)] for _ in range(rows)])
         cursor, kept = dense.cursor(tokens), both(tokens)
-        dense = dense.advanced([cursor.extend(dense.layer(0), kept[0])], count)
-        pages = pages.advanced([cursor.extend(pages.layer(0), kept[1])], count)
+        past, grown = dense.kept, kept[0]
+        if past is not None:
+            assert isinstance(past, KeyValues)
+            grown = KeyValues(tuple(map(cursor.extend, past.layers, kept[0].layers)))
+        dense = dense.advanced(grown, count)
+        assert pages.kept is None or isinstance(pages.kept, Pages)
+        pages = pages.advanced(cursor.extend(pages.kept, kept[1]), count)
         what = data.draw(st.sampled_from(["go on", "roll back", "select", "join"]))
         if what == "roll back":
             keep = torch.tensor(data.draw(st.lists(st.integers(0, count), min_size=rows, max_size=rows)))
@@ -54,19 +63,18 @@ def test_what_is_done_to_both_leaves_the_same(data: st.DataObject) -> None:
             others = DecoderCache(), DecoderCache()
             if read:
                 tokens = torch.tensor([[next(new) for _ in range(read)] for _ in range(2)])
-                others = tuple(one.advanced([kept], read) for one, kept in zip(others, both(tokens), strict=True))
+                others = tuple(one.advanced(kept, read) for one, kept in zip(others, both(tokens), strict=True))
             counts, device = (rows, 2), tokens.device
             if data.draw(st.booleans(), "behind"):
                 dense, pages = (one.join(other, counts, device) for one, other in zip((dense, pages), others))
             else:
                 dense, pages = (other.join(one, counts[::-1], device) for one, other in zip((dense, pages), others))
             rows += 2
-        layers = dense.layer(0), pages.layer(0)
-        assert isinstance(layers[0], KeyValue)
-        assert isinstance(layers[1], Pages)
-        expected = torch.cat([part[:, 0] for part in layers[0]], -1)
-        assert torch.equal(written(layers[1]), expected)
-        older.append((layers[1], expected))
+        assert isinstance(dense.kept, KeyValues)
+        assert isinstance(pages.kept, Pages)
+        expected = torch.stack([torch.cat([part[:, 0] for part in layer], -1) for layer in dense.kept.layers])
+        assert torch.equal(written(pages.kept), expected)
+        older.append((pages.kept, expected))
     for one, expected in older:
         assert torch.equal(written(one), expected)
 
@@ -75,10 +83,10 @@ def test_pages_are_shared_and_forgotten_when_nobody_needs_them() -> None:
     (_, first), (_, second) = both(torch.tensor([[1, 2], [3, 4]])), both(torch.tensor([[5, 6, 7]]))
     joined = first.join(second)
     assert [id(one) for one in joined.pages] == [id(first.pages[0]), id(second.pages[0])]
-    assert written(joined)[:, :, 0].tolist() == [[1, 2, 0], [3, 4, 0], [5, 6, 7]]
+    assert written(joined)[0, :, :, 0].tolist() == [[1, 2, 0], [3, 4, 0], [5, 6, 7]]
     last = joined.select(torch.tensor([2, 2]))
     assert [id(one) for one in last.pages] == [id(second.pages[0])]
-    assert written(last)[:, :, 0].tolist() == [[5, 6, 7], [5, 6, 7]]
+    assert written(last)[0, :, :, 0].tolist() == [[5, 6, 7], [5, 6, 7]]
     assert joined.select(torch.tensor([1, 0])).pages == joined.pages[:1]
 
 
@@ -87,5 +95,16 @@ def test_rows_before_their_first_token_have_no_page() -> None:
     nothing = kept.nothing(3)
     assert nothing.slots_NS.shape == (3, 0)
     assert not nothing.addresses().size
-    assert written(nothing.join(kept))[:, :, 0].tolist() == [[0, 0]] * 3 + [[1, 2]]
+    assert written(nothing.join(kept))[0, :, :, 0].tolist() == [[0, 0]] * 3 + [[1, 2]]
     assert nothing.select(torch.tensor([0])).pages == ()
+
+
+def test_a_blank_page_has_places_for_the_real_tokens_of_every_layer() -> None:
+    packing = Packing.of(torch.tensor([[True, False, True], [False, True, False]]))
+    kept = Pages.blank(3, 8, (2, 3), packing)
+    assert kept.slots_NS.tolist() == [[1, 0, 2], [0, 3, 0]]
+    assert kept.pages[0].shape == (3, 3, 8)
+    assert Pages.blank(1, 8, (2, 3)).slots_NS.tolist() == [[1, 2, 3], [4, 5, 6]]
+    ((start,), (way,)) = kept.addresses().tolist()
+    assert start + way == kept.pages[0][1].data_ptr()
+    assert Pages.blank(1, 8, (2, 3)).addresses()[1].tolist() == [0]
