@@ -76,8 +76,8 @@ _MOST_INPUTS = (2**31 - 1) // 127**2
 class Int8TransformerStack(nn.Module):
     """Transformer layers for inference, in one call of a kernel; see `TransformerStack`, whose methods it has.
 
-    Between kernels Python and PyTorch have caches to fill anew each time, as layers read all their weights; a call a
-    stack, not a sublayer, is felt by sentences that are edited alone.
+    The weights of a layer drive out of the cache what Python and PyTorch had there, so one call a stack is faster than
+    one a sublayer, most of all for sentences that are edited alone.
     """
 
     def __init__(self, stack: TransformerStack) -> None:
@@ -106,10 +106,10 @@ class Int8TransformerStack(nn.Module):
     @classmethod
     def made_of(cls, part: nn.Module) -> "Int8TransformerStack | None":
         """Return one if the part is a stack, all its linear layers large enough to be rounded; else None."""
-        if type(part) is not TransformerStack or len(_attentions(part.blocks()[0])) > _MOST_SOURCES:
+        if type(part) is not TransformerStack or any(type(layer) is not TransformerLayer for layer in part.layers):
             return None
         linear = [layer for layer in part.modules() if isinstance(layer, nn.Linear)]
-        possible = all(
+        possible = len(_attentions(part.blocks()[0])) <= _MOST_SOURCES and all(
             type(layer) is nn.Linear
             and layer.weight.dtype == torch.float32
             and layer.weight.numel() >= Int8Linear.smallest
@@ -119,14 +119,20 @@ class Int8TransformerStack(nn.Module):
 
     def project(self, memory_NSD: Tensor, mask_NS: Tensor, read: int = 0) -> Reading:
         """Return what the layers' cross-attentions number `read` have of a text with mask Bool[N,S]."""
-        return self.project_views([memory_NSD], mask_NS, read)
+        packing = Packing.worth(mask_NS)
+        return self._kept(_rows(memory_NSD, packing)[None], mask_NS, packing, read)
 
     def project_views(self, views: Sequence[Tensor], mask_NS: Tensor, read: int = 0) -> Reading:
-        """Return the same of a text that each layer has a view of its own of, Float[N,S,D], or all of them one."""
+        """Return the same of a text that each layer has a view of its own of, Float[N,S,D]."""
+        assert len(views) == self.stack.layers
         packing = Packing.worth(mask_NS)
-        rows = np.stack([_rows(view, packing) for view in views])
+        return self._kept(np.stack([_rows(view, packing) for view in views]), mask_NS, packing, read)
+
+    def _kept(self, views: Array, mask_NS: Tensor, packing: Packing | None, read: int) -> Reading:
+        """Return what the layers keep of their views Float32[L,M,D], or of one [1,M,D]."""
+        assert 0 <= read < self.stack.reads
         kept = Pages.blank(self.stack.layers, self.kept_by_reads.outputs, mask_NS.shape, packing)
-        kernels.keep(rows, self.kept_by_reads, read, self.stack.reads, _halves(kept))
+        kernels.keep(views, self.kept_by_reads, read, self.stack.reads, _halves(kept))
         return Reading(kept, mask_NS)
 
     def encode(
@@ -157,6 +163,7 @@ class Int8TransformerStack(nn.Module):
         need_weights: bool,
     ) -> LayerOutput:
         """Return the output of all layers, which write to `page`, a part of what is `kept` of the tokens."""
+        assert len(readings) == self.stack.reads
         rows, count, width = x_NKD.shape
         x, places = _rows(x_NKD, packing), np.arange(rows * count) if packing is None else packing.index_M.numpy()
         sources = [_source(kept, mask), *(_source(cast(Pages, one.kept), one.mask.unsqueeze(1)) for one in readings)]
@@ -222,4 +229,4 @@ def _halves(page: Pages) -> Array:
 def _rows(x: Tensor, packing: Packing | None = None) -> Array:
     """Return a copy of the rows Float32[M,D] of x Float[...,D], one after the other, or of those in the packing."""
     rows = x.reshape(-1, x.size(-1))
-    return np.array((rows if packing is None else rows[packing.index_M]).numpy(), np.float32, order="C")
+    return np.array((rows if packing is None else rows[packing.index_M]).float().numpy(), order="C")

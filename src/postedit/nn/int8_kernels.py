@@ -113,7 +113,11 @@ class Weights(NamedTuple):
 
     @classmethod
     def of(cls, packed: Any, steps: Any, zeros: Any, bias: Any, outputs: int) -> Self:
-        """Return the weights with the tiles that this process may use."""
+        """Return the weights, aligned as copies are not, with the tiles that this process may use."""
+        if packed.ctypes.data % int8_products.STEP:
+            room = int8_products.aligned(packed.shape)
+            room[...] = packed
+            packed = room
         return cls(packed, steps, zeros, bias, outputs, tiles())
 
     def __reduce__(self) -> Any:
@@ -177,12 +181,12 @@ class Source(NamedTuple):
     """A text that layers attend to.
 
     Args:
-        places: Int64[2,P], of `Pages.addresses`.
+        pages: Int64[2,P], of `Pages.addresses`.
         slots: Int64[N,S], of `Pages`.
         mask: Bool[N or 1,K or 1,S], what tokens may attend to.
     """
 
-    places: Any
+    pages: Any
     slots: Any
     mask: Any
 
@@ -348,9 +352,12 @@ def run(x: Any, stack: Any, sources: Any, places: Any, tokens: Any, page: Any, s
         sources: the `Source` of the tokens themselves, then those of R other texts, then any others.
         places: Int64[M], of rows among all N x K tokens, in order.
         tokens: K.
-        page: Bfloat16[L,M,2D] as UInt16, what self-attention keeps of the tokens; or [1,M,2D] to be used by each layer.
-        sums: Float32[M,D], what follows each attention to another text in the last layer, before any normalisation.
-        means: Float32[N,K,S], zeros to which weights of the same are added; or empty, if they are not wanted.
+        page: Bfloat16[L,M,2D] as UInt16, what self-attention keeps of the tokens; or [1,M,2D] to be used by the layers
+            in turn, as `Pages.addresses` has it.
+        sums: for each other text Float32[M,D], to be what follows attention to it in the last layer, before any
+            normalisation; then any others.
+        means: for each other text Float32[N,K,S], zeros to which the weights of the same attention are added, or empty,
+            if they are not wanted; then any others.
     """
     queries, found, mixed = np.empty_like(x), np.empty_like(x), np.empty_like(x)
     nothing, unwanted = np.empty((len(x), 0), np.uint16), np.empty((0, 0, 0), np.float32)
@@ -365,14 +372,16 @@ def run(x: Any, stack: Any, sources: Any, places: Any, tokens: Any, page: Any, s
             else:
                 share(x, before, norm, _number(stack.entries, layer), queries, page[min(layer, len(page) - 1)])
             source = sources[i]
-            text = Text(source.places[0] + layer * source.places[1], source.slots, stack.heads)
+            text = Text(source.pages[0] + layer * source.pages[1], source.slots, stack.heads)
             attend(queries, text, source.mask, places, tokens, mixed, means[i - 1] if wanted else unwanted)
             linear(mixed, _number(stack.outputs, layer * attentions + i), found)
-            _add_rows(found, 0, len(x), x)
+            _add_rows(x, 0, len(x), found)
             if wanted:
-                sums[i - 1][:] = x
-            if not before:
-                normalise_rows(x, norm, x)
+                sums[i - 1][:] = found
+            if before:
+                x[:] = found
+            else:
+                normalise_rows(found, norm, x)
         number = layer * (attentions + 1) + attentions
         norm = Norm(norms.weight[number], norms.bias[number], norms.epsilon)
         feed(x, before, norm, _number(stack.inner, layer), _number(stack.outer, layer), found)
@@ -393,7 +402,8 @@ def keep(views: Any, weights: Any, first: Any, step: Any, page: Any) -> None:
         step: how much further those of the next layer are.
         page: Bfloat16[L,M,2D] as UInt16.
     """
-    norm, nothing = Norm(views[0, 0], views[0, 0], np.float32(0.0)), np.empty((views.shape[1], 0), np.float32)
+    none, nothing = np.empty(0, np.float32), np.empty((views.shape[1], 0), np.float32)
+    unused = Norm(none, none, np.float32(0.0))
     for layer in range(len(page)):
         view = views[min(layer, len(views) - 1)]
-        share(view, False, norm, _number(weights, first + layer * step), nothing, page[layer])
+        share(view, False, unused, _number(weights, first + layer * step), nothing, page[layer])

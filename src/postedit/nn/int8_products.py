@@ -216,6 +216,8 @@ def _tile_panel(
                 _call(builder, "tileloadd64", factors[r], place, x_row)
             for c in columns:
                 place = v.at(builder, w, v.times(builder, w_column, c), v.times(builder, k, STEP * v.TILE))
+                # The processor foresees reading within 4 kB alone. To ask for what is behind the last weights does no
+                # harm, nor does asking again in the next block of rows.
                 next_turn = v.at(builder, place, v.times(builder, w_column, _TILE_COLUMNS))
                 for line in range(v.TILE):
                     v.prefetch(builder, v.at(builder, next_turn, v.number(STEP * line)))

@@ -49,7 +49,7 @@ class Pages:
     def addresses(self) -> NDArray[Any]:
         """Return where the pages begin in memory, and the way from a layer to the next in bytes, Int64[2,P].
 
-        A page of one layer is one of a stack whose layers use it in turn: there is no way.
+        A page of one layer is that of a stack whose layers use it in turn: there is no way (`int8_kernels.run`).
         """
         ways = [page.stride(0) * page.element_size() if len(page) > 1 else 0 for page in self.pages]
         return np.array([[page.data_ptr() for page in self.pages], ways], np.int64)

@@ -4,6 +4,8 @@ import copy
 import math
 import os
 import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +18,14 @@ from torch import Tensor, nn
 
 from postedit.nn import int8_attention, int8_panels, int8_products, pages, vectors
 from postedit.nn import int8_kernels as kernels
-from postedit.nn.attention import KeyValues
+from postedit.nn.attention import KeyValue, KeyValues, MultiHeadAttention
 from postedit.nn.cache import DecoderCache
 from postedit.nn.inference import prepare_for_inference
 from postedit.nn.int8 import Int8Linear, Int8TransformerStack
 from postedit.nn.int8_attention import Text, attend
+from postedit.nn.int8_products import STEP
 from postedit.nn.pages import PAGE_BITS, SPARE, Pages
+from postedit.nn.rows import Packing
 from postedit.nn.transformer import Norm, TransformerStack
 
 _SIZES = st.integers(1, 40)
@@ -131,9 +135,33 @@ def test_attention(rows: int, queries: int, slots: int, heads: int, width: int, 
 
 
 def stacks(norm: Norm, layers: int = 2, reads: int = 1) -> tuple[TransformerStack, Int8TransformerStack]:
-    torch.manual_seed(1)
+    """Return a stack no parameter of which is like another, and the same in int8."""
     stack = TransformerStack(layers, 64, 4, 96, 0.0, norm, reads).requires_grad_(False).eval()
+    for number, parameter in enumerate(stack.parameters()):
+        is_weight = parameter.dim() == 2
+        parameter += random(*parameter.shape, seed=number) * (0.02 if is_weight else 0.5)
     return stack, Int8TransformerStack(stack)
+
+
+@contextmanager
+def rounded() -> Iterator[None]:
+    """Let PyTorch's layers round what kernels round."""
+
+    def rounded_linear(layer: nn.Linear, x: Tensor) -> Tensor:
+        def in_steps(rows: Tensor) -> Tensor:
+            step = rows.abs().amax(-1, keepdim=True).clamp(min=1e-30) / 127
+            return (rows / step).round() * step
+
+        return F.linear(in_steps(x), in_steps(layer.weight), layer.bias)
+
+    def halves(attention: MultiHeadAttention, memory: Tensor, packing: Packing | None = None) -> KeyValue:
+        return KeyValue(*(part.bfloat16().float() for part in project(attention, memory, packing)))
+
+    project = MultiHeadAttention.project
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nn.Linear, "forward", rounded_linear)
+        patch.setattr(MultiHeadAttention, "project", halves)
+        yield
 
 
 def test_a_token_that_may_look_at_nothing_finds_zeros() -> None:
@@ -199,23 +227,55 @@ def test_kernels_from_before_a_change_of_the_products_are_forgotten(
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("reads", [0, 1, 2])
+@pytest.mark.parametrize("rows", [3, 45])  # 45 are more than a block
 @torch.inference_mode()
-def test_a_stack_says_what_it_said_but_for_rounding(norm: Norm, reads: int) -> None:
-    x, memories = random(3, 6, 64), [random(3, slots, 64, seed=slots) for slots in (7, 4)[:reads]]
-    real = torch.tensor([[True] * 6, [True] * 4 + [False] * 2, [True] * 6])
+def test_a_stack_says_what_it_said_but_for_rounding(norm: Norm, reads: int, rows: int) -> None:
+    x, memories = random(rows, 6, 64), [random(rows, slots, 64, seed=slots) for slots in (7, 4)[:reads]]
+    masks = [random(*memory.shape[:2]) < 0.5 for memory in memories]
+    for mask in masks:
+        mask[:, 0] = True
+    real = torch.ones(rows, 6, dtype=torch.bool)
+    real[1, 4:] = False
     found = []
     for stack in stacks(norm, reads=reads):
-        readings = [stack.project(memory, random(*memory.shape[:2]) < 2, i) for i, memory in enumerate(memories)]
-        first = stack.encode(x, real, readings, need_weights=True)
-        tokens, cache = torch.ones(3, 4, dtype=torch.long), DecoderCache()
-        _, cache = stack.decode(x[:, :4], cache.cursor(tokens), cache, readings)
-        cache = cache.rollback(torch.tensor([4, 1, 2])).select(torch.tensor([2, 0, 1]))
-        last, _ = stack.decode(x[:, 4:], cache.cursor(tokens[:, :2]), cache, readings)
+        with rounded():
+            readings = [stack.project(memory, masks[i], i) for i, memory in enumerate(memories)]
+            first = stack.encode(x, real, readings, need_weights=True)
+            tokens, cache = torch.ones(rows, 4, dtype=torch.long), DecoderCache()
+            _, cache = stack.decode(x[:, :4], cache.cursor(tokens), cache, readings)
+            cache = cache.rollback(1 + torch.arange(rows) % 4).select(torch.arange(rows).roll(1))
+            last, _ = stack.decode(x[:, 4:], cache.cursor(tokens[:, :2]), cache, readings)
         of_first = [part[real] for part in (first.x_NKD, *first.weights, *first.reads)]
         found.append([*of_first, last.x_NKD, *last.weights, *last.reads])
     for a, b in zip(*found, strict=True):
         assert a.shape == b.shape
-        assert (a - b).norm() / a.norm() < 0.03
+        assert (a - b).norm() / a.norm() < 0.02
+
+
+@torch.inference_mode()
+def test_what_goes_in_is_not_changed_and_a_copy_says_the_same() -> None:
+    _, fast = stacks("pre", reads=0)
+    x, real = random(2, 3, 64), torch.ones(2, 3, dtype=torch.bool)
+    before = x.clone()
+    found = fast.encode(x, real).x_NKD
+    assert torch.equal(x, before)
+    for copied in (copy.deepcopy(fast), pickle.loads(pickle.dumps(fast))):
+        assert copied.stack.inner.packed.ctypes.data % STEP == 0
+        assert torch.equal(copied.encode(x, real).x_NKD, found)
+
+
+@torch.inference_mode()
+def test_texts_must_be_as_many_as_a_stack_reads() -> None:
+    _, fast = stacks("pre", reads=1)
+    x, real = random(2, 3, 64), torch.ones(2, 3, dtype=torch.bool)
+    for call in (
+        lambda: fast.encode(x, real),
+        lambda: fast.encode(x, real, [fast.project(x, real)] * 2),
+        lambda: fast.project(x, real, 1),
+        lambda: fast.project_views([x], real),
+    ):
+        with pytest.raises(AssertionError):
+            call()
 
 
 @torch.inference_mode()
@@ -223,12 +283,13 @@ def test_each_layer_may_have_a_view_of_its_own() -> None:
     exact, fast = stacks("pre", layers=3, reads=2)
     views, real = [random(2, 5, 64, seed=seed) for seed in range(3)], torch.ones(2, 5, dtype=torch.bool)
     for read in (0, 1):
-        one, other = exact.project_views(views, real, read).kept, fast.project_views(views, real, read).kept
+        with rounded():
+            one, other = exact.project_views(views, real, read).kept, fast.project_views(views, real, read).kept
         assert isinstance(one, KeyValues)
         assert isinstance(other, Pages)
         for layer, page in zip(one.layers, other.pages[0], strict=True):
             expected = torch.cat([side_by_side(part) for part in layer], 1)
-            assert (page.float() - expected).norm() / expected.norm() < 0.03
+            assert (page.float() - expected).norm() / expected.norm() < 0.02
 
 
 @torch.inference_mode()

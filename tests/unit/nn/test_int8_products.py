@@ -67,7 +67,7 @@ if sys.argv[2] == "generic":  # the kernels around products are the same; to com
     sys.exit(print("the same"))
 test_int8.test_a_linear_layer_is_that_of_the_rounded_numbers.hypothesis.inner_test(37, 70, 90, 1, False)
 test_int8.test_attention.hypothesis.inner_test(2, 5, 23, 3, 20, 1, 1.0)
-test_int8.test_a_stack_says_what_it_said_but_for_rounding("pre", 1)
+test_int8.test_a_stack_says_what_it_said_but_for_rounding("pre", 1, 3)
 print("the same")
 """
     settings = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": features, "NUMBA_CACHE_DIR": str(tmp_path)}
