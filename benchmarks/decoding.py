@@ -10,8 +10,8 @@ in outputs are replaced, for all contestants. The general decoders (Hugging Face
 encoder-decoder of 6 + 6 layers and the same width and vocabulary on src alone, with outputs as long.
 
 All contestants take turns over the same sentences in one process; medians of whole rounds, encoding included, text
-processing not. Times are those of the processor, all threads together, so that other work on the machine counts less;
-on a quiet one, with one thread, they are what a clock shows.
+processing not. With one thread, times are those of the processor, so that other work on the machine counts less; with
+more, or on a GPU, they are what a clock shows.
 Without `transformers` or `ctranslate2` theirs are left out.
 """
 
@@ -73,8 +73,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         everyone = [*ours(options.device), *hugging_face(options.device), *ctranslate(Path(folder), options.device)]
         contestants = [one for one in everyone if any(part in one.name for part in options.only)]
+        clock = time.process_time if options.threads == 1 and options.device.type == "cpu" else waited_clock
         for size in options.batch:
-            compare(contestants, sentences, size, options.repeats)
+            compare(contestants, sentences, size, options.repeats, clock)
+
+
+def waited_clock() -> float:
+    """Return the time when everything asked of a GPU, if there is one, is done."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter()
 
 
 def parse() -> argparse.Namespace:
@@ -127,7 +135,13 @@ class Written:
     fed: int | None = None
 
 
-def compare(contestants: Sequence[Contestant], sentences: Sequence[Sentence], size: int, repeats: int) -> None:
+def compare(
+    contestants: Sequence[Contestant],
+    sentences: Sequence[Sentence],
+    size: int,
+    repeats: int,
+    clock: Callable[[], float],
+) -> None:
     """Let them take turns, and print a row for each."""
     written = {}
     for contestant in contestants:
@@ -137,9 +151,9 @@ def compare(contestants: Sequence[Contestant], sentences: Sequence[Sentence], si
     gc.freeze()  # else one of them pays for looking through the objects of all
     for _ in range(repeats):
         for contestant in contestants:
-            start = time.process_time()
+            start = clock()
             written[contestant.name] = contestant.decode(sentences, size)
-            contestant.seconds.append(time.process_time() - start)
+            contestant.seconds.append(clock() - start)
     base = contestants[0].seconds
     for contestant in contestants:
         found = written[contestant.name]
@@ -157,6 +171,10 @@ def ours(device: torch.device) -> Iterator[Contestant]:
         yield Contestant(f"{name}, mt as draft", partial(search_with_drafts, full, 0))
         yield Contestant(f"{name}, beam {BEAM}", partial(search_by_beam, full))
         if device.type != "cpu":
+            half = favouring(name, "bf16", device)
+            yield Contestant(f"{name} bf16, greedy", partial(search_greedily, half))
+            yield Contestant(f"{name} bf16, mt as draft", partial(search_with_drafts, half, 0))
+            yield Contestant(f"{name} bf16, beam {BEAM}", partial(search_by_beam, half))
             continue
         int8 = favouring(name, "int8", device)
         yield Contestant(f"{name} int8, greedy", partial(search_greedily, int8))

@@ -30,6 +30,7 @@ import accelerate
 import torch
 from rich.console import Console
 from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 
 import postedit
 from postedit.core.config import load_config
@@ -58,6 +59,9 @@ SAVE_MINUTES = 3.0  # between checkpoints: what a call that is cut off, because 
 
 ROWS, PIECES = 1_000, 25  # sentences of a batch whose speed is measured, and pieces of each text
 CHECKED_ROWS = 8
+BF16_PEAKS = {"H200": 989.0, "H100 80GB HBM3": 989.0, "A100": 312.0}
+"""Dense matrix products of bf16 by NVIDIA's data sheets, in 10^12 operations a second."""
+
 SPEED_RECIPES = ("transference-small", "transference", "m-cgru-small", "m-cgru")
 TINY_RECIPES = ("demo",)  # for trying it out on a CPU
 
@@ -131,7 +135,11 @@ def speed(device: torch.device, results: Path, recipes: Sequence[str], rows_a_ba
             _write(results / "speed.json", {"machine": _machine(device), "models": rows})
 
 
-def _speed(name: str, precision: str, device: torch.device, rows: int, seconds: float) -> dict[str, float]:
+def _speed(name: str, precision: str, device: torch.device, rows: int, seconds: float) -> dict[str, float | None]:
+    """Train on batches of one size and return how fast that was, host and device together.
+
+    Operations are those of matrix products and attention, forward and backward, two for each multiply-add.
+    """
     config = load_config(TrainConfig, {"precision": precision, "max_steps": 1}, "speed")
     model = _model(name).to(device).train()
     updater = Updater(model, build_optimizer(model, config), config, accelerate.Accelerator(cpu=device.type == "cpu"))
@@ -150,8 +158,15 @@ def _speed(name: str, precision: str, device: torch.device, rows: int, seconds: 
     tokens = updater.totals().tokens
     took = time.perf_counter() - start
     memory = torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else 0.0
+    with FlopCounterMode(display=False) as counter:
+        updater.update(steps, [batches[0]], rate=1e-4)
+    rate = counter.get_total_flops() * steps / took / 1e12
+    peak = next((peak for name, peak in BF16_PEAKS.items() if name in _machine(device).get("gpu", "")), None)
     return {
         "tokens_per_second": round(tokens / took),
+        "tflops": round(rate, 2),
+        "share_of_bf16_peak": None if peak is None else round(rate / peak, 3),
+        "minutes_for_500000_triplets": round(500_000 / (rows * steps / took) / 60, 2),
         "updates_per_second": round(steps / took, 2),
         "labels_per_update": tokens / steps,
         "peak_gib": round(memory, 2),

@@ -16,7 +16,9 @@ from postedit.editing.windows import Detail
 from postedit.folder import content_fingerprint
 from postedit.nn.inference import PackedLinear, Precision
 from postedit.nn.int8 import Int8Linear
+from postedit.text.config import VocabularyConfig
 from postedit.text.processor import TextProcessor
+from postedit.text.truecase import Truecaser
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +189,29 @@ def test_members_that_divide_text_otherwise_do_not_fit(path: Path, tmp_path: Pat
     tiny_models.folder(text=tiny_models.processor(tgt_lang="de")).save(tmp_path / "other")
     with pytest.raises(ModelFolderError, match="divides text into words in another way"):
         PostEditor.load(path, tmp_path / "other", device="cpu")
+
+
+def test_members_that_read_other_pieces_do_not_fit_though_they_write_the_same(tmp_path: Path) -> None:
+    paths = [tmp_path / "mt", tmp_path / "src"]
+    for path, size in zip(paths, (280, 270), strict=True):
+        vocabulary = VocabularyConfig(size=280, sharing="mt-pe", sizes={"src": size})
+        text = tiny_models.processor(vocabulary=vocabulary)
+        tiny_models.folder("transformer", text, input=path.name, share_embeddings="none").save(path)
+    with pytest.raises(ModelFolderError, match="src: has another vocabulary of src than"):
+        PostEditor.load(*paths, device="cpu")
+    # The one that reads src makes its ids, and divides mt as the other does.
+    assert PostEditor.load(*paths[::-1], device="cpu").edit(["the house"], ["das Haus"])
+
+
+def test_members_that_learnt_other_small_letters_do_not_fit(tmp_path: Path) -> None:
+    text = tiny_models.processor(truecase=True)
+    tiny_models.folder(text=text).save(tmp_path / "one")
+    tiny_models.folder(text=text).save(tmp_path / "alike")
+    assert PostEditor.load(tmp_path / "one", tmp_path / "alike", device="cpu")
+    learnt = tmp_path / "alike/text/truecase.src.json"
+    Truecaser(["other"]).save(learnt)
+    with pytest.raises(ModelFolderError, match="has learnt other words to begin with a small letter"):
+        PostEditor.load(tmp_path / "one", tmp_path / "alike", device="cpu")
 
 
 def test_damaged_weights_are_named_in_place_of_nonsense(path: Path) -> None:

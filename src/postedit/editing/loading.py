@@ -101,12 +101,24 @@ def _folders(paths: Sequence[Path], places: Sequence[torch.device]) -> list[Mode
     """Load models that go together, on the places in turn.
 
     Raises:
-        ModelFolderError: if one is damaged, or divides text into words otherwise than the first.
+        ModelFolderError: if one is damaged, or divides what it reads otherwise than the first.
     """
     folders = [ModelFolder.load(path, places[i % len(places)]) for i, path in enumerate(paths)]
+    first = folders[0].processor
     for path, folder in zip(paths, folders, strict=True):
-        # Ensemble compares the vocabularies themselves.
-        if _words(folder.processor) != _words(folders[0].processor):
+        for name in folder.model.spec.inputs:
+            # The processor of the first makes the ids for all, of texts that it does not read itself too.
+            if folder.processor.vocabularies.streams[name] != first.vocabularies.streams[name]:
+                raise ModelFolderError(
+                    f"{path}: has another vocabulary of {name} than {paths[0]}; train the members of an ensemble "
+                    "with the same [text] section, or with text.model naming one of them"
+                )
+        if folder.processor.truecasers != first.truecasers:
+            raise ModelFolderError(
+                f"{path}: has learnt other words to begin with a small letter than {paths[0]}; train it with "
+                "text.model naming the other"
+            )
+        if _words(folder.processor) != _words(first):
             raise ModelFolderError(
                 f"{path}: divides text into words in another way than {paths[0]}; "
                 "train the members of an ensemble with the same [text] section"

@@ -109,6 +109,11 @@ class TextProcessor:
         return Vocabularies(streams, self._vocabularies["pe"].info)
 
     @property
+    def truecasers(self) -> Mapping[str, Truecaser]:
+        """What puts words into their usual case, for "src" and "pe"; empty if nothing does."""
+        return self._truecasers
+
+    @property
     def symbols(self) -> dict[str, tuple[str, ...]]:
         """The pieces of the vocabulary of each side, in the order of their ids."""
         return {side: vocabulary.symbols for side, vocabulary in self._vocabularies.items()}

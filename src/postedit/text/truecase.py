@@ -26,6 +26,14 @@ class Truecaser:
     def __init__(self, lower: Iterable[str]) -> None:
         self._lower = frozenset(lower)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both change the same words."""
+        return isinstance(other, Truecaser) and self._lower == other._lower
+
+    def __hash__(self) -> int:
+        """Return a number that equal ones share."""
+        return hash(self._lower)
+
     @classmethod
     def train(cls, sentences: Iterable[Sequence[str]]) -> "Truecaser":
         """Learn from sentences, given as words, by the counts of the Moses truecaser; one is in memory at a time."""

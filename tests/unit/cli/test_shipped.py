@@ -36,6 +36,13 @@ def test_it_makes_unseen_translations_better() -> None:
     assert score_system("", outputs, pe, mt).ter < score_system("", mt, pe, mt).ter - 1.0
 
 
+@pytest.mark.skipif(not SAMPLE.is_dir(), reason="needs the sample in examples/")
+def test_it_knows_when_source_and_translation_have_changed_places() -> None:
+    editor, src, mt = PostEditor.load(device="cpu"), lines("test.src")[:20], lines("test.mt")[:20]
+    assert editor.seem_swapped(mt, src)
+    assert not editor.seem_swapped(src, mt)
+
+
 def test_edit_without_a_model_says_which_one_it_takes(run: Any, tmp_path: Path) -> None:
     for side in ("src", "mt"):
         (tmp_path / side).write_text("\n".join(lines(f"test.{side}")[:2]) + "\n", encoding="utf-8")
