@@ -191,16 +191,29 @@ def test_members_that_divide_text_otherwise_do_not_fit(path: Path, tmp_path: Pat
         PostEditor.load(path, tmp_path / "other", device="cpu")
 
 
-def test_members_that_read_other_pieces_do_not_fit_though_they_write_the_same(tmp_path: Path) -> None:
-    paths = [tmp_path / "mt", tmp_path / "src"]
-    for path, size in zip(paths, (280, 270), strict=True):
+@pytest.mark.parametrize("reads", ["mt", "src", "both"])
+def test_members_may_read_other_pieces_if_they_write_the_same(reads: str, tmp_path: Path) -> None:
+    src, mt, outputs = (
+        ["the house", "it goes", "né à Köln"],
+        ["das Haus", "es geht", "in"],
+        ["das Häuschen", "es", "ging"],
+    )
+    names, alone = ("one", "other"), []
+    for name, size, text in zip(names, (280, 263), (reads, "src"), strict=True):
         vocabulary = VocabularyConfig(size=280, sharing="mt-pe", sizes={"src": size})
-        text = tiny_models.processor(vocabulary=vocabulary)
-        tiny_models.folder("transformer", text, input=path.name, share_embeddings="none").save(path)
-    with pytest.raises(ModelFolderError, match="src: has another vocabulary of src than"):
-        PostEditor.load(*paths, device="cpu")
-    # The one that reads src makes its ids, and divides mt as the other does.
-    assert PostEditor.load(*paths[::-1], device="cpu").edit(["the house"], ["das Haus"])
+        made = tiny_models.processor(vocabulary=vocabulary)
+        if text == "both":
+            tiny_models.folder("transference", made).save(tmp_path / name)
+        else:
+            tiny_models.folder("transformer", made, input=text, share_embeddings="none").save(tmp_path / name)
+        editor = PostEditor.load(tmp_path / name, device="cpu")
+        alone.append([scored.features["model 1"] for scored in editor.score(src, mt, outputs)])
+    for order in (0, 1), (1, 0):
+        both = PostEditor.load(*(tmp_path / names[i] for i in order), device="cpu")
+        found = both.score(src, mt, outputs)
+        for number, i in enumerate(order, start=1):
+            assert [scored.features[f"model {number}"] for scored in found] == pytest.approx(alone[i], abs=1e-5)
+        assert len(both.edit(src, mt, beam=2)) == 3
 
 
 def test_members_that_learnt_other_small_letters_do_not_fit(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """What an editor is made of, loaded from model folders, the hub, or a combination."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from postedit.decode import Ensemble
 from postedit.decode.ensemble import Space, check_weights
 from postedit.decode.rescoring import LogLinear
 from postedit.editing.combination import Combination, is_combination
+from postedit.editing.respelling import Respelling
 from postedit.folder import FILES, ModelFolder
 from postedit.recipe import DecodeConfig
 from postedit.text.processor import TextProcessor
@@ -101,18 +102,12 @@ def _folders(paths: Sequence[Path], places: Sequence[torch.device]) -> list[Mode
     """Load models that go together, on the places in turn.
 
     Raises:
-        ModelFolderError: if one is damaged, or divides what it reads otherwise than the first.
+        ModelFolderError: if one is damaged, divides text into words otherwise than the first, or reads pieces that
+            cannot be made from those of the first.
     """
     folders = [ModelFolder.load(path, places[i % len(places)]) for i, path in enumerate(paths)]
     first = folders[0].processor
     for path, folder in zip(paths, folders, strict=True):
-        for name in folder.model.spec.inputs:
-            # The processor of the first makes the ids for all, of texts that it does not read itself too.
-            if folder.processor.vocabularies.streams[name] != first.vocabularies.streams[name]:
-                raise ModelFolderError(
-                    f"{path}: has another vocabulary of {name} than {paths[0]}; train the members of an ensemble "
-                    "with the same [text] section, or with text.model naming one of them"
-                )
         if folder.processor.truecasers != first.truecasers:
             raise ModelFolderError(
                 f"{path}: has learnt other words to begin with a small letter than {paths[0]}; train it with "
@@ -123,7 +118,22 @@ def _folders(paths: Sequence[Path], places: Sequence[torch.device]) -> list[Mode
                 f"{path}: divides text into words in another way than {paths[0]}; "
                 "train the members of an ensemble with the same [text] section"
             )
-    return folders
+    # The processor of the first makes the ids of all texts, those that it does not read itself too.
+    return [_given(first, folder, path, paths[0]) for path, folder in zip(paths, folders, strict=True)]
+
+
+def _given(first: TextProcessor, folder: ModelFolder, path: Path, other: Path) -> ModelFolder:
+    """Return a model that can be given what the first one's text processing makes."""
+    streams = folder.model.spec.vocabularies.streams
+    if all(streams[name] == first.vocabularies.streams[name] for name in folder.model.spec.inputs):
+        return folder
+    try:
+        return replace(folder, model=Respelling(folder.model, folder.processor, first).eval())
+    except ModelFolderError as error:
+        raise ModelFolderError(
+            f"{path}: reads other pieces than {other}, and {error}; train the members of an ensemble with the same "
+            "[text] section, or with text.model naming one of them"
+        ) from None
 
 
 def _find(model: str | Path) -> Path:
