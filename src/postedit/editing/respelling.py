@@ -11,7 +11,8 @@ from postedit.core.model import Constraint, Seq2Seq, Vocabularies
 from postedit.core.symbols import EOS
 from postedit.core.types import Batch, DecoderOutput, Stream
 from postedit.data.batching import collate
-from postedit.text.processor import Side, TextProcessor
+from postedit.text.config import Side
+from postedit.text.processor import TextProcessor
 
 
 class Respelling(Seq2Seq[Any]):
