@@ -10,6 +10,7 @@ from postedit.core.model import Seq2Seq, State
 from postedit.core.symbols import EOS
 from postedit.core.types import Batch, DecoderOutput, Shortlist
 from postedit.nn.heads import SoftmaxDistribution
+from postedit.nn.precision import at_least_float
 
 FAVOUR = 20.0  # added to the logit of the symbol to write
 
@@ -77,7 +78,8 @@ class FavouringDistribution:
     def log_probs(self) -> Tensor:
         """Float[N,K,V]."""
         logits, chosen = self.inner.logits(), self.favoured.unsqueeze(-1)
-        return logits.scatter_add_(-1, chosen, torch.full_like(chosen, FAVOUR, dtype=logits.dtype)).log_softmax(-1)
+        raised = logits.scatter_add_(-1, chosen, torch.full_like(chosen, FAVOUR, dtype=logits.dtype))
+        return raised.log_softmax(-1, dtype=at_least_float(logits.dtype))
 
     def among(self, shortlist: Shortlist) -> Tensor:
         """Return Float[N,K,C] of the symbols of a shortlist, to which the favoured ones are added."""
