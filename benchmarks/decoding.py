@@ -68,11 +68,11 @@ def main() -> None:
         f"{len(sentences)} sentences of {options.data}, {unchanged:.0%} unchanged, {symbols:.1f} symbols each; ", end=""
     )
     print(f"median of {options.repeats} rounds\n")
-    print(f"| batch | decoder | sentences/s | ratio to {OURS[0]}, greedy | calls a sentence | tokens fed a sentence |")
-    print("|---:|---|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
         everyone = [*ours(options.device), *hugging_face(options.device), *ctranslate(Path(folder), options.device)]
         contestants = [one for one in everyone if any(part in one.name for part in options.only)]
+        print(f"| batch | decoder | sentences/s | ratio to {contestants[0].name} | calls a sentence | ", end="")
+        print("tokens fed a sentence |\n|---:|---|---:|---:|---:|---:|")
         clock = time.process_time if options.threads == 1 and options.device.type == "cpu" else waited_clock
         for size in options.batch:
             compare(contestants, sentences, size, options.repeats, clock)

@@ -59,7 +59,7 @@ SAVE_MINUTES = 3.0  # between checkpoints: what a call that is cut off, because 
 
 ROWS, PIECES = 1_000, 25  # sentences of a batch whose speed is measured, and pieces of each text
 CHECKED_ROWS = 8
-BF16_PEAKS = {"H200": 989.0, "H100 80GB HBM3": 989.0, "A100": 312.0}
+BF16_PEAKS = {"A100-SXM4": 312.0, "H100 80GB HBM3": 989.0, "NVIDIA H200": 989.0}
 """Dense matrix products of bf16 by NVIDIA's data sheets, in 10^12 operations a second."""
 
 SPEED_RECIPES = ("transference-small", "transference", "m-cgru-small", "m-cgru")
@@ -164,7 +164,7 @@ def _speed(name: str, precision: str, device: torch.device, rows: int, seconds: 
     peak = next((peak for name, peak in BF16_PEAKS.items() if name in _machine(device).get("gpu", "")), None)
     return {
         "tokens_per_second": round(tokens / took),
-        "tflops": round(rate, 2),
+        "tflops": round(rate, 5),
         "share_of_bf16_peak": None if peak is None else round(rate / peak, 3),
         "minutes_for_500000_triplets": round(500_000 / (rows * steps / took) / 60, 2),
         "updates_per_second": round(steps / took, 2),

@@ -78,9 +78,15 @@ if wants train; then
         --used-seconds $((SECONDS - started)) --set "data.dir=$data" "${overrides[@]/#/--set=}"
 fi
 if wants decode; then
-    say "decoding speed"
-    "$python" benchmarks/decoding.py "$run/train/model" "$data/dev" --device "$device" \
-        --sentences "${GPU_DECODE_SENTENCES:-256}" --batch 1 32 >"$results/decode.md"
+    # Of a recipe with stages, the newest stage that has exported a model.
+    model=$(find "$run/train" -maxdepth 3 -name model -type d -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -1 | cut -d' ' -f2-)
+    if [[ -z $model ]]; then
+        say "no model to decode with yet: it is there after the first validation"
+    else
+        say "decoding speed"
+        "$python" benchmarks/decoding.py "$model" "$data/dev" --device "$device" \
+            --sentences "${GPU_DECODE_SENTENCES:-256}" --batch 1 32 >"$results/decode.md"
+    fi
 fi
 if wants budget; then
     say "${GPU_BUDGET_UPDATES:-800} updates of every small recipe"

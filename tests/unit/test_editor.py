@@ -186,7 +186,8 @@ def test_an_ensemble_of_one_model_twice_edits_like_it_and_cannot_be_saved(path: 
 
 
 def test_members_that_divide_text_otherwise_do_not_fit(path: Path, tmp_path: Path) -> None:
-    tiny_models.folder(text=tiny_models.processor(tgt_lang="de")).save(tmp_path / "other")
+    moses = {"tokenizer": "moses", "src_lang": "en", "tgt_lang": "de"}
+    tiny_models.folder(text=tiny_models.processor(**moses)).save(tmp_path / "other")
     with pytest.raises(ModelFolderError, match="divides text into words in another way"):
         PostEditor.load(path, tmp_path / "other", device="cpu")
 
@@ -214,6 +215,13 @@ def test_members_may_read_other_pieces_if_they_write_the_same(reads: str, tmp_pa
         for number, i in enumerate(order, start=1):
             assert [scored.features[f"model {number}"] for scored in found] == pytest.approx(alone[i], abs=1e-5)
         assert len(both.edit(src, mt, beam=2)) == 3
+
+
+def test_languages_do_not_matter_where_words_are_divided_already(
+    path: Path, text: TextProcessor, tmp_path: Path
+) -> None:
+    tiny_models.folder(text=tiny_models.processor(src_lang="en", tgt_lang="de")).save(tmp_path / "other")
+    assert PostEditor.load(path, tmp_path / "other", device="cpu").edit(["the house"], ["das Haus"])
 
 
 def test_members_that_learnt_other_small_letters_do_not_fit(tmp_path: Path) -> None:

@@ -152,7 +152,9 @@ def check_model(
             raise DataError(f"{message}; leave out --figures, --src-links, --mt-links and --gold-links")
         typer.echo(f"warning: {message}; probabilities, runners-up and focus by occlusion remain", err=True)
     elif links is not None and not any("src" in key.streams for key in spec.attention):
-        raise DataError("this model does not look at src, so its reading of src and mt cannot be scored (--gold-links)")
+        raise DataError(
+            "this model shows no attention to src, so its reading of src and mt cannot be scored (--gold-links)"
+        )
 
 
 def kept_readings(

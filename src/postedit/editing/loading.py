@@ -108,15 +108,16 @@ def _folders(paths: Sequence[Path], places: Sequence[torch.device]) -> list[Mode
     folders = [ModelFolder.load(path, places[i % len(places)]) for i, path in enumerate(paths)]
     first = folders[0].processor
     for path, folder in zip(paths, folders, strict=True):
-        if folder.processor.truecasers != first.truecasers:
-            raise ModelFolderError(
-                f"{path}: has learnt other words to begin with a small letter than {paths[0]}; train it with "
-                "text.model naming the other"
-            )
         if _words(folder.processor) != _words(first):
             raise ModelFolderError(
                 f"{path}: divides text into words in another way than {paths[0]}; "
                 "train the members of an ensemble with the same [text] section"
+            )
+        cased = {"src" if name == "src" else "pe" for name in (*folder.model.spec.inputs, "pe")}
+        if any(folder.processor.truecasers.get(side) != first.truecasers.get(side) for side in cased):
+            raise ModelFolderError(
+                f"{path}: has learnt other words to begin with a small letter than {paths[0]}; train it with "
+                "text.model naming the other"
             )
     # The processor of the first makes the ids of all texts, those that it does not read itself too.
     return [_given(first, folder, path, paths[0]) for path, folder in zip(paths, folders, strict=True)]
@@ -150,4 +151,7 @@ def _find(model: str | Path) -> Path:
 
 def _words(processor: TextProcessor) -> dict[str, Any]:
     """Return the settings by which text becomes words."""
-    return processor.config.model_dump(exclude={"vocabulary"})
+    settings = processor.config.model_dump(include={"tokenizer", "truecase", "src_lang", "tgt_lang"})
+    if settings["tokenizer"] == "none":
+        del settings["src_lang"], settings["tgt_lang"]  # words are divided already
+    return settings

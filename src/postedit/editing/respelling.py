@@ -30,7 +30,8 @@ class Respelling(Seq2Seq[Any]):
         """
         super().__init__()
         streams, theirs = model.spec.vocabularies.streams, given.vocabularies.streams
-        self._others: list[Side] = [side for side in ("src", "mt") if streams.get(side, theirs[side]) != theirs[side]]
+        read: list[Side] = [side for side in ("src", "mt") if side in model.spec.inputs]
+        self._others = [side for side in read if streams[side] != theirs[side]]
         self._own, self._given = own, given
         if not all(given.vocabulary(side).lossless and own.vocabulary(side).lossless for side in self._others):
             raise ModelFolderError("its vocabulary, or the other one, cannot give a text back as it was")
@@ -59,7 +60,7 @@ class Respelling(Seq2Seq[Any]):
         streams: dict[str, Stream] = dict(batch.streams)
         for side in self._others:
             given, own = self._given.vocabulary(side), self._own.vocabulary(side)
-            texts = [given.decode(ids[real].tolist()) for ids, real in zip(streams[side].ids, streams[side].mask)]
-            ids = [[*pieces, EOS] for pieces in own.encode_batch(texts)]
-            streams[side] = collate({side: ids}, [side]).to(batch.device).streams[side]
+            texts = [given.decode(ids) for ids in streams[side].ids.tolist()]  # padding has no text
+            found = [[*pieces, EOS] for pieces in own.encode_batch(texts)]
+            streams[side] = collate({side: found}, [side]).to(batch.device).streams[side]
         return replace(batch, streams=streams)

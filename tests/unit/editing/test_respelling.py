@@ -16,33 +16,52 @@ from postedit.text.processor import TextProcessor
 SRC, MT = ["the house", "", "né à  Köln 語"], ["das Haus", "es geht", "in"]
 
 
-def text(src: int, sharing: str = "mt-pe", **sizes: int) -> TextProcessor:
-    return tiny_models.processor(vocabulary=VocabularyConfig(size=280, sharing=sharing, sizes={"src": src, **sizes}))
+def text(sharing: str = "mt-pe", **sizes: int) -> TextProcessor:
+    return tiny_models.processor(vocabulary=VocabularyConfig(size=280, sharing=sharing, sizes=sizes))
 
 
-def batch(processor: TextProcessor) -> Batch:
-    return collate({"src": processor.encode_batch("src", SRC), "mt": processor.encode_batch("mt", MT)}, ("src", "mt"))
+def batch(processor: TextProcessor, inputs: tuple[str, ...]) -> Batch:
+    texts = {"src": SRC, "mt": MT}
+    return collate({name: processor.encode_batch(name, texts[name]) for name in inputs}, inputs)
 
 
 @torch.inference_mode()
 def said(model: Seq2Seq, by: TextProcessor) -> torch.Tensor:
-    output, _ = model.decode(torch.full((len(SRC), 1), BOS), model.encode(batch(by)))
+    output, _ = model.decode(torch.full((len(SRC), 1), BOS), model.encode(batch(by, model.spec.inputs)))
     assert output.attention.keys() == model.spec.attention
     return output.log_probs
 
 
-def test_it_says_what_it_says_of_pieces_of_its_own() -> None:
-    own, given = text(262), text(280)
-    model = tiny_models.folder("transference", own).model
+@pytest.mark.parametrize(
+    ("name", "options", "shown"),
+    [
+        ("transference", {"share_embeddings": "none"}, set()),
+        ("transformer", {"share_embeddings": "none", "input": "src"}, set()),
+        ("transformer", {"share_embeddings": "none", "input": "mt"}, set()),
+        ("m-cgru", {"share_embeddings": "none"}, set()),
+    ],
+)
+def test_it_says_what_it_says_of_pieces_of_its_own(name: str, options: dict[str, str], shown: set[str]) -> None:
+    own, given = text("separate", src=262, mt=262), text("separate")
+    model = tiny_models.folder(name, own, **options).model
     wrapped = Respelling(model, own, given).eval()
-    assert batch(own).streams["src"].mask.sum() > batch(given).streams["src"].mask.sum()
+    for side in model.spec.inputs:
+        lengths = [int(batch(one, (side,)).streams[side].mask.sum()) for one in (own, given)]
+        assert lengths[0] > lengths[1]
     torch.testing.assert_close(said(wrapped, given), said(model, own), rtol=0, atol=0)
-    assert wrapped.spec.vocabularies == given.vocabularies
+    assert wrapped.spec.vocabularies.streams == given.vocabularies.streams
+    assert {key.stream for key in wrapped.spec.attention} == shown
+
+
+def test_attention_to_texts_that_are_divided_alike_is_shown() -> None:
+    own, given = text(src=262), text()
+    wrapped = Respelling(tiny_models.folder("transference", own).model, own, given).eval()
     assert {key.stream for key in wrapped.spec.attention} == {"mt"}
+    assert said(wrapped, given).isfinite().all()
 
 
 def test_vocabularies_that_lose_something_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = text(262)
+    own = text(src=262)
     monkeypatch.setattr(type(own.vocabulary("src")), "lossless", False)
     with pytest.raises(ModelFolderError, match="cannot give a text back as it was"):
-        Respelling(tiny_models.folder("transference", own).model, own, text(280))
+        Respelling(tiny_models.folder("transference", own).model, own, text())
