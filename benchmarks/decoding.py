@@ -71,6 +71,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         everyone = [*ours(options.device), *hugging_face(options.device), *ctranslate(Path(folder), options.device)]
         contestants = [one for one in everyone if any(part in one.name for part in options.only)]
+        if not contestants:
+            raise SystemExit(f"--only {' '.join(options.only)}: no contestant is called so")
         print(f"| batch | decoder | sentences/s | ratio to {contestants[0].name} | calls a sentence | ", end="")
         print("tokens fed a sentence |\n|---:|---|---:|---:|---:|---:|")
         clock = time.process_time if options.threads == 1 and options.device.type == "cpu" else waited_clock

@@ -79,7 +79,7 @@ if wants train; then
 fi
 if wants decode; then
     # Of a recipe with stages, the newest stage that has exported a model.
-    model=$(find "$run/train" -maxdepth 3 -name model -type d -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -1 | cut -d' ' -f2-)
+    model=$(find "$run/train" -maxdepth 3 -name model -type d -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -1 | cut -d' ' -f2- || true)
     if [[ -z $model ]]; then
         say "no model to decode with yet: it is there after the first validation"
     else

@@ -104,10 +104,9 @@ def test_two_slices_resume_each_other_and_return_a_model(tmp_path: Path) -> None
         assert all(model["passed"] for model in json.loads((results / "check.json").read_text())["models"])
     assert spent[0]["before"] == 0.0
     assert 0.0 < spent[0]["after"] == spent[1]["before"] < spent[1]["after"]
-    assert {row["precision"] for row in json.loads((tmp_path / "results1/speed.json").read_text())["models"]} == {
-        "bf16",
-        "fp32",
-    }
+    speeds = json.loads((tmp_path / "results1/speed.json").read_text())["models"]
+    assert {row["precision"] for row in speeds} == {"bf16", "fp32"}
+    assert all(row["tflops"] > 0 and row["minutes_for_500000_triplets"] > 0 for row in speeds)
 
     parts = sorted(results.glob("model.tar.*"))
     assert len(parts) == len(json.loads((results / "model.json").read_text())["sha256"]) > 1
@@ -119,6 +118,22 @@ def test_two_slices_resume_each_other_and_return_a_model(tmp_path: Path) -> None
     assert len(edited) == 1
     with tarfile.open(results / "records.tar.xz") as tar:
         assert any(name.endswith(".jsonl") for name in tar.getnames())
+
+
+def test_decoding_before_there_is_a_model_says_so(tmp_path: Path) -> None:
+    recipe = tmp_path / "tiny.toml"
+    recipe.write_text(TINY, encoding="utf-8")
+    assert bundle_of(tmp_path / "bundle", small_sample(tmp_path / "data")).returncode == 0
+    settings = {
+        "GPU_DEVICE": "cpu",
+        "GPU_PYTHON": sys.executable,
+        "GPU_BUNDLE": str(tmp_path / "bundle"),
+        "GPU_RUN": str(tmp_path / "runs/tiny"),
+        "GPU_STAGES": "decode",
+    }
+    done = run(["bash", "benchmarks/gpu.sh", str(tmp_path / "results"), str(recipe)], **settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no model to decode with yet" in done.stdout
 
 
 @pytest.mark.slow

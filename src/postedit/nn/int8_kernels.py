@@ -127,13 +127,8 @@ class Weights(NamedTuple):
     @classmethod
     def stacked(cls, layers: Sequence["Weights"]) -> "Weights":
         """Return layers of the same size as one value, each array with a dimension more; see `_number`."""
-        shape = len(layers), *layers[0].packed.shape
-        packed = int8_products.aligned(shape)
-        for place, layer in zip(packed, layers, strict=True):
-            place[...] = layer.packed
-        steps, zeros, bias = (
-            np.stack([getattr(layer, name) for layer in layers]) for name in ("steps", "zeros", "bias")
-        )
+        arrays = zip(*(layer[:4] for layer in layers), strict=True)
+        packed, steps, zeros, bias = map(np.stack, arrays)
         return cls.of(packed, steps, zeros, bias, layers[0].outputs)
 
     def none(self) -> "Weights":
