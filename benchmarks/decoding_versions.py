@@ -2,10 +2,10 @@
 
     python benchmarks/decoding_versions.py OTHER MODEL DATA [--sentences N] [--batch N] [--repeats N]
 
-OTHER is a checkout of an older commit (`git worktree add`). Both run what `benchmarks/decoding.py` of their own has, with
-the same sentences and outputs, each in a process of its own, and take turns: on a machine whose speed changes from hour to
-hour, that is what can be compared. Medians of processor milliseconds a sentence, and of the ratios of neighbours; one
-thread.
+OTHER is a checkout of an older commit (`git worktree add`). Both run what `benchmarks/decoding.py` of their own has,
+with the same sentences and outputs, each in a process of its own, and take turns: on a machine whose speed changes from
+hour to hour, that is what can be compared. Medians of processor milliseconds a sentence, and of the ratios of
+neighbours; one thread.
 """
 
 import argparse

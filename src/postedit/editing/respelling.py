@@ -53,7 +53,7 @@ class Respelling(Seq2Seq[Any]):
         return replace(output, attention=attention), state
 
     def constraints(self, batch: Batch) -> Sequence[Constraint]:
-        """Return what the grammar of the model demands: of mt alone, whose pieces then are those of pe, as all write."""
+        """Return what the grammar of the model demands: of mt alone, in the pieces of pe, which all write."""
         return self.model.constraints(batch)
 
     def _respelt(self, batch: Batch) -> Batch:
