@@ -160,7 +160,9 @@ class _Team:
         except errors.RayTaskError as error:
             raise error.cause from None
         except errors.ActorUnavailableError:
-            problem = f"a worker was lost {_RETRIES + 1} times at {asked.lines}, perhaps for want of memory"
+            # The worker may have ended at a later chunk before the answer to this one had left it.
+            lines = " or ".join(one.lines for one in (asked, *self.asked) if one.worker == asked.worker)
+            problem = f"a worker was lost {_RETRIES + 1} times at {lines}, perhaps for want of memory"
         except errors.RayActorError as error:
             problem = f"a worker could not be started: {_first_line(error)}"
         except errors.RayError as error:
