@@ -1,5 +1,6 @@
 """The script for machines with a GPU, run on the CPU with a tiny recipe: it must work on the first occasion."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+import torch
 
 from postedit import PostEditor
 
@@ -156,6 +158,18 @@ def test_a_slice_that_is_cut_off_goes_on_through_all_stages(tmp_path: Path) -> N
     assert found["dev"]["tuned"]["step"] == 3
     assert run([*script, "pack", str(tmp_path / "run"), "--part-mib", "60"]).returncode == 0
     assert (tmp_path / "model.tar.00").exists()
+
+
+@pytest.mark.slow
+def test_speed_of_compiled_layers_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    gpu = importlib.import_module("gpu")
+    compiled: list[torch.nn.Module] = []
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda self, **_: compiled.append(self))
+    way = {"precision": "fp32", "compile": True}
+    row = gpu._speed("transference-small", way, torch.device("cpu"), rows=4, seconds=0.1)
+    assert len(compiled) == 9
+    assert row["tokens_per_second"] > 0
 
 
 def test_slice_without_time_for_training_says_so_and_ends_well(tmp_path: Path) -> None:

@@ -161,6 +161,12 @@ class TrainConfig(Config):
         "with it, so measure whether the model gains.",
     )
 
+    compile: bool = Field(
+        default=False,
+        description="Have PyTorch compile the layers of a Transformer for training. Meant for GPUs, where it takes a "
+        "minute or two at the start; on a CPU it is slower.",
+    )
+
     validate_every: Count = Field(default=500, description="Steps between validations; there is one at the end too.")
     metric: Literal["loss", "ter", "bleu", "chrf"] = Field(
         default="loss",
@@ -213,6 +219,12 @@ class TrainConfig(Config):
     def _has_one_objective(self) -> Self:
         if self.has_risk and self.rdrop > 0.0:
             raise ValueError("rdrop and risk do not go together: set rdrop = 0 where risk.weight is above 0")
+        return self
+
+    @model_validator(mode="after")
+    def _compiles_what_stays(self) -> Self:
+        if self.compile and self.has_risk:
+            raise ValueError("compile and risk do not go together, as search calls the layers too: set compile = false")
         return self
 
     @model_validator(mode="after")

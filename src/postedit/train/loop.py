@@ -19,6 +19,7 @@ from postedit.data.shares import Share
 from postedit.train.agenda import Agenda, is_due
 from postedit.train.best import BestWeights
 from postedit.train.checkpoints import Checkpoint, Checkpoints, read_state
+from postedit.train.compiling import compile_layers, compiled_in_updates
 from postedit.train.config import TrainConfig
 from postedit.train.ema import MovingAverage
 from postedit.train.failure import save_divergence, save_failure
@@ -104,6 +105,8 @@ class Trainer:
         self.best = BestWeights(folder / "best")
         self.ema = MovingAverage(self.model, config.ema) if config.ema else None
         self.optimizer = build_optimizer(model, config)
+        if config.compile:
+            compile_layers(self.model)
         self.loss = build_loss(self.model, config, propose)
         # Wrapped, it averages gradients over the processes.
         shared = self.accelerator.prepare_model(self.loss) if self.accelerator.num_processes > 1 else self.loss
@@ -159,7 +162,8 @@ class Trainer:
             self._display.say("train.fast_fp32: this processor has AMX, so factors are rounded to bfloat16")
         if (warning := spare_processes(self.accelerator.num_processes)) is not None:
             self._display.say(warning)
-        with fast_fp32(self.config.fast_fp32), self._interruption, self._display:
+        compiled = compiled_in_updates(self.config.compile)
+        with fast_fp32(self.config.fast_fp32), compiled, self._interruption, self._display:
             try:
                 stream, report = self._start(resume, accept_changed_data)
                 with report:

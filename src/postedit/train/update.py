@@ -12,6 +12,7 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from postedit.core.types import Batch, LabelLoss, Stream, Target
+from postedit.train.compiling import in_update
 from postedit.train.config import TrainConfig
 from postedit.train.optimisers import step
 from postedit.train.runtime import random_state
@@ -133,7 +134,8 @@ class Updater:
         """Return Float[4], the sums of loss, nll, tokens and risk."""
         device = self.accelerator.device
         with nullcontext() if last else self.accelerator.no_sync(self.model):
-            with torch.autocast(device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
+            bf16 = torch.autocast(device.type, torch.bfloat16, enabled=self.config.precision == "bf16")
+            with bf16, in_update(batch) if self.config.compile else nullcontext():
                 result: LabelLoss = self.model(move(batch, device), self.config.label_smoothing)
             self.accelerator.backward(result.loss if counts else result.loss * 0.0)
         risk = torch.zeros_like(result.nll) if result.risk is None else result.risk

@@ -93,6 +93,32 @@ class TinyModel(Seq2Seq):
         return DecoderOutput(self.head(self.dropout(features)), {}), state
 
 
+class Layer(nn.Module):
+    """One of several alike, with a residual connection."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.inner = nn.Linear(dim, dim)
+
+    def forward(self, x: Tensor, count: int) -> Tensor:
+        return x + torch.relu(self.inner(x)) / count
+
+
+class LayeredModel(TinyModel):
+    """A tiny model with a stack of layers behind it, which rows of any number of symbols go through."""
+
+    def __init__(self, layers: int = 3, dropout: float = 0.0) -> None:
+        super().__init__(dropout=dropout)
+        self.layers = nn.ModuleList(Layer(self.embedding.embedding_dim) for _ in range(layers))
+
+    def decode(self, tokens: Tensor, state: TinyState) -> tuple[DecoderOutput, TinyState]:
+        context = state.inputs.unsqueeze(1).expand(-1, tokens.size(1), -1)
+        features = torch.tanh(self.mix(torch.cat([self.embedding(tokens), context], -1)))
+        for layer in self.layers:
+            features = layer(features, len(self.layers))
+        return DecoderOutput(self.head(self.dropout(features)), {}), state
+
+
 def tiny_model(dropout: float = 0.2) -> TinyModel:
     torch.manual_seed(42)
     return TinyModel(dropout=dropout)
