@@ -163,8 +163,8 @@ class TrainConfig(Config):
 
     compile: bool = Field(
         default=False,
-        description="Have PyTorch compile the layers of a Transformer for training. Meant for GPUs, where it takes a "
-        "minute or two at the start; on a CPU it is slower.",
+        description="Have PyTorch compile the layers of a Transformer for training. Meant for GPUs, where it takes "
+        "minutes at the start; on a CPU it is slower.",
     )
 
     validate_every: Count = Field(default=500, description="Steps between validations; there is one at the end too.")
