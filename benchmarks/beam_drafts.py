@@ -1,0 +1,137 @@
+"""What would drafts inside beam search save? Calls that beam search would need if its hypotheses were checked ahead.
+
+    python benchmarks/beam_drafts.py MODEL DATA [--sentences N] [--beams 1 2 4 5] [--reach N ...]
+
+Each sentence is searched alone, as ever. Beside it is counted: a call that checked, for each live hypothesis, the next
+symbols of its draft (mt, found again after every symbol as greedy search does) would serve all following steps in which
+every live hypothesis is one that was checked. Outputs would be the same. Tokens are those that the decoder is fed, in
+relation to beam search token by token; where they cost, as on a CPU, they are to be weighed against the calls.
+"""
+
+import argparse
+import copy
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from postedit.core.model import Seq2Seq
+from postedit.core.types import Batch, DecoderOutput
+from postedit.data.batching import collate
+from postedit.data.triplets import TripletFiles, read_triplets
+from postedit.decode import SearchSettings, beam_search, length_limits
+from postedit.decode.proposals import Proposer
+from postedit.folder import ModelFolder
+from postedit.nn.inference import prepare_for_inference
+
+Symbols = tuple[int, ...]
+Step = list[Symbols]
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A state that knows which symbols each row has read."""
+
+    state: object
+    paths: Step
+
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows in that order."""
+        return type(self)(self.state.select(rows), [self.paths[row] for row in rows.tolist()])  # type: ignore[attr-defined]
+
+
+class Recorder(Seq2Seq):
+    """A model that notes what each call reads."""
+
+    def __init__(self, model: Seq2Seq) -> None:
+        super().__init__()
+        self.model, self.spec = model, model.spec
+        self.steps: list[Step] = []
+
+    def encode(self, batch: Batch) -> Traced:
+        """Read the inputs."""
+        return Traced(self.model.encode(batch), [()] * batch.rows)
+
+    def decode(self, tokens: Tensor, state: Traced) -> tuple[DecoderOutput, Traced]:
+        """Read symbols, and note them."""
+        paths = [(*path, *row) for path, row in zip(state.paths, tokens.tolist())]
+        self.steps.append(paths)
+        output, after = self.model.decode(tokens, state.state)
+        return output, Traced(after, paths)
+
+
+class Drafts:
+    """Where each hypothesis of a sentence stands in the draft."""
+
+    def __init__(self, draft: Sequence[int], start: Symbols) -> None:
+        self._proposers = {start: Proposer(draft)}
+
+    def of(self, path: Symbols) -> Proposer:
+        """Return what follows the draft behind a hypothesis."""
+        if path not in self._proposers:
+            proposer = copy.copy(self.of(path[:-1]))
+            proposer.follow(path[1:], 0, rejected=False)
+            self._proposers[path] = proposer
+        return self._proposers[path]
+
+
+def checked_ahead(steps: Sequence[Step], draft: Sequence[int], reach: int) -> tuple[int, int]:
+    """Return how many calls there would be, and how many tokens they would be fed."""
+    drafts, known, calls, tokens = Drafts(draft, steps[0][0]), set[Symbols](), 0, 0
+    for paths in steps:
+        live = set(paths)
+        if live <= known:
+            continue
+        known = {
+            path + tuple(ahead[:width])
+            for path in live
+            for ahead in [drafts.of(path).propose(reach)]
+            for width in range(len(ahead) + 1)
+        }
+        calls, tokens = calls + 1, tokens + len(known)
+    return calls, tokens
+
+
+def searched(folder: ModelFolder, data: str, count: int, beam: int) -> Iterator[tuple[list[Step], list[int]]]:
+    """Yield the steps of beam search, and the draft, of each sentence."""
+    model = Recorder(prepare_for_inference(folder.model)).eval()
+    triplets = list(read_triplets(TripletFiles.of(data)))[:count]
+    encode, inputs = folder.processor.encode_batch, model.spec.inputs
+    sides = {name: encode(name, [getattr(triplet, name) for triplet in triplets]) for name in inputs}
+    drafts = encode("pe", [triplet.mt for triplet in triplets])
+    for row, draft in enumerate(drafts):
+        batch = collate({name: [ids[row]] for name, ids in sides.items()}, inputs)
+        model.steps = []
+        limits = length_limits(batch, folder.decode.max_ratio, folder.decode.max_extra)
+        beam_search(model, batch, limits, SearchSettings(beam=beam))
+        yield model.steps, draft
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("data", help="prefix of .src and .mt")
+    parser.add_argument("--sentences", type=int, default=200)
+    parser.add_argument("--beams", type=int, nargs="+", default=[1, 2, 4, 5])
+    parser.add_argument("--reach", type=int, nargs="+", default=[4, 64], help="symbols of a draft checked at most")
+    options = parser.parse_args()
+    folder = ModelFolder.load(options.model)
+    print(f"{platform.machine()}, torch {torch.__version__}; {options.model}, {options.data}, {options.sentences=}\n")
+    print("| beam | symbols ahead | steps a sentence | calls a sentence | fewer calls | tokens fed |")
+    print("|---:|---:|---:|---:|---:|---:|", flush=True)
+    for beam in options.beams:
+        found = list(searched(folder, options.data, options.sentences, beam))
+        steps = sum(len(one) for one, _ in found)
+        fed = sum(len(set(paths)) for one, _ in found for paths in one)
+        for reach in options.reach:
+            calls, tokens = map(sum, zip(*(checked_ahead(one, draft, reach) for one, draft in found)))
+            each = f"{steps / len(found):.1f} | {calls / len(found):.1f}"
+            print(f"| {beam} | {reach} | {each} | {steps / calls:.2f} | {tokens / fed:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
