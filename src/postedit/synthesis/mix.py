@@ -21,9 +21,9 @@ from postedit.synthesis.chunk import Chunk, Stage
 from postedit.synthesis.config import SynthConfig
 from postedit.synthesis.engine import Job
 from postedit.synthesis.fitting import draws
-from postedit.synthesis.forward import SIDES, identity
 from postedit.synthesis.phase import Phase
 from postedit.synthesis.tally import describe, tally
+from postedit.synthesis.translated import SIDES, identity
 
 _BLOCK: Final = 1 << 16
 """Triplets whose draws are made together."""

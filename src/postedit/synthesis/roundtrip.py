@@ -7,8 +7,7 @@ phase with files of its own, so that an interruption costs no phase that is done
 """
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -16,42 +15,39 @@ from typing import Annotated, Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from postedit.core.errors import DataError
 from postedit.data.lines import path_problem, read_lines
 from postedit.data.location import located
-from postedit.data.report import DataReport
-from postedit.data.triplets import TripletFiles, check_files, read_triplets
-from postedit.evaluate.ter import TER
+from postedit.synthesis.choice import prepare_fit
 from postedit.synthesis.chunk import Chunk, Stage
-from postedit.synthesis.config import SynthConfig
 from postedit.synthesis.engine import Job
-from postedit.synthesis.fit import describe_edits, distance
-from postedit.synthesis.fitting import CELLS, Acceptance, cells, draws, fit
-from postedit.synthesis.forward import BLANK, SIDES, identity, with_triplets
 from postedit.synthesis.ngrams import CrossEntropyDifference, estimate
 from postedit.synthesis.phase import Phase
 from postedit.synthesis.source import open_aligned
-from postedit.synthesis.tally import count_edits, describe, tally, ter_histogram
+from postedit.synthesis.tally import describe
+from postedit.synthesis.translated import (
+    BLANK,
+    OF_CHOICE,
+    SIDES,
+    RealTriplets,
+    TranslatedConfig,
+    identity,
+    with_triplets,
+)
 from postedit.synthesis.translators import Translator, TranslatorConfig, open_translator
 
-_BLOCK: Final = 1 << 14
 _MODELS: Final = ("inside.arpa", "outside.arpa")
 _NOT_CHOSEN: Final = "less like the domain"
-_NOT_FITTING: Final = "more of this length and edit rate than among real ones"
 
 
-def _as_list(value: Any) -> Any:
-    return value if value is None or isinstance(value, list | tuple) else [value]
-
-
-class RoundtripConfig(SynthConfig):
+class RoundtripConfig(TranslatedConfig):
     """The `[synth]` section with `kind = "roundtrip"`: triplets from text of the target language alone."""
 
     kind: Literal["roundtrip"] = Field("roundtrip", description="which way to make triplets")
     text: str = Field(description="file of sentences of the target language; they become the post-edits")
-    real: Annotated[list[TripletFiles], BeforeValidator(_as_list), Field(min_length=1)] = Field(
+    real: Annotated[RealTriplets, Field(min_length=1)] = Field(
         description="real triplets, named as in `[data]`: the domain of the sentences, and what triplets shall be like"
     )
     out: str = Field(
@@ -63,24 +59,15 @@ class RoundtripConfig(SynthConfig):
         1.0, gt=0, le=1, description="part of the sentences to translate, those most like the domain; 1: all"
     )
     order: int = Field(3, ge=2, le=6, description="words of the longest n-grams of the models that choose")
-    mismatch: float = Field(
-        0.1, gt=0, le=1,
-        description="how far the joint histogram of length and edit rate may be from the real one (total variation "
-        "distance); 1 keeps all triplets",
-    )  # fmt: skip
-    seed: int = Field(1, ge=0, lt=2**63, description="another seed keeps other triplets")
-    chunk_lines: int = Field(1000, ge=1, description="lines that are translated together")
 
     def resolve(self, base: Path) -> tuple[Self, list[str]]:
         """Return this section with the paths of inputs made absolute, and what is wrong with the files."""
         folder = self.folder(base)
         text, real = self.input("text", folder, "pe"), [files.under(folder) for files in self.real]
-        inputs = {"synth.text": text}
-        inputs |= {f"synth.real ({path.name})": path for files in real for path in files.paths}
-        problems = [f"{option}: {found}" for option, path in inputs.items() if (found := path_problem(path))]
-        problems += [f"synth.real: {files.name} has no mt" for files in real if files.mt is None]
         resolved = self.model_copy(update={"dir": str(folder), "text": str(text), "real": real})
-        return resolved, problems + self.overwritten(inputs)
+        inputs = {"synth.text": text} | resolved.real_inputs()
+        problems = [f"{option}: {found}" for option, path in inputs.items() if (found := path_problem(path))]
+        return resolved, problems + resolved.real_problems() + self.overwritten(inputs)
 
     @property
     def kept(self) -> Sequence[str]:
@@ -91,7 +78,7 @@ class RoundtripConfig(SynthConfig):
         """Return all that is to be done, in order."""
         return [
             Phase("choice of sentences", chosen_prefix(self), ("pe",), lambda: prepare_choice(self)),
-            Phase("translation", translated_prefix(self), SIDES, lambda: prepare_translation(self), spread=False),
+            Phase("translation", self.translated, SIDES, lambda: prepare_translation(self), spread=False),
             Phase("choice of triplets", self.prefix, SIDES, lambda: prepare_fit(self)),
         ]
 
@@ -99,11 +86,6 @@ class RoundtripConfig(SynthConfig):
 def chosen_prefix(config: RoundtripConfig) -> Path:
     """Return what the names of the chosen sentences' files start with."""
     return config.prefix.with_name(f"{config.prefix.name}.chosen")
-
-
-def translated_prefix(config: RoundtripConfig) -> Path:
-    """Return what the names of all triplets' files start with, before some are chosen of them."""
-    return config.prefix.with_name(f"{config.prefix.name}.translated")
 
 
 def _side(prefix: Path, side: str) -> Path:
@@ -173,7 +155,7 @@ def prepare_choice(config: RoundtripConfig) -> Job:
         RecipeError: if KenLM is not installed.
     """
     source = open_aligned({"pe": located(config.text)}, config.chunk_lines)
-    said = {**identity(config), "phase": "choose"}
+    said = {**identity(config, "back", "forward", "mismatch", "seed"), "phase": "choose"}
 
     def manifest(counts: Mapping[str, int]) -> dict[str, Any]:
         left_out = {_NOT_CHOSEN: counts.get(_NOT_CHOSEN, 0)}
@@ -181,7 +163,7 @@ def prepare_choice(config: RoundtripConfig) -> Job:
 
     if config.choose == 1:
         return Job(source, _KeepAll(), ("pe",), said, manifest)
-    text, domain = located(config.text), [triplet.pe for triplet in _real(config)]
+    text, domain = located(config.text), [triplet.pe for triplet in config.read_real()]
     if not domain:
         raise DataError("synth.real: there is no triplet that can be used, so no domain to choose sentences of")
     step = max(1, source.total // len(domain))
@@ -229,86 +211,7 @@ def prepare_translation(config: RoundtripConfig) -> Job:
         DataError: if none was chosen.
     """
     source = open_aligned({"pe": _side(chosen_prefix(config), "pe")}, config.chunk_lines)
-    said = {**identity(config), "phase": "translate"}
+    said = {**identity(config, "choose", "order", *OF_CHOICE), "phase": "translate"}
     return Job(
         source, RoundtripSpec(config.back, config.forward), SIDES, said, lambda counts: describe(counts, [BLANK])
     )
-
-
-# The third: triplets like real ones.
-
-
-@dataclass(frozen=True, slots=True)
-class FitSpec:
-    """Makes the stage that keeps of each cell its share."""
-
-    acceptance: Acceptance
-    seed: int
-
-    def build(self) -> Stage:
-        """Return the stage."""
-        return self
-
-    def __call__(self, chunk: Chunk) -> Chunk:
-        """Return the triplets that are kept."""
-        texts = {side: chunk.lines(side) for side in SIDES}
-        found = cells(TER(case_sensitive=True).counts(texts["mt"], texts["pe"]))
-        kept = self.acceptance.choose(found, draws(self.seed, chunk.first_line, chunk.read))
-        made = {side: [text for text, keep in zip(lines, kept) if keep] for side, lines in texts.items()}
-        counts = tally(made["mt"], made["pe"])
-        counts[_NOT_FITTING] = int((~kept).sum())
-        chunk = replace(chunk, counts=dict(counts))
-        for side, lines in made.items():
-            chunk = chunk.with_lines(side, lines)
-        return chunk
-
-
-def prepare_fit(config: RoundtripConfig) -> Job:
-    """Measure the real triplets and those that were made, and return which of these to keep.
-
-    Raises:
-        DataError: if no choice comes as near to the real ones as is asked for.
-    """
-    prefix = translated_prefix(config)
-    source = open_aligned({side: _side(prefix, side) for side in SIDES}, config.chunk_lines)
-    files = TripletFiles.of(prefix)
-    real, made = (_histogram(triplets) for triplets in (_real(config), read_triplets(files, DataReport())))
-    acceptance = fit(real.cells, made.cells, config.mismatch)
-    shares = hashlib.sha256(acceptance.shares.tobytes()).hexdigest()
-    said = {**identity(config), "phase": "fit", "mismatch": round(acceptance.mismatch, 4), "shares": shares}
-
-    def manifest(counts: Mapping[str, int]) -> dict[str, Any]:
-        found = describe(counts, [_NOT_FITTING])
-        return {
-            **found,
-            "real": {"triplets": real.triplets, "histogram": real.rates, **describe_edits(real.counts)},
-            "ks_ter": round(distance(found["made"]["histogram"], real.rates), 4),
-        }
-
-    return Job(source, FitSpec(acceptance, config.seed), SIDES, said, manifest)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Measured:
-    """Triplets by cell, and by per cent of TER."""
-
-    cells: np.ndarray
-    rates: dict[int, int]
-    triplets: int
-    counts: Mapping[str, int]
-
-
-def _histogram(triplets: Iterable[Any]) -> _Measured:
-    found, counts = np.zeros(CELLS, np.int64), Counter[str]()
-    reader, metric = iter(triplets), TER(case_sensitive=True)
-    while block := list(islice(reader, _BLOCK)):
-        edits = metric.counts([triplet.mt for triplet in block], [triplet.pe for triplet in block])
-        found += np.bincount(cells(edits), minlength=CELLS)
-        counts += count_edits(edits)
-    return _Measured(found, ter_histogram(counts), counts["kept"], counts)
-
-
-def _real(config: RoundtripConfig) -> Iterator[Any]:
-    for files in config.real:
-        check_files(files)
-    return read_triplets(config.real, DataReport())

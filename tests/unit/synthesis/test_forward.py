@@ -143,3 +143,46 @@ def test_compressed_text_is_read_and_a_file_that_is_cut_off_is_named(synth: Synt
     else:
         assert result.exit_code == 0, result.output
         assert read(tmp_path / "out.mt") == [f"{line} x".upper() for line in sentences(50)]
+
+
+def like_real(folder: Path, **others: Any) -> dict[str, Any]:
+    """Real triplets of which a third are edited, and a translator that leaves every second line as it is."""
+    recipe = options(folder)
+    text, real = sentences(600, seed=3), sentences(300, seed=2)
+    for side in ("src", "pe"):
+        write(folder / f"real.{side}", real)
+        write(folder / f"text.{side}", text)
+    write(folder / "real.mt", [line if number % 3 else f"{line} y" for number, line in enumerate(real)])
+    return {**recipe, "real": "real", "translator": program("print(line if len(line) % 2 else line + ' y')"), **others}
+
+
+def test_triplets_like_real_ones_are_chosen(synth: Synth, tmp_path: Path) -> None:
+    result = synth(like_real(tmp_path, mismatch=0.1))
+    assert result.exit_code == 0, result.output
+    assert "2 of 2: choice of triplets" in result.stderr
+    made = list(zip(*(read(tmp_path / f"out.{side}") for side in ("mt", "pe"))))
+    translated = list(zip(*(read(tmp_path / f"out.translated.{side}") for side in ("mt", "pe"))))
+    assert len(translated) == 600
+    assert 0 < len(made) < 600
+    edited, before = (sum(mt != pe for mt, pe in pairs) / len(pairs) for pairs in (made, translated))
+    assert abs(edited - 1 / 3) < abs(before - 1 / 3)
+    assert json.loads((tmp_path / "out.json").read_text())["mismatch"] <= 0.1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"real": "none"}, "synth.real (none"),
+        ({"real": {"src": "text.src", "pe": "text.pe"}}, "has no mt"),
+        ({"mismatch": 0}, "synth.mismatch"),
+        ({"out": "real"}, "would overwrite"),
+    ],
+)
+def test_what_is_wrong_with_real_triplets_is_named(
+    synth: Synth, tmp_path: Path, change: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = synth(like_real(tmp_path, **change))
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not list(tmp_path.glob("out*"))

@@ -141,3 +141,13 @@ def test_what_cannot_be_fitted_is_said(synth: Synth, tmp_path: Path) -> None:
     result = synth(options(tmp_path, forward=program("print(line.replace('_en', ''))"), mismatch=0.05))
     assert result.exit_code == 1
     assert "make more, or allow a larger mismatch" in result.stderr
+
+
+def test_another_mismatch_does_not_have_all_translated_again(synth: Synth, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    forward = program(f"open({str(log)!r}, 'a').write('x')", "print(line.replace('_en', ''))")
+    assert synth(options(tmp_path, forward=forward, mismatch=0.05)).exit_code == 1
+    before = log.read_text()
+    assert synth(options(tmp_path, forward=forward, mismatch=1.0), "--resume").exit_code == 0
+    assert log.read_text() == before
+    assert len(triplets(tmp_path)) == 1200
