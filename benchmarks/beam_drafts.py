@@ -2,28 +2,29 @@
 
     python benchmarks/beam_drafts.py MODEL DATA [--sentences N] [--beams 1 2 4 5] [--reach N ...]
 
-Each sentence is searched alone, as ever. Beside it is counted: a call that checked, for each live hypothesis, the next
-symbols of its draft (mt, found again after every symbol as greedy search does) would serve all following steps in which
-every live hypothesis is one that was checked. Outputs would be the same. Tokens are those that the decoder is fed, in
-relation to beam search token by token; where they cost, as on a CPU, they are to be weighed against the calls.
+Each sentence is searched alone, by the settings of the model but for guidance. Beside it is counted: a call that
+checked, for each live hypothesis, the next symbols of its draft (mt, found again after every symbol as greedy search
+does) would serve all following steps in which every live hypothesis is one that was checked. Outputs would be the same.
+Tokens are those that the decoder is fed, in relation to beam search token by token; where they cost, as on a CPU, they
+are to be weighed against the calls.
 """
 
 import argparse
 import copy
 import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 import torch
 from torch import Tensor
 
-from postedit.core.model import Seq2Seq
+from postedit.core.model import Constraint, Seq2Seq
 from postedit.core.types import Batch, DecoderOutput
 from postedit.data.batching import collate
 from postedit.data.triplets import TripletFiles, read_triplets
-from postedit.decode import SearchSettings, beam_search, length_limits
+from postedit.decode import beam_search, length_limits
 from postedit.decode.proposals import Proposer
 from postedit.folder import ModelFolder
 from postedit.nn.inference import prepare_for_inference
@@ -51,6 +52,10 @@ class Recorder(Seq2Seq):
         super().__init__()
         self.model, self.spec = model, model.spec
         self.steps: list[Step] = []
+
+    def constraints(self, batch: Batch) -> Sequence[Constraint]:
+        """Return what the model's grammar demands."""
+        return self.model.constraints(batch)
 
     def encode(self, batch: Batch) -> Traced:
         """Read the inputs."""
@@ -107,7 +112,7 @@ def searched(folder: ModelFolder, data: str, count: int, beam: int) -> Iterator[
         batch = collate({name: [ids[row]] for name, ids in sides.items()}, inputs)
         model.steps = []
         limits = length_limits(batch, folder.decode.max_ratio, folder.decode.max_extra)
-        beam_search(model, batch, limits, SearchSettings(beam=beam))
+        beam_search(model, batch, limits, replace(folder.decode.search(), beam=beam))
         yield model.steps, draft
 
 

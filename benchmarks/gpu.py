@@ -43,7 +43,7 @@ from postedit.folder import ModelFolder
 from postedit.jobs.run import train as train_recipe
 from postedit.recipe import load_recipe
 from postedit.recipe_checks import largest_vocabularies
-from postedit.train.compiling import compile_layers, layers_of
+from postedit.train.compiling import compile_layers, compiled_in_updates, layers_of
 from postedit.train.config import TrainConfig
 from postedit.train.optimisers import build_optimizer
 from postedit.train.update import Updater
@@ -138,7 +138,13 @@ def speed(device: torch.device, results: Path, recipes: Sequence[str], rows_a_ba
         for way in ways:
             if way.get("compile") and not layers_of(_model(name)):
                 continue
-            row = {"recipe": name, "compile": False, **way, **_speed(name, way, device, rows_a_batch, seconds)}
+            row = {"recipe": name, "compile": False, **way}
+            try:
+                row |= _speed(name, way, device, rows_a_batch, seconds)
+            except Exception as error:  # the compiler's may be any; the other rows are worth having without it
+                if not way.get("compile"):
+                    raise
+                row["error"] = str(error)
             rows.append(row)
             print("speed", json.dumps(row), flush=True)
             _write(results / "speed.json", {"machine": _machine(device), "models": rows})
@@ -154,12 +160,19 @@ def _speed(
     config = load_config(TrainConfig, {**way, "max_steps": 1}, "speed")
     model = _model(name).to(device).train()
     if config.compile:
-        compile_layers(model)
+        torch.compiler.reset()  # of what an earlier model left, which counts too
+        compile_layers(model, device)
     updater = Updater(model, build_optimizer(model, config), config, accelerate.Accelerator(cpu=device.type == "cpu"))
-    batches = [_batch(model, rows) for _ in range(4)]
+    batches = [_batch(model, rows, pieces=PIECES + more) for more in (0, 1, -1, 2, -2)]
+    with compiled_in_updates(config.compile):
+        return _speed_of(updater, batches, rows, seconds)
+
+
+def _speed_of(updater: Updater, batches: Sequence[Batch], rows: int, seconds: float) -> dict[str, float | None]:
+    model, device = updater.model, updater.accelerator.device
     start = time.perf_counter()
-    for step in range(3):  # the first updates compile or choose kernels, and take memory
-        updater.update(step, [batches[step]], rate=1e-4)
+    for step, batch in enumerate(batches):  # the first updates compile or choose kernels, and take memory
+        updater.update(step, [batch], rate=1e-4)
     updater.totals()
     began = time.perf_counter() - start
     if device.type == "cuda":
@@ -197,16 +210,17 @@ def _model(name: str) -> Seq2Seq:
     return recipe.architecture.build(recipe.model, largest_vocabularies(recipe.text))
 
 
-def _batch(model: Seq2Seq, rows: int, *, ragged: bool = False) -> Batch:
+def _batch(model: Seq2Seq, rows: int, *, pieces: int = PIECES, ragged: bool = False) -> Batch:
     vocabularies = model.spec.vocabularies
-    streams = {name: Stream(*_text(vocabularies.streams[name].size, rows, ragged=ragged)) for name in model.spec.inputs}
-    return Batch(streams, Target(*_text(vocabularies.target.size, rows, ragged=ragged)))
+    sizes = {name: vocabularies.streams[name].size for name in model.spec.inputs}
+    streams = {name: Stream(*_text(size, rows, pieces, ragged=ragged)) for name, size in sizes.items()}
+    return Batch(streams, Target(*_text(vocabularies.target.size, rows, pieces, ragged=ragged)))
 
 
-def _text(vocabulary: int, rows: int, *, ragged: bool) -> tuple[Tensor, Tensor]:
-    ids = torch.randint(len(SYMBOLS), vocabulary, (rows, PIECES))
-    lengths = torch.randint(2, PIECES + 1, (rows,)) if ragged else torch.full((rows,), PIECES)
-    mask = torch.arange(PIECES) < lengths.unsqueeze(1)
+def _text(vocabulary: int, rows: int, pieces: int, *, ragged: bool) -> tuple[Tensor, Tensor]:
+    ids = torch.randint(len(SYMBOLS), vocabulary, (rows, pieces))
+    lengths = torch.randint(2, pieces + 1, (rows,)) if ragged else torch.full((rows,), pieces)
+    mask = torch.arange(pieces) < lengths.unsqueeze(1)
     ids[torch.arange(rows), lengths - 1] = EOS
     return ids.masked_fill(~mask, PAD), mask
 

@@ -24,6 +24,7 @@ from postedit.decode.settings import Normalisation
 from postedit.models import ARCHITECTURES
 from postedit.recipe_checks import (
     build_on_meta,
+    compiling_problems,
     data_problems,
     draft_problems,
     freezing_problems,
@@ -246,12 +247,14 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
         first_architecture, first_model = _model_of(draft)
         first = build_on_meta(first_architecture, first_model, text, "draft.model.", problems)
         problems += draft_problems(architecture, first_architecture)
+        problems += compiling_problems(first, draft.train, "draft.train.")
         if built is not None and first is not None:
             problems += inheritance_problems(built, first if draft.inherit_embeddings else None)
     if architecture is not None and sections["data"] is not None:
         problems += data_problems(architecture, sections["data"], text, drafted="draft" in values)
     if built is not None and sections["data"] is not None:
         problems += length_problems(built, sections["data"])
+    problems += compiling_problems(built, sections["train"])
     if architecture is not None and model is not None and text is not None and sections["train"] is not None:
         problems += freezing_problems(architecture, model, text, sections["train"])
     if problems or architecture is None or model is None:
@@ -262,6 +265,7 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
         more = data_problems(architecture, stage.data, None, drafted=False)
         more += length_problems(built, stage.data) if built is not None else []
         more += freezing_problems(architecture, model, recipe.text, stage.train)
+        more += compiling_problems(built, stage.train)
         found += [f"stage.{name}.{problem}" for problem in more]
     if found:
         raise problem_report(where, found)

@@ -16,6 +16,7 @@ from postedit.data.triplets import DataConfig
 from postedit.text.checkpoint import checkpoint_vocabularies
 from postedit.text.config import GROUPS, TextConfig
 from postedit.text.processor import TextProcessor, model_text
+from postedit.train.compiling import layers_of, without_layers
 from postedit.train.config import TrainConfig
 from postedit.train.freezing import freeze
 
@@ -151,6 +152,13 @@ def length_problems(model: Seq2Seq, data: DataConfig) -> list[str]:
         f"data.max_length: texts of {data.max_length} pieces are too long for the model, which reads "
         f"{longest} of all texts together; use {longest // texts} at most"
     ]
+
+
+def compiling_problems(built: Seq2Seq | None, train: TrainConfig | None, prefix: str = "train.") -> list[str]:
+    """Return what is wrong with having a model compiled, if it is to be."""
+    if built is None or train is None or not train.compile or layers_of(built):
+        return []
+    return [f"{prefix}compile: {without_layers(type(built).__name__)}"]
 
 
 def freezing_problems(architecture: Architecture, model: Config, text: TextConfig, train: TrainConfig) -> list[str]:

@@ -6,10 +6,13 @@ import os
 import subprocess
 import sys
 import tarfile
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounterWithBackend
 
 from postedit import PostEditor
 
@@ -164,12 +167,29 @@ def test_a_slice_that_is_cut_off_goes_on_through_all_stages(tmp_path: Path) -> N
 def test_speed_of_compiled_layers_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     gpu = importlib.import_module("gpu")
-    compiled: list[torch.nn.Module] = []
-    monkeypatch.setattr(torch.nn.Module, "compile", lambda self, **_: compiled.append(self))
+    counter = CompileCounterWithBackend("aot_eager")
+    monkeypatch.setattr(gpu, "compile_layers", partial(gpu.compile_layers, backend=counter))
     way = {"precision": "fp32", "compile": True}
-    row = gpu._speed("transference-small", way, torch.device("cpu"), rows=4, seconds=0.1)
-    assert len(compiled) == 9
+    with torch._dynamo.config.patch(fail_on_recompile_limit_hit=True):
+        row = gpu._speed("transformer-mt-small", way, torch.device("cpu"), rows=4, seconds=0.1)
     assert row["tokens_per_second"] > 0
+    assert counter.frame_count > 1
+
+
+def test_a_model_that_cannot_be_compiled_costs_no_other_speed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    gpu = importlib.import_module("gpu")
+
+    def speed(_name: str, way: dict[str, Any], *_: object) -> dict[str, float]:
+        if way.get("compile"):
+            raise RuntimeError("no compiler")
+        return {"tokens_per_second": 7}
+
+    monkeypatch.setattr(gpu, "_speed", speed)
+    monkeypatch.setattr(gpu, "_machine", lambda _: {})
+    gpu.speed(torch.device("cuda"), tmp_path, ["transformer-mt-small", "m-cgru-small"], 4, 0.1)
+    rows = json.loads((tmp_path / "speed.json").read_text())["models"]
+    assert [row.get("error", row.get("tokens_per_second")) for row in rows] == [7, "no compiler", 7, 7, 7]
 
 
 def test_slice_without_time_for_training_says_so_and_ends_well(tmp_path: Path) -> None:

@@ -124,13 +124,24 @@ def test_recipes_of_the_repository_are_sound(path: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("path", sorted((REPOSITORY / "recipes/reference").glob("*.toml")), ids=lambda path: path.stem)
 def test_recipes_of_the_reference_models_are_sound(path: Path, tmp_path: Path) -> None:
-    if path.stem in ("noise", "mix"):
-        for name in ("text", "real", "noise"):
+    if "[synth]" in path.read_text():
+        for name in ("text", "real", "noise", "translate", "german"):
             for side in ("src", "mt", "pe"):
                 (tmp_path / f"{name}.{side}").write_text("a\n")
         assert load_synth_recipe(path, [f"synth.dir={tmp_path}"])
     else:
-        assert load_recipe(path, check_data=False).train.metric == "ter"
+        recipe = load_recipe(path, check_data=False)
+        assert recipe.train.metric == ("bleu" if path.stem == "translator" else "ter")
+
+
+def test_the_recipe_of_translators_goes_the_other_way_round_as_its_comment_says() -> None:
+    path = REPOSITORY / "recipes/reference/translator.toml"
+    comment = " ".join(line.strip("#\\ ") for line in path.read_text().splitlines() if line.startswith("#"))
+    overrides = re.findall(r"--set '([^']*)'", comment)
+    assert len(overrides) == 2
+    data = load_recipe(path, overrides, check_data=False).data
+    assert data.train[0].src.endswith("parallel.pe")
+    assert data.dev.pe.endswith("held-out.src")
 
 
 @pytest.mark.parametrize(
@@ -142,6 +153,17 @@ def test_the_parameters_that_a_recipe_counts_in_its_comment_are_those_of_its_mod
     comment = " ".join(line.removeprefix("#").strip() for line in path.read_text().splitlines() if line.startswith("#"))
     for counted in re.findall(r"has ([\d,]+) parameters", comment):
         assert counted == f"{count_parameters(load_recipe(path, check_data=False)):,}"
+
+
+def test_what_cannot_be_compiled_is_said_before_any_work() -> None:
+    path = REPOSITORY / "recipes/reference/generic.toml"
+    with pytest.raises(RecipeError, match=r"train\.compile: MCGRU has no stack of layers"):
+        load_recipe(path, ["train.compile=true"], check_data=False)
+    stages = 'stage=[{name="one"}, {name="two", train={compile=true}}]'
+    with pytest.raises(RecipeError, match=r"stage\.two\.train\.compile: MCGRU has no stack of layers"):
+        load_recipe(path, [stages], check_data=False)
+    with pytest.raises(RecipeError, match=r"draft\.train\.compile: AttentionNMT has no stack of layers"):
+        load_recipe(REPOSITORY / "recipes/draft-and-refine-small.toml", ["draft.train.compile=true"], check_data=False)
 
 
 @pytest.mark.parametrize("name", ["gru-hard", "copycat"])

@@ -11,7 +11,8 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """Drop single units with probability p.
 
     On a CPU, where PyTorch draws one number at a time and dropout would be a third of a training step, random
-    bits are drawn by the word and used 16 at a time; p is then rounded to a multiple of 2**-16.
+    bits are drawn by the word and used 16 at a time; p is then rounded to a multiple of 2**-16. A compiler, which
+    cannot follow that, gets PyTorch's own function.
     """
     if not training or p == 0.0:
         return x

@@ -70,7 +70,7 @@ class Trainer:
 
     Raises:
         RecipeError: if the metric needs decoding and `score_dev` is None, a risk needs candidates and `propose` is
-            None, or the device has no bf16 that is wanted.
+            None, the device has no bf16 that is wanted, or what is to be compiled cannot be.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Trainer:
         self.ema = MovingAverage(self.model, config.ema) if config.ema else None
         self.optimizer = build_optimizer(model, config)
         if config.compile:
-            compile_layers(self.model)
+            compile_layers(self.model, self.accelerator.device)
         self.loss = build_loss(self.model, config, propose)
         # Wrapped, it averages gradients over the processes.
         shared = self.accelerator.prepare_model(self.loss) if self.accelerator.num_processes > 1 else self.loss

@@ -135,7 +135,7 @@ class Updater:
         device = self.accelerator.device
         with nullcontext() if last else self.accelerator.no_sync(self.model):
             bf16 = torch.autocast(device.type, torch.bfloat16, enabled=self.config.precision == "bf16")
-            with bf16, in_update(batch) if self.config.compile else nullcontext():
+            with bf16, in_update(batch, self.config.compile):
                 result: LabelLoss = self.model(move(batch, device), self.config.label_smoothing)
             self.accelerator.backward(result.loss if counts else result.loss * 0.0)
         risk = torch.zeros_like(result.nll) if result.risk is None else result.risk
@@ -184,7 +184,8 @@ class Updater:
 def has_finite_gradient(loss: nn.Module, batch: Batch, config: TrainConfig, device: torch.device) -> bool:
     """Return whether loss and gradient of one batch alone are finite; weights do not change, gradients are lost."""
     loss.zero_grad(set_to_none=True)
-    with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
+    bf16 = torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16")
+    with bf16, in_update(batch, config.compile):
         result = loss(batch.to(device), config.label_smoothing)
     result.loss.backward()
     gradients = [parameter.grad for parameter in loss.parameters() if parameter.grad is not None]

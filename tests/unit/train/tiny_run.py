@@ -96,12 +96,12 @@ class TinyModel(Seq2Seq):
 class Layer(nn.Module):
     """One of several alike, with a residual connection."""
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, dropout: float) -> None:
         super().__init__()
-        self.inner = nn.Linear(dim, dim)
+        self.inner, self.dropout = nn.Linear(dim, dim), nn.Dropout(dropout)
 
     def forward(self, x: Tensor, count: int) -> Tensor:
-        return x + torch.relu(self.inner(x)) / count
+        return x + self.dropout(torch.relu(self.inner(x))) / count
 
 
 class LayeredModel(TinyModel):
@@ -109,7 +109,7 @@ class LayeredModel(TinyModel):
 
     def __init__(self, layers: int = 3, dropout: float = 0.0) -> None:
         super().__init__(dropout=dropout)
-        self.layers = nn.ModuleList(Layer(self.embedding.embedding_dim) for _ in range(layers))
+        self.layers = nn.ModuleList(Layer(self.embedding.embedding_dim, dropout) for _ in range(layers))
 
     def decode(self, tokens: Tensor, state: TinyState) -> tuple[DecoderOutput, TinyState]:
         context = state.inputs.unsqueeze(1).expand(-1, tokens.size(1), -1)
