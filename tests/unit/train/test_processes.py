@@ -47,7 +47,13 @@ PROCESSES: dict[str, Any] = {"max_steps": 8, "validate_every": 4, "save_every": 
 
 
 @pytest.mark.parametrize(
-    "loss", [{"ema": 0.5}, {"risk": {"search": "beam"}}, {"precision": "bf16"}], ids=["plain", "risk", "bf16"]
+    "loss",
+    [
+        pytest.param({"ema": 0.5}, id="plain"),
+        pytest.param({"risk": {"search": "beam"}}, id="risk"),
+        pytest.param({"precision": "bf16"}, id="bf16"),
+        pytest.param({"compile": True}, id="compiled", marks=pytest.mark.slow),
+    ],
 )
 def test_two_processes_do_what_one_does_with_twice_the_batches(
     tmp_path: Path, corpora: Path, loss: dict[str, Any]

@@ -119,9 +119,9 @@ class LayeredModel(TinyModel):
         return DecoderOutput(self.head(self.dropout(features)), {}), state
 
 
-def tiny_model(dropout: float = 0.2) -> TinyModel:
+def tiny_model(dropout: float = 0.2, layers: int = 0) -> TinyModel:
     torch.manual_seed(42)
-    return TinyModel(dropout=dropout)
+    return LayeredModel(layers, dropout) if layers else TinyModel(dropout=dropout)
 
 
 def triplets(count: int, seed: int) -> list[Triplet]:
@@ -244,7 +244,8 @@ def train(
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "console.txt").open("a") as file:
         console = Console(file=file, width=200)
-        run = trainer(folder, corpora, settings, console=console, model=tiny_model(dropout))
+        model = tiny_model(dropout, layers=3 if settings.get("compile") else 0)
+        run = trainer(folder, corpora, settings, console=console, model=model)
 
         def in_forward(*_: object) -> None:
             file.flush()
