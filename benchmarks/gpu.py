@@ -153,7 +153,7 @@ def speed(device: torch.device, results: Path, recipes: Sequence[str], rows_a_ba
 def _speed(
     name: str, way: Mapping[str, Any], device: torch.device, rows: int, seconds: float
 ) -> dict[str, float | None]:
-    """Train on batches of one size and return how fast that was, host and device together.
+    """Train on batches of much the same size and return how fast that was, host and device together.
 
     Operations are those of matrix products and attention, forward and backward, two for each multiply-add.
     """
