@@ -62,6 +62,20 @@ def small_sample(folder: Path) -> Path:
     return folder
 
 
+def prepared(folder: Path) -> tuple[Path, dict[str, str]]:
+    """Return a tiny recipe, and the settings of the script for it: the CPU, this Python, and a bundle."""
+    recipe = folder / "tiny.toml"
+    recipe.write_text(TINY, encoding="utf-8")
+    assert bundle_of(folder / "bundle", small_sample(folder / "data")).returncode == 0
+    settings = {
+        "GPU_DEVICE": "cpu",
+        "GPU_PYTHON": sys.executable,
+        "GPU_BUNDLE": str(folder / "bundle"),
+        "GPU_RUN": str(folder / "runs/tiny"),
+    }
+    return recipe, settings
+
+
 class TestBundle:
     def test_packs_the_same_bytes_each_time_and_says_what_to_carry(self, tmp_path: Path) -> None:
         data = small_sample(tmp_path / "data")
@@ -86,14 +100,8 @@ class TestBundle:
 
 @pytest.mark.slow
 def test_two_slices_resume_each_other_and_return_a_model(tmp_path: Path) -> None:
-    recipe = tmp_path / "tiny.toml"
-    recipe.write_text(TINY, encoding="utf-8")
-    assert bundle_of(tmp_path / "bundle", small_sample(tmp_path / "data")).returncode == 0
-    settings = {
-        "GPU_DEVICE": "cpu",
-        "GPU_PYTHON": sys.executable,
-        "GPU_BUNDLE": str(tmp_path / "bundle"),
-        "GPU_RUN": str(tmp_path / "runs/tiny"),
+    recipe, settings = prepared(tmp_path)
+    settings |= {
         "GPU_SPEED_SECONDS": "0.2",
         "GPU_SLICE_MINUTES": "60",  # the slices end by max_steps below, however slow the machine is
         "GPU_PART_MIB": "0.05",
@@ -126,17 +134,9 @@ def test_two_slices_resume_each_other_and_return_a_model(tmp_path: Path) -> None
 
 
 def test_decoding_before_there_is_a_model_says_so(tmp_path: Path) -> None:
-    recipe = tmp_path / "tiny.toml"
-    recipe.write_text(TINY, encoding="utf-8")
-    assert bundle_of(tmp_path / "bundle", small_sample(tmp_path / "data")).returncode == 0
-    settings = {
-        "GPU_DEVICE": "cpu",
-        "GPU_PYTHON": sys.executable,
-        "GPU_BUNDLE": str(tmp_path / "bundle"),
-        "GPU_RUN": str(tmp_path / "runs/tiny"),
-        "GPU_STAGES": "decode",
-    }
-    done = run(["bash", "benchmarks/gpu.sh", str(tmp_path / "results"), str(recipe)], **settings)
+    recipe, settings = prepared(tmp_path)
+    command = ["bash", "benchmarks/gpu.sh", str(tmp_path / "results"), str(recipe)]
+    done = run(command, **settings, GPU_STAGES="decode")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no model to decode with yet" in done.stdout
 

@@ -25,7 +25,6 @@ def _as_list(value: Any) -> Any:
 
 RealTriplets = Annotated[list[TripletFiles], BeforeValidator(_as_list)]
 
-
 OF_CHOICE: Final = ("real", "mismatch", "seed")
 """Options that concern the choice of triplets alone."""
 
@@ -55,6 +54,10 @@ class TranslatedConfig(SynthConfig):
 
     def real_problems(self) -> list[str]:
         """Return what is wrong with the real triplets, besides files that cannot be read."""
+        if not self.real and "mismatch" in self.model_fields_set:
+            return [
+                "synth.mismatch: from what? Name real triplets in synth.real, or leave it out to keep all that are made"
+            ]
         return [f"synth.real: {files.name} has no mt" for files in self.real if files.mt is None]
 
     def read_real(self) -> Iterator[Triplet]:

@@ -169,6 +169,16 @@ def test_triplets_like_real_ones_are_chosen(synth: Synth, tmp_path: Path) -> Non
     assert json.loads((tmp_path / "out.json").read_text())["mismatch"] <= 0.1
 
 
+def test_a_finished_choice_is_made_anew_without_translating_again(synth: Synth, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    translator = program(f"open({str(log)!r}, 'a').write('x')", "print(line if len(line) % 2 else line + ' y')")
+    assert synth(like_real(tmp_path, mismatch=1.0, translator=translator)).exit_code == 0
+    before = len(read(tmp_path / "out.pe")), log.read_text()
+    assert synth(like_real(tmp_path, mismatch=0.1, translator=translator), "--resume").exit_code == 0
+    assert 0 < len(read(tmp_path / "out.pe")) < before[0] == 600
+    assert log.read_text() == before[1]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -176,13 +186,14 @@ def test_triplets_like_real_ones_are_chosen(synth: Synth, tmp_path: Path) -> Non
         ({"real": {"src": "text.src", "pe": "text.pe"}}, "has no mt"),
         ({"mismatch": 0}, "synth.mismatch"),
         ({"out": "real"}, "would overwrite"),
+        ({"real": []}, "synth.mismatch: from what? Name real triplets in synth.real"),
     ],
 )
 def test_what_is_wrong_with_real_triplets_is_named(
     synth: Synth, tmp_path: Path, change: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = synth(like_real(tmp_path, **change))
+    result = synth(like_real(tmp_path, mismatch=0.5) | change)
     assert result.exit_code == 1
     assert message in result.stderr
     assert not list(tmp_path.glob("out*"))
