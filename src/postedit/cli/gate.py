@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
 from postedit.cli.combining import Averaging, parse_weights
 from postedit.cli.outputs import check_outputs
@@ -12,6 +13,9 @@ from postedit.cli.searching import Normalisation, SearchOptions
 from postedit.cli.windows import Dtype, Loading, quiet
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
+
     from rich.console import Console
 
     from postedit.gate.calibrate import Calibrated
@@ -72,8 +76,10 @@ def gate(
     from postedit.core.extras import library
     from postedit.data.dev import DevTexts
     from postedit.data.partial import file_fingerprint
+    from postedit.editing.combination import is_combination
     from postedit.gate.calibrate import GateOptions
     from postedit.jobs.gating import judge_lines, make_gate, note_of
+    from postedit.jobs.novelty import uses_of
 
     library("sklearn.linear_model", "making a gate", "gate")
     dev = DevTexts.read(src, mt, pe)
@@ -81,6 +87,8 @@ def gate(
     err, loading = console(stderr=True), Loading(models, dtype, parse_weights(weights, len(models)), space)
     quiet()
     editor = loading.load(None)
+    known = {path: uses_of(dev, path) for path in editor.sources if not is_combination(path)}
+    _warn_of_known(known, err)
     if batch_tokens:
         editor.decode = editor.decode.model_copy(update={"batch_tokens": batch_tokens})
     options = SearchOptions(
@@ -93,9 +101,8 @@ def gate(
     job = {"model": list(identity.models), "search settings": repr(identity.settings), "texts": texts}
     kept = out.with_name(f"{out.name}.judged")
     judged = judge_lines(editor, search, dev, kept, job, err, resume=resume)
-    made, found = make_gate(
-        editor, search, dev, judged, GateOptions(level.value, confidence, seed=seed), {"texts": texts}
-    )
+    about = {"texts": texts, "models had the lines for": sorted(set().union(*known.values()))}
+    made, found = make_gate(editor, search, dev, judged, GateOptions(level.value, confidence, seed=seed), about)
     made.save(out)
     if plot is not None:
         from postedit.gate.reliability import draw
@@ -105,6 +112,18 @@ def gate(
         path.unlink()
     _report(found, confidence, err)
     err.print(f"Wrote {out}", soft_wrap=True, highlight=False)
+
+
+def _warn_of_known(known: "Mapping[Path, AbstractSet[str]]", err: "Console") -> None:
+    for model, uses in known.items():
+        if uses:
+            what = "was trained on these lines" if "train" in uses else "was chosen by its scores on these lines"
+            err.print(
+                f"[yellow]{escape(str(model))} {what}[/], or one that it started from was: it does better on them than "
+                "it will on others, so this gate promises nothing. Make it of lines that are new to the model",
+                soft_wrap=True,
+                highlight=False,
+            )
 
 
 def _report(found: "Calibrated", confidence: float, err: "Console") -> None:

@@ -1,6 +1,7 @@
 """`postedit gate` and `postedit edit --gate`, with a real model, tiny and untrained."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,10 @@ import pytest
 import tiny_models
 import torch
 
+from postedit.data.corpus import write_corpus
+from postedit.data.triplets import Triplet
 from postedit.editor import PostEditor
+from postedit.folder import ModelFolder
 from postedit.recipe import DecodeConfig
 
 WORDS = ["das", "Haus", "es", "geht", "alt", "ein", "."]
@@ -81,6 +85,24 @@ def test_a_model_that_does_good_gets_an_open_gate(run: Any, model: Path, outputs
     for record in records:
         assert all(edit["confidence"] >= values["threshold"] for edit in record["edits"])
     assert edited(run, model, tmp_path, "--gate", gate, "--min-confidence", 1) == MT
+
+
+@pytest.mark.parametrize(("use", "says"), [("dev", "was chosen by its scores"), ("train", "was trained")])
+def test_lines_that_the_model_knows_are_no_proof(run: Any, model: Path, tmp_path: Path, use: str, says: str) -> None:
+    given = files(tmp_path, MT)
+    known = tmp_path / "known"
+    shutil.copytree(model, known)
+    processor = ModelFolder.load(model).processor
+    corpus = write_corpus(tmp_path / "x.arrow", map(Triplet, SRC, MT, MT), processor, 50)
+    start = {"corpora": {use: corpus.fingerprint}}
+    provenance = {"recipe": {"data": {"max_length": 50}}, "environments": [start]}
+    (known / "provenance.json").write_text(json.dumps(provenance))
+    result = run("gate", known, *given, "--out", tmp_path / "gate.json")
+    assert result.exit_code == 0
+    assert f"{known} {says} on these lines" in result.stderr
+    assert json.loads((tmp_path / "gate.json").read_text())["calibration"]["models had the lines for"] == [use]
+    result = run("gate", model, *given, "--out", tmp_path / "other.json")
+    assert "these lines" not in result.stderr
 
 
 def test_other_settings_are_refused_with_what_differs(run: Any, model: Path, tmp_path: Path) -> None:
