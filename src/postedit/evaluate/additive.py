@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics.bleu import BLEU
 
-from postedit.evaluate.scores import Tokenize
 from postedit.evaluate.ter import count_edits, ter_signature
 
 Floats = NDArray[np.float64]
 MetricName = Literal["ter", "bleu"]
+Tokenize = Literal["none", "13a"]
+"""How scores divide text into words: at its spaces, or, for raw text, by mteval's rules (TER: by Tercom's)."""
 
 _ORDERS: Final = 4
 """Lengths of n-grams that BLEU counts."""

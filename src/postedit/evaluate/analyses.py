@@ -6,10 +6,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.evaluate.additive import AdditiveBLEU, AdditiveMetric, AdditiveTER, Floats
+from postedit.evaluate.additive import AdditiveBLEU, AdditiveMetric, AdditiveTER, Floats, Tokenize
 from postedit.evaluate.changes import OPERATIONS, EditQuality, WordEdits
 from postedit.evaluate.chrf import AdditiveCHRF
-from postedit.evaluate.scores import SystemScores, Tokenize
+from postedit.evaluate.scores import SystemScores
 from postedit.evaluate.significance import CONFIDENCE, RESAMPLES, Significance, compare
 from postedit.evaluate.study import KINDS, System, TestSet
 from postedit.evaluate.summaries import ORDERS, rouge_signature, summary_scores

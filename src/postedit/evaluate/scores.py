@@ -2,16 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
-
-from sacrebleu.metrics.bleu import BLEU
+from typing import Any, Final, Self
 
 from postedit.core.errors import DataError
+from postedit.evaluate.additive import AdditiveBLEU, AdditiveMetric, Floats, Tokenize
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.ter import EditCount, count_edits, edit_rate, ter_signature
-
-Tokenize = Literal["none", "13a"]
-"""How scores divide text into words: at its spaces, or, for raw text, by mteval's rules (TER: by Tercom's)."""
 
 DO_NOTHING: Final = "do nothing"
 """The name of the system that returns the machine translation as it is."""
@@ -68,6 +64,29 @@ class SystemScores:
         return {**values, "changes": changes, "signatures": dict(self.signatures)}
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Counts:
+    """What all scores of a system are sums of, sentence by sentence.
+
+    Args:
+        edits: from its sentences to the post-edits, as TER counts them.
+        bleu: Float[sentences,10], statistics of `AdditiveBLEU`.
+        chrf: Float[sentences,19], those of `AdditiveCHRF`.
+        tokenize: how the text was divided into words.
+    """
+
+    edits: Sequence[EditCount]
+    bleu: Floats
+    chrf: Floats
+    tokenize: Tokenize
+
+    @classmethod
+    def of(cls, hyp: Sequence[str], pe: Sequence[str], tokenize: Tokenize = "none") -> Self:
+        """Count; there must be as many sentences of both, and at least one."""
+        edits = count_edits(hyp, pe, normalise=tokenize == "13a")
+        return cls(edits, AdditiveBLEU(tokenize).statistics(hyp, pe), AdditiveCHRF().statistics(hyp, pe), tokenize)
+
+
 def score_systems(
     systems: Mapping[str, Sequence[str]], pe: Sequence[str], mt: Sequence[str] | None, tokenize: Tokenize = "none"
 ) -> list[SystemScores]:
@@ -103,23 +122,28 @@ def score_system(
         DataError: if a text has not as many lines as `pe`, or there are none.
     """
     check_lines(pe, {name: hyp} if mt is None else {name: hyp, "mt": mt})
-    raw = tokenize == "13a"
-    counts = count_edits(hyp, pe, normalise=raw)
-    bleu = BLEU(tokenize=tokenize, force=True)  # force: no advice of the library; see `evaluate.wording`
-    chrf = AdditiveCHRF()
+    return score_counts(name, hyp, Counts.of(hyp, pe, tokenize), pe, mt)
+
+
+def score_counts(
+    name: str, hyp: Sequence[str], counts: Counts, pe: Sequence[str], mt: Sequence[str] | None
+) -> SystemScores:
+    """Return the scores of one system whose sentences are counted already; else as `score_system`."""
+    raw = counts.tokenize == "13a"
+    bleu, chrf = AdditiveBLEU(counts.tokenize), AdditiveCHRF()
     return SystemScores(
         name=name,
         lines=len(hyp),
-        ter=edit_rate(counts),
-        bleu=bleu.corpus_score(list(hyp), [list(pe)]).score,
-        chrf=chrf.score(float(chrf.loss(chrf.statistics(hyp, pe).sum(0)))),
-        changes=None if mt is None else _changes(hyp, counts, pe, mt, normalise=raw),
-        signatures={
-            "TER": ter_signature(normalise=raw),
-            "BLEU": str(bleu.get_signature()),
-            "chrF": chrf.signature,
-        },
+        ter=edit_rate(counts.edits),
+        bleu=_score(bleu, counts.bleu),
+        chrf=_score(chrf, counts.chrf),
+        changes=None if mt is None else _changes(hyp, counts.edits, pe, mt, normalise=raw),
+        signatures={"TER": ter_signature(normalise=raw), "BLEU": bleu.signature, "chrF": chrf.signature},
     )
+
+
+def _score(metric: AdditiveMetric, statistics: Floats) -> float:
+    return metric.score(float(metric.loss(statistics.sum(0))))
 
 
 def _changes(

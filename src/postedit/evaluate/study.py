@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postedit.core.errors import DataError
-from postedit.evaluate.additive import AdditiveBLEU, Floats
+from postedit.evaluate.additive import Floats, Tokenize
 from postedit.evaluate.changes import WordEdits, word_edits
-from postedit.evaluate.chrf import AdditiveCHRF
-from postedit.evaluate.scores import DO_NOTHING, SystemScores, Tokenize, check_lines, score_system
-from postedit.evaluate.ter import count_edits, split_words
+from postedit.evaluate.scores import DO_NOTHING, Counts, SystemScores, check_lines, score_counts
+from postedit.evaluate.ter import EditCount, count_edits, split_words
 
 Ints = NDArray[np.int64]
 
@@ -135,16 +134,23 @@ def examine(
 
 
 def _examine(name: str, outputs: Sequence[str], test: TestSet) -> System:
-    scores = score_system(name, outputs, test.pe, test.mt, test.tokenize)
-    left = _edits(outputs, test.pe, test.tokenize)
-    made = None if test.mt is None else _edits(outputs, test.mt, test.tokenize)
-    bleu = AdditiveBLEU(test.tokenize).statistics(outputs, test.pe)
-    chrf = AdditiveCHRF().statistics(outputs, test.pe)
-    return System(name, outputs, scores, left, made, _word_edits(outputs, test), bleu, chrf)
+    check_lines(test.pe, {name: outputs})
+    counts = Counts.of(outputs, test.pe, test.tokenize)
+    scores = score_counts(name, outputs, counts, test.pe, test.mt)
+    made = None if test.mt is None else count_edits(outputs, test.mt, normalise=test.tokenize == "13a")
+    return System(
+        name=name,
+        outputs=outputs,
+        scores=scores,
+        left=_edits(counts.edits),
+        made=None if made is None else _edits(made),
+        words=_word_edits(outputs, test),
+        bleu=counts.bleu,
+        chrf=counts.chrf,
+    )
 
 
-def _edits(texts: Sequence[str], others: Sequence[str], tokenize: Tokenize) -> Edits:
-    counts = count_edits(texts, others, normalise=tokenize == "13a")
+def _edits(counts: Sequence[EditCount]) -> Edits:
     kinds = [(count.shifts, count.substitutions, count.insertions, count.deletions) for count in counts]
     return Edits(np.array(kinds, np.int64), np.array([count.length for count in counts], np.int64))
 
