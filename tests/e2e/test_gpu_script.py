@@ -166,7 +166,7 @@ def test_a_slice_that_is_cut_off_goes_on_through_all_stages(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_speed_of_compiled_layers_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    gpu = importlib.import_module("gpu")
+    gpu = importlib.import_module("gpu_measure")
     counter = CompileCounterWithBackend("aot_eager")
     monkeypatch.setattr(gpu, "compile_layers", partial(gpu.compile_layers, backend=counter))
     way = {"precision": "fp32", "compile": True}
@@ -178,7 +178,7 @@ def test_speed_of_compiled_layers_is_measured(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_model_that_cannot_be_compiled_costs_no_other_speed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    gpu = importlib.import_module("gpu")
+    gpu = importlib.import_module("gpu_measure")
 
     def speed(_name: str, way: dict[str, Any], *_: object) -> dict[str, float]:
         if way.get("compile"):
@@ -186,7 +186,7 @@ def test_a_model_that_cannot_be_compiled_costs_no_other_speed(monkeypatch: pytes
         return {"tokens_per_second": 7}
 
     monkeypatch.setattr(gpu, "_speed", speed)
-    monkeypatch.setattr(gpu, "_machine", lambda _: {})
+    monkeypatch.setattr(gpu, "machine", lambda _: {})
     gpu.speed(torch.device("cuda"), tmp_path, ["transformer-mt-small", "m-cgru-small"], 4, 0.1)
     rows = json.loads((tmp_path / "speed.json").read_text())["models"]
     assert [row.get("error", row.get("tokens_per_second")) for row in rows] == [7, "no compiler", 7, 7, 7]

@@ -1,0 +1,213 @@
+"""What `gpu.py` measures of models with fresh weights: do CPU and GPU agree, and how fast is training?"""
+
+import json
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import accelerate
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+import postedit
+from postedit.core.config import load_config
+from postedit.core.files import atomic_write
+from postedit.core.model import Seq2Seq
+from postedit.core.symbols import EOS, PAD, SYMBOLS
+from postedit.core.types import Batch, Stream, Target
+from postedit.recipe import load_recipe
+from postedit.recipe_checks import largest_vocabularies
+from postedit.train.compiling import compile_layers, compiled_in_updates, layers_of
+from postedit.train.config import TrainConfig
+from postedit.train.optimisers import build_optimizer
+from postedit.train.update import Updater
+
+# Largest difference of a log-probability (natural logarithm) in fp32 that different orders of summation explain;
+# in bf16 (8 bits of mantissa) a difference says nothing about correctness, so it is only reported.
+FP32_TOLERANCE = 1e-3
+FP32_GRADIENT_TOLERANCE = 1e-3  # of a parameter's gradient, relative to its largest entry
+
+RECIPES = Path(__file__).resolve().parent.parent / "recipes"
+
+ROWS, PIECES = 1_000, 25  # sentences of a batch whose speed is measured, and pieces of each text
+CHECKED_ROWS = 8
+BF16_PEAKS = {"A100-SXM4": 312.0, "H100 80GB HBM3": 989.0, "NVIDIA H200": 989.0}
+"""Dense matrix products of bf16 by NVIDIA's data sheets, in 10^12 operations a second."""
+
+SPEED_RECIPES = ("transference-small", "transference", "m-cgru-small", "m-cgru")
+TINY_RECIPES = ("demo",)  # for trying it out on a CPU
+
+
+def check(device: torch.device, results: Path) -> bool:
+    """Compare log-probabilities, loss and gradients of every small recipe's model on the CPU and on `device`."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    rows = []
+    for path in sorted(RECIPES.glob("*-small.toml")):
+        name = path.stem
+        model = _model(name).eval()
+        batch = _batch(model, CHECKED_ROWS, ragged=True)
+        here = _evaluate(model, batch, torch.device("cpu"))
+        there = _evaluate(model, batch, device)
+        rough = _evaluate(model, batch, device, torch.bfloat16)
+        rows.append(
+            {
+                "model": name,
+                "log_probs_fp32": _difference(here.log_probs, there.log_probs),
+                "loss_fp32": abs(here.loss - there.loss) / abs(here.loss),
+                "gradients_fp32": max(
+                    float((there.gradients[key] - gradient).abs().max() / gradient.abs().max().clamp(min=1e-12))
+                    for key, gradient in here.gradients.items()
+                    if float(gradient.abs().max()) > 1e-6
+                ),
+                "log_probs_bf16": _difference(here.log_probs, rough.log_probs),
+            }
+        )
+        passed = rows[-1]["log_probs_fp32"] <= FP32_TOLERANCE and rows[-1]["gradients_fp32"] <= FP32_GRADIENT_TOLERANCE
+        rows[-1]["passed"] = passed
+        print("check", json.dumps(rows[-1]), flush=True)
+    tolerances = {"log_probs_fp32": FP32_TOLERANCE, "gradients_fp32": FP32_GRADIENT_TOLERANCE}
+    write(results / "check.json", {"machine": machine(device), "tolerances": tolerances, "models": rows})
+    return all(row["passed"] for row in rows)
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    log_probs: Tensor
+    loss: float
+    gradients: dict[str, Tensor]
+
+
+def _evaluate(model: Seq2Seq, batch: Batch, device: torch.device, dtype: torch.dtype | None = None) -> _Evaluation:
+    model, batch = model.to(device), batch.to(device)
+    model.zero_grad(set_to_none=True)
+    with torch.autocast(device.type, dtype, enabled=dtype is not None):
+        assert batch.target is not None
+        with torch.no_grad():
+            output, _ = model.decode(batch.target.inputs, model.encode(batch))
+            log_probs = output.log_probs[batch.target.mask].float().cpu()
+        result = model(batch)
+    result.loss.backward()
+    gradients = {name: p.grad.float().cpu() for name, p in model.named_parameters() if p.grad is not None}
+    return _Evaluation(log_probs, float(result.loss.detach()), gradients)
+
+
+def _difference(one: Tensor, other: Tensor) -> float:
+    return float((one - other).abs().max())
+
+
+def speed(device: torch.device, results: Path, recipes: Sequence[str], rows_a_batch: int, seconds: float) -> None:
+    """Measure training tokens a second of each recipe's model, with the trainer's own update.
+
+    On a GPU, where compiling takes a minute, Transformers are compiled too, in bf16.
+    """
+    ways: list[dict[str, Any]] = [{"precision": "bf16"}, {"precision": "fp32"}]
+    if device.type == "cuda":
+        ways.insert(1, {"precision": "bf16", "compile": True})
+    rows = []
+    for name in recipes:
+        for way in ways:
+            if way.get("compile") and not layers_of(_model(name)):
+                continue
+            row = {"recipe": name, "compile": False, **way}
+            try:
+                row |= _speed(name, way, device, rows_a_batch, seconds)
+            except Exception as error:  # the compiler's may be any; the other rows are worth having without it
+                if not way.get("compile"):
+                    raise
+                row["error"] = str(error)
+            rows.append(row)
+            print("speed", json.dumps(row), flush=True)
+            write(results / "speed.json", {"machine": machine(device), "models": rows})
+
+
+def _speed(
+    name: str, way: Mapping[str, Any], device: torch.device, rows: int, seconds: float
+) -> dict[str, float | None]:
+    """Train on batches of much the same size and return how fast that was, host and device together.
+
+    Operations are those of matrix products and attention, forward and backward, two for each multiply-add.
+    """
+    config = load_config(TrainConfig, {**way, "max_steps": 1}, "speed")
+    model = _model(name).to(device).train()
+    if config.compile:
+        torch.compiler.reset()  # of what an earlier model left, which counts too
+        compile_layers(model, device)
+    updater = Updater(model, build_optimizer(model, config), config, accelerate.Accelerator(cpu=device.type == "cpu"))
+    batches = [_batch(model, rows, pieces=PIECES + more) for more in (0, 1, -1, 2, -2)]
+    with compiled_in_updates(config.compile):
+        return _speed_of(updater, batches, rows, seconds)
+
+
+def _speed_of(updater: Updater, batches: Sequence[Batch], rows: int, seconds: float) -> dict[str, float | None]:
+    model, device = updater.model, updater.accelerator.device
+    start = time.perf_counter()
+    for step, batch in enumerate(batches):  # the first updates compile or choose kernels, and take memory
+        updater.update(step, [batch], rate=1e-4)
+    updater.totals()
+    began = time.perf_counter() - start
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    start, steps = time.perf_counter(), 0
+    while steps == 0 or time.perf_counter() - start < seconds:
+        updater.update(steps, [batches[steps % len(batches)]], rate=1e-4)
+        steps += 1
+        if steps % 10 == 0:
+            updater.failure()  # waits for the device, so that the clock sees what was done
+    tokens = updater.totals().tokens
+    took = time.perf_counter() - start
+    memory = torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else 0.0
+    with FlopCounterMode(display=False) as counter:
+        updater.update(steps, [batches[0]], rate=1e-4)
+    rate = counter.get_total_flops() * steps / took / 1e12
+    peak = next((peak for name, peak in BF16_PEAKS.items() if name in machine(device).get("gpu", "")), None)
+    return {
+        "first_updates_seconds": round(began, 1),
+        "tokens_per_second": round(tokens / took),
+        "tflops": round(rate, 5),
+        "share_of_bf16_peak": None if peak is None else round(rate / peak, 3),
+        "minutes_for_500000_triplets": round(500_000 / (rows * steps / took) / 60, 2),
+        "updates_per_second": round(steps / took, 2),
+        "labels_per_update": tokens / steps,
+        "peak_gib": round(memory, 2),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+    }
+
+
+def _model(name: str) -> Seq2Seq:
+    """Return the model of a recipe, with fresh weights."""
+    torch.manual_seed(1)
+    recipe = load_recipe(RECIPES / f"{name}.toml", check_data=False)
+    return recipe.architecture.build(recipe.model, largest_vocabularies(recipe.text))
+
+
+def _batch(model: Seq2Seq, rows: int, *, pieces: int = PIECES, ragged: bool = False) -> Batch:
+    vocabularies = model.spec.vocabularies
+    sizes = {name: vocabularies.streams[name].size for name in model.spec.inputs}
+    streams = {name: Stream(*_text(size, rows, pieces, ragged=ragged)) for name, size in sizes.items()}
+    return Batch(streams, Target(*_text(vocabularies.target.size, rows, pieces, ragged=ragged)))
+
+
+def _text(vocabulary: int, rows: int, pieces: int, *, ragged: bool) -> tuple[Tensor, Tensor]:
+    ids = torch.randint(len(SYMBOLS), vocabulary, (rows, pieces))
+    lengths = torch.randint(2, pieces + 1, (rows,)) if ragged else torch.full((rows,), pieces)
+    mask = torch.arange(pieces) < lengths.unsqueeze(1)
+    ids[torch.arange(rows), lengths - 1] = EOS
+    return ids.masked_fill(~mask, PAD), mask
+
+
+def machine(device: torch.device) -> dict[str, str]:
+    """Return what the figures are of."""
+    gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
+    versions = {"python": platform.python_version(), "torch": torch.__version__, "postedit": postedit.__version__}
+    return {**gpu, "cpu": platform.machine(), **versions}
+
+
+def write(path: Path, values: dict[str, Any]) -> None:
+    """Write findings as JSON."""
+    with atomic_write(path) as file:
+        file.write(json.dumps(values, indent=2, default=str) + "\n")
