@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from postedit import PostEditor
 from postedit.cli.main import app
 from postedit.core.errors import DataError, ModelFolderError, RecipeError
+from postedit.data.corpus import Corpus
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.folder import ModelFolder
 from postedit.jobs import drafting, run
@@ -78,6 +79,22 @@ def test_the_second_stage_learnt_from_the_drafts_of_the_first(trained: Path) -> 
         (src, draft.text, pe) for (src, pe), draft in zip(PAIRS, drafts) if draft.text.strip()
     ]
     assert triplets
+
+
+def test_with_several_seeds_each_member_has_its_own_first_stage(tmp_path: Path) -> None:
+    recipe = load_recipe(write(tmp_path))
+    one, two = (one.folder for one in run.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET))
+    first, second = ((folder / "draft" / "model" / "model.safetensors").read_bytes() for folder in (one, two))
+    assert first != second
+    triplets = list(read_triplets(TripletFiles.of(two / "drafts" / "train.jsonl")))
+    drafts = [
+        draft.text for draft in PostEditor.load(two / "draft" / "model", device="cpu").edit([src for src, _ in PAIRS])
+    ]
+    assert [triplet.mt for triplet in triplets] == [draft for draft in drafts if draft.strip()]
+    known = [ModelFolder.load(folder / "model").processor.vocabularies for folder in (one, two)]
+    assert known[0] == known[1]
+    own, other = (Corpus.open(folder / "corpus" / "train.arrow").fingerprint for folder in (one, two))
+    assert own != other
 
 
 def test_draft_and_refinement_in_one_call(trained: Path, tmp_path: Path) -> None:

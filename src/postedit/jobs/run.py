@@ -181,7 +181,8 @@ def train_seeds(
 ) -> list[RunResult]:
     """Train the model of `recipe` several times, in `seed-1`, `seed-2` and so on, with seeds from `train.seed` on.
 
-    Vocabularies and corpora are made once, so that the models can be an ensemble.
+    Vocabularies are made once, so that the models can be an ensemble, and corpora too, unless drafts are in them: their
+    first stage is trained with each seed.
 
     Raises:
         As `train`; an OutputError if the folder is itself that of a run; a RecipeError if a stage has its own seed.
@@ -196,13 +197,26 @@ def train_seeds(
     results = []
     for number in range(1, seeds + 1):
         part = folder / f"seed-{number}"
-        options = recipe.train.model_copy(update={"seed": recipe.train.seed + number - 1})
+        part_recipe = _with_more_seed(recipe, number - 1)
         if processes.is_main_process:
-            console.print(f"Seed {options.seed} ({number} of {seeds}), in {part}", soft_wrap=True, highlight=False)
+            console.print(
+                f"Seed {part_recipe.train.seed} ({number} of {seeds}), in {part}", soft_wrap=True, highlight=False
+            )
         goes_on = resume and (part / "recipe.toml").exists()
-        given = Given() if number == 1 else Given(text=first / "text", corpora=first)
-        results.append(train(replace(recipe, train=options), part, goes_on, console, given, accept_changed_data))
+        # The corpora of a model of drafts have drafts in them, which are of its own first stage.
+        shared = first if recipe.draft is None else None
+        given = Given() if number == 1 else Given(text=first / "text", corpora=shared)
+        results.append(train(part_recipe, part, goes_on, console, given, accept_changed_data))
     return results
+
+
+def _with_more_seed(recipe: Recipe, more: int) -> Recipe:
+    """Return the recipe with seeds so much higher, that of a first stage too."""
+    train = recipe.train.model_copy(update={"seed": recipe.train.seed + more})
+    if recipe.draft is None:
+        return replace(recipe, train=train)
+    first = recipe.draft.train.model_copy(update={"seed": recipe.draft.train.seed + more})
+    return replace(recipe, train=train, draft=recipe.draft.model_copy(update={"train": first}))
 
 
 def is_main_process() -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 from accelerate import Accelerator
@@ -13,7 +13,49 @@ from postedit.core.types import Batch, Stream, Target
 from postedit.train.config import TrainConfig
 from postedit.train.runtime import set_random_state
 from postedit.train.tensors import save_json, save_tensors
-from postedit.train.update import Attempt, has_finite_gradient
+from postedit.train.update import Attempt, Totals, has_finite_gradient
+
+_STRETCH: Final = 20
+"""Updates whose mean loss tells a rise from the noise of batches."""
+
+_RISE: Final = 2.0
+"""Nats per label. Harder data of a curriculum cost less; a model that has unlearnt what follows what costs more."""
+
+_REMEDIES: Final = (
+    "Usual remedies: a lower train.lr, more train.warmup_steps, train.clip; or train.diverges = 0, if the data is such"
+)
+
+
+class Rise:
+    """Watches for a loss that rises for good, though that of no update alone is far too high.
+
+    Args:
+        step: the number of the last update before.
+    """
+
+    def __init__(self, step: int = 0) -> None:
+        self._start, self._totals = step, Totals()
+
+    def found(self, totals: Totals, step: int, lowest: float | None) -> str | None:
+        """Return a sentence if the loss has risen, or None.
+
+        Args:
+            totals: sums over the updates since the last call.
+            step: the number of the last of them.
+            lowest: mean loss before them in nats per label, None if there were none.
+        """
+        self._totals = self._totals.plus(totals)
+        updates = step - self._start
+        if updates < _STRETCH:
+            return None
+        mean = self._totals.loss / self._totals.tokens
+        self._start, self._totals = step, Totals()
+        if lowest is None or mean <= lowest + _RISE:
+            return None
+        return (
+            f"step {step}: training diverges: the mean loss of the last {updates} updates is {mean:.3g} nats per "
+            f"label, after {lowest:.3g} at best. {_REMEDIES}"
+        )
 
 
 def save_failure(
@@ -67,8 +109,7 @@ def save_divergence(attempt: Attempt, lowest: float, folder: Path, process: int)
     save_json(path.with_suffix(".json"), _description(attempt, [worst], certain=len(attempt.batches) == 1))
     return TrainingError(
         f"step {attempt.step}: training diverges: the loss is {attempt.mean:.3g} nats per label, after {lowest:.3g} at "
-        f"best. The batch is in {path}. Usual remedies: a lower train.lr, more train.warmup_steps, train.clip; or "
-        "train.diverges = 0, if the data is such"
+        f"best. The batch is in {path}. {_REMEDIES}"
     )
 
 

@@ -22,7 +22,7 @@ from postedit.train.checkpoints import Checkpoint, Checkpoints, read_state
 from postedit.train.compiling import compile_layers, compiled_in_updates
 from postedit.train.config import TrainConfig
 from postedit.train.ema import MovingAverage
-from postedit.train.failure import save_divergence, save_failure
+from postedit.train.failure import Rise, save_divergence, save_failure
 from postedit.train.identity import identity
 from postedit.train.losses import build_loss
 from postedit.train.optimisers import build_optimizer
@@ -124,6 +124,7 @@ class Trainer:
         self.identity = identity(model, corpus, dev, config, shares)
         self._display = Display(console, enabled=self._is_main)
         self._interruption = Interruption()
+        self._rise = Rise()
         self._saved_step = 0
         self._saved_at = self._started_at = perf_counter()
 
@@ -194,6 +195,7 @@ class Trainer:
         self.model.train()
         with explain_os_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
+        self._rise = Rise(self.state.step)
         self._saved_step = self.state.step
         self._saved_at = perf_counter()
         self._started_at = self._saved_at - self.state.seconds
@@ -269,15 +271,18 @@ class Trainer:
         """Wait for the device, and take stock of the updates since the last pause.
 
         Raises:
-            TrainingError: if the loss or the gradient of one of them was not finite, or the loss far too high.
+            TrainingError: if the loss or the gradient of one of them was not finite, or the loss is far too high.
         """
         lowest = self.state.lowest
         too_high = inf if lowest is None or not self.config.diverges else self.config.diverges * max(lowest, 1.0)
         attempt = self.updater.failure(too_high)
         if attempt is not None:
-            raise TrainingError(f"{self._explain(attempt)}. {self._how_to_go_on()}")
+            raise TrainingError(f"{self._explain(attempt)}. {self._how_to_start_over()}")
         totals = self.updater.totals()
         if totals.tokens:
+            risen = self._rise.found(totals, self.state.step, lowest)
+            if risen is not None and self.config.diverges:
+                raise TrainingError(f"{risen}. {self._how_to_start_over()}")
             self.state.lowest = min(totals.loss / totals.tokens, inf if lowest is None else lowest)
         report.add(totals)
         self.state.target_tokens += round(totals.tokens)
@@ -370,5 +375,12 @@ class Trainer:
     def _how_to_go_on(self) -> str:
         paths = self.checkpoints.paths()
         if not paths:
-            return "There is no checkpoint yet, so run it again from the start"
+            return "There is no checkpoint yet; the same command with --resume starts from the beginning"
         return f"The last checkpoint is {paths[0]}; run the same command with --resume to go on from there"
+
+    def _how_to_start_over(self) -> str:
+        """Say what to do after a failure that --resume alone would only repeat."""
+        paths, model = self.checkpoints.paths(), self.model_folder
+        last = f"The last checkpoint is {paths[0]}, but --resume alone" if paths else "--resume alone"
+        best = f', or from the best model so far (train.init = "{model}")' if model.exists() else ""
+        return f"{last} would come to the same end: change the recipe and train into another folder, from nothing{best}"

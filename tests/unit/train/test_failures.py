@@ -15,8 +15,10 @@ from tiny_run import Scores, TinyModel, in_process, log, quiet, shown, trainer, 
 from postedit.core.errors import OutputError, RecipeError, TrainingError
 from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch, LabelLoss
+from postedit.train.failure import Rise
 from postedit.train.runtime import check_bf16
 from postedit.train.tensors import load_tensors, model_tensors
+from postedit.train.update import Totals
 
 
 def test_a_full_gpu_is_explained(tmp_path: Path, corpora: Path) -> None:
@@ -165,10 +167,52 @@ def test_a_loss_that_explodes_ends_training_and_its_batch_is_kept(
     message = str(caught.value)
     assert f"step {step}: training diverges: the loss is" in message
     assert f"The batch is in {tmp_path}/diverged-batch.safetensors" in message
-    assert f"The last checkpoint is {tmp_path}/checkpoints/step-0000000{step - 1}" in message
+    assert f"The last checkpoint is {tmp_path}/checkpoints/step-0000000{step - 1}, but --resume alone would" in message
     assert load_tensors(tmp_path / "diverged-batch.safetensors")
     description = json.loads((tmp_path / "diverged-batch.json").read_text())
     assert (description["step"], len(description["batches"])) == (step, 1)
+
+
+class Sinking(TinyModel):
+    """Unlearns little by little, from some update on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.updates = 0
+
+    def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
+        found = super().forward(batch, smoothing)
+        self.updates += self.training
+        more = max(0, self.updates - 30) * 0.1
+        return found._replace(loss=found.loss + more * found.tokens)
+
+
+def test_a_loss_that_rises_for_good_ends_training(tmp_path: Path, corpora: Path) -> None:
+    """No update is ten times the lowest, but a stretch is two nats above it."""
+    settings = {"max_steps": 200, "save_every": 20, "validate_every": 20}
+    run = trainer(tmp_path, corpora, settings, model=Sinking())
+    with pytest.raises(TrainingError) as caught:
+        run.run()
+    message = str(caught.value)
+    assert "step 60: training diverges: the mean loss of the last 20 updates is" in message
+    assert f'train.init = "{tmp_path / "model"}"' in message
+    assert "--resume alone would come to the same end" in message
+    assert [path.name for path in run.checkpoints.paths()] == ["step-00000040", "step-00000020"]  # from before
+    model = Sinking()
+    assert (
+        trainer(tmp_path / "other", corpora, {**settings, "max_steps": 70, "diverges": 0.0}, model=model).run().steps
+        == 70
+    )
+
+
+def test_a_rise_is_told_from_noise() -> None:
+    """A mean over fewer updates than a stretch says nothing, nor one that is not much above the lowest."""
+    rise = Rise(10)
+    assert rise.found(Totals(loss=900.0, tokens=100.0), 20, lowest=1.0) is None
+    assert rise.found(Totals(loss=100.0, tokens=900.0), 30, lowest=1.0) is None  # 1.0 over both
+    assert rise.found(Totals(loss=299.0, tokens=100.0), 50, lowest=1.0) is None
+    assert rise.found(Totals(loss=301.0, tokens=100.0), 70, lowest=None) is None
+    assert "the last 20 updates is 3.01" in str(rise.found(Totals(loss=301.0, tokens=100.0), 90, lowest=1.0))
 
 
 def test_divergence_may_be_let_be(tmp_path: Path, corpora: Path) -> None:
