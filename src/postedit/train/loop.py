@@ -39,6 +39,7 @@ from postedit.train.runtime import (
     keep_freed_memory,
     return_freed_memory,
     rounds_fast_fp32,
+    slow_bf16,
     spare_processes,
 )
 from postedit.train.schedules import learning_rate
@@ -161,8 +162,10 @@ class Trainer:
         bound_kernel_cache()
         if self.config.fast_fp32 and rounds_fast_fp32():
             self._display.say("train.fast_fp32: this processor has AMX, so factors are rounded to bfloat16")
-        if (warning := spare_processes(self.accelerator.num_processes)) is not None:
-            self._display.say(warning)
+        slow = slow_bf16(self.accelerator.device) if self.config.precision == "bf16" else None
+        for warning in (slow, spare_processes(self.accelerator.num_processes)):
+            if warning is not None:
+                self._display.say(warning)
         compiled = compiled_in_updates(self.config.compile)
         with fast_fp32(self.config.fast_fp32), compiled, self._interruption, self._display:
             try:

@@ -83,12 +83,31 @@ def fast_fp32(enabled: bool) -> Iterator[None]:
 
 def rounds_fast_fp32() -> bool:
     """Return whether `fast_fp32` would round factors to bfloat16 here: true of a processor with AMX."""
+    return "amx_bf16" in processor_features()
+
+
+def processor_features() -> frozenset[str]:
+    """Return what the processor can do, in the words of Linux; none where that cannot be known."""
     info = Path("/proc/cpuinfo")
-    return info.exists() and "amx_bf16" in info.read_text("utf-8", errors="replace")
+    if not info.exists():
+        return frozenset()
+    lines = info.read_text("utf-8", errors="replace").splitlines()
+    return frozenset(next((line for line in lines if line.startswith(("flags", "Features"))), "").split())
+
+
+def slow_bf16(device: torch.device) -> str | None:
+    """Return a warning if `device` is a CPU that computes in bfloat16 by detours alone, or None."""
+    features = processor_features()
+    if device.type != "cpu" or not features or features & {"avx512_bf16", "amx_bf16", "bf16"}:
+        return None
+    return (
+        'train.precision = "bf16": this processor has no instructions for it, and takes several times as long as with '
+        '"fp32"; better stop and start anew with --set train.precision=fp32'
+    )
 
 
 def check_bf16(device: torch.device) -> None:
-    """Make sure that `device` computes in bfloat16; a CPU always does.
+    """Make sure that `device` computes in bfloat16; a CPU always does, if some do slowly (`slow_bf16`).
 
     Raises:
         RecipeError: if it cannot, or only by emulation, which is slower than fp32.

@@ -13,7 +13,8 @@ import tiny_models
 from rich.console import Console
 from safetensors.torch import load_file
 
-from postedit.core.errors import OutputError, RecipeError
+from postedit.core.errors import ModelFolderError, OutputError, RecipeError
+from postedit.core.transfer import check_sizes
 from postedit.editor import PostEditor
 from postedit.folder import ModelFolder
 from postedit.jobs import run
@@ -146,8 +147,22 @@ def test_a_model_to_start_from_must_be_there_and_have_something_to_give(tmp_path
     with pytest.raises(RecipeError, match=f"train.init: {tmp_path}/nowhere: no such model folder"):
         load_recipe(path)
     tiny_models.folder("m-cgru").save(tmp_path / "nowhere")
-    with pytest.raises(RecipeError, match="no matrix has the name and the sizes"):
+    with pytest.raises(RecipeError, match=r"train\.init: .*nowhere: no matrix has the name and the sizes"):
+        load_recipe(path)  # before any work
+    weights = tmp_path / "nowhere" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100])  # damaged: told by who reads it
+    with pytest.raises(ModelFolderError, match=r"model\.safetensors"):
         run.train(load_recipe(path), tmp_path / "run", console=QUIET)
+
+
+@pytest.mark.parametrize("rows", [5, 5000])
+def test_rows_of_pieces_fit_whatever_their_number(rows: int) -> None:
+    model = tiny_models.folder("m-cgru").model
+    name = next(name for name in model.state_dict() if name.startswith("embed"))
+    width = model.state_dict()[name].shape[1]
+    check_sizes(model, {name: (rows, width)})
+    with pytest.raises(RecipeError, match=f"it is {rows} x {width + 1} in the other model"):
+        check_sizes(model, {name: (rows, width + 1)})
 
 
 def test_a_run_in_place_of_its_model_is_told_before_any_work(tmp_path: Path) -> None:

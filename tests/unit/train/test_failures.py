@@ -15,6 +15,7 @@ from tiny_run import Scores, TinyModel, in_process, log, quiet, shown, trainer, 
 from postedit.core.errors import OutputError, RecipeError, TrainingError
 from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch, LabelLoss
+from postedit.train import runtime
 from postedit.train.failure import Rise
 from postedit.train.runtime import check_bf16
 from postedit.train.tensors import load_tensors, model_tensors
@@ -217,6 +218,25 @@ def test_a_rise_is_told_from_noise() -> None:
 
 def test_divergence_may_be_let_be(tmp_path: Path, corpora: Path) -> None:
     assert trainer(tmp_path, corpora, {"diverges": 0.0}, model=Exploding()).run().steps == 12
+
+
+@pytest.mark.parametrize(
+    ("precision", "can", "warns"),
+    [
+        ("bf16", {"avx2", "avx512f"}, True),
+        ("bf16", {"avx512f", "avx512_bf16"}, False),
+        ("bf16", {"asimd", "bf16"}, False),
+        ("bf16", set(), False),  # where Linux does not tell
+        ("fp32", {"avx2"}, False),
+    ],
+)
+def test_bf16_on_a_processor_that_has_none_is_warned_of(
+    tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch, precision: str, can: set[str], warns: bool
+) -> None:
+    monkeypatch.setattr(runtime, "processor_features", lambda: frozenset(can))
+    console = quiet()
+    trainer(tmp_path, corpora, {"max_steps": 1, "precision": precision}, console=console).run()
+    assert ("--set train.precision=fp32" in shown(console)) == warns
 
 
 def test_bf16_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
