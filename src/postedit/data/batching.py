@@ -4,9 +4,11 @@ A batch costs what its tensors cost: rows x longest text among all that it holds
 budget, so a budget counts padding too. Only a single row that is longer than the budget alone exceeds it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 import numpy as np
 import torch
@@ -18,6 +20,8 @@ from postedit.data.mixture import Mixture, Span
 from postedit.data.ragged import Ints, Ragged
 from postedit.data.shares import Share
 from postedit.text.config import Side
+
+_T = TypeVar("_T")
 
 WINDOW_BLOCKS: Final = 32
 """Blocks that are shuffled and sorted together, about 65 thousand triplets: enough that their batches have next to
@@ -186,6 +190,18 @@ class BatchStream:
         order = np.argsort(lengths * (1 + _JITTER * random.random(len(lengths))), kind="stable")
         batches = _divide(lengths, order, self._budget)
         return [batches[i] for i in random.permutation(len(batches))]
+
+
+def ahead(items: Iterator[_T], count: int = 2) -> Generator[_T, None, None]:
+    """Yield the items, while a thread makes the next ones: so an accelerator need not wait for them.
+
+    An error is raised where its item would have come.
+    """
+    with ThreadPoolExecutor(1, "batches") as thread:
+        coming = deque(thread.submit(next, items, None) for _ in range(count))
+        while (item := coming.popleft().result()) is not None:
+            coming.append(thread.submit(next, items, None))
+            yield item
 
 
 def ordered_batches(corpus: Corpus, inputs: Sequence[str], batch_tokens: int) -> Iterator[Batch]:

@@ -13,7 +13,7 @@ from rich.console import Console
 from postedit.core.errors import OutputError, RecipeError, TrainingError
 from postedit.core.files import explain_os_errors
 from postedit.core.model import Seq2Seq
-from postedit.data.batching import BatchStream, Portion, UpdateSize
+from postedit.data.batching import BatchStream, Portion, UpdateSize, ahead
 from postedit.data.corpus import Corpus
 from postedit.data.shares import Share
 from postedit.train.agenda import Agenda, is_due
@@ -214,7 +214,7 @@ class Trainer:
         )
         folder = self.folder if self._is_main else None
         rows = sum(stream.mixture.rows(stream.mixture.next_epoch(self.state.position.epoch)))
-        return stream.updates(self._update_size()), Report(folder, self._display, self.config, self.state, rows)
+        return ahead(stream.updates(self._update_size())), Report(folder, self._display, self.config, self.state, rows)
 
     def _update_size(self) -> UpdateSize:
         """Return the size of all updates of the run, which it keeps when it is resumed with other processes."""

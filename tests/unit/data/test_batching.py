@@ -1,7 +1,10 @@
 import json
+import threading
+from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import islice, pairwise
 from pathlib import Path
+from queue import Queue
 
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 
 from postedit.core.symbols import EOS, PAD
 from postedit.core.types import Batch
-from postedit.data.batching import BatchStream, Position, UpdateSize, collate, length_batches, ordered_batches
+from postedit.data.batching import BatchStream, Position, UpdateSize, ahead, collate, length_batches, ordered_batches
 from postedit.data.corpus import Corpus, write_corpus
 from postedit.data.triplets import Triplet
 from postedit.text.processor import TextProcessor
@@ -207,3 +210,38 @@ def test_a_position_of_another_corpus_is_refused(small: Corpus, position: Positi
 def test_numbers_out_of_range_are_refused(small: Corpus, options: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="rank < world"):
         stream(small, **options)
+
+
+def test_batches_ahead_are_the_same_and_made_before_they_are_asked_for() -> None:
+    made: Queue[int] = Queue()
+
+    def items() -> Iterator[int]:
+        for number in range(6):
+            made.put(number)
+            yield number
+
+    coming = ahead(items(), 2)
+    assert next(coming) == 0
+    assert [made.get(timeout=60) for _ in range(3)] == [0, 1, 2]
+    assert list(coming) == [1, 2, 3, 4, 5]
+
+
+def test_an_error_ahead_is_raised_in_its_place() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        yield 2
+        raise ValueError("no more")
+
+    coming = ahead(items(), 2)
+    assert [next(coming), next(coming)] == [1, 2]
+    with pytest.raises(ValueError, match="no more"):
+        next(coming)
+
+
+def test_whoever_stops_early_leaves_no_thread_behind() -> None:
+    before = set(threading.enumerate())
+    coming = ahead(iter(range(1000)), 3)
+    next(coming)
+    assert set(threading.enumerate()) > before
+    coming.close()
+    assert set(threading.enumerate()) <= before
