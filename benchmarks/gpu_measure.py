@@ -3,6 +3,7 @@
 import json
 import platform
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -161,6 +162,7 @@ def _speed_of(updater: Updater, batches: Sequence[Batch], rows: int, seconds: fl
     tokens = updater.totals().tokens
     took = time.perf_counter() - start
     memory = torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else 0.0
+    waits = _waits(updater, batches[0], steps) if device.type == "cuda" else None
     with FlopCounterMode(display=False) as counter:
         updater.update(steps, [batches[0]], rate=1e-4)
     rate = counter.get_total_flops() * steps / took / 1e12
@@ -174,8 +176,21 @@ def _speed_of(updater: Updater, batches: Sequence[Batch], rows: int, seconds: fl
         "updates_per_second": round(steps / took, 2),
         "labels_per_update": tokens / steps,
         "peak_gib": round(memory, 2),
+        "waits_of_the_host_in_an_update": waits,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
     }
+
+
+def _waits(updater: Updater, batch: Batch, step: int) -> int:
+    """Return how often the host waits for a GPU in an update: never, if all is well."""
+    torch.cuda.set_sync_debug_mode("warn")
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            updater.update(step, [batch], rate=1e-4)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    return sum("called a synchronizing" in str(warning.message) for warning in caught)
 
 
 def _model(name: str) -> Seq2Seq:
