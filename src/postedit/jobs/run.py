@@ -162,6 +162,7 @@ def _train(
         propose=run.propose,
         shares=[files.share for files in data.train],
         initialise=partial(_initialise, recipe, given.init, run.processor, folder, console),
+        spell=run.processor.spelt,
     )
     result = trainer.run(resume, accept_changed_data)
     if processes.is_main_process:

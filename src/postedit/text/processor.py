@@ -138,6 +138,10 @@ class TextProcessor:
             ids.append(EOS)
         return batch
 
+    def spelt(self, side: Side, ids: Sequence[int]) -> str:
+        """Return the words that ids of a text stand for, one space apart; reserved symbols are ignored."""
+        return self._vocabularies[side].decode(ids)
+
     def written(self, known: Sequence[str], ids: Sequence[int]) -> list[str]:
         """Return the words that a model wrote as `ids`, when it post-edited mt with the words `known`."""
         # Divided once more, because a model may write any bytes, line feeds included.

@@ -1,8 +1,8 @@
 """What to do about a loss that is not a number, or far too high: find the batch, keep it, and stop."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 from accelerate import Accelerator
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from postedit.core.errors import TrainingError
 from postedit.core.types import Batch, Stream, Target
+from postedit.text.config import Side
 from postedit.train.config import TrainConfig
 from postedit.train.runtime import set_random_state
 from postedit.train.tensors import save_json, save_tensors
@@ -58,14 +59,19 @@ class Rise:
         )
 
 
+Spell = Callable[[Side, Sequence[int]], str]
+"""Returns the text that ids of one side stand for."""
+
+
 def save_failure(
-    attempt: Attempt, loss: nn.Module, config: TrainConfig, accelerator: Accelerator, folder: Path
+    attempt: Attempt, loss: nn.Module, config: TrainConfig, accelerator: Accelerator, folder: Path, spell: Spell | None
 ) -> TrainingError:
     """Write the batch that made an update fail to `nan-batch.safetensors` and `.json`, and return the error to raise.
 
     The weights are those from before the update, so its batches are tried again one by one, with the same dropout,
     to see whose loss or gradient is not finite. Where it cannot be told (a sum that overflows), all are kept. With
-    several processes, those after the first add their number to the names of the files.
+    several processes, those after the first add their number to the names of the files. With `spell`, the texts are
+    in the description.
 
     Raises:
         OutputError: if the files cannot be written.
@@ -82,7 +88,7 @@ def save_failure(
     path = folder / ("nan-batch.safetensors" if process == 0 else f"nan-batch-{process}.safetensors")
     if kept:
         save_tensors(path, _tensors(attempt.batches, kept))
-        save_json(path.with_suffix(".json"), _description(attempt, kept, certain=bool(int(found))))
+        save_json(path.with_suffix(".json"), _description(attempt, kept, spell, certain=bool(int(found))))
     # A process whose batches are innocent writes nothing, and may not know which process has.
     where = str(path) if kept else f"{folder}/nan-batch*.safetensors"
     what = "loss" if not torch.isfinite(attempt.total[0]) else "gradient"
@@ -93,7 +99,7 @@ def save_failure(
     )
 
 
-def save_divergence(attempt: Attempt, lowest: float, folder: Path, process: int) -> TrainingError:
+def save_divergence(attempt: Attempt, lowest: float, folder: Path, process: int, spell: Spell | None) -> TrainingError:
     """Write the worst batch of an update whose loss was far too high, and return the error to raise.
 
     Its files are `diverged-batch.safetensors` and `.json`; processes after the first add their number.
@@ -106,7 +112,7 @@ def save_divergence(attempt: Attempt, lowest: float, folder: Path, process: int)
     worst = means.index(max(means))
     path = folder / ("diverged-batch.safetensors" if process == 0 else f"diverged-batch-{process}.safetensors")
     save_tensors(path, _tensors(attempt.batches, [worst]))
-    save_json(path.with_suffix(".json"), _description(attempt, [worst], certain=len(attempt.batches) == 1))
+    save_json(path.with_suffix(".json"), _description(attempt, [worst], spell, certain=len(attempt.batches) == 1))
     return TrainingError(
         f"step {attempt.step}: training diverges: the loss is {attempt.mean:.3g} nats per label, after {lowest:.3g} at "
         f"best. The batch is in {path}. {_REMEDIES}"
@@ -122,7 +128,7 @@ def _tensors(batches: Sequence[Batch], kept: Sequence[int]) -> dict[str, Tensor]
     return tensors
 
 
-def _description(attempt: Attempt, kept: Sequence[int], certain: bool) -> Mapping[str, Any]:
+def _description(attempt: Attempt, kept: Sequence[int], spell: Spell | None, certain: bool) -> Mapping[str, Any]:
     return {
         "step": attempt.step,
         "loss": str(float(attempt.total[0])),
@@ -132,11 +138,18 @@ def _description(attempt: Attempt, kept: Sequence[int], certain: bool) -> Mappin
             {
                 "number": number,
                 "loss": str(float(attempt.losses[number])),
-                "ids": {name: _real_ids(side) for name, side in _sides(attempt.batches[number]).items()},
+                **_texts(attempt.batches[number], spell),
             }
             for number in kept
         ],
     }
+
+
+def _texts(batch: Batch, spell: Spell | None) -> Mapping[str, Any]:
+    ids = {name: _real_ids(side) for name, side in _sides(batch).items()}
+    if spell is None:
+        return {"ids": ids}
+    return {"text": {name: [spell(cast(Side, name), row) for row in rows] for name, rows in ids.items()}, "ids": ids}
 
 
 def _sides(batch: Batch) -> dict[str, Stream | Target]:

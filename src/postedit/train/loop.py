@@ -22,7 +22,7 @@ from postedit.train.checkpoints import Checkpoint, Checkpoints, read_state
 from postedit.train.compiling import compile_layers, compiled_in_updates
 from postedit.train.config import TrainConfig
 from postedit.train.ema import MovingAverage
-from postedit.train.failure import Rise, save_divergence, save_failure
+from postedit.train.failure import Rise, Spell, save_divergence, save_failure
 from postedit.train.identity import identity
 from postedit.train.losses import build_loss
 from postedit.train.optimisers import build_optimizer
@@ -68,6 +68,7 @@ class Trainer:
         propose: finds the candidates of minimum risk training; None if there is none.
         shares: how much of each part of the corpus an epoch reads; none stands for all of each.
         initialise: gives the model what training starts from; called unless a run is resumed.
+        spell: gives the texts of a batch that made training fail.
 
     Raises:
         RecipeError: if the metric needs decoding and `score_dev` is None, a risk needs candidates and `propose` is
@@ -87,6 +88,7 @@ class Trainer:
         propose: Propose | None = None,
         shares: Sequence[Share] = (),
         initialise: Callable[[Seq2Seq], None] = Seq2Seq.load_initial_weights,
+        spell: Spell | None = None,
     ) -> None:
         if config.metric != "loss" and score_dev is None:
             raise RecipeError(f'train.metric = "{config.metric}" needs the dev set to be decoded; use "loss"')
@@ -100,6 +102,7 @@ class Trainer:
         self.folder = folder
         self.shares = tuple(shares)
         self.initialise = initialise
+        self.spell = spell
         self.state = TrainState()
         self.agenda = Agenda(config, self.accelerator)
         self.checkpoints = Checkpoints(folder / "checkpoints", config.keep_last)
@@ -294,8 +297,9 @@ class Trainer:
     def _explain(self, attempt: Attempt) -> TrainingError:
         """Keep the batch of an update that failed, and return why it did."""
         if attempt.failed:
-            return save_failure(attempt, self.loss, self.config, self.accelerator, self.folder)
-        return save_divergence(attempt, self.state.lowest or 0.0, self.folder, self.accelerator.process_index)
+            return save_failure(attempt, self.loss, self.config, self.accelerator, self.folder, self.spell)
+        process = self.accelerator.process_index
+        return save_divergence(attempt, self.state.lowest or 0.0, self.folder, process, self.spell)
 
     def _validate(self, report: Report) -> None:
         """Validate if this step was not validated yet, and draw the conclusions.

@@ -4,7 +4,7 @@ import json
 import math
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +172,19 @@ def test_a_loss_that_explodes_ends_training_and_its_batch_is_kept(
     assert load_tensors(tmp_path / "diverged-batch.safetensors")
     description = json.loads((tmp_path / "diverged-batch.json").read_text())
     assert (description["step"], len(description["batches"])) == (step, 1)
+
+
+def test_the_batch_is_told_in_words(tmp_path: Path, corpora: Path) -> None:
+    def spell(side: str, ids: Sequence[int]) -> str:
+        return f"{side}: {len(ids)}"
+
+    for settings, model, name in (({}, Exploding(), "diverged"), ({"accumulate": 2}, Explosive(number=8), "nan")):
+        folder = tmp_path / name
+        with pytest.raises(TrainingError):
+            trainer(folder, corpora, {"max_steps": 30, **settings}, model=model, spell=spell).run()
+        (batch,) = json.loads((folder / f"{name}-batch.json").read_text())["batches"]
+        assert batch["text"] == {side: [f"{side}: {len(ids)}" for ids in rows] for side, rows in batch["ids"].items()}
+        assert batch["text"].keys() == {"src", "mt", "pe"}
 
 
 class Sinking(TinyModel):
