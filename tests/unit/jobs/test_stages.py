@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from safetensors.torch import load_file
 
 from postedit.core.errors import ModelFolderError, OutputError, RecipeError
 from postedit.core.transfer import check_sizes
+from postedit.data.corpus import Corpus
 from postedit.editor import PostEditor
 from postedit.folder import ModelFolder
 from postedit.jobs import run
@@ -255,6 +257,19 @@ def test_several_seeds_share_vocabularies_and_corpora_and_are_an_ensemble(tmp_pa
         run.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET)
     with pytest.raises(OutputError, match="holds a run with one seed"):
         run.train_seeds(recipe, tmp_path / "run" / "seed-1", 2, resume=False, console=QUIET)
+
+
+def test_a_seed_that_is_still_to_come_learns_from_changed_data_if_that_is_accepted(tmp_path: Path) -> None:
+    recipe = load_recipe(stage_tools.write_recipe(tmp_path), ["train.max_steps=2"])
+    run.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET)
+    shutil.rmtree(tmp_path / "run" / "seed-2")
+    for side in ("src", "mt", "pe"):
+        with (tmp_path / f"real.{side}").open("a", encoding="utf-8") as file:
+            file.write("mehr\n")
+    run.train_seeds(recipe, tmp_path / "run", 2, resume=True, console=QUIET, accept_changed_data=True)
+    corpora = [tmp_path / "run" / f"seed-{number}" / "stages" / "generic" / "corpus" for number in (1, 2)]
+    finished, made_now = (len(Corpus.open(corpus / "train.arrow")) for corpus in corpora)
+    assert made_now == finished + 1
 
 
 def test_patterns_of_parameters_are_checked_with_the_recipe_and_hold_in_a_stage(tmp_path: Path) -> None:
