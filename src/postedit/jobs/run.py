@@ -204,8 +204,8 @@ def train_seeds(
                 f"Seed {part_recipe.train.seed} ({number} of {seeds}), in {part}", soft_wrap=True, highlight=False
             )
         goes_on = resume and (part / "recipe.toml").exists()
-        # Where drafts are in the corpora, they are of a seed's own first stage. Those of a stage that an earlier seed has
-        # finished may be of data that has changed since.
+        # Where drafts are in the corpora, they are of a seed's own first stage. Those of a stage that an earlier seed
+        # has finished may be of data that has changed since.
         shared = first if recipe.draft is None and not accept_changed_data else None
         given = Given() if number == 1 else Given(text=first / "text", corpora=shared)
         results.append(train(part_recipe, part, goes_on, console, given, accept_changed_data))
