@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Self
 import tomli_w
 from pydantic import Field, model_validator
 
-from postedit.core.config import Config, check_config, load_config, override, problem_report, read_toml
+from postedit.core.config import Config, ConfigT, check_config, load_config, override, problem_report, read_toml
 from postedit.core.errors import RecipeError, nearest
 from postedit.core.files import atomic_write
 from postedit.core.registry import Architecture
@@ -230,11 +230,12 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
         sections[name], found = check_config(kind, _table(values, name, problems), f"{name}.")
         problems += found
     if base is not None:
-        data = sections["data"] or _paths_alone(_table(values, "data", []))
+        data = sections["data"] or _part_of(DataConfig, _table(values, "data", []), ("dir", "train", "dev"))
         if data is not None:
             sections["data"], found = data.resolve(base)
             problems += found
-        sections["train"] = _with_init(sections["train"], "train.", base, problems)
+        train = sections["train"] or _part_of(TrainConfig, _table(values, "train", []), ("init", "freeze"), max_steps=1)
+        sections["train"] = _with_init(train, "train.", base, problems)
         if sections["text"] is not None:
             sections["text"] = with_text_of_model(sections["text"], base, problems)
     draft = _check_draft(_table(values, "draft", problems), problems) if "draft" in values else None
@@ -343,9 +344,9 @@ def _with_path_from_here(assignment: str) -> str:
     return f"{name}={json.dumps(str(Path.cwd() / Path(text.strip().strip(chr(34) + chr(39))).expanduser()))}"
 
 
-def _paths_alone(values: Mapping[str, Any]) -> DataConfig | None:
-    """Return the files that a faulty section names, so that missing ones are reported with its other faults."""
-    config, _ = check_config(DataConfig, {name: values[name] for name in ("dir", "train", "dev") if name in values})
+def _part_of(kind: type[ConfigT], values: Mapping[str, Any], names: Sequence[str], **needed: Any) -> ConfigT | None:
+    """Return some options of a faulty section, so that what is wrong with them is reported with its other faults."""
+    config, _ = check_config(kind, {**needed, **{name: values[name] for name in names if name in values}})
     return config
 
 

@@ -56,6 +56,13 @@ def test_missing_files_are_reported_with_other_faults_of_their_section(tmp_path:
     assert any(line.startswith("data.debug: no such option") for line in found)
 
 
+def test_what_else_is_wrong_with_training_is_told_with_faults_of_its_section(tmp_path: Path) -> None:
+    found = problems(tmp_path, train={"lr": "high", "init": "nowhere", "freeze": ["embd*"]})
+    assert any(line.startswith("train.lr") for line in found)
+    assert any(line.startswith(f"train.init: {tmp_path}/nowhere: no such model folder") for line in found)
+    assert any(line.startswith("train.freeze: ") for line in found)
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
