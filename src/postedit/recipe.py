@@ -29,7 +29,6 @@ from postedit.recipe_checks import (
     draft_problems,
     freezing_problems,
     inheritance_problems,
-    init_problems,
     length_problems,
     with_text_of_model,
 )
@@ -250,7 +249,6 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
         first = build_on_meta(first_architecture, first_model, text, "draft.model.", problems)
         problems += draft_problems(architecture, first_architecture)
         problems += compiling_problems(first, draft.train, "draft.train.")
-        problems += init_problems(first, draft.train, "draft.train.")
         if built is not None and first is not None:
             problems += inheritance_problems(built, first if draft.inherit_embeddings else None)
     if architecture is not None and sections["data"] is not None:
@@ -258,7 +256,6 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
     if built is not None and sections["data"] is not None:
         problems += length_problems(built, sections["data"])
     problems += compiling_problems(built, sections["train"])
-    problems += init_problems(built, sections["train"], "train.")
     if architecture is not None and model is not None and text is not None and sections["train"] is not None:
         problems += freezing_problems(architecture, model, text, sections["train"])
     if problems or architecture is None or model is None:

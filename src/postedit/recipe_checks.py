@@ -5,14 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 
 from postedit.core.config import Config
 from postedit.core.errors import ModelFolderError, RecipeError
 from postedit.core.inherit import inherit_embeddings
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.registry import Architecture
-from postedit.core.transfer import check_sizes
 from postedit.data.shares import Share
 from postedit.data.triplets import DataConfig
 from postedit.text.checkpoint import checkpoint_vocabularies
@@ -123,23 +121,6 @@ def inheritance_problems(model: Seq2Seq | None, first: Seq2Seq | None) -> list[s
             "model: its embeddings are frozen, but there are none to inherit; let them be trained, or add a [draft] "
             "section with inherit_embeddings = true"
         ]
-    return []
-
-
-def init_problems(model: Seq2Seq | None, train: TrainConfig | None, prefix: str) -> list[str]:
-    """Return why nothing can be taken from the model to start from; what cannot be read is left to who reads it."""
-    if model is None or train is None or train.init is None:
-        return []
-    path = Path(train.init)
-    try:
-        with safe_open(path if path.is_file() else path / "model.safetensors", "pt") as file:
-            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118  # no mapping
-    except (OSError, SafetensorError):
-        return []
-    try:
-        check_sizes(model, shapes)
-    except RecipeError as error:
-        return [f"{prefix}init: {path}: {error}"]
     return []
 
 

@@ -102,24 +102,30 @@ def take_weights(model: Seq2Seq, pieces: Pieces, other: Seq2Seq, other_pieces: P
     return transfer
 
 
-def check_sizes(model: Seq2Seq, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """See to it that `model` could take a matrix from tensors of these shapes, whatever the pieces of vocabularies are.
+def check_sizes(model: Seq2Seq, other: Seq2Seq) -> None:
+    """See to it that `model` could take a matrix of `other`, whatever pieces their vocabularies will have.
+
+    Both may be without memory for weights.
 
     Raises:
         RecipeError: if `take_weights` would find none.
     """
+    found = other.state_dict()
+    used: set[str] = set()
     fates = []
     for names, tensor in _tensors(model).items():
-        known = next((name for name in names if name in shapes), None)
-        if known is None:
-            continue
-        own, other = tuple(tensor.shape), shapes[known]
-        by_piece = bool(_BY_PIECE.search(names[0]))
-        if len(own) > 1 and (own == other or (by_piece and own[1:] == other[1:])):
-            return
-        fates.append(Fate(names[0], own, "nothing", f"it is {_sizes(other)} in the other model"))
-    rest = {name: shape for name, shape in shapes.items() if not any(name in names for names in _tensors(model))}
-    raise RecipeError(f"no matrix has the name and the sizes of one of this model\n{Transfer(tuple(fates), rest)}")
+        known = [name for name in names if name in found]
+        used |= set(known)
+        shape, detail = tuple(tensor.shape), "the other model has none of that name"
+        if known:
+            theirs = tuple(found[known[0]].shape)
+            fits = shape == theirs or (bool(_BY_PIECE.search(names[0])) and shape[1:] == theirs[1:])
+            if fits and len(shape) > 1:
+                return
+            detail = "a vector" if fits else f"it is {_sizes(theirs)} in the other model"
+        fates.append(Fate(names[0], shape, "nothing", detail))
+    transfer = Transfer(tuple(fates), _unused(other, used))
+    raise RecipeError(f"no matrix has the name and the sizes of one of this model\n{transfer}")
 
 
 def _take(name: str, tensor: Tensor, source: Tensor, pieces: Sequence[str], other_pieces: Sequence[str]) -> Fate:

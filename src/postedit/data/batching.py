@@ -256,9 +256,9 @@ def _divide(lengths: Ints, order: Ints, budget: int) -> list[Ints]:
     batches = []
     start = 0
     while start < len(order):
-        ahead = order[start : start + max(1, budget // max(1, int(lengths[order[start]])))]
-        cost = np.maximum.accumulate(lengths[ahead]) * np.arange(1, len(ahead) + 1)
+        coming = order[start : start + max(1, budget // max(1, int(lengths[order[start]])))]
+        cost = np.maximum.accumulate(lengths[coming]) * np.arange(1, len(coming) + 1)
         size = max(1, int(np.searchsorted(cost, budget, side="right")))
-        batches.append(ahead[:size])
+        batches.append(coming[:size])
         start += size
     return batches

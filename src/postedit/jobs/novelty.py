@@ -21,7 +21,8 @@ def uses_of(dev: DevTexts, model: Path) -> set[str]:
     """Return what the making of a model, or of one that it started from, had these very triplets for: "train", "dev".
 
     Its provenance tells, by fingerprints of whole corpora in a model's own vocabularies. So part of a corpus is not
-    found, nor one of a model that had other vocabularies, nor anything without provenance.
+    found, nor one of a model that had other vocabularies, nor where drafts stood in for mt, nor anything without
+    provenance.
 
     Args:
         dev: triplets.

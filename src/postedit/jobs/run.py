@@ -42,6 +42,7 @@ from postedit.folder import ModelFolder
 from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
 from postedit.jobs.preparation import begin, check_shared, claimed, learn_text, share_corpora, write_corpora
 from postedit.jobs.provenance import INITIAL, provenance, record_start
+from postedit.jobs.starting import check_start
 from postedit.recipe import Recipe
 from postedit.text.processor import TextProcessor
 from postedit.train.freezing import freeze
@@ -117,6 +118,8 @@ def train(
     console = Console(stderr=True) if console is None else console
     processes = _processes()
     if processes.is_main_process:
+        if not resume:
+            check_start(recipe)
         begin(recipe, folder, resume, accept_changed_data)
     with claimed(folder) if processes.is_main_process else nullcontext():
         return _train(recipe, folder, resume, console, given, accept_changed_data)

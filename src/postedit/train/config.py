@@ -180,7 +180,7 @@ class TrainConfig(Config):
         default=10.0,
         ge=0.0,
         description="Stop with an error when the loss of an update is so many times the lowest so far, which counts as "
-        "1 nat at least, or the mean of 20 or more rises by 2 nats; 0: never.",
+        "1 nat at least, or when the mean of 20 updates or more is 3 nats above the lowest such mean; 0: never.",
     )
     keep_best: Count = Field(default=5, description="How many of the best models on dev to keep, and to average.")
     average: Annotated[Literal["best", "last", "none"], BeforeValidator(average_of)] = Field(

@@ -19,11 +19,12 @@ from postedit.train.update import Attempt, Totals, has_finite_gradient
 _STRETCH: Final = 20
 """Updates whose mean loss tells a rise from the noise of batches."""
 
-_RISE: Final = 2.0
-"""Nats per label. Harder data of a curriculum cost less; a model that has unlearnt what follows what costs more."""
+_RISE: Final = 3.0
+"""Nats per label. Harder data of a curriculum should cost less; a model that has fallen back to guessing costs more."""
 
 _REMEDIES: Final = (
-    "Usual remedies: a lower train.lr, more train.warmup_steps, train.clip; or train.diverges = 0, if the data is such"
+    "Usual remedies: a lower train.lr, more train.warmup_steps, train.clip. If the data is such, go on with "
+    "train.diverges = 0 and --resume"
 )
 
 
@@ -37,25 +38,28 @@ class Rise:
     def __init__(self, step: int = 0) -> None:
         self._start, self._totals = step, Totals()
 
-    def found(self, totals: Totals, step: int, lowest: float | None) -> str | None:
-        """Return a sentence if the loss has risen, or None.
+    def mean(self, totals: Totals, step: int) -> float | None:
+        """Return the mean loss in nats per label of the updates since the last mean, or None if they are too few.
 
         Args:
             totals: sums over the updates since the last call.
             step: the number of the last of them.
-            lowest: mean loss before them in nats per label, None if there were none.
         """
         self._totals = self._totals.plus(totals)
-        updates = step - self._start
-        if updates < _STRETCH:
+        if step - self._start < _STRETCH:
             return None
         mean = self._totals.loss / self._totals.tokens
         self._start, self._totals = step, Totals()
+        return mean
+
+    @staticmethod
+    def found(mean: float, lowest: float | None, step: int) -> str | None:
+        """Return a sentence if the mean is far above the lowest one before, or None."""
         if lowest is None or mean <= lowest + _RISE:
             return None
         return (
-            f"step {step}: training diverges: the mean loss of the last {updates} updates is {mean:.3g} nats per "
-            f"label, after {lowest:.3g} at best. {_REMEDIES}"
+            f"step {step}: training diverges: the mean loss of the last updates, {_STRETCH} or more, is {mean:.3g} "
+            f"nats per label, after {lowest:.3g} at best. {_REMEDIES}"
         )
 
 

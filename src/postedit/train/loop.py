@@ -1,7 +1,7 @@
 """The training loop."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, closing
 from math import inf
 from pathlib import Path
 from time import perf_counter
@@ -174,7 +174,8 @@ class Trainer:
             try:
                 stream, report = self._start(resume, accept_changed_data)
                 with report:
-                    reason = self._train(stream, report)
+                    with closing(stream):
+                        reason = self._train(stream, report)
                     return self._finish(reason, report)
             except OutputError as error:
                 raise OutputError(f"{error}\n{self._how_to_go_on()}") from error
@@ -188,7 +189,7 @@ class Trainer:
                 self._display.say(f"Interrupted at step {self.state.step:,}. {self._how_to_go_on()}")
                 raise
 
-    def _start(self, resume: bool, accept_changed_data: bool) -> tuple[Iterator[Portion], Report]:
+    def _start(self, resume: bool, accept_changed_data: bool) -> tuple[Generator[Portion, None, None], Report]:
         """Begin or go on: weights, optimiser, random states, log; return what is to come and the report."""
         torch.manual_seed(self.config.seed + self.accelerator.process_index)
         checkpoint = find_checkpoint(self.checkpoints, resume, self.identity, accept_changed_data, self._display.say)
@@ -286,13 +287,24 @@ class Trainer:
             raise TrainingError(f"{self._explain(attempt)}. {self._how_to_start_over()}")
         totals = self.updater.totals()
         if totals.tokens:
-            risen = self._rise.found(totals, self.state.step, lowest)
-            if risen is not None and self.config.diverges:
-                raise TrainingError(f"{risen}. {self._how_to_start_over()}")
+            self._check_rise(self._rise.mean(totals, self.state.step))
             self.state.lowest = min(totals.loss / totals.tokens, inf if lowest is None else lowest)
         report.add(totals)
         self.state.target_tokens += round(totals.tokens)
         self.state.seconds = perf_counter() - self._started_at
+
+    def _check_rise(self, mean: float | None) -> None:
+        """See to it that the mean loss of a stretch of updates is not far above the lowest of earlier ones.
+
+        Raises:
+            TrainingError: if it is.
+        """
+        if mean is None:
+            return
+        risen = self._rise.found(mean, self.state.lowest_mean, self.state.step)
+        if risen is not None and self.config.diverges:
+            raise TrainingError(f"{risen}. {self._how_to_start_over()}")
+        self.state.lowest_mean = min(mean, inf if self.state.lowest_mean is None else self.state.lowest_mean)
 
     def _explain(self, attempt: Attempt) -> TrainingError:
         """Keep the batch of an update that failed, and return why it did."""

@@ -60,6 +60,8 @@ def with_changed_data(state: TrainState, checkpoint: Checkpoint, identity: Mappi
     epoch = state.position.epoch
     if changed and state.position != Position(epoch):
         state = replace(state, position=Position(epoch + 1))
+    if changed:  # what is low may be another loss then
+        state = replace(state, lowest=None, lowest_mean=None)
     if "dev" in changed:
         state = replace(state, best=(), last=(), stale=0, validated=0)
     for key in changed:

@@ -101,8 +101,8 @@ def slow_bf16(device: torch.device) -> str | None:
     if device.type != "cpu" or not features or features & {"avx512_bf16", "amx_bf16", "bf16"}:
         return None
     return (
-        'train.precision = "bf16": this processor has no instructions for it, and takes several times as long as with '
-        '"fp32"; better stop and start anew with --set train.precision=fp32'
+        'train.precision = "bf16": this processor has no instructions for it, and takes several times as long as '
+        'with "fp32"; better stop, and start anew with train.precision = "fp32", in each section that has one'
     )
 
 

@@ -43,6 +43,7 @@ class TrainState:
         best: the best models so far, best first.
         update_batches: batches of an update, all processes together, where they are counted; 0 before the start.
         lowest: the lowest loss so far, in nats per label.
+        lowest_mean: likewise, the lowest mean over a stretch of updates.
         last: the last models that were validated, oldest first, if they are to be averaged.
     """
 
@@ -56,6 +57,7 @@ class TrainState:
     best: tuple[Scored, ...] = ()
     last: tuple[Scored, ...] = ()
     lowest: float | None = None
+    lowest_mean: float | None = None
     update_batches: int = 0
 
     @property

@@ -1,9 +1,16 @@
+import copy
+from collections.abc import Callable
+from itertools import product
+from typing import cast
+
 import pytest
 import tiny_models
 import torch
+from torch import nn
 
 from postedit.core.errors import RecipeError
-from postedit.core.transfer import take_weights
+from postedit.core.model import Seq2Seq
+from postedit.core.transfer import check_sizes, take_weights
 
 
 def test_a_model_of_the_same_sizes_gives_all() -> None:
@@ -65,3 +72,46 @@ def test_it_is_an_error_if_nothing_fits() -> None:
     with pytest.raises(RecipeError, match="no matrix has the name and the sizes") as caught:
         take_weights(ours.model, ours.processor.symbols, theirs.model, theirs.processor.symbols)
     assert "in the other model" in str(caught.value)
+
+
+def test_sizes_tell_before_what_can_be_taken() -> None:
+    """Of every pair of models; tied weights have several names, and vocabularies need not be of one size."""
+    models = [
+        tiny_models.folder(name, **options)
+        for name, options in (
+            ("m-cgru", {}),
+            ("m-cgru", {"embedding": 6, "hidden": 6, "attention": 6}),
+            ("m-cgru", {"share_embeddings": "all", "tie_output": True}),
+            ("transference", {}),
+            ("transference", {"share_embeddings": "all", "tie_output": True}),
+            ("shared-attention", {}),
+        )
+    ]
+    for ours, theirs in product(models, models):
+        taking = copy.deepcopy(ours.model)
+        assert fits(take_weights, taking, ours.processor.symbols, theirs.model, theirs.processor.symbols) == fits(
+            check_sizes, ours.model, theirs.model
+        )
+
+
+def fits(check: Callable[..., object], *arguments: object) -> bool:
+    try:
+        check(*arguments)
+    except RecipeError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("rows", [5, 5000])
+def test_rows_of_pieces_fit_whatever_their_number(rows: int) -> None:
+    ours = tiny_models.folder("m-cgru").model
+    width = ours.get_parameter("embed_pe.weight").shape[1]
+
+    def other(width: int) -> Seq2Seq:
+        model = nn.Module()
+        model.embed_pe = nn.Embedding(rows, width)
+        return cast(Seq2Seq, model)
+
+    check_sizes(ours, other(width))
+    with pytest.raises(RecipeError, match=f"it is {rows} x {width + 1} in the other model"):
+        check_sizes(ours, other(width + 1))

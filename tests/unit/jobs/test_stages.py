@@ -15,7 +15,6 @@ from rich.console import Console
 from safetensors.torch import load_file
 
 from postedit.core.errors import ModelFolderError, OutputError, RecipeError
-from postedit.core.transfer import check_sizes
 from postedit.data.corpus import Corpus
 from postedit.editor import PostEditor
 from postedit.folder import ModelFolder
@@ -149,22 +148,24 @@ def test_a_model_to_start_from_must_be_there_and_have_something_to_give(tmp_path
     with pytest.raises(RecipeError, match=f"train.init: {tmp_path}/nowhere: no such model folder"):
         load_recipe(path)
     tiny_models.folder("m-cgru").save(tmp_path / "nowhere")
-    with pytest.raises(RecipeError, match=r"train\.init: .*nowhere: no matrix has the name and the sizes"):
-        load_recipe(path)  # before any work
+    for change in ([], ["stage=[]"]):
+        with pytest.raises(RecipeError, match=r"train\.init: .*nowhere: no matrix has the name and the sizes"):
+            run.train(load_recipe(path, change), tmp_path / "run", console=QUIET)
+        assert not (tmp_path / "run").exists()  # so that another recipe may have it
     weights = tmp_path / "nowhere" / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:100])  # damaged: told by who reads it
+    weights.write_bytes(weights.read_bytes()[:100])
     with pytest.raises(ModelFolderError, match=r"model\.safetensors"):
         run.train(load_recipe(path), tmp_path / "run", console=QUIET)
 
 
-@pytest.mark.parametrize("rows", [5, 5000])
-def test_rows_of_pieces_fit_whatever_their_number(rows: int) -> None:
-    model = tiny_models.folder("m-cgru").model
-    name = next(name for name in model.state_dict() if name.startswith("embed"))
-    width = model.state_dict()[name].shape[1]
-    check_sizes(model, {name: (rows, width)})
-    with pytest.raises(RecipeError, match=f"it is {rows} x {width + 1} in the other model"):
-        check_sizes(model, {name: (rows, width + 1)})
+def test_a_resumed_run_needs_no_more_what_it_started_from(tmp_path: Path) -> None:
+    path = stage_tools.write_recipe(tmp_path, train={"init": "first"})
+    path.write_text(path.read_text().partition("[[stage]]")[0])
+    tiny_models.folder("transference").save(tmp_path / "first")
+    run.train(load_recipe(path, ["train.max_steps=2"]), tmp_path / "run", console=QUIET)
+    tiny_models.folder("m-cgru").save(tmp_path / "first")
+    again = run.train(load_recipe(path, ["train.max_steps=3"]), tmp_path / "run", resume=True, console=QUIET)
+    assert again.training.steps == 3
 
 
 def test_a_run_in_place_of_its_model_is_told_before_any_work(tmp_path: Path) -> None:

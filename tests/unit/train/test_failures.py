@@ -208,10 +208,10 @@ def test_a_loss_that_rises_for_good_ends_training(tmp_path: Path, corpora: Path)
     with pytest.raises(TrainingError) as caught:
         run.run()
     message = str(caught.value)
-    assert "step 60: training diverges: the mean loss of the last 20 updates is" in message
+    assert "step 80: training diverges: the mean loss of the last updates, 20 or more, is" in message
     assert f'train.init = "{tmp_path / "model"}"' in message
     assert "--resume alone would come to the same end" in message
-    assert [path.name for path in run.checkpoints.paths()] == ["step-00000040", "step-00000020"]  # from before
+    assert [path.name for path in run.checkpoints.paths()] == ["step-00000060", "step-00000040"]
     model = Sinking()
     assert (
         trainer(tmp_path / "other", corpora, {**settings, "max_steps": 70, "diverges": 0.0}, model=model).run().steps
@@ -219,14 +219,31 @@ def test_a_loss_that_rises_for_good_ends_training(tmp_path: Path, corpora: Path)
     )
 
 
-def test_a_rise_is_told_from_noise() -> None:
-    """A mean over fewer updates than a stretch says nothing, nor one that is not much above the lowest."""
+def test_means_are_of_whole_stretches() -> None:
     rise = Rise(10)
-    assert rise.found(Totals(loss=900.0, tokens=100.0), 20, lowest=1.0) is None
-    assert rise.found(Totals(loss=100.0, tokens=900.0), 30, lowest=1.0) is None  # 1.0 over both
-    assert rise.found(Totals(loss=299.0, tokens=100.0), 50, lowest=1.0) is None
-    assert rise.found(Totals(loss=301.0, tokens=100.0), 70, lowest=None) is None
-    assert "the last 20 updates is 3.01" in str(rise.found(Totals(loss=301.0, tokens=100.0), 90, lowest=1.0))
+    assert rise.mean(Totals(loss=900.0, tokens=100.0), 20) is None
+    assert rise.mean(Totals(loss=100.0, tokens=900.0), 30) == 1.0
+    assert rise.mean(Totals(loss=300.0, tokens=100.0), 55) == 3.0
+    assert rise.found(4.0, 1.0, 55) is None
+    assert rise.found(9.0, None, 55) is None
+    assert "is 4.01 nats per label, after 1 at best" in str(rise.found(4.01, 1.0, 55))
+
+
+class Uneven(TinyModel):
+    """Finds one batch in five next to impossible, and one in five trivial."""
+
+    updates = 0
+
+    def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
+        found = super().forward(batch, smoothing)
+        self.updates += self.training
+        more = {0: 6.0, 1: -2.0}.get(self.updates % 5, 0.0)
+        return found._replace(loss=found.loss + more * found.tokens)
+
+
+def test_uneven_batches_are_no_rise(tmp_path: Path, corpora: Path) -> None:
+    settings = {"max_steps": 100, "validate_every": 1000, "log_every": 1}
+    assert trainer(tmp_path, corpora, settings, model=Uneven()).run().steps == 100
 
 
 def test_divergence_may_be_let_be(tmp_path: Path, corpora: Path) -> None:
@@ -249,7 +266,7 @@ def test_bf16_on_a_processor_that_has_none_is_warned_of(
     monkeypatch.setattr(runtime, "processor_features", lambda: frozenset(can))
     console = quiet()
     trainer(tmp_path, corpora, {"max_steps": 1, "precision": precision}, console=console).run()
-    assert ("--set train.precision=fp32" in shown(console)) == warns
+    assert ('start anew with train.precision = "fp32"' in shown(console)) == warns
 
 
 def test_bf16_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
