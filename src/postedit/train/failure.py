@@ -14,13 +14,8 @@ from postedit.text.config import Side
 from postedit.train.config import TrainConfig
 from postedit.train.runtime import set_random_state
 from postedit.train.tensors import save_json, save_tensors
-from postedit.train.update import Attempt, Totals, has_finite_gradient
-
-_STRETCH: Final = 20
-"""Updates whose mean loss tells a rise from the noise of batches."""
-
-_RISE: Final = 3.0
-"""Nats per label. Harder data of a curriculum should cost less; a model that has fallen back to guessing costs more."""
+from postedit.train.trend import STRETCH
+from postedit.train.update import Attempt, has_finite_gradient
 
 _REMEDIES: Final = (
     "Usual remedies: a lower train.lr, more train.warmup_steps, train.clip. If the data is such, go on with "
@@ -28,39 +23,12 @@ _REMEDIES: Final = (
 )
 
 
-class Rise:
-    """Watches for a loss that rises for good, though that of no update alone is far too high.
-
-    Args:
-        step: the number of the last update before.
-    """
-
-    def __init__(self, step: int = 0) -> None:
-        self._start, self._totals = step, Totals()
-
-    def mean(self, totals: Totals, step: int) -> float | None:
-        """Return the mean loss in nats per label of the updates since the last mean, or None if they are too few.
-
-        Args:
-            totals: sums over the updates since the last call.
-            step: the number of the last of them.
-        """
-        self._totals = self._totals.plus(totals)
-        if step - self._start < _STRETCH:
-            return None
-        mean = self._totals.loss / self._totals.tokens
-        self._start, self._totals = step, Totals()
-        return mean
-
-    @staticmethod
-    def found(mean: float, lowest: float | None, step: int) -> str | None:
-        """Return a sentence if the mean is far above the lowest one before, or None."""
-        if lowest is None or mean <= lowest + _RISE:
-            return None
-        return (
-            f"step {step}: training diverges: the mean loss of the last updates, {_STRETCH} or more, is {mean:.3g} "
-            f"nats per label, after {lowest:.3g} at best. {_REMEDIES}"
-        )
+def explain_rise(mean: float, lowest: float, step: int) -> str:
+    """Return what to say of a mean loss in nats per label that is far above the lowest one before."""
+    return (
+        f"step {step}: training diverges: the mean loss of the last updates, {STRETCH} or more, is {mean:.3g} nats per "
+        f"label, after {lowest:.3g} at best. {_REMEDIES}"
+    )
 
 
 Spell = Callable[[Side, Sequence[int]], str]

@@ -22,7 +22,7 @@ from postedit.train.checkpoints import Checkpoint, Checkpoints, read_state
 from postedit.train.compiling import compile_layers, compiled_in_updates
 from postedit.train.config import TrainConfig
 from postedit.train.ema import MovingAverage
-from postedit.train.failure import Rise, Spell, save_divergence, save_failure
+from postedit.train.failure import Spell, explain_rise, save_divergence, save_failure
 from postedit.train.identity import identity
 from postedit.train.losses import build_loss
 from postedit.train.optimisers import build_optimizer
@@ -128,7 +128,6 @@ class Trainer:
         self.identity = identity(model, corpus, dev, config, shares)
         self._display = Display(console, enabled=self._is_main)
         self._interruption = Interruption()
-        self._rise = Rise()
         self._saved_step = 0
         self._saved_at = self._started_at = perf_counter()
 
@@ -202,7 +201,6 @@ class Trainer:
         self.model.train()
         with explain_os_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-        self._rise = Rise(self.state.step)
         self._saved_step = self.state.step
         self._saved_at = perf_counter()
         self._started_at = self._saved_at - self.state.seconds
@@ -287,24 +285,14 @@ class Trainer:
             raise TrainingError(f"{self._explain(attempt)}. {self._how_to_start_over()}")
         totals = self.updater.totals()
         if totals.tokens:
-            self._check_rise(self._rise.mean(totals, self.state.step))
+            risen = self.state.trend.rise(totals.loss, totals.tokens, self.state.step)
+            if risen is not None and self.config.diverges:
+                why = explain_rise(risen, self.state.trend.lowest or 0.0, self.state.step)
+                raise TrainingError(f"{why}. {self._how_to_start_over()}")
             self.state.lowest = min(totals.loss / totals.tokens, inf if lowest is None else lowest)
         report.add(totals)
         self.state.target_tokens += round(totals.tokens)
         self.state.seconds = perf_counter() - self._started_at
-
-    def _check_rise(self, mean: float | None) -> None:
-        """See to it that the mean loss of a stretch of updates is not far above the lowest of earlier ones.
-
-        Raises:
-            TrainingError: if it is.
-        """
-        if mean is None:
-            return
-        risen = self._rise.found(mean, self.state.lowest_mean, self.state.step)
-        if risen is not None and self.config.diverges:
-            raise TrainingError(f"{risen}. {self._how_to_start_over()}")
-        self.state.lowest_mean = min(mean, inf if self.state.lowest_mean is None else self.state.lowest_mean)
 
     def _explain(self, attempt: Attempt) -> TrainingError:
         """Keep the batch of an update that failed, and return why it did."""

@@ -10,6 +10,7 @@ from postedit.data.batching import Position
 from postedit.train.checkpoints import Checkpoint, Checkpoints
 from postedit.train.identity import DATA, changed_data, differences
 from postedit.train.state import TrainState
+from postedit.train.trend import Trend
 
 Say = Callable[[str], None]
 
@@ -61,7 +62,7 @@ def with_changed_data(state: TrainState, checkpoint: Checkpoint, identity: Mappi
     if changed and state.position != Position(epoch):
         state = replace(state, position=Position(epoch + 1))
     if changed:  # what is low may be another loss then
-        state = replace(state, lowest=None, lowest_mean=None)
+        state = replace(state, lowest=None, trend=Trend(start=state.step))
     if "dev" in changed:
         state = replace(state, best=(), last=(), stale=0, validated=0)
     for key in changed:

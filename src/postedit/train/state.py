@@ -6,6 +6,7 @@ from typing import Any
 
 from postedit.data.batching import Position
 from postedit.train.schedules import Plateau
+from postedit.train.trend import Trend
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class TrainState:
         best: the best models so far, best first.
         update_batches: batches of an update, all processes together, where they are counted; 0 before the start.
         lowest: the lowest loss so far, in nats per label.
-        lowest_mean: likewise, the lowest mean over a stretch of updates.
+        trend: where the loss goes.
         last: the last models that were validated, oldest first, if they are to be averaged.
     """
 
@@ -57,7 +58,7 @@ class TrainState:
     best: tuple[Scored, ...] = ()
     last: tuple[Scored, ...] = ()
     lowest: float | None = None
-    lowest_mean: float | None = None
+    trend: Trend = field(default_factory=Trend)
     update_batches: int = 0
 
     @property
@@ -78,6 +79,7 @@ class TrainState:
                 "position": Position(**values["position"]),
                 "plateau": Plateau(**values["plateau"]),
                 "best": tuple(Scored(**entry) for entry in values["best"]),
+                "trend": Trend(**values.get("trend", {"start": values["step"]})),
                 "last": tuple(Scored(**entry) for entry in values.get("last", ())),
             }
         )

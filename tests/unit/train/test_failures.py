@@ -16,10 +16,9 @@ from postedit.core.errors import OutputError, RecipeError, TrainingError
 from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch, LabelLoss
 from postedit.train import runtime
-from postedit.train.failure import Rise
 from postedit.train.runtime import check_bf16
 from postedit.train.tensors import load_tensors, model_tensors
-from postedit.train.update import Totals
+from postedit.train.trend import Trend
 
 
 def test_a_full_gpu_is_explained(tmp_path: Path, corpora: Path) -> None:
@@ -220,13 +219,14 @@ def test_a_loss_that_rises_for_good_ends_training(tmp_path: Path, corpora: Path)
 
 
 def test_means_are_of_whole_stretches() -> None:
-    rise = Rise(10)
-    assert rise.mean(Totals(loss=900.0, tokens=100.0), 20) is None
-    assert rise.mean(Totals(loss=100.0, tokens=900.0), 30) == 1.0
-    assert rise.mean(Totals(loss=300.0, tokens=100.0), 55) == 3.0
-    assert rise.found(4.0, 1.0, 55) is None
-    assert rise.found(9.0, None, 55) is None
-    assert "is 4.01 nats per label, after 1 at best" in str(rise.found(4.01, 1.0, 55))
+    trend = Trend(10)
+    assert trend.rise(900.0, 100.0, 20) is None
+    assert trend.lowest is None
+    assert trend.rise(100.0, 900.0, 30) is None
+    assert trend.lowest == 1.0
+    assert trend.rise(400.0, 100.0, 55) is None
+    assert trend.rise(401.0, 100.0, 75) == pytest.approx(4.01)
+    assert (trend.lowest, trend.start) == (1.0, 75)
 
 
 class Uneven(TinyModel):
