@@ -1,7 +1,7 @@
 """Weights that a model takes from another one, tensor by tensor, and the account of what was taken."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -84,22 +84,13 @@ def take_weights(model: Seq2Seq, pieces: Pieces, other: Seq2Seq, other_pieces: P
     Raises:
         RecipeError: if nothing but vectors, such as the biases of the output, can be taken.
     """
-    found = other.state_dict()
-    used: set[str] = set()
-    fates = []
-    for names, tensor in _tensors(model).items():
-        known = [name for name in names if name in found]
-        used |= set(known)
-        if not known:
-            fates.append(Fate(names[0], tuple(tensor.shape), "nothing", "the other model has none of that name"))
-            continue
+
+    def take(names: tuple[str, ...], tensor: Tensor, source: Tensor) -> Fate:
         side = _side(names, model)
         with torch.no_grad():
-            fates.append(_take(names[0], tensor, found[known[0]], pieces.get(side, ()), other_pieces.get(side, ())))
-    transfer = Transfer(tuple(fates), _unused(other, used))
-    if not any(fate.taken != "nothing" and len(fate.shape) > 1 for fate in fates):
-        raise RecipeError(f"no matrix has the name and the sizes of one of this model\n{transfer}")
-    return transfer
+            return _take(names[0], tensor, source, pieces.get(side, ()), other_pieces.get(side, ()))
+
+    return _transfer(model, other, take)
 
 
 def check_sizes(model: Seq2Seq, other: Seq2Seq) -> None:
@@ -110,22 +101,38 @@ def check_sizes(model: Seq2Seq, other: Seq2Seq) -> None:
     Raises:
         RecipeError: if `take_weights` would find none.
     """
+
+    def compare(names: tuple[str, ...], tensor: Tensor, source: Tensor) -> Fate:
+        shape, theirs = tuple(tensor.shape), tuple(source.shape)
+        if shape == theirs:
+            return Fate(names[0], shape, "all")
+        if len(shape) > 1 and _BY_PIECE.search(names[0]) and shape[1:] == theirs[1:]:
+            return Fate(names[0], shape, "pieces")
+        return Fate(names[0], shape, "nothing", f"it is {_sizes(theirs)} in the other model")
+
+    _transfer(model, other, compare)
+
+
+def _transfer(model: Seq2Seq, other: Seq2Seq, fate_of: Callable[[tuple[str, ...], Tensor, Tensor], Fate]) -> Transfer:
+    """Return the account of all tensors of `model`, what is to become of one of those that `other` has being given.
+
+    Raises:
+        RecipeError: if no matrix is taken.
+    """
     found = other.state_dict()
     used: set[str] = set()
     fates = []
     for names, tensor in _tensors(model).items():
         known = [name for name in names if name in found]
         used |= set(known)
-        shape, detail = tuple(tensor.shape), "the other model has none of that name"
         if known:
-            theirs = tuple(found[known[0]].shape)
-            fits = shape == theirs or (bool(_BY_PIECE.search(names[0])) and shape[1:] == theirs[1:])
-            if fits and len(shape) > 1:
-                return
-            detail = "a vector" if fits else f"it is {_sizes(theirs)} in the other model"
-        fates.append(Fate(names[0], shape, "nothing", detail))
+            fates.append(fate_of(names, tensor, found[known[0]]))
+        else:
+            fates.append(Fate(names[0], tuple(tensor.shape), "nothing", "the other model has none of that name"))
     transfer = Transfer(tuple(fates), _unused(other, used))
-    raise RecipeError(f"no matrix has the name and the sizes of one of this model\n{transfer}")
+    if not any(fate.taken != "nothing" and len(fate.shape) > 1 for fate in fates):
+        raise RecipeError(f"no matrix has the name and the sizes of one of this model\n{transfer}")
+    return transfer
 
 
 def _take(name: str, tensor: Tensor, source: Tensor, pieces: Sequence[str], other_pieces: Sequence[str]) -> Fate:

@@ -21,9 +21,11 @@ def check_start(recipe: Recipe) -> None:
     if recipe.draft is not None:
         parts["draft."] = recipe.first_stage()
     for prefix, part in parts.items():
+        if part.train.init is None:
+            continue
         model = build_on_meta(part.architecture, part.model, part.text, "model.", [])
-        if part.train.init is not None and model is not None:
-            try:
+        try:
+            if model is not None:
                 check_sizes(model, ModelFolder.load(Path(part.train.init)).model)
-            except RecipeError as error:
-                raise RecipeError(f"{prefix}train.init: {part.train.init}: {error}") from None
+        except RecipeError as error:
+            raise RecipeError(f"{prefix}train.init: {part.train.init}: {error}") from None
