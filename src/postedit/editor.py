@@ -11,7 +11,7 @@ import torch
 from postedit import shipped
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import Seq2Seq
-from postedit.decode import SearchSettings
+from postedit.decode import Sampling, SearchSettings
 from postedit.decode.ensemble import Space
 from postedit.decode.rescoring import Candidate, LogLinear
 from postedit.editing.correction import PostEdit, Skipped, as_given, rendered_list, unchanged, warn
@@ -299,6 +299,39 @@ class PostEditor:
         ]
         warn(results)
         return results
+
+    def draw(
+        self, src: Iterable[str], mt: Iterable[str] | None, sampling: Sampling, *, batch_tokens: int | None = None
+    ) -> list[PostEdit]:
+        """Return outputs drawn at random, by how probable the model finds them, where `edit` looks for the best.
+
+        Random numbers come from the default generator of torch on the model's device (`torch.manual_seed`). Of the
+        search settings, those of length alone are heeded; the members of a combination draw as an ensemble.
+
+        Args:
+            src: source segments.
+            mt: their translations; None for a model that does not read them.
+            sampling: how to draw, and how many outputs a segment.
+            batch_tokens: size of a batch in pieces; the model's own setting if not given.
+
+        Returns:
+            One PostEdit for each segment, in order, with further outputs as `alternatives`; some may be the same.
+
+        Raises:
+            DataError: if the texts are not equally many, the model needs mt and there is none, or `batch_tokens` is out
+                of range.
+            ModelFolderError: if the model's weights are damaged so that it gives no output a probability.
+        """
+        budget = self.decode.batch_tokens if batch_tokens is None else batch_tokens
+        texts = check_request(src, mt, budget)
+        if mt is None and "mt" in self.model.spec.inputs:
+            raise DataError("this model corrects translations: give it the mt that it is to draw corrections of")
+        segments = self._segmenter.segments(texts, check_wishes(len(texts["src"]), None, None))
+        skipped = [self._segmenter.why_skipped(segment, with_mt=mt is not None) for segment in segments]
+        search = self._search(self.decode.search(), budget)
+        return self._answers(
+            search, segments, skipped, lambda rows: search.draw([segments[row] for row in rows], sampling), False
+        )
 
     def score(
         self,

@@ -117,13 +117,14 @@ class Searcher:
     def drafted(self, batch: Batch, segments: Sequence[Segment]) -> Drafted:
         """Return segments as `decode.DraftSearch` wants them."""
         guidance = self._guidance(segments, [frozenset()] * len(segments), batch.device)
-        return Drafted(batch, self._pieces([segment.mt for segment in segments]), self._limits(batch), guidance)
+        return Drafted(batch, self._pieces([segment.mt for segment in segments]), self.limits(batch), guidance)
 
     def guides(self, segments: Sequence[Segment]) -> bool:
         """Whether anything is demanded of the outputs of these segments, or favoured."""
         return self._settings.guides or any(segment.prefix for segment in segments)
 
-    def _limits(self, batch: Batch) -> Tensor:
+    def limits(self, batch: Batch) -> Tensor:
+        """Return Long[B], how many symbols each output may have."""
         spec, settings = self._model.spec, self._settings
         return length_limits(batch, settings.max_ratio, settings.max_extra, spec.writes, spec.longest)
 
@@ -155,7 +156,7 @@ class Searcher:
     def _found_together(
         self, batch: Batch, segments: Sequence[Segment], settings: SearchSettings, required: Sequence[frozenset[str]]
     ) -> list[list[Hypothesis]]:
-        limits, guidance = self._limits(batch), self._guidance(segments, required, batch.device)
+        limits, guidance = self.limits(batch), self._guidance(segments, required, batch.device)
         if settings.beam > 1:
             return beam_search(self._model, batch, limits, settings, guidance)
         return [[best] for best in greedy(self._model, batch, limits, guidance)]

@@ -15,7 +15,7 @@ from postedit.core.model import Seq2Seq
 from postedit.core.symbols import BOS, EOS, PAD
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, Stream
 from postedit.data.batching import collate
-from postedit.decode import DraftSearch, Hypothesis, SearchSettings, force
+from postedit.decode import DraftSearch, Hypothesis, Sampling, SearchSettings, force, sample
 from postedit.decode.rescoring import Candidate, LogLinear, rank
 from postedit.editing.batches import in_batches
 from postedit.editing.features import featured
@@ -84,6 +84,22 @@ class WindowSearch:
             for row, candidates in zip(kind, found, strict=True):
                 results[row] = candidates
         return results
+
+    def draw(self, segments: Sequence[Segment], sampling: Sampling) -> list[list[Candidate] | None]:
+        """Return outputs of each segment that are drawn at random, in no order; None where memory does not suffice.
+
+        What settings demand of outputs, but for their length, is not asked of these.
+
+        Raises:
+            ModelFolderError: if the model gives nothing that it may write a probability.
+        """
+
+        def work(rows: list[int]) -> Iterable[list[Candidate]]:
+            batch = self._batch([segments[row] for row in rows])
+            drawn = sample(self.model, batch, self._searcher.limits(batch), sampling)
+            return [list(map(Candidate, outputs)) for outputs in drawn]
+
+        return in_batches([segment.length for segment in segments], max(1, self.budget // sampling.count), work)
 
     def force(self, segments: Sequence[Segment], paths: Sequence[Sequence[int]]) -> list[Candidate | None]:
         """Return the score and the features of one output a segment, given as what the model would have to write."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 from postedit.core.config import check_config, override, problem_report, read_toml
 from postedit.core.errors import nearest
 from postedit.synthesis.config import SynthConfig
+from postedit.synthesis.errors import ErrorsConfig
 from postedit.synthesis.forward import ForwardConfig
 from postedit.synthesis.mix import MixConfig
 from postedit.synthesis.noise import NoiseConfig
@@ -17,6 +18,7 @@ SECTION: Final = "synth"
 KINDS: Final[Mapping[str, type[SynthConfig]]] = {
     "noise": NoiseConfig,
     "forward": ForwardConfig,
+    "errors": ErrorsConfig,
     "roundtrip": RoundtripConfig,
     "mix": MixConfig,
 }

@@ -1,0 +1,71 @@
+"""Outputs drawn at random: from the model's own distribution, in order, and as often as asked for."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import tiny_models
+import torch
+
+from postedit import PostEditor
+from postedit.core.errors import DataError
+from postedit.decode import Sampling
+
+SRC = ["the house", "it goes", "the house goes ."]
+MT = ["das Haus", "es geht", "das Haus geht ."]
+
+
+@pytest.fixture(scope="module", params=["transference", "m-cgru", "m-cgru-hard"])
+def editor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> PostEditor:
+    path = tmp_path_factory.mktemp("drawing") / "model"
+    tiny_models.folder(request.param).save(path)
+    return PostEditor.load(path, device="cpu")
+
+
+def test_the_likeliest_alone_is_what_greedy_search_finds(editor: PostEditor) -> None:
+    drawn = editor.draw(SRC, MT, Sampling(top_k=1))
+    assert [one.text for one in drawn] == [one.text for one in editor.edit(SRC, MT, beam=1)]
+
+
+def test_the_seed_decides_and_nothing_else(editor: PostEditor) -> None:
+    def texts(seed: int) -> list[str]:
+        torch.manual_seed(seed)
+        return [one.text for one in editor.draw(SRC, MT, Sampling())]
+
+    assert texts(1) == texts(1)
+    assert len({tuple(texts(seed)) for seed in range(5)}) > 1
+
+
+def test_scores_are_the_models_own(editor: PostEditor) -> None:
+    torch.manual_seed(1)
+    drawn = editor.draw(SRC, MT, Sampling(temperature=0.5))
+    if editor.model.spec.writes == "steps" or "hard" in {key.kind for key in editor.model.spec.attention}:
+        pytest.skip("an output has many paths along mt; `score` takes the one of training")
+    scored = editor.score(SRC, MT, [one.text for one in drawn])
+    for one, other in zip(drawn, scored, strict=True):
+        if not one.hit_limit and one.text == other.text and len(one.token_scores) == len(other.token_scores):
+            assert one.score == pytest.approx(other.score, abs=1e-3)
+
+
+def test_as_many_as_asked_for_and_blank_segments_stay(editor: PostEditor) -> None:
+    first, blank, last = editor.draw(["the house", "it", "it goes"], ["das Haus", " ", "es geht"], Sampling(count=3))
+    assert len(first.alternatives) == len(last.alternatives) == 2
+    assert (blank.text, blank.skipped, blank.alternatives) == (" ", "empty", ())
+
+
+def test_what_is_more_probable_is_drawn_more_often() -> None:
+    folder = tiny_models.folder("m-cgru")
+    editor = PostEditor(folder.model, folder.processor, folder.decode)
+    torch.manual_seed(2)
+    (drawn,) = editor.draw(SRC[:1], MT[:1], Sampling(count=400, temperature=0.2))
+    counts = Counter(one.token_scores[:1] for one in (drawn, *drawn.alternatives))
+    (often, _), *_ = counts.most_common(1)
+    assert often[0] == max(score for (score,) in counts)
+
+
+def test_a_model_that_reads_mt_must_be_given_it(tmp_path: Path) -> None:
+    tiny_models.folder().save(tmp_path / "model")
+    with pytest.raises(DataError, match="give it the mt that it is to draw corrections of"):
+        PostEditor.load(tmp_path / "model", device="cpu").draw(SRC, None, Sampling())
+    tiny_models.folder("transformer", input="src").save(tmp_path / "translator")
+    assert len(PostEditor.load(tmp_path / "translator", device="cpu").draw(SRC, None, Sampling())) == 3
