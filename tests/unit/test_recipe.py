@@ -132,7 +132,7 @@ def test_recipes_of_the_repository_are_sound(path: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("path", sorted((REPOSITORY / "recipes/reference").glob("*.toml")), ids=lambda path: path.stem)
 def test_recipes_of_the_reference_models_are_sound(path: Path, tmp_path: Path) -> None:
     if "[synth]" in path.read_text():
-        for name in ("text", "real", "noise", "translate", "german"):
+        for name in ("text", "real", "noise", "translate", "german", "train"):
             for side in ("src", "mt", "pe"):
                 (tmp_path / f"{name}.{side}").write_text("a\n")
         assert load_synth_recipe(path, [f"synth.dir={tmp_path}"])
@@ -141,12 +141,28 @@ def test_recipes_of_the_reference_models_are_sound(path: Path, tmp_path: Path) -
         assert recipe.train.metric == ("bleu" if path.stem == "translator" else "ter")
 
 
+def data_overrides(recipe: str) -> list[str]:
+    """Return what the comment of a recipe sets of the data when a model is trained."""
+    lines = (REPOSITORY / "recipes/reference" / recipe).read_text().splitlines()
+    overrides = re.findall(r"--set '([^']*)'", " ".join(line.strip("#\\ ") for line in lines if line.startswith("#")))
+    assert len(overrides) == 2
+    return overrides
+
+
+def test_a_model_of_errors_learns_from_exchanged_triplets_as_the_comment_of_its_recipe_says() -> None:
+    path = REPOSITORY / "recipes/reference/fine-tuned.toml"
+    data = load_recipe(path, data_overrides("errors.toml"), check_data=False).data
+    for files, name in ((data.train[0], "train"), (data.dev, "dev")):
+        assert [Path(side).name for side in (files.src, files.mt, files.pe)] == [
+            f"{name}.src",
+            f"{name}.pe",
+            f"{name}.mt",
+        ]
+
+
 def test_the_recipe_of_translators_goes_the_other_way_round_as_its_comment_says() -> None:
     path = REPOSITORY / "recipes/reference/translator.toml"
-    comment = " ".join(line.strip("#\\ ") for line in path.read_text().splitlines() if line.startswith("#"))
-    overrides = re.findall(r"--set '([^']*)'", comment)
-    assert len(overrides) == 2
-    data = load_recipe(path, overrides, check_data=False).data
+    data = load_recipe(path, data_overrides("translator.toml"), check_data=False).data
     assert data.train[0].src.endswith("parallel.pe")
     assert data.dev.pe.endswith("held-out.src")
 
