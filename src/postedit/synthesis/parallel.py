@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
@@ -28,6 +28,8 @@ class ParallelConfig(TranslatedConfig):
     )
     work: ClassVar[str] = "translation"
     """What messages call the making of mt."""
+    left_out: ClassVar[Sequence[str]] = (BLANK,)
+    """Reasons for which a line may give no triplet."""
     later: ClassVar[Sequence[str]] = OF_CHOICE
     """Options that do not concern how mt is made."""
 
@@ -61,5 +63,8 @@ class ParallelConfig(TranslatedConfig):
             DataError: if inputs cannot be read, or their lines are unequally many.
         """
         source = open_aligned({"src": located(self.src), "pe": located(self.pe)}, self.chunk_lines)
-        said = identity(self, *self.later)
-        return Job(source, self.stage(), SIDES, said, lambda counts: describe(counts, [BLANK]))
+        return Job(source, self.stage(), SIDES, self.said(), lambda counts: describe(counts, self.left_out))
+
+    def said(self) -> dict[str, Any]:
+        """Return what determines the triplets besides the texts they are made from."""
+        return identity(self, *self.later)
