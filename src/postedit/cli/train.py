@@ -56,7 +56,8 @@ def describe(result: "RunResult") -> str:
     training = result.training
     chosen = training.average if training.exported == "average" and training.average else training.single
     ours = "  ".join(f"{name.upper()} {chosen.metrics[name]:.2f}" for name in ("ter", "bleu") if name in chosen.metrics)
-    lines = [f"Trained {training.steps:,} updates; ended because {training.reason}."]
+    where = "" if result.stage is None else f" in the last stage, {result.stage}"
+    lines = [f"Trained {training.steps:,} updates{where}; ended because {training.reason}."]
     if (base := result.do_nothing) is not None:
         label = f"dev, {base.name}:"
         lines.append(f"{label:17}TER {base.ter:.2f}  BLEU {base.bleu:.2f}  ({base.signatures['TER']})")

@@ -18,7 +18,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from postedit.compiled import compiled
 
 # Tercom's limits, and those that sacrebleu adds.
 MAX_SHIFT_SIZE = 10
@@ -69,7 +70,7 @@ class _Scratch(NamedTuple):
     best: Any
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def new_scratch(n, m, vocabulary):  # type: ignore[no-untyped-def]
     """Return scratch for hypotheses of up to n words and references of up to m, numbered below `vocabulary`."""
     return _Scratch(
@@ -89,7 +90,7 @@ def new_scratch(n, m, vocabulary):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _band(i, n, m):  # type: ignore[no-untyped-def]
     """Return the first cell of row i in the band, and the one after the last."""
     if i == 0:
@@ -104,7 +105,7 @@ def _band(i, n, m):  # type: ignore[no-untyped-def]
     return first, end
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _forwards(h, n, r, m, cost, ops, start):  # type: ignore[no-untyped-def]
     """Fill the rows after `start` with the cost from the beginning, and the operation that leads to each cell."""
     if start == 0:
@@ -130,7 +131,7 @@ def _forwards(h, n, r, m, cost, ops, start):  # type: ignore[no-untyped-def]
             ops[i, j] = op
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _backwards(h, n, r, m, rest):  # type: ignore[no-untyped-def]
     """Fill every row with the cost from each cell to the end."""
     for j in range(m + 1):
@@ -150,7 +151,7 @@ def _backwards(h, n, r, m, rest):  # type: ignore[no-untyped-def]
             rest[i, j] = best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def move(h, n, start, length, target, moved):  # type: ignore[no-untyped-def]
     """Write the stretch of h that differs when `length` words from `start` move before `target`; return its limits."""
     if target < start:
@@ -170,7 +171,7 @@ def move(h, n, start, length, target, moved):  # type: ignore[no-untyped-def]
     return low, low + length + by
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _shift(h, n, start, length, target, shifted):  # type: ignore[no-untyped-def]
     """As `move`, but return the limits within which words really differ."""
     low, high = move(h, n, start, length, target, shifted)
@@ -181,7 +182,7 @@ def _shift(h, n, start, length, target, shifted):  # type: ignore[no-untyped-def
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _bounded(n, r, m, low, high, bound, scratch):  # type: ignore[no-untyped-def]
     """Return the distance of the shifted hypothesis, which differs in low..high only, or any number above `bound`."""
     shifted, cost, rest, above, row = scratch.shifted, scratch.cost, scratch.rest, scratch.above, scratch.row
@@ -220,7 +221,7 @@ def _bounded(n, r, m, low, high, bound, scratch):  # type: ignore[no-untyped-def
     return distance
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _trace(n, m, ops, script):  # type: ignore[no-untyped-def]
     """Write the operations, first to last, into `script`; return how many there are."""
     i, j, count = n, m, 0
@@ -237,7 +238,7 @@ def _trace(n, m, ops, script):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _align(script, count, align, h_errors, r_errors):  # type: ignore[no-untyped-def]
     """From a script: the position of h that each word of r is aligned with, and running sums of words in error."""
     i, j = -1, -1
@@ -255,7 +256,7 @@ def _align(script, count, align, h_errors, r_errors):  # type: ignore[no-untyped
             r_errors[j + 1] = r_errors[j] + wrong
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _best_shift(h, n, r, m, distance, least, checked, scratch):  # type: ignore[no-untyped-def]
     """Find the shift that lowers the distance most, into scratch.best; return the gain and the candidates so far.
 
@@ -306,7 +307,7 @@ def _best_shift(h, n, r, m, distance, least, checked, scratch):  # type: ignore[
     return gain, checked
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _bag_distance(h, n, r, m, counts):  # type: ignore[no-untyped-def]
     """Return the edit distance of the bags of words, which no shift can get below."""
     for i in range(n):
@@ -321,7 +322,7 @@ def _bag_distance(h, n, r, m, counts):  # type: ignore[no-untyped-def]
     return max(n, m) - common
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_pair(h, n, r, m, scratch, result):  # type: ignore[no-untyped-def]
     """Count the edits of one pair into `result`: shifts, substitutions, insertions, deletions.
 

@@ -3,12 +3,12 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from postedit.compiled import compiled
 from postedit.evaluate.ter_kernel import SHIFT, count_pair, move, new_scratch
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_kinds(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, kinds):  # type: ignore[no-untyped-def]
     """Count the edits of the pairs from `start` to `end`. Threads may work on other pairs meanwhile.
 
@@ -61,7 +61,7 @@ def new_scripts(h_ends: Any, r_ends: Any) -> Scripts:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def find_scripts(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, scripts):  # type: ignore[no-untyped-def]
     """Find the edits of the pairs from `start` to `end`, and put them into `scripts`; else as `count_kinds`."""
     n_most, m_most = _longest(h_ends, start, end), _longest(r_ends, start, end)
@@ -83,7 +83,7 @@ def find_scripts(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, scripts):
             order[low:high] = moved[low:high]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _longest(ends, start, end):  # type: ignore[no-untyped-def]
     """Return the words of the longest text from `start` to `end`."""
     most = 0

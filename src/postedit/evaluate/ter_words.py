@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from postedit.compiled import compiled
 
 _WIDE_SPACES: Final = (
     "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -45,12 +46,12 @@ def number_words(*sides: Sequence[str]) -> tuple[list[Texts], int]:
     return numbered, count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _is_space(byte):  # type: ignore[no-untyped-def]
     return byte == 32 or 9 <= byte <= 13 or 28 <= byte <= 31
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _number(data, texts):  # type: ignore[no-untyped-def]
     """Number the words of `texts` lines in the bytes `data`; the hash table grows, and compares words byte by byte."""
     size = data.size
@@ -103,7 +104,7 @@ def _number(data, texts):  # type: ignore[no-untyped-def]
     return ids[:words], ends, count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _grown(slots, starts, stops, hashes, count):  # type: ignore[no-untyped-def]
     """Return the table with twice as many slots."""
     size = 2 * slots.size

@@ -63,15 +63,17 @@ class RunResult:
     Args:
         folder: of the run.
         model: the model folder in it, ready for `PostEditor.load`.
-        training: how training went.
+        training: how training went; of a recipe in stages, how the last of them did.
         do_nothing: scores of the unedited dev translations, beside which the model's are to be read: those of the
             first stage, if there is one; None if there are no translations.
+        stage: the last stage of a recipe that has some.
     """
 
     folder: Path
     model: Path
     training: TrainResult
     do_nothing: SystemScores | None
+    stage: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +265,7 @@ def _train_stages(recipe: Recipe, folder: Path, console: Console, given: Given, 
         with atomic_folder(folder / "model") as copy:
             shutil.copytree(result.model, copy, dirs_exist_ok=True)
     PartialState().wait_for_everyone()
-    return replace(result, folder=folder, model=folder / "model")
+    return replace(result, folder=folder, model=folder / "model", stage=name)
 
 
 def _initialise(

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
-from numba import njit
 
+from postedit.compiled import compiled_with
 from postedit.nn import int8_attention, int8_panels, int8_products, pages, vectors
 from postedit.nn.int8_attention import Text, attend
 from postedit.nn.int8_panels import bytes_panel, largest_panel, scale_panel
@@ -37,7 +37,7 @@ def _forget_older_kernels() -> None:
 _forget_older_kernels()
 
 # Sums may be added in another order, which is what lets them be vectorised.
-_compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
+_compiled = compiled_with(error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
 
 _TINY = np.float32(1e-30)
 """A row of zeros has some scale too."""

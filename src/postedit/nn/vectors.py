@@ -10,16 +10,16 @@ from typing import Any, Final
 
 import numpy as np
 from llvmlite import ir
-from numba import njit
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
+
+from postedit.compiled import compiled_with
 
 TILE: Final = 16
 """Numbers in a vector; rows of a tile of AMX, and columns, each of them of four bytes of a row."""
 
-# Neither has types.
-built: Final[Callable[[Any], Any]] = intrinsic
-compiled: Final[Callable[[Any], Any]] = njit(cache=True, nogil=True, error_model="numpy")
+built: Final[Callable[[Any], Any]] = intrinsic  # has no types
+compiled: Final = compiled_with(error_model="numpy")
 
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 INTS, FLOATS = ir.VectorType(I32, TILE), ir.VectorType(ir.FloatType(), TILE)

@@ -3,8 +3,8 @@
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from postedit.compiled import compiled
 from postedit.synthesis.lexicon import find_word, hash_word
 
 _LINE_FEED: Final = 10
@@ -30,7 +30,7 @@ class Line(NamedTuple):
     hashes: Any
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def new_line(data, most_words):  # type: ignore[no-untyped-def]
     """Return room for the words of the lines of `data`, up to `most_words` of a line."""
     return Line(
@@ -42,7 +42,7 @@ def new_line(data, most_words):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def line_end(data, start):  # type: ignore[no-untyped-def]
     """Return the place of the line feed that ends the line from `start` on."""
     stop = start
@@ -51,7 +51,7 @@ def line_end(data, start):  # type: ignore[no-untyped-def]
     return stop
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def split(line, start, stop, lexicon):  # type: ignore[no-untyped-def]
     """Find the words of a line; return how many there are, which is one too many if they are more than fit."""
     data, n, place = line.data, 0, start
@@ -80,7 +80,7 @@ def split(line, start, stop, lexicon):  # type: ignore[no-untyped-def]
     return n
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def space_at(data, place, stop):  # type: ignore[no-untyped-def]
     """Return how many bytes of white space, as `str.split` has it, are at `place`: 0, or those of one character."""
     byte = data[place]
@@ -101,7 +101,7 @@ def space_at(data, place, stop):  # type: ignore[no-untyped-def]
     return 3 if wide else 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def characters(data, start, stop):  # type: ignore[no-untyped-def]
     """Return how many characters these bytes of UTF-8 are."""
     count = 0
@@ -111,7 +111,7 @@ def characters(data, start, stop):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def write_words(refs, size, line, lexicon, out, used):  # type: ignore[no-untyped-def]
     """Add a line to what is written: its words, divided by single spaces.
 
@@ -141,7 +141,7 @@ def write_words(refs, size, line, lexicon, out, used):  # type: ignore[no-untype
     return out, used + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def write_bytes(data, start, stop, out, used):  # type: ignore[no-untyped-def]
     """Add bytes to what is written; else as `write_words`."""
     out = _with_room(out, used + stop - start)
@@ -151,7 +151,7 @@ def write_bytes(data, start, stop, out, used):  # type: ignore[no-untyped-def]
     return out, used
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _with_room(out, needed):  # type: ignore[no-untyped-def]
     """Return `out`, or a copy of it that is larger, with room for so many bytes."""
     if needed <= out.size:
@@ -161,7 +161,7 @@ def _with_room(out, needed):  # type: ignore[no-untyped-def]
     return larger
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def kept_lines(data, kept):  # type: ignore[no-untyped-def]
     """Return those of the lines of `data`, UInt8, for which `kept`, Bool[lines], is true."""
     out, used, stop = np.empty(data.size, np.uint8), 0, -1

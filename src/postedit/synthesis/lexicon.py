@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from postedit.compiled import compiled
 
 SAME_START: Final = 3
 """Characters, at least, that two forms of one word begin with ..."""
@@ -46,7 +47,7 @@ def make_lexicon(words: Iterable[str]) -> tuple[Lexicon, dict[str, int]]:
     return Lexicon(data, ends, hashes, slots), numbers
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def hash_word(data, start, stop):  # type: ignore[no-untyped-def]
     """Return a hash of 64 bits by which words are told apart.
 
@@ -58,7 +59,7 @@ def hash_word(data, start, stop):  # type: ignore[no-untyped-def]
     return value ^ (value >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _table(data, ends, count):  # type: ignore[no-untyped-def]
     size = 16
     while size < 2 * count:
@@ -74,7 +75,7 @@ def _table(data, ends, count):  # type: ignore[no-untyped-def]
     return hashes, slots
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def find_word(lexicon, value):  # type: ignore[no-untyped-def]
     """Return the number of the word with this hash, or -1."""
     mask = np.uint64(lexicon.slots.size - 1)
@@ -86,7 +87,7 @@ def find_word(lexicon, value):  # type: ignore[no-untyped-def]
         slot = (slot + np.uint64(1)) & mask
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def find_prefix(lexicon, data, start, stop, above):  # type: ignore[no-untyped-def]
     """Return the first word that does not sort before data[start:stop]; with `above`, nor begins with it."""
     low, high = 0, lexicon.hashes.size
@@ -99,7 +100,7 @@ def find_prefix(lexicon, data, start, stop, above):  # type: ignore[no-untyped-d
     return low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _before(lexicon, number, data, start, stop, above):  # type: ignore[no-untyped-def]
     place, end = lexicon.ends[number], lexicon.ends[number + 1]
     for k in range(start, stop):

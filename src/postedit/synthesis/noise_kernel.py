@@ -12,8 +12,8 @@ Letters: n are the words of a line of pe. `state` is a UInt64[1], the random num
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from postedit.compiled import compiled
 from postedit.evaluate.ter_kernel import DELETE, INSERT, SHIFT, SUBSTITUTE, count_pair, new_scratch
 from postedit.synthesis.byte_lines import characters, line_end, new_line, split, write_bytes, write_words
 from postedit.synthesis.draws import below, draw, mix, rounded, uniform
@@ -96,7 +96,7 @@ class _Text(NamedTuple):
     replaced: Any
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _new_text(room):  # type: ignore[no-untyped-def]
     """Return room for so many words."""
     return _Text(
@@ -109,7 +109,7 @@ def _new_text(room):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _request(n, tables, ask, state):  # type: ignore[no-untyped-def]
     """Draw how many edits of each kind a line of n words is to have, and bring them within what it can have."""
     ask[:] = 0
@@ -130,7 +130,7 @@ def _request(n, tables, ask, state):  # type: ignore[no-untyped-def]
     ask[SHIFT] = min(ask[SHIFT], n)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _choose(weights, ids, n, taken, state):  # type: ignore[no-untyped-def]
     """Take a word of pe that is not taken, drawn by the weights of the words; there must be one."""
     last = weights.size - 1
@@ -150,7 +150,7 @@ def _choose(weights, ids, n, taken, state):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _substitute(line, i, tables, state):  # type: ignore[no-untyped-def]
     """Return the number of a word that mt has in place of word i of pe."""
     known = min(line.ids[i], tables.trust.size - 1)
@@ -169,7 +169,7 @@ def _substitute(line, i, tables, state):  # type: ignore[no-untyped-def]
     return other
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _inflected(line, i, lexicon, state):  # type: ignore[no-untyped-def]
     """Return a word that differs from word i in its ending alone, as `profile.alike` has it, or -1."""
     data, start, stop = line.data, line.starts[i], line.stops[i]
@@ -203,7 +203,7 @@ def _inflected(line, i, lexicon, state):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _leave_out_and_replace(line, n, ask, tables, text, state):  # type: ignore[no-untyped-def]
     """Make the insertions and substitutions asked for; return the number of words that are left."""
     text.taken[:n] = False
@@ -230,7 +230,7 @@ def _leave_out_and_replace(line, n, ask, tables, text, state):  # type: ignore[n
     return size
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add(size, tables, text, state):  # type: ignore[no-untyped-def]
     """Make a deletion: put in a word, away from where words were left out, which would make it a substitution."""
     place = 0
@@ -250,7 +250,7 @@ def _add(size, tables, text, state):  # type: ignore[no-untyped-def]
     return size + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _shift(size, tables, text, state):  # type: ignore[no-untyped-def]
     """Make a shift: move a block of words that no edit has touched, if there is one to be found."""
     for attempt in range(PLACES):
@@ -277,7 +277,7 @@ def _shift(size, tables, text, state):  # type: ignore[no-untyped-def]
         return
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _rotate(text, start, left, right):  # type: ignore[no-untyped-def]
     """Let the `left` words from `start` on change places with the `right` words after them."""
     _reverse(text, start, start + left)
@@ -285,7 +285,7 @@ def _rotate(text, start, left, right):  # type: ignore[no-untyped-def]
     _reverse(text, start, start + left + right)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _reverse(text, start, stop):  # type: ignore[no-untyped-def]
     i, j = start, stop - 1
     while i < j:
@@ -296,13 +296,13 @@ def _reverse(text, start, stop):  # type: ignore[no-untyped-def]
         j -= 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _is_certain(ask):  # type: ignore[no-untyped-def]
     """Return whether TER can find nothing else than what is asked for: words are only left out, or only put in."""
     return ask[SHIFT] == 0 and ask[SUBSTITUTE] == 0 and (ask[INSERT] == 0 or ask[DELETE] == 0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _edit(line, n, wanted, tables, texts, counted, shifted, scratch, found, state):  # type: ignore[no-untyped-def]
     """Make the edits wanted; return which of the two texts has them and its size. What TER finds goes to `found`."""
     best, best_size, best_miss, current = 0, 0, 1 << 30, 0
@@ -329,7 +329,7 @@ def _edit(line, n, wanted, tables, texts, counted, shifted, scratch, found, stat
     return best, best_size
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def make_noise(pe, lines, first_line, seed, most_words, tables):  # type: ignore[no-untyped-def]
     """Make mt of pe.
 

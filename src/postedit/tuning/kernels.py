@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from postedit.compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sums(features: Any, weights: Any) -> Any:
     """Float[H]: features Float[H,F] times weights Float[F], added up in order.
 
@@ -19,7 +20,7 @@ def sums(features: Any, weights: Any) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def best(scores: Any, first: Any) -> Any:
     """Int[S]: the place of the highest of the scores Float[H] of each sentence; of equal ones, the first."""
     chosen = np.empty(first.size - 1, np.int64)
@@ -32,7 +33,7 @@ def best(scores: Any, first: Any) -> Any:
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def envelopes(heights: Any, slopes: Any, first: Any, low: float, high: float) -> Any:
     """Return which of a sentence's lines is on top where, between `low` and `high`.
 
@@ -88,7 +89,7 @@ def envelopes(heights: Any, slopes: Any, first: Any, low: float, high: float) ->
     return start, at[:changes], before[:changes], after[:changes]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _beats(heights: Any, slopes: Any, line: int, top: int, low: float) -> bool:
     """Whether a line is above another one at `low`, or meets it there and rises above it."""
     if low > -np.inf:

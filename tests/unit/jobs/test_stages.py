@@ -14,6 +14,7 @@ import tiny_models
 from rich.console import Console
 from safetensors.torch import load_file
 
+from postedit.cli.train import describe
 from postedit.core.errors import ModelFolderError, OutputError, RecipeError
 from postedit.data.corpus import Corpus
 from postedit.editor import PostEditor
@@ -37,6 +38,7 @@ def test_each_stage_has_its_own_data_and_schedule_and_starts_from_the_one_before
     result = run.train(load_recipe(path), tmp_path / "run", console=QUIET)
     generic, tuned = (tmp_path / "run" / "stages" / name for name in ("generic", "fine-tuning"))
     assert (result.model, result.training.steps) == (tmp_path / "run" / "model", 4)
+    assert describe(result).startswith("Trained 4 updates in the last stage, fine-tuning; ended because ")
     rates = [json.loads(line).get("lr") for line in (tuned / "log.jsonl").read_text().splitlines()]
     assert {rate for rate in rates if rate is not None} == {0.001}
     assert set(json.loads((generic / "data.json").read_text())) == {

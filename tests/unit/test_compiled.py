@@ -1,0 +1,39 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+# `postedit --version` does what every verb does before its work.
+DRAW = """
+import contextlib, sys
+from postedit.cli.main import main
+sys.argv = ["postedit", "--version"]
+with contextlib.suppress(SystemExit):
+    main()
+import numpy as np
+from postedit.synthesis.draws import below, mix
+print(mix(np.uint64(7)), below(10, np.ones(1, np.uint64)))
+"""
+
+
+def drawn(cache: Path) -> "subprocess.CompletedProcess[str]":
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    return subprocess.run(
+        [sys.executable, "-c", DRAW], env=environment, text=True, capture_output=True, check=True, timeout=300
+    )
+
+
+def test_that_functions_are_compiled_is_said_once_and_not_where_they_are_on_disk(tmp_path: Path) -> None:
+    first, second = drawn(tmp_path), drawn(tmp_path)
+    assert first.stderr.splitlines() == [
+        "Compiling for this processor, for up to a minute; what is compiled is kept for the next time"
+    ]
+    assert second.stderr == ""
+    assert second.stdout == first.stdout
+
+
+def test_the_library_alone_says_nothing(tmp_path: Path) -> None:
+    code = "from postedit.synthesis.draws import mix; import numpy as np; mix(np.uint64(7))"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, text=True, capture_output=True, check=True)
+    assert run.stderr == ""
