@@ -1,6 +1,5 @@
 """The `postedit` command: its verbs, and the one place where errors become sentences and exit codes."""
 
-import logging
 import os
 import sys
 from typing import Annotated, Any
@@ -10,6 +9,7 @@ from typer.core import TyperGroup
 
 import postedit
 from postedit.cli.average import average
+from postedit.cli.compiling import show_compiling
 from postedit.cli.data import data
 from postedit.cli.demo import demo
 from postedit.cli.edit import edit
@@ -72,23 +72,8 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
-    _show_compiling()
+    show_compiling()
     app()
-
-
-class _Stderr(logging.Handler):
-    """Writes to stderr as it then is: a progress bar stands in for it while it is drawn."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        typer.echo(record.getMessage(), err=True)
-
-
-def _show_compiling() -> None:
-    """Say it when functions are compiled, or the first use of them looks as if it hung."""
-    log = logging.getLogger("postedit.compiled")
-    log.setLevel(logging.INFO)
-    log.propagate = False
-    log.handlers = [_Stderr()]
 
 
 def _failure(message: str) -> typer.Exit:

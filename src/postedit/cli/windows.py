@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from postedit.cli.combining import Averaging
+from postedit.cli.compiling import show_compiling
 from postedit.cli.lines import Pair, chunked
 from postedit.cli.searching import SearchOptions
 from postedit.core.errors import DataError
@@ -241,6 +242,8 @@ class Workers:
 
         torch.set_num_threads(max(1, torch.get_num_threads() // len(self.places)))
         quiet()
+        if number == 0:  # the others compile the same
+            show_compiling()
         return WindowEditor(self.loading.load(self.places[number]), self.settings)
 
     def map(self, windows: Iterable[Window]) -> Generator[Edited, None, None]:
