@@ -19,15 +19,34 @@ from postedit.core.files import atomic_write, explain_os_errors
 ROOT = Path(__file__).resolve().parents[1]
 MAX_BYTES = 40 * 2**20
 SIDES = ("src", "mt", "pe")
-# What PyTorch images commonly lack, each with all that it needs itself.
+# Distributions without which nothing runs; what they need themselves comes with them.
+PRESENT = (
+    "torch",
+    "accelerate",
+    "filelock",
+    "huggingface_hub",
+    "joblib",
+    "numba",
+    "numpy",
+    "pyarrow",
+    "rich",
+    "sacrebleu",
+    "safetensors",
+    "tensorboard",
+    "tokenizers",
+    "tqdm",
+    "typer",
+)
+# The others, which PyTorch images commonly lack, each with all that it needs itself.
 OFTEN_MISSING = (
+    "annotated-types",
+    "backports.zstd",
     "pydantic",
     "pydantic_core",
-    "annotated-types",
-    "typing-inspection",
     "rapidfuzz",
     "sacremoses",
     "tomli_w",
+    "typing-inspection",
 )
 
 
@@ -104,8 +123,8 @@ def _what_to_carry(archive: Path) -> str:
     return (
         f"{shown}: {archive.stat().st_size / 2**20:.1f} MB\n\n"
         f"Carry to the machine: this checkout, and the folder {shown.parent}/.\n"
-        "It needs Python 3.11 or later with torch, accelerate, numpy, pyarrow, safetensors, tokenizers, sacrebleu,\n"
-        "tensorboard, huggingface_hub, rich and typer. Packages that it lacks go into wheels/ beside the triplets:\n\n"
+        f"It needs Python 3.11 or later with {', '.join(PRESENT[:8])},\n"
+        f"{', '.join(PRESENT[8:])}. Packages that it lacks go into wheels/ beside the triplets:\n\n"
         f"  python3 -m pip download --no-deps --only-binary=:all: --python-version 3.12 --implementation cp \\\n"
         "    --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 \\\n"
         "    --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \\\n"

@@ -42,6 +42,43 @@ save_every = 5
 validate_every = 1000
 """
 
+# Imports what all stages do, in a Python that lacks all that the note of the bundle does not name.
+WITH_WHAT_IT_SAYS = """
+import re, sys
+from importlib.metadata import packages_distributions, requires, PackageNotFoundError
+sys.path.insert(0, "benchmarks")
+import gpu_bundle
+
+def normal(name):
+    return re.sub("[-_.]+", "-", name).lower()
+
+there, waiting = {normal(name) for name in gpu_bundle.OFTEN_MISSING}, list(gpu_bundle.PRESENT)
+while waiting:
+    name = normal(waiting.pop())
+    if name not in there:
+        there.add(name)
+        try:
+            needs = requires(name) or ()
+        except PackageNotFoundError:  # for another system
+            continue
+        waiting += [re.match(r"[\\w.-]+", need).group() for need in needs if "extra ==" not in need]
+modules = packages_distributions()
+lacking = {module for module, names in modules.items() if not there & set(map(normal, names))} - {"postedit"}
+assert {"pytest", "matplotlib"} <= lacking
+
+class Bare:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in lacking:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+for module in lacking & set(sys.modules):
+    del sys.modules[module]
+sys.meta_path.insert(0, Bare())
+import gpu, gpu_measure, sacremoses
+import postedit.editor, postedit.jobs.run, postedit.train.report
+from torch.utils.tensorboard import SummaryWriter
+"""
+
 
 def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
     variables = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", **environment}
@@ -88,6 +125,10 @@ class TestBundle:
             assert content.read() == (data / "dev.pe").read_bytes()
         assert "pip download" in first.stdout
         assert "pydantic==" in first.stdout
+
+    def test_nothing_else_than_it_says_is_needed_there(self) -> None:
+        done = run([sys.executable, "-c", WITH_WHAT_IT_SAYS])
+        assert done.returncode == 0, done.stderr
 
     def test_missing_side_is_named(self, tmp_path: Path) -> None:
         data = small_sample(tmp_path / "data")
@@ -190,6 +231,24 @@ def test_a_model_that_cannot_be_compiled_costs_no_other_speed(monkeypatch: pytes
     gpu.speed(torch.device("cuda"), tmp_path, ["transformer-mt-small", "m-cgru-small"], 4, 0.1)
     rows = json.loads((tmp_path / "speed.json").read_text())["models"]
     assert [row.get("error", row.get("tokens_per_second")) for row in rows] == [7, "no compiler", 7, 7, 7]
+
+
+def test_a_model_that_the_device_refuses_costs_no_other_check(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    gpu = importlib.import_module("gpu_measure")
+    compared = gpu._compared
+
+    def refused(name: str, device: torch.device) -> dict[str, Any]:
+        if name.startswith("copycat"):
+            raise RuntimeError("no kernel")
+        return compared(name, device) if name == "flat-attention-small" else {"passed": True}
+
+    monkeypatch.setattr(gpu, "_compared", refused)
+    assert gpu.check(torch.device("cpu"), tmp_path) is False
+    rows = {row["model"]: row for row in json.loads((tmp_path / "check.json").read_text())["models"]}
+    assert rows["copycat-small"] == {"model": "copycat-small", "error": "no kernel", "passed": False}
+    assert rows["flat-attention-small"]["gradients_fp32"] == 0.0
+    assert rows["transference-small"]["passed"]
 
 
 def test_slice_without_time_for_training_says_so_and_ends_well(tmp_path: Path) -> None:
