@@ -249,6 +249,10 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
         first = build_on_meta(first_architecture, first_model, text, "draft.model.", problems)
         problems += draft_problems(architecture, first_architecture)
         problems += compiling_problems(first, draft.train, "draft.train.")
+        if text is not None:
+            problems += freezing_problems(first_architecture, first_model, text, draft.train, "draft.train.")
+        if first is not None and sections["data"] is not None:
+            problems += length_problems(first, sections["data"])
         if built is not None and first is not None:
             problems += inheritance_problems(built, first if draft.inherit_embeddings else None)
     if architecture is not None and sections["data"] is not None:

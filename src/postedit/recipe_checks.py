@@ -161,7 +161,9 @@ def compiling_problems(built: Seq2Seq | None, train: TrainConfig | None, prefix:
     return [f"{prefix}compile: {without_layers(type(built).__name__)}"]
 
 
-def freezing_problems(architecture: Architecture, model: Config, text: TextConfig, train: TrainConfig) -> list[str]:
+def freezing_problems(
+    architecture: Architecture, model: Config, text: TextConfig, train: TrainConfig, prefix: str = "train."
+) -> list[str]:
     """Return what is wrong with the patterns of parameters that are not trained."""
     if not train.freeze:
         return []
@@ -170,5 +172,5 @@ def freezing_problems(architecture: Architecture, model: Config, text: TextConfi
         if built is not None:
             freeze(built, train.freeze)
     except RecipeError as error:
-        return [f"train.freeze: {error}"]
+        return [f"{prefix}freeze: {error}"]
     return []

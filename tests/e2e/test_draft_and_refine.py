@@ -186,6 +186,35 @@ def test_interrupted_anywhere_it_goes_on_to_the_same_models(
     assert weights(tmp_path / "run") == weights(trained)
 
 
+def test_changed_data_may_be_accepted_until_the_drafts_are_written_and_is_told_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = load_recipe(write(tmp_path))
+
+    def go_on(*, accept: bool) -> None:
+        run.train(recipe, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=accept)
+
+    def change() -> None:
+        path = tmp_path / "train.de"
+        path.write_text(path.read_text().replace("\n", " too\n", 3))
+
+    with monkeypatch.context() as patch:
+        stop_at_call(patch, Trainer, "_update", 2)
+        with pytest.raises(KeyboardInterrupt):
+            run.train(recipe, tmp_path / "run", console=QUIET)
+    change()
+    with pytest.raises(DataError, match=r"train\.de: not as when the run was started"):
+        go_on(accept=False)
+    go_on(accept=True)
+    drafts = (tmp_path / "run/drafts/train.jsonl").read_text()
+    assert " too" in drafts
+    change()
+    with pytest.raises(DataError, match=r"train\.de: not as when .*drafts that are written stay as they are"):
+        go_on(accept=False)
+    go_on(accept=True)
+    assert (tmp_path / "run/drafts/train.jsonl").read_text() == drafts
+
+
 def stop_at_call(patch: pytest.MonkeyPatch, owner: type, name: str, number: int) -> None:
     whole, calls = getattr(owner, name), 0
 
@@ -217,6 +246,7 @@ def problems(path: Path, *overrides: str) -> str:
         (["draft.model.name=double-attention"], "draft.model.name: double-attention reads src and mt, but a first"),
         (["model.embedding=9"], "the embeddings of src are 9 wide in the second stage, but those of src are 4 wide"),
         (["model.share_embeddings=all"], "src and mt share a table of embeddings in the second stage, but not in the"),
+        (['draft.train.freeze=["nonsense*"]'], "draft.train.freeze: "),
         (["draft.inherit_embeddings=false"], "its embeddings are frozen, but there are none to inherit"),
         (["text.vocabulary.sharing=separate"], 'text.vocabulary.sharing = "separate" needs mt'),
         (

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from filelock import FileLock, Timeout
 from rich.console import Console
@@ -28,16 +28,25 @@ from postedit.text.processor import TextProcessor, model_text
 from postedit.train.config import FREE_ON_RESUME
 from postedit.train.tensors import save_json
 
+_LOCK: Final = "run.lock"
 
-def begin(recipe: Recipe, folder: Path, resume: bool, accept_changed_data: bool = False) -> None:
-    """Make sure that the folder is this run's and may be written, and the data can be read; then claim the folder.
 
-    In this order, so that nothing is left behind that would stop the same command once the fault is mended.
+@contextmanager
+def begun(recipe: Recipe, folder: Path, resume: bool, accept_changed_data: bool = False) -> Iterator[None]:
+    """Make sure that the folder is this run's and may be written, and the data can be read; then keep the folder.
+
+    In this order, so that nothing is left behind that would stop the same command once the fault is mended, and nothing
+    is touched that another process is training with.
+
+    Raises:
+        RecipeError: if the run to resume had another recipe.
+        DataError: if the data cannot be read, or has changed since the run was started, and that is not accepted.
+        OutputError: if the folder holds something else, cannot be written, or another process is training there.
     """
     saved = folder / "recipe.toml"
     if saved.exists() and not resume:
         raise OutputError(f"{folder}: already holds a run; go on with it by --resume, or choose another by --out")
-    if not saved.exists() and folder.is_dir() and any(folder.iterdir()):
+    if not saved.exists() and folder.is_dir() and any(path.name != _LOCK for path in folder.iterdir()):
         raise OutputError(f"{folder}: is not empty and holds no run; choose a new folder by --out")
     if saved.exists():
         _check_same(parse_recipe(read_toml(saved), str(saved), None), recipe, saved)
@@ -50,11 +59,15 @@ def begin(recipe: Recipe, folder: Path, resume: bool, accept_changed_data: bool 
         parts = [recipe.data, *(stage.data for _, stage in recipe.stages())]
         for files in dict.fromkeys(files for data in parts for _, files in data.sources):
             check_files(files)
-    recipe.save(saved)
+    with _claimed(folder):
+        if saved.exists() and _changed_files(folder):
+            shutil.rmtree(corpora)
+        recipe.save(saved)
+        yield
 
 
 @contextmanager
-def claimed(folder: Path) -> Iterator[None]:
+def _claimed(folder: Path) -> Iterator[None]:
     """Keep other processes from training in `folder`, which would write over each other's checkpoints and log.
 
     The lock goes with the process, however that ends.
@@ -62,7 +75,7 @@ def claimed(folder: Path) -> Iterator[None]:
     Raises:
         OutputError: if another one has it.
     """
-    lock = FileLock(folder / "run.lock", timeout=0)
+    lock = FileLock(folder / _LOCK, timeout=0)
     try:
         lock.acquire()
     except Timeout:
@@ -89,23 +102,26 @@ def check_shared(folder: Path) -> None:
 
 
 def _check_files_same(folder: Path, accept: bool) -> None:
-    """Make sure that the files are those that the corpora were made of; if the change is accepted, drop the corpora.
+    """Make sure that the files are those that the corpora were made of, those of a first stage too.
 
     Raises:
         DataError: if they have changed, and that is not accepted.
     """
-    _, corpora = prepared(folder)
-    path = folder / MANIFEST
-    if not (corpora.exists() and path.exists()):
-        return
-    changed = changed_files(json.loads(path.read_text(encoding="utf-8")))
+    changed = [*_changed_files(folder), *_changed_files(folder / "draft")]
     if changed and not accept:
         raise DataError(
             f"{folder}: {', '.join(changed)}: not as when the run was started; bring it back, go on with what "
-            "is there by --accept-changed-data, or start anew in another folder"
+            "is there by --accept-changed-data (drafts that are written stay as they are), or start anew in another "
+            "folder"
         )
-    if changed:
-        shutil.rmtree(corpora)
+
+
+def _changed_files(folder: Path) -> list[str]:
+    """Return the files that corpora in `folder` were made of and that have other content now."""
+    _, corpora = prepared(folder)
+    path = folder / MANIFEST
+    known = corpora.exists() and path.exists()
+    return changed_files(json.loads(path.read_text(encoding="utf-8"))) if known else []
 
 
 def _check_same(old: Recipe, new: Recipe, where: Path) -> None:

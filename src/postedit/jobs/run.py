@@ -40,7 +40,7 @@ from postedit.editor import PostEditor
 from postedit.evaluate.scores import DO_NOTHING, SystemScores, score_system
 from postedit.folder import ModelFolder
 from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
-from postedit.jobs.preparation import begin, check_shared, claimed, learn_text, share_corpora, write_corpora
+from postedit.jobs.preparation import begun, check_shared, learn_text, share_corpora, write_corpora
 from postedit.jobs.provenance import INITIAL, provenance, record_start
 from postedit.jobs.starting import check_start
 from postedit.recipe import Recipe
@@ -119,11 +119,10 @@ def train(
     """
     console = Console(stderr=True) if console is None else console
     processes = _processes()
-    if processes.is_main_process:
-        if not resume:
-            check_start(recipe)
-        begin(recipe, folder, resume, accept_changed_data)
-    with claimed(folder) if processes.is_main_process else nullcontext():
+    if processes.is_main_process and not resume:
+        check_start(recipe)
+    own = begun(recipe, folder, resume, accept_changed_data) if processes.is_main_process else nullcontext()
+    with own:
         return _train(recipe, folder, resume, console, given, accept_changed_data)
 
 
@@ -139,7 +138,9 @@ def _train(
         return _train_stages(recipe, folder, console, given, accept_changed_data)
     data = recipe.data
     if recipe.draft is not None:
-        data = write_drafts(recipe, folder, partial(_train_first_stage, folder / "text", console), console)
+        data = write_drafts(
+            recipe, folder, partial(_train_first_stage, folder / "text", console, accept_changed_data), console
+        )
     if processes.is_main_process:
         if given.corpora is not None and recipe.draft is None:
             share_corpora(given.corpora, folder)
@@ -237,10 +238,11 @@ def _processes() -> PartialState:
     return PartialState(cpu=cpu, timeout=_LONGEST_WAIT)
 
 
-def _train_first_stage(text: Path, console: Console, stage: Recipe, folder: Path) -> None:
+def _train_first_stage(text: Path, console: Console, accept_changed_data: bool, stage: Recipe, folder: Path) -> None:
     """Train, or go on training, a model that drafts."""
     console.print(f"First stage, in {folder}", soft_wrap=True, highlight=False)
-    result = train(stage, folder, (folder / "recipe.toml").exists(), console, Given(text)).training
+    goes_on = (folder / "recipe.toml").exists()
+    result = train(stage, folder, goes_on, console, Given(text), accept_changed_data).training
     console.print(f"First stage: {result.steps:,} updates; ended because {result.reason}", highlight=False)
 
 

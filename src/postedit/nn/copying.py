@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from postedit.core.types import LabelLoss, Shortlist
-from postedit.nn.heads import SoftmaxDistribution, chunks
+from postedit.nn.heads import SoftmaxDistribution, chunks, label_places
 from postedit.nn.precision import at_least_float, compute_dtype
 
 
@@ -89,18 +89,19 @@ class CopyDistribution:
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
-        real = mask.flatten().nonzero().squeeze(1)
-        rows = real // mask.size(1)
+        places = label_places(mask)
+        rows = places // mask.size(1)
         dtype = at_least_float(self.generator.features_NKD.dtype)
         loss, nll = _ChunkedMixture.apply(  # type: ignore[no-untyped-call]  # PyTorch does not type it
-            self.generator.features_NKD.flatten(0, 1)[real],
+            self.generator.features_NKD.flatten(0, 1)[places],
             self.generator.weight_VD,
             self.generator.bias_V,
-            self.log_gates_NKG[..., 0].flatten()[real].to(dtype),
-            self._terms(dtype).flatten(0, 1)[real],
+            self.log_gates_NKG[..., 0].flatten()[places].to(dtype),
+            self._terms(dtype).flatten(0, 1)[places],
             self._ids()[rows],
             torch.cat([text.mask for text in self.copied], 1)[rows],
-            labels.flatten()[real],
+            labels.flatten()[places],
+            mask.flatten()[places],
             smoothing,
             compute_dtype(self.generator.features_NKD),
             torch.is_grad_enabled(),
@@ -117,10 +118,11 @@ class CopyDistribution:
 
 
 class _ChunkedMixture(torch.autograd.Function):
-    """Sum over M positions of the label-smoothed loss of a mixture, and of the plain one.
+    """Sum over the real ones of M positions of the label-smoothed loss of a mixture, and of the plain one.
 
-    Inputs are rows of real positions: features Float[M,D], the log gate of the generator Float[M], what each input
-    position adds Float[M,S] with its symbol Long[M,S] and whether it is real Bool[M,S], and labels Long[M].
+    Inputs are rows of positions: features Float[M,D], the log gate of the generator Float[M], what each input
+    position adds Float[M,S] with its symbol Long[M,S] and whether it is real Bool[M,S], labels Long[M], and whether the
+    row is real Bool[M].
     """
 
     @staticmethod
@@ -134,6 +136,7 @@ class _ChunkedMixture(torch.autograd.Function):
         ids_MS: Tensor,
         mask_MS: Tensor,
         labels_M: Tensor,
+        real_M: Tensor,
         smoothing: float,
         dtype: torch.dtype,
         need_gradients: bool,
@@ -145,10 +148,13 @@ class _ChunkedMixture(torch.autograd.Function):
         d_own = [torch.empty_like(tensor) for tensor in own]
         totals = torch.zeros(2, dtype=precise, device=features_MD.device)
         with torch.set_grad_enabled(need_gradients), torch.autocast(features_MD.device.type, enabled=False):
-            for rows in chunks(labels_M.size(0), weight_VD.size(0), features_MD.device):
+            # Smoothing compares each symbol of the inputs with each other one.
+            widest = max(weight_VD.size(0), ids_MS.size(1) ** 2 if smoothing else 0)
+            for rows in chunks(labels_M.size(0), widest, features_MD.device):
                 inputs = [tensor[rows].requires_grad_(need_gradients) for tensor in own]
                 inputs += shared
-                loss, nll = _mixture_loss(inputs, ids_MS[rows], mask_MS[rows], labels_M[rows], smoothing, precise)
+                texts = ids_MS[rows], mask_MS[rows]
+                loss, nll = _mixture_loss(inputs, *texts, labels_M[rows], real_M[rows], smoothing, precise)
                 totals += torch.stack([loss.detach(), nll.detach()])
                 if need_gradients:
                     gradients = torch.autograd.grad(loss, inputs)
@@ -165,7 +171,7 @@ class _ChunkedMixture(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *d_outputs: Tensor) -> tuple[Tensor | None, ...]:
         scaled = [(gradient * d_outputs[0]).to(dtype) for gradient, dtype in zip(ctx.gradients, ctx.dtypes)]
-        return (*scaled, None, None, None, None, None, None)
+        return (*scaled, None, None, None, None, None, None, None)
 
 
 def _mixture_loss(
@@ -173,10 +179,11 @@ def _mixture_loss(
     ids_MS: Tensor,
     mask_MS: Tensor,
     labels_M: Tensor,
+    real_M: Tensor,
     smoothing: float,
     precise: torch.dtype,
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss with smoothing and the plain one, summed over M positions.
+    """Return the loss with smoothing and the plain one, summed over the real ones of M positions.
 
     `inputs` are features Float[M,D], log gates Float[M], terms Float[M,S], weight Float[V,D] and bias Float[V].
     """
@@ -185,7 +192,7 @@ def _mixture_loss(
     labels_M1, log_gate_M1 = labels_M.unsqueeze(1), log_gate_M.unsqueeze(1)
     copying_M = _log_sum_exp(terms_MS.masked_fill(ids_MS != labels_M1, -math.inf))
     log_p_M = torch.logaddexp(log_gate_M + generated_MV.gather(1, labels_M1).squeeze(1), copying_M)
-    nll = -log_p_M.sum()
+    nll = -log_p_M.masked_fill(~real_M, 0.0).sum()
     if smoothing == 0.0:
         return nll, nll
     # The mixture is the generator's share but for the symbols of the inputs, each of which is corrected once.
@@ -194,8 +201,9 @@ def _mixture_loss(
     first_MS = mask_MS & ~same_MSS.tril(-1).any(2)
     copying_MS = _log_sum_exp(terms_MS.unsqueeze(1).masked_fill(~same_MSS, -math.inf))
     shares_MS = log_gate_M1 + generated_MV.gather(1, ids_MS)
-    gained = (torch.logaddexp(shares_MS, copying_MS) - shares_MS).masked_fill(~first_MS, 0.0)
-    everything = vocabulary * log_gate_M.sum() + generated_MV.sum() + gained.sum()
+    gained_MS = (torch.logaddexp(shares_MS, copying_MS) - shares_MS).masked_fill(~first_MS, 0.0)
+    everything_M = vocabulary * log_gate_M + generated_MV.sum(1) + gained_MS.sum(1)
+    everything = everything_M.masked_fill(~real_M, 0.0).sum()
     return (1.0 - smoothing) * nll - smoothing / vocabulary * everything, nll
 
 

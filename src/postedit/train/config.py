@@ -78,7 +78,7 @@ class TrainConfig(Config):
         description="Model folder, relative to the recipe's, whose weights of the same name and sizes training starts "
         "from; of embeddings and output layers over another vocabulary, the rows of the pieces that both have.",
     )
-    seed: int = Field(default=1, ge=0, description="Seed of the data order and of dropout.")
+    seed: int = Field(default=1, ge=0, lt=2**63, description="Seed of the data order and of dropout.")
 
     max_steps: Count | None = Field(default=None, description="Stop after this many updates of the weights.")
     max_epochs: Count | None = Field(default=None, description="Stop after this many passes over the corpus.")

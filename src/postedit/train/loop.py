@@ -179,10 +179,11 @@ class Trainer:
             except OutputError as error:
                 raise OutputError(f"{error}\n{self._how_to_go_on()}") from error
             except torch.OutOfMemoryError as error:
+                full = f"the memory of {self.accelerator.device} is full at step {self.state.step}"
                 raise TrainingError(
-                    f"the memory of {self.accelerator.device} is full at step {self.state.step}; lower "
-                    "train.batch_tokens, and raise train.accumulate to keep as many labels in an update. "
-                    f"{self._how_to_go_on()}"
+                    f"{full}. {self._how_to_go_on()}, if another program has taken some of it and gives it back. "
+                    f"Otherwise lower train.batch_tokens{self._how_to_keep_updates()}, and train into another folder, "
+                    f"from nothing{self._or_the_best()}"
                 ) from error
             except KeyboardInterrupt:
                 self._display.say(f"Interrupted at step {self.state.step:,}. {self._how_to_go_on()}")
@@ -387,7 +388,16 @@ class Trainer:
 
     def _how_to_start_over(self) -> str:
         """Say what to do after a failure that --resume alone would only repeat."""
-        paths, model = self.checkpoints.paths(), self.model_folder
+        paths = self.checkpoints.paths()
         last = f"The last checkpoint is {paths[0]}, but --resume alone" if paths else "--resume alone"
-        best = f', or from the best model so far (train.init = "{model}")' if model.exists() else ""
-        return f"{last} would come to the same end: change the recipe and train into another folder, from nothing{best}"
+        change = "change the recipe and train into another folder, from nothing"
+        return f"{last} would come to the same end: {change}{self._or_the_best()}"
+
+    def _or_the_best(self) -> str:
+        model = self.model_folder
+        return f', or from the best model so far (train.init = "{model}")' if model.exists() else ""
+
+    def _how_to_keep_updates(self) -> str:
+        """Say how an update has as many labels as before from smaller batches."""
+        counted = self.config.update_tokens is None
+        return ", and raise train.accumulate to keep as many labels in an update" if counted else ""

@@ -9,6 +9,7 @@ from postedit.core.errors import OutputError
 from postedit.data.batching import Position
 from postedit.train.checkpoints import Checkpoint, Checkpoints
 from postedit.train.identity import DATA, changed_data, differences
+from postedit.train.schedules import Plateau
 from postedit.train.state import TrainState
 from postedit.train.trend import Trend
 
@@ -55,16 +56,17 @@ def find_checkpoint(
 def with_changed_data(state: TrainState, checkpoint: Checkpoint, identity: Mapping[str, Any], say: Say) -> TrainState:
     """Return the state of a checkpoint as one of the data there is now.
 
-    With other data it has no place in the middle of an epoch; with another dev set, no scores.
+    In another training corpus there is no place in the middle of an epoch; with another dev set there are no scores.
     """
     changed = changed_data(checkpoint.state["identity"], identity)
-    epoch = state.position.epoch
-    if changed and state.position != Position(epoch):
-        state = replace(state, position=Position(epoch + 1))
-    if changed:  # what is low may be another loss then
-        state = replace(state, lowest=None, trend=Trend(start=state.step))
+    if set(changed) - {"dev"}:
+        if state.position != Position(state.position.epoch):
+            state = replace(state, position=Position(state.position.epoch + 1))
+        state = replace(state, lowest=None, trend=Trend(start=state.step))  # what is low may be another loss then
     if "dev" in changed:
-        state = replace(state, best=(), last=(), stale=0, validated=0)
+        plateau = Plateau(state.plateau.reductions)
+        state = replace(state, best=(), last=(), stale=0, validated=0, plateau=plateau)
     for key in changed:
-        say(f"{DATA[key]}, as accepted; going on at the start of epoch {state.position.epoch}")
+        where = "" if key == "dev" else f"; going on at the start of epoch {state.position.epoch}"
+        say(f"{DATA[key]}, as accepted{where}")
     return state

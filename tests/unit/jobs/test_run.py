@@ -8,6 +8,7 @@ import sys
 from io import StringIO
 from pathlib import Path
 
+import filelock
 import pytest
 import tiny_models
 import tomli_w
@@ -60,7 +61,8 @@ def test_a_run_leaves_a_model_and_all_that_is_needed_to_repeat_it(recipe: Recipe
 def test_two_processes_do_not_train_in_one_folder(recipe: Recipe, tmp_path: Path) -> None:
     hold = "import sys, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire(); print(flush=True); input()"
     (tmp_path / "run").mkdir()
-    preparation.begin(recipe, tmp_path / "run", resume=False)
+    with preparation.begun(recipe, tmp_path / "run", resume=False):
+        pass
     command = [sys.executable, "-c", hold, str(tmp_path / "run" / "run.lock")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
@@ -71,9 +73,23 @@ def test_two_processes_do_not_train_in_one_folder(recipe: Recipe, tmp_path: Path
     assert run.train(recipe, tmp_path / "run", resume=True, console=QUIET).training.steps == 2
 
 
+def test_a_run_in_progress_keeps_its_files_when_another_is_refused(path: Path, tmp_path: Path) -> None:
+    run.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    recipe = (tmp_path / "run" / "recipe.toml").read_bytes()
+    for side in ("src", "mt", "pe"):
+        with (tmp_path / f"train.{side}").open("a") as file:
+            file.write("one more\n")
+    longer = load_recipe(path, ["train.max_steps=4"])
+    with filelock.FileLock(tmp_path / "run" / "run.lock"), pytest.raises(OutputError, match="another process"):
+        run.train(longer, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
+    assert (tmp_path / "run" / "corpus" / "train.arrow").exists()
+    assert (tmp_path / "run" / "recipe.toml").read_bytes() == recipe
+
+
 @pytest.mark.parametrize("change", ["train.lr=0.5", "model.dim=16", "data.max_length=9", "text.truecase=true"])
 def test_a_run_is_not_resumed_with_another_recipe_and_keeps_its_own(path: Path, tmp_path: Path, change: str) -> None:
-    preparation.begin(load_recipe(path), tmp_path / "run", resume=False)
+    with preparation.begun(load_recipe(path), tmp_path / "run", resume=False):
+        pass
     before = (tmp_path / "run" / "recipe.toml").read_text()
     with pytest.raises(RecipeError) as caught:
         run.train(load_recipe(path, [change]), tmp_path / "run", resume=True, console=QUIET)
@@ -97,7 +113,8 @@ def test_bad_data_is_found_first_and_the_same_command_works_once_it_is_mended(
         run.train(recipe, tmp_path / "run", console=QUIET)
     assert list((tmp_path / "run").iterdir()) == []
     (tmp_path / "dev.pe").write_bytes(good)
-    preparation.begin(recipe, tmp_path / "run", resume=False)
+    with preparation.begun(recipe, tmp_path / "run", resume=False):
+        pass
 
 
 def test_a_folder_that_cannot_be_written_is_found_before_the_data_is_read(

@@ -13,7 +13,7 @@ from postedit.core.types import Batch, Stream, Target
 from postedit.decode import greedy
 from postedit.models.copycat import Copycat, CopycatConfig
 from postedit.models.transformer import Transformer, TransformerConfig
-from postedit.nn import heads
+from postedit.nn import copying, heads
 from postedit.nn.copying import Copied, CopyDistribution, pointer, sigmoid_gates, softmax_gates
 from postedit.nn.heads import SoftmaxDistribution
 
@@ -83,6 +83,21 @@ def test_the_loss_and_its_gradients_are_those_through_all_probabilities(seed: in
     actual = torch.autograd.grad(result.loss, leaves)
     for one, other in zip(actual, torch.autograd.grad(expected, leaves), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_a_device_that_computes_padding_too_has_the_same_loss_and_gradients(
+    monkeypatch: pytest.MonkeyPatch, smoothing: float
+) -> None:
+    leaves, ids, masks = parts(3)
+    labels = torch.randint(0, V, (N, K), generator=torch.Generator().manual_seed(3))
+    mask = torch.tensor([[True] * 4, [True, True, False, False], [False] * 4])
+    wanted = distribution(leaves, ids, masks).label_loss(labels, mask, smoothing)
+    wanted_gradients = torch.autograd.grad(wanted.loss, leaves)
+    monkeypatch.setattr(copying, "label_places", lambda mask: torch.arange(mask.numel()))
+    found = distribution(leaves, ids, masks).label_loss(labels, mask, smoothing)
+    torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(torch.autograd.grad(found.loss, leaves), wanted_gradients)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])

@@ -26,8 +26,11 @@ def test_a_full_gpu_is_explained(tmp_path: Path, corpora: Path) -> None:
         def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
             raise torch.OutOfMemoryError
 
-    with pytest.raises(TrainingError, match=r"raise train\.accumulate"):
-        trainer(tmp_path, corpora, {}, model=Hungry()).run()
+    advice = r"lower train\.batch_tokens, and raise train\.accumulate .*, and train into another folder, from nothing$"
+    with pytest.raises(TrainingError, match=advice):
+        trainer(tmp_path / "one", corpora, {}, model=Hungry()).run()
+    with pytest.raises(TrainingError, match=r"lower train\.batch_tokens, and train into another folder"):
+        trainer(tmp_path / "two", corpora, {"update_tokens": 20}, model=Hungry()).run()
 
 
 def test_fast_fp32_needs_a_pytorch_that_has_it(tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:

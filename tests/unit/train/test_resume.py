@@ -5,10 +5,16 @@ import os
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tiny_run import in_process
+
+from postedit.data.batching import Position
+from postedit.train.resume import with_changed_data
+from postedit.train.schedules import Plateau
+from postedit.train.state import TrainState
 
 SCHEDULES: list[dict[str, Any]] = [
     {"schedule": "inverse-sqrt", "accumulate": 2, "optimizer": "adamw", "weight_decay": 0.1},
@@ -79,3 +85,25 @@ def test_a_signal_ends_the_step_and_leaves_a_checkpoint_of_it(
         f"Interrupted at step {step}. The last checkpoint is {checkpoint}; run the same command with --resume"
         in console.read_text()
     )
+
+
+@pytest.mark.parametrize(
+    ("other", "position", "stale"),
+    [
+        ({"dev": "x"}, Position(2, 40, 7, 9999), 0),
+        ({"corpus": "x"}, Position(3), 2),
+        ({"shares": "x", "dev": "x"}, Position(3), 0),
+        ({}, Position(2, 40, 7, 9999), 2),
+    ],
+)
+def test_only_another_training_corpus_costs_the_rest_of_an_epoch(
+    other: dict[str, str], position: Position, stale: int
+) -> None:
+    now = {"corpus": "a", "shares": "b", "dev": "c"}
+    state = TrainState(step=9, position=Position(2, 40, 7, 9999), stale=3, plateau=Plateau(1, 2), lowest=1.0)
+    checkpoint = SimpleNamespace(state={"identity": now})
+    said: list[str] = []
+    found = with_changed_data(state, checkpoint, now | other, said.append)  # type: ignore[arg-type]
+    assert (found.position, found.plateau) == (position, Plateau(1, stale))
+    assert found.lowest == (None if set(other) - {"dev"} else 1.0)
+    assert len(said) == len(other)
