@@ -27,6 +27,8 @@ from postedit.recipe import DecodeConfig, load_recipe
 from postedit.text.config import TextConfig
 from postedit.text.processor import TextProcessor
 
+# Of each family one is killed by `make test`, the others by `make test-slow`: it takes seconds, most of them to start.
+QUICKLY = {"m-cgru-hard", "transference", "copycat", "flat-attention", "dual-transformer"}
 WORDS = ["ein", "zwei", "drei", "Haus", "Häuser", "geht", "gehen", "nicht", "über", "."]
 
 
@@ -109,7 +111,12 @@ def remains(folder: Path) -> dict[str, object]:
     return files
 
 
-@pytest.mark.parametrize("name", [name for name in TINY if name in ARCHITECTURES])
+KILLED = [
+    name if name in QUICKLY else pytest.param(name, marks=pytest.mark.slow) for name in TINY if name in ARCHITECTURES
+]
+
+
+@pytest.mark.parametrize("name", KILLED)
 def test_law_12_killed_and_resumed_training_ends_bit_equal(name: str, tmp_path: Path) -> None:
     recipe = write_recipe(name, tmp_path)
     whole, killed = tmp_path / "whole", tmp_path / "killed"

@@ -40,6 +40,15 @@ PAGES = [
     "docs/architectures/transference.md",
     "CONTRIBUTING.md",
 ]
+# Pages that train or make so much that they take tens of seconds.
+LONG = {
+    "docs/tutorial.md",
+    "docs/how-to/own-data.md",
+    "docs/how-to/clean.md",
+    "docs/how-to/stages.md",
+    "docs/how-to/artificial-triplets.md",
+    "docs/how-to/translated-triplets.md",
+}
 
 # Pages that use what another page makes. A process that runs only some of the tests makes it first.
 AFTER = {"docs/how-to/explain.md": "README.md"}
@@ -96,7 +105,9 @@ def run_page(checkout: Path) -> Callable[[str], None]:
     return run
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in PAGES]
+)
 def test_blocks_of_page_run(page: str, run_page: Callable[[str], None]) -> None:
     run_page(page)
 

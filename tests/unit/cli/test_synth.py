@@ -210,7 +210,7 @@ def wait_for_work(tmp_path: Path) -> None:
     raise AssertionError("it never began")
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGINT])
 def test_stopped_in_the_middle_it_ends_as_if_unbroken(run: Any, recipe: Path, tmp_path: Path, how: int) -> None:
     process = start(long_text(recipe, tmp_path), "--workers", "2", start_new_session=True)
     wait_for_work(tmp_path)

@@ -50,7 +50,10 @@ def test_sums_are_exact_by_tiles_and_without(rows: int, inputs: int, outputs: in
         np.testing.assert_array_equal(sums(x, weight, by), expected)
 
 
-@pytest.mark.parametrize(("processor", "features"), [("haswell", "+avx,+avx2,+fma"), ("generic", "")])
+@pytest.mark.parametrize(
+    ("processor", "features"),
+    [pytest.param("haswell", "+avx,+avx2,+fma", marks=pytest.mark.slow), ("generic", "")],  # compiles more
+)
 def test_a_processor_with_neither_tiles_nor_vnni_finds_the_same(processor: str, features: str, tmp_path: Path) -> None:
     program = """
 import sys
