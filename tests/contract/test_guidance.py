@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
-from tiny import TOLERANCES, Sentence, alone, batch_of, build, random_sentences, vocabularies
+from tiny import TOLERANCES, Sentence, alone, batch_of, build, random_sentences, tried, vocabularies
 
 from postedit.core.model import Seq2Seq
 from postedit.core.spelling import Spelling
@@ -27,7 +27,6 @@ MODELS = ["transference", "m-cgru-hard", "copycat-trg"]
 NATS = 0.8
 
 seeds = st.integers(0, 2**32)
-tried = settings(max_examples=6, deadline=None, derandomize=True)
 
 
 @pytest.fixture(scope="module", params=MODELS)
@@ -169,7 +168,7 @@ def may_be_found(
     return True
 
 
-@tried
+@tried(3)
 @given(seed=seeds, beam=st.integers(1, 5), kind=st.sampled_from(list(KINDS)))
 def test_guided_hypotheses_have_the_score_of_teacher_forcing_and_the_price_that_is_said(
     model: Seq2Seq, seed: int, beam: int, kind: str
@@ -193,7 +192,7 @@ def test_guided_hypotheses_have_the_score_of_teacher_forcing_and_the_price_that_
                 assert hypothesis.bias == pytest.approx(guided.price(sentence, hypothesis.tokens), rel=0, abs=1e-6)
 
 
-@tried
+@tried(3)
 @given(seed=seeds, kind=st.sampled_from([name for name in KINDS if name not in ("required", "all")]))
 def test_a_guided_beam_of_one_is_guided_greedy_search(model: Seq2Seq, seed: int, kind: str) -> None:
     rng = random.Random(seed)
@@ -205,7 +204,7 @@ def test_a_guided_beam_of_one_is_guided_greedy_search(model: Seq2Seq, seed: int,
     assert [one.stuck or one.tokens for one in beams] == [one.stuck or one.tokens for one in singles]
 
 
-@tried
+@tried(3)
 @given(seed=seeds, beam=st.integers(1, 4), kind=st.sampled_from(list(KINDS)))
 def test_company_does_not_change_what_a_guided_beam_finds(model: Seq2Seq, seed: int, beam: int, kind: str) -> None:
     rng = random.Random(seed)
@@ -225,7 +224,7 @@ def assert_alike(searched: SearchSettings, one: Hypothesis, other: Hypothesis) -
 
 
 @pytest.mark.parametrize("kind", ["max edits", "beginning", "required", "all"])
-@tried
+@tried(3)
 @given(seed=seeds, limit=st.integers(1, 8))
 def test_no_output_is_longer_than_its_limit_though_ends_may_be_put_off(
     model: Seq2Seq, kind: str, seed: int, limit: int

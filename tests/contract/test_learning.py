@@ -97,7 +97,11 @@ def test_every_registered_architecture_has_a_configuration_to_learn_with() -> No
     assert set(LEARNERS) == set(ARCHITECTURES)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["fp32", "fp64"])
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.float32, pytest.param(torch.float64, marks=pytest.mark.slow)],  # to learn by heart takes seconds
+    ids=["fp32", "fp64"],
+)
 @pytest.mark.parametrize("name", LEARNERS)
 def test_law_11_twenty_triplets_can_be_learnt_by_heart(name: str, dtype: torch.dtype) -> None:
     torch.manual_seed(11)

@@ -28,7 +28,7 @@ from postedit.text.config import TextConfig
 from postedit.text.processor import TextProcessor
 
 # Of each family one is killed by `make test`, the others by `make test-slow`: it takes seconds, most of them to start.
-QUICKLY = {"m-cgru-hard", "transference", "copycat", "flat-attention", "dual-transformer"}
+QUICKLY = {"m-cgru-hard", "transference", "copycat"}
 WORDS = ["ein", "zwei", "drei", "Haus", "Häuser", "geht", "gehen", "nicht", "über", "."]
 
 

@@ -5,9 +5,20 @@ from dataclasses import dataclass
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tiny import DTYPES, SUBJECTS, Sentence, alone, assert_close, batch_of, build, random_prefix, random_sentences
+from tiny import (
+    DTYPES,
+    SUBJECTS,
+    Sentence,
+    alone,
+    assert_close,
+    batch_of,
+    build,
+    random_prefix,
+    random_sentences,
+    tried,
+)
 from torch import Tensor
 
 from postedit.core.model import Seq2Seq, State
@@ -18,7 +29,6 @@ from postedit.nn.int8 import Int8Linear
 INT8 = ("transformer/both", "transference", "dual-transformer")
 """What int8 keeps of tokens is the same in all Transformers."""
 
-tried = settings(max_examples=12, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32)
 
 
@@ -33,7 +43,7 @@ def model(request: pytest.FixtureRequest) -> Seq2Seq:
         return prepare_for_inference(build(request.param, torch.float32).requires_grad_(False), "int8")
 
 
-@tried
+@tried(4)
 @given(seed=seeds, chunks=st.lists(st.integers(1, 4), min_size=1, max_size=6))
 def test_law_3_decoding_in_pieces_is_decoding_at_once(model: Seq2Seq, seed: int, chunks: list[int]) -> None:
     rng = random.Random(seed)
@@ -52,7 +62,7 @@ def test_law_3_decoding_in_pieces_is_decoding_at_once(model: Seq2Seq, seed: int,
         assert_close(torch.cat([piece.aux[name] for piece in pieces], 1), values)
 
 
-@tried
+@tried(4)
 @given(seed=seeds, rows=st.lists(st.integers(0, 3), min_size=1, max_size=7), before=st.integers(0, 3))
 def test_law_4_select_commutes_with_decode(model: Seq2Seq, seed: int, rows: list[int], before: int) -> None:
     rng = random.Random(seed)
@@ -71,7 +81,7 @@ def test_law_4_select_commutes_with_decode(model: Seq2Seq, seed: int, rows: list
     assert_close(selected_last.log_probs, last.log_probs)
 
 
-@tried
+@tried(4)
 @given(seed=seeds, keep=st.lists(st.integers(0, 4), min_size=3, max_size=3), before=st.integers(0, 2))
 def test_law_5_what_is_rolled_back_was_never_decoded(model: Seq2Seq, seed: int, keep: list[int], before: int) -> None:
     rng = random.Random(seed)
@@ -89,7 +99,7 @@ def test_law_5_what_is_rolled_back_was_never_decoded(model: Seq2Seq, seed: int, 
         assert_close(output.log_probs[row], alone(model, sentence, [*history, *rest[row].tolist()])[len(history) :])
 
 
-@tried
+@tried(4)
 @given(seed=seeds, read=st.tuples(st.integers(0, 3), st.integers(0, 3)))
 def test_law_5_rows_that_join_are_as_they_were(model: Seq2Seq, seed: int, read: tuple[int, int]) -> None:
     rng = random.Random(seed)
@@ -172,7 +182,7 @@ class Rows:
         self.last = 0
 
 
-@settings(tried, max_examples=20)
+@tried(8)
 @given(
     seed=seeds,
     operations=st.lists(st.sampled_from(["step", "chunk", "uneven", "select", "rollback", "join"]), max_size=9),

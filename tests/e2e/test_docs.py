@@ -40,7 +40,7 @@ PAGES = [
     "docs/architectures/transference.md",
     "CONTRIBUTING.md",
 ]
-# Pages that train or make so much that they take tens of seconds.
+# Pages that train or make so much that they take tens of seconds on a slow machine.
 LONG = {
     "docs/tutorial.md",
     "docs/how-to/own-data.md",
@@ -48,6 +48,9 @@ LONG = {
     "docs/how-to/stages.md",
     "docs/how-to/artificial-triplets.md",
     "docs/how-to/translated-triplets.md",
+    "docs/how-to/recipes.md",
+    "docs/how-to/resume.md",
+    "docs/how-to/speed.md",
 }
 
 # Pages that use what another page makes. A process that runs only some of the tests makes it first.

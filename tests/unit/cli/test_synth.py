@@ -278,6 +278,7 @@ def ray_workers(process: "subprocess.Popen[str]") -> list[psutil.Process]:
     return [child for child in found if "ray::_Worker" in " ".join(child.cmdline())]
 
 
+@pytest.mark.slow
 def test_in_a_ray_cluster_killed_workers_change_nothing(run: Any, recipe: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'postedit[ray]'")
     process = start(long_text(recipe, tmp_path, 10), "--engine", "ray", "--workers", "2")

@@ -65,7 +65,11 @@ def test_it_starts_from_the_very_weights(tmp_path: Path) -> None:
     assert all(first[name].equal(second[name]) for name in first)
 
 
-@pytest.mark.parametrize(("passes", "finished"), [("4", False), ("9", True)], ids=["first stage", "second stage"])
+@pytest.mark.parametrize(
+    ("passes", "finished"),
+    [pytest.param("4", False, marks=pytest.mark.slow), ("9", True)],
+    ids=["first stage", "second stage"],
+)
 def test_killed_in_any_stage_it_ends_bit_equal(tmp_path: Path, passes: str, finished: bool) -> None:
     path = stage_tools.write_recipe(tmp_path)
     whole, killed = tmp_path / "whole", tmp_path / "killed"

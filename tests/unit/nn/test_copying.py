@@ -180,6 +180,7 @@ def accuracy(model: Seq2Seq, batch: Batch) -> float:
     return sum(right) / len(right)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copies", [True, False])
 def test_symbols_that_training_never_showed_can_only_be_copied(copies: bool) -> None:
     torch.manual_seed(5)

@@ -114,6 +114,7 @@ def test_two_workers_give_the_bytes_of_one_process(ray: Any, tmp_path: Path) -> 
     assert files(tmp_path / "out") == whole(tmp_path, 50)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_nothing(ray: Any, tmp_path: Path) -> None:
     run(job(tmp_path, 50, Doubling(6, str(tmp_path / "mark"), kills=2)), tmp_path / "out", Ray(2))
     assert (tmp_path / "mark").read_text() == "xxx"
@@ -133,6 +134,7 @@ def test_an_error_of_a_stage_is_that_error(ray: Any, tmp_path: Path) -> None:
         run(job(tmp_path, 50, Doubling(6, str(tmp_path / "mark"), error="no such word")), tmp_path / "out", Ray(2))
 
 
+@pytest.mark.slow
 def test_no_more_is_read_than_workers_need(ray: Any, tmp_path: Path) -> None:
     todo, read = job(tmp_path, 90, Doubling()), []
     chunks = (read.append(chunk.number) or chunk for chunk in todo.source.chunks())  # type: ignore[func-returns-value]
