@@ -200,7 +200,7 @@ def _run(options: argparse.Namespace) -> int:
         case "speed":
             real = device.type == "cuda"
             recipes = options.recipes or (SPEED_RECIPES if real else TINY_RECIPES)
-            speed(device, results, recipes, ROWS if real else CHECKED_ROWS, options.seconds)
+            return 0 if speed(device, results, recipes, ROWS if real else CHECKED_ROWS, options.seconds) else 1
         case "unpack":
             print(unpack(options.bundle, options.target, options.name).resolve())
         case "train":

@@ -44,13 +44,13 @@ mkdir -p "$results" "$run"
 wants() { [[ $stages == *" $1 "* ]]; }
 say() { printf '\n== %s (%d s)\n' "$*" $((SECONDS - started)); }
 gpu() { "$python" benchmarks/gpu.py --device "$device" --results "$results" "$@"; }
-# check and speed are measured once, and their findings are returned with every slice.
+# check and speed are measured once, to their end, and their findings are returned with every slice.
 once() {
     local status=0
     if [[ ! -f $run/$1.json ]]; then
         say "$1"
         gpu "$@" || status=$?
-        cp "$results/$1.json" "$run/$1.json" || status=$?
+        if grep -qs '"finished": true' "$results/$1.json"; then cp "$results/$1.json" "$run/$1.json"; fi
     else
         cp "$run/$1.json" "$results/$1.json"
     fi
@@ -67,7 +67,7 @@ export PYTHONPATH=$PWD/src${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1
 
 # A GPU is rare: what it computes wrongly is said, and does not stop the rest.
 if wants check; then once check || say "CHECK FAILED: see check.json for where CPU and GPU differ"; fi
-if wants speed; then once speed --seconds "${GPU_SPEED_SECONDS:-8}" || say "SPEED was not measured"; fi
+if wants speed; then once speed --seconds "${GPU_SPEED_SECONDS:-8}" || say "SPEED of some was not measured: see speed.json"; fi
 if wants train || wants decode || wants budget; then
     say "unpacking the triplets"
     data=$("$python" benchmarks/gpu.py --results "$results" unpack "$bundle" "$(dirname "$run")/data" ${GPU_DATA:+--name "$GPU_DATA"})

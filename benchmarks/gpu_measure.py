@@ -1,6 +1,7 @@
 """What `gpu.py` measures of models with fresh weights: do CPU and GPU agree, and how fast is training?"""
 
 import json
+import math
 import platform
 import time
 import warnings
@@ -16,6 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import postedit
 from postedit.core.config import load_config
+from postedit.core.errors import PosteditError
 from postedit.core.files import atomic_write
 from postedit.core.model import Seq2Seq
 from postedit.core.symbols import EOS, PAD, SYMBOLS
@@ -53,10 +55,12 @@ def check(device: torch.device, results: Path) -> bool:
         try:
             row = _compared(path.stem, device)
         except Exception as error:  # of a device, it may be any; what the other models do is worth having
-            row = {"error": str(error), "passed": False}
+            row = {"error": repr(error), "passed": False}
         rows.append({"model": path.stem, **row})
         print("check", json.dumps(rows[-1]), flush=True)
-        write(results / "check.json", {"machine": machine(device), "tolerances": tolerances, "models": rows})
+        findings = {"machine": machine(device), "finished": False, "tolerances": tolerances, "models": rows}
+        write(results / "check.json", findings)
+    write(results / "check.json", {**findings, "finished": True})
     return all(row["passed"] for row in rows)
 
 
@@ -71,14 +75,15 @@ def _compared(name: str, device: torch.device) -> dict[str, Any]:
     here = _evaluate(model, batch, torch.device("cpu"))
     there = _evaluate(model, batch, device)
     rough = _evaluate(model, batch, device, torch.bfloat16)
+    gradients = [
+        float((there.gradients[key] - gradient).abs().max() / gradient.abs().max().clamp(min=1e-12))
+        for key, gradient in here.gradients.items()
+        if float(gradient.abs().max()) > 1e-6
+    ]
     found = {
         "log_probs_fp32": _difference(here.log_probs, there.log_probs),
         "loss_fp32": abs(here.loss - there.loss) / abs(here.loss),
-        "gradients_fp32": max(
-            float((there.gradients[key] - gradient).abs().max() / gradient.abs().max().clamp(min=1e-12))
-            for key, gradient in here.gradients.items()
-            if float(gradient.abs().max()) > 1e-6
-        ),
+        "gradients_fp32": max(gradients, key=lambda value: math.inf if math.isnan(value) else value),
         "log_probs_bf16": _difference(here.log_probs, rough.log_probs),
     }
     close = found["log_probs_fp32"] <= FP32_TOLERANCE and found["gradients_fp32"] <= FP32_GRADIENT_TOLERANCE
@@ -110,8 +115,8 @@ def _difference(one: Tensor, other: Tensor) -> float:
     return float((one - other).abs().max())
 
 
-def speed(device: torch.device, results: Path, recipes: Sequence[str], rows_a_batch: int, seconds: float) -> None:
-    """Measure training tokens a second of each recipe's model, with the trainer's own update.
+def speed(device: torch.device, results: Path, recipes: Sequence[str], rows_a_batch: int, seconds: float) -> bool:
+    """Measure training tokens a second of each recipe's model, with the trainer's own update; return whether all could.
 
     On a GPU, where compiling takes a minute, Transformers are compiled too, in bf16.
     """
@@ -121,16 +126,20 @@ def speed(device: torch.device, results: Path, recipes: Sequence[str], rows_a_ba
     rows = []
     for name in recipes:
         for way in ways:
-            if way.get("compile") and not layers_of(_model(name)):
-                continue
             row = {"recipe": name, "compile": False, **way}
             try:
+                if way.get("compile") and not layers_of(_model(name)):
+                    continue
                 row |= _speed(name, way, device, rows_a_batch, seconds)
+            except PosteditError:
+                raise
             except Exception as error:  # of a compiler or a full memory, it may be any; the other rows are worth having
-                row["error"] = str(error)
+                row["error"] = repr(error)
             rows.append(row)
             print("speed", json.dumps(row), flush=True)
-            write(results / "speed.json", {"machine": machine(device), "models": rows})
+            write(results / "speed.json", {"machine": machine(device), "finished": False, "models": rows})
+    write(results / "speed.json", {"machine": machine(device), "finished": True, "models": rows})
+    return not any("error" in row for row in rows)
 
 
 def _speed(

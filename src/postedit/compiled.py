@@ -32,7 +32,11 @@ Compile = Callable[[Any], Any]
 
 
 def compiled_with(**options: Any) -> Compile:
-    """Return what compiles a function with these options of numba's besides."""
+    """Return what compiles a function with these options of numba's besides.
+
+    What numba keeps on disk is of a function's own file and target, not of these options: where they change, touch the
+    files that use them.
+    """
     decorate: Compile = njit(cache=True, nogil=True, **options)
     return decorate
 

@@ -27,7 +27,7 @@ from postedit.recipe import DecodeConfig, load_recipe
 from postedit.text.config import TextConfig
 from postedit.text.processor import TextProcessor
 
-# Of each family one is killed by `make test`, the others by `make test-slow`: it takes seconds, most of them to start.
+# Of three families one is killed by `make test`, the others by `make test-slow`: it takes seconds, most of them to start.
 QUICKLY = {"m-cgru-hard", "transference", "copycat"}
 WORDS = ["ein", "zwei", "drei", "Haus", "Häuser", "geht", "gehen", "nicht", "über", "."]
 
@@ -111,6 +111,7 @@ def remains(folder: Path) -> dict[str, object]:
     return files
 
 
+assert set(TINY) >= QUICKLY
 KILLED = [
     name if name in QUICKLY else pytest.param(name, marks=pytest.mark.slow) for name in TINY if name in ARCHITECTURES
 ]

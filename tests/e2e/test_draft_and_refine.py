@@ -186,7 +186,7 @@ def test_interrupted_anywhere_it_goes_on_to_the_same_models(
     assert weights(tmp_path / "run") == weights(trained)
 
 
-def test_changed_data_may_be_accepted_until_the_drafts_are_written_and_is_told_after(
+def test_changed_data_may_be_accepted_until_the_drafts_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = load_recipe(write(tmp_path))
@@ -198,21 +198,41 @@ def test_changed_data_may_be_accepted_until_the_drafts_are_written_and_is_told_a
         path = tmp_path / "train.de"
         path.write_text(path.read_text().replace("\n", " too\n", 3))
 
+    def interrupted(owner: type, name: str, number: int, resume: bool) -> None:
+        with monkeypatch.context() as patch:
+            stop_at_call(patch, owner, name, number)
+            with pytest.raises(KeyboardInterrupt):
+                run.train(recipe, tmp_path / "run", resume=resume, console=QUIET)
+
+    monkeypatch.setattr(drafting, "_CHUNK", 8)
+    interrupted(Trainer, "_update", 2, resume=False)
+    interrupted(PostEditor, "edit", 4, resume=True)  # two validations, and a chunk
+    assert list((tmp_path / "run/drafts").glob("train.jsonl.partial"))
+    change()
+    with pytest.raises(DataError, match=r"train\.de: not as when the run was started"):
+        go_on(accept=False)
+    with monkeypatch.context() as patch:
+        stop_at_call(patch, PostEditor, "edit", 2)
+        with pytest.raises(KeyboardInterrupt):
+            go_on(accept=True)
+    go_on(accept=False)  # now they are those of the run
+    drafts = (tmp_path / "run/drafts/train.jsonl").read_text()
+    assert drafts.count(" too") == 3
+    change()
+    go_on(accept=False)  # what it needed of them is written
+    assert (tmp_path / "run/drafts/train.jsonl").read_text() == drafts
+
+
+def test_with_folds_changed_data_cannot_be_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = load_recipe(write(tmp_path, folds=2))
     with monkeypatch.context() as patch:
         stop_at_call(patch, Trainer, "_update", 2)
         with pytest.raises(KeyboardInterrupt):
             run.train(recipe, tmp_path / "run", console=QUIET)
-    change()
-    with pytest.raises(DataError, match=r"train\.de: not as when the run was started"):
-        go_on(accept=False)
-    go_on(accept=True)
-    drafts = (tmp_path / "run/drafts/train.jsonl").read_text()
-    assert " too" in drafts
-    change()
-    with pytest.raises(DataError, match=r"train\.de: not as when .*drafts that are written stay as they are"):
-        go_on(accept=False)
-    go_on(accept=True)
-    assert (tmp_path / "run/drafts/train.jsonl").read_text() == drafts
+    (tmp_path / "train.de").write_text("new\n" + (tmp_path / "train.de").read_text())
+    (tmp_path / "train.en").write_text("new\n" + (tmp_path / "train.en").read_text())
+    with pytest.raises(DataError, match=r"train\.en, .*train\.de: not as .* its folds"):
+        run.train(recipe, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
 
 
 def stop_at_call(patch: pytest.MonkeyPatch, owner: type, name: str, number: int) -> None:

@@ -217,20 +217,32 @@ def test_speed_of_compiled_layers_is_measured(monkeypatch: pytest.MonkeyPatch) -
     assert counter.frame_count > 1
 
 
-def test_a_model_that_cannot_be_compiled_costs_no_other_speed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("option", "value", "found"),
+    [
+        ("compile", True, [7, "RuntimeError('no room')", 7, 7, 7]),
+        ("precision", "fp32", [7, 7, "RuntimeError('no room')", 7, "RuntimeError('no room')"]),
+        ("precision", "none", [7, 7, 7, 7, 7]),
+    ],
+)
+def test_a_speed_that_cannot_be_measured_costs_no_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, option: str, value: object, found: list[object]
+) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     gpu = importlib.import_module("gpu_measure")
 
     def speed(_name: str, way: dict[str, Any], *_: object) -> dict[str, float]:
-        if way.get("compile"):
-            raise RuntimeError("no compiler")
+        if way.get(option) == value:
+            raise RuntimeError("no room")
         return {"tokens_per_second": 7}
 
     monkeypatch.setattr(gpu, "_speed", speed)
     monkeypatch.setattr(gpu, "machine", lambda _: {})
-    gpu.speed(torch.device("cuda"), tmp_path, ["transformer-mt-small", "m-cgru-small"], 4, 0.1)
-    rows = json.loads((tmp_path / "speed.json").read_text())["models"]
-    assert [row.get("error", row.get("tokens_per_second")) for row in rows] == [7, "no compiler", 7, 7, 7]
+    whole = gpu.speed(torch.device("cuda"), tmp_path, ["transformer-mt-small", "m-cgru-small"], 4, 0.1)
+    findings = json.loads((tmp_path / "speed.json").read_text())
+    assert [row.get("error", row.get("tokens_per_second")) for row in findings["models"]] == found
+    assert whole == (found == [7, 7, 7, 7, 7])
+    assert findings["finished"]
 
 
 def test_a_model_that_the_device_refuses_costs_no_other_check(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -246,9 +258,27 @@ def test_a_model_that_the_device_refuses_costs_no_other_check(monkeypatch: pytes
     monkeypatch.setattr(gpu, "_compared", refused)
     assert gpu.check(torch.device("cpu"), tmp_path) is False
     rows = {row["model"]: row for row in json.loads((tmp_path / "check.json").read_text())["models"]}
-    assert rows["copycat-small"] == {"model": "copycat-small", "error": "no kernel", "passed": False}
+    assert rows["copycat-small"] == {"model": "copycat-small", "error": "RuntimeError('no kernel')", "passed": False}
     assert rows["flat-attention-small"]["gradients_fp32"] == 0.0
     assert rows["transference-small"]["passed"]
+
+
+def test_a_check_that_died_is_made_anew(tmp_path: Path) -> None:
+    recipe, settings = prepared(tmp_path)
+    run_folder = tmp_path / "runs/tiny"
+    python = tmp_path / "python"
+    done = '{"finished": true, "models": []}'
+    (tmp_path / "found.json").write_text('{"finished": false, "models": [1]}')
+    python.write_text(f"#!/bin/sh\ncp {tmp_path}/found.json {tmp_path}/results/check.json\nexit 139\n")
+    python.chmod(0o755)
+    command = ["bash", "benchmarks/gpu.sh", str(tmp_path / "results"), str(recipe)]
+    settings |= {"GPU_STAGES": "check", "GPU_PYTHON": str(python)}
+    first = run(command, **settings)
+    assert "CHECK FAILED" in first.stdout
+    assert not (run_folder / "check.json").exists()
+    (tmp_path / "found.json").write_text(done)
+    run(command, **settings)
+    assert (run_folder / "check.json").read_text() == done
 
 
 def test_slice_without_time_for_training_says_so_and_ends_well(tmp_path: Path) -> None:

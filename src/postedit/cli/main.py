@@ -72,7 +72,8 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
-    show_compiling()
+    if os.environ.get("RANK", "0") == "0":  # of the processes of a run, the first one
+        show_compiling()
     app()
 
 

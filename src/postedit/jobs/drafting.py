@@ -16,12 +16,15 @@ from accelerate import PartialState
 from rich.console import Console
 
 from postedit.core.files import atomic_write, explain_os_errors
+from postedit.data.corpus import Corpus
+from postedit.data.manifest import MANIFEST, manifest
 from postedit.data.partial import PartialFile
 from postedit.data.triplets import DataConfig, TrainingFiles, Triplet, TripletFiles, read_triplets, to_json
 from postedit.editor import PostEditor
 from postedit.folder import ModelFolder
 from postedit.progress import fill
 from postedit.recipe import Recipe
+from postedit.train.tensors import save_json
 
 TrainStage = Callable[[Recipe, Path], None]
 """Trains the model of a recipe in a folder, or goes on with it there."""
@@ -69,6 +72,23 @@ def write_drafts(recipe: Recipe, run: Path, train_stage: TrainStage, console: Co
     processes.wait_for_everyone()
     train, dev = TrainingFiles.of(folder / "train.jsonl"), TripletFiles.of(folder / "dev.jsonl")
     return recipe.data.model_copy(update={"train": [train], "dev": dev})
+
+
+def are_drafted(run: Path) -> bool:
+    """Return whether all drafts of a run are written, so that the files that they are of are wanted no more."""
+    return all((run / "drafts" / f"{part}.jsonl").exists() for part in ("train", "dev"))
+
+
+def renew_drafting(data: DataConfig, run: Path) -> None:
+    """Take the files of `data` as they are now for those of the drafts still to come.
+
+    A first stage that has ended stays as it is; one that has not learns from them, as it goes on.
+    """
+    for path in (run / "drafts").glob("*.partial*"):
+        path.unlink()
+    stage = run / "draft"
+    if is_finished(stage):
+        save_json(stage / MANIFEST, manifest(data, Corpus.open(stage / "corpus" / "train.arrow")))
 
 
 def is_finished(run: Path) -> bool:

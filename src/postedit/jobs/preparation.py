@@ -22,6 +22,7 @@ from postedit.data.report import DataReport
 from postedit.data.shares import Share
 from postedit.data.spread import count_lines, spread
 from postedit.data.triplets import DataConfig, Triplet, TripletFiles, check_files, read_triplets
+from postedit.jobs.drafting import are_drafted, renew_drafting
 from postedit.progress import LineProgress
 from postedit.recipe import Recipe, parse_recipe
 from postedit.text.processor import TextProcessor, model_text
@@ -44,13 +45,7 @@ def begun(recipe: Recipe, folder: Path, resume: bool, accept_changed_data: bool 
         OutputError: if the folder holds something else, cannot be written, or another process is training there.
     """
     saved = folder / "recipe.toml"
-    if saved.exists() and not resume:
-        raise OutputError(f"{folder}: already holds a run; go on with it by --resume, or choose another by --out")
-    if not saved.exists() and folder.is_dir() and any(path.name != _LOCK for path in folder.iterdir()):
-        raise OutputError(f"{folder}: is not empty and holds no run; choose a new folder by --out")
-    if saved.exists():
-        _check_same(parse_recipe(read_toml(saved), str(saved), None), recipe, saved)
-        _check_files_same(folder, accept_changed_data)
+    _check_own(recipe, folder, resume, accept_changed_data)
     with explain_os_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     check_writable(saved)
@@ -60,10 +55,44 @@ def begun(recipe: Recipe, folder: Path, resume: bool, accept_changed_data: bool 
         for files in dict.fromkeys(files for data in parts for _, files in data.sources):
             check_files(files)
     with _claimed(folder):
-        if saved.exists() and _changed_files(folder):
+        # Once more: to read the data takes a while, in which another process may have begun or ended here.
+        changed, of_first_stage = _check_own(recipe, folder, resume, accept_changed_data)
+        if changed:
             shutil.rmtree(corpora)
+        if of_first_stage:
+            renew_drafting(recipe.data, folder)
         recipe.save(saved)
         yield
+
+
+def _check_own(recipe: Recipe, folder: Path, resume: bool, accept: bool) -> tuple[list[str], list[str]]:
+    """Make sure that the folder is this run's, and that its files are as they were or their change is accepted.
+
+    Returns:
+        The files that have changed, of the corpora and of those of a first stage whose drafts are not all written.
+    """
+    saved = folder / "recipe.toml"
+    if saved.exists() and not resume:
+        raise OutputError(f"{folder}: already holds a run; go on with it by --resume, or choose another by --out")
+    if not saved.exists() and folder.is_dir() and any(path.name != _LOCK for path in folder.iterdir()):
+        raise OutputError(f"{folder}: is not empty and holds no run; choose a new folder by --out")
+    if not saved.exists():
+        return [], []
+    _check_same(parse_recipe(read_toml(saved), str(saved), None), recipe, saved)
+    drafting = recipe.draft is not None and not are_drafted(folder)
+    changed, of_first_stage = _changed_files(folder), _changed_files(folder / "draft") if drafting else []
+    names = ", ".join(changed + of_first_stage)
+    if of_first_stage and recipe.draft is not None and recipe.draft.folds:
+        raise DataError(
+            f"{folder}: {names}: not as when the run was started; which lines belong to which of its folds "
+            "(draft.folds) would be another: bring it back, or start anew in another folder"
+        )
+    if names and not accept:
+        raise DataError(
+            f"{folder}: {names}: not as when the run was started; bring it back, go on with what "
+            "is there by --accept-changed-data, or start anew in another folder"
+        )
+    return changed, of_first_stage
 
 
 @contextmanager
@@ -98,21 +127,6 @@ def check_shared(folder: Path) -> None:
         raise OutputError(
             f"{folder}: {platform.node()} does not see what the first process wrote there; give by --out a folder that "
             "all machines share"
-        )
-
-
-def _check_files_same(folder: Path, accept: bool) -> None:
-    """Make sure that the files are those that the corpora were made of, those of a first stage too.
-
-    Raises:
-        DataError: if they have changed, and that is not accepted.
-    """
-    changed = [*_changed_files(folder), *_changed_files(folder / "draft")]
-    if changed and not accept:
-        raise DataError(
-            f"{folder}: {', '.join(changed)}: not as when the run was started; bring it back, go on with what "
-            "is there by --accept-changed-data (drafts that are written stay as they are), or start anew in another "
-            "folder"
         )
 
 

@@ -3,7 +3,7 @@
 p(y) = g_0 softmax(W h + b)[y] + sum over copied texts c of g_c sum over positions s with symbol y of a_c[s]
 
 All of it is in log space. A position of an input adds to the probability of its symbol, so the vocabulary stays fixed
-and search knows nothing of copying. As in `nn.heads`, training never holds all logits: the loss goes over the real
+and search knows nothing of copying. As in `nn.heads`, training never holds all logits: the loss goes over
 positions in chunks, whose gradients are computed in the same pass.
 """
 

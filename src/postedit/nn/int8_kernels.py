@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
-from postedit.compiled import compiled_with
+from postedit import compiled
 from postedit.nn import int8_attention, int8_panels, int8_products, pages, vectors
 from postedit.nn.int8_attention import Text, attend
 from postedit.nn.int8_panels import bytes_panel, largest_panel, scale_panel
@@ -25,7 +25,9 @@ from postedit.nn.vectors import address
 
 def _forget_older_kernels() -> None:
     """Delete kernels that numba keeps from before a change of what is in them: it knows only of their own file."""
-    parts = [Path(str(part.__file__)) for part in (vectors, pages, int8_panels, int8_products, int8_attention)]
+    parts = [
+        Path(str(part.__file__)) for part in (compiled, vectors, pages, int8_panels, int8_products, int8_attention)
+    ]
     changed = max(part.stat().st_mtime for part in parts)
     for name in (Path(__file__), *parts):
         for index in name.parent.glob(f"__pycache__/{name.stem}.*.nbi"):
@@ -37,7 +39,7 @@ def _forget_older_kernels() -> None:
 _forget_older_kernels()
 
 # Sums may be added in another order, which is what lets them be vectorised.
-_compiled = compiled_with(error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
+_compiled = compiled.compiled_with(error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
 
 _TINY = np.float32(1e-30)
 """A row of zeros has some scale too."""

@@ -151,8 +151,8 @@ class Trainer:
         Args:
             resume: go on from the newest checkpoint in the folder, or start if there is none. On the CPU the
                 result is, to the bit, that of a run that was never stopped.
-            accept_changed_data: go on with other data than that of the checkpoint, at the start of an epoch. What was
-                best on another dev set counts no more.
+            accept_changed_data: go on with other data than that of the checkpoint: with another training corpus, at the
+                start of an epoch; with another dev set, on which what was best counts no more.
 
         Raises:
             RecipeError: if the run to resume was started with other data or another recipe.

@@ -86,6 +86,22 @@ def test_a_run_in_progress_keeps_its_files_when_another_is_refused(path: Path, t
     assert (tmp_path / "run" / "recipe.toml").read_bytes() == recipe
 
 
+def test_a_run_that_begins_while_another_reads_its_data_is_kept(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = load_recipe(path), load_recipe(path, ["data.max_length=7"])
+
+    def meanwhile(_: object) -> None:
+        monkeypatch.undo()
+        with preparation.begun(first, tmp_path / "run", resume=False):
+            pass
+
+    monkeypatch.setattr(preparation, "check_files", meanwhile)
+    with pytest.raises(OutputError, match="already holds a run"):
+        run.train(second, tmp_path / "run", console=QUIET)
+    assert load_recipe(tmp_path / "run" / "recipe.toml") == first
+
+
 @pytest.mark.parametrize("change", ["train.lr=0.5", "model.dim=16", "data.max_length=9", "text.truecase=true"])
 def test_a_run_is_not_resumed_with_another_recipe_and_keeps_its_own(path: Path, tmp_path: Path, change: str) -> None:
     with preparation.begun(load_recipe(path), tmp_path / "run", resume=False):
