@@ -27,7 +27,7 @@ from postedit.recipe import DecodeConfig, load_recipe
 from postedit.text.config import TextConfig
 from postedit.text.processor import TextProcessor
 
-# Of three families one is killed by `make test`, the others by `make test-slow`: it takes seconds, most of them to start.
+# Of three families one is killed by `make test`, the others by `make test-slow`: most of the time is to start.
 QUICKLY = {"m-cgru-hard", "transference", "copycat"}
 WORDS = ["ein", "zwei", "drei", "Haus", "Häuser", "geht", "gehen", "nicht", "über", "."]
 
