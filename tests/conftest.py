@@ -5,6 +5,11 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+# A machine that does other work is slow, not wrong.
+settings.register_profile("postedit", deadline=None)
+settings.load_profile("postedit")
 
 
 def pytest_configure() -> None:

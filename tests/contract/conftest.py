@@ -1,12 +1,12 @@
 """The models that every law is tried on."""
 
 import pytest
-from tiny import DTYPES, SUBJECTS, build
+from tiny import DTYPES, PRECISIONS, build
 
 from postedit.core.model import Seq2Seq
 
 
-@pytest.fixture(scope="session", params=[f"{name}-{dtype}" for name in SUBJECTS for dtype in DTYPES])
+@pytest.fixture(scope="session", params=PRECISIONS)
 def model(request: pytest.FixtureRequest) -> Seq2Seq:
     """Return each tiny model in each precision, without gradients."""
     name, _, dtype = request.param.rpartition("-")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import (
     DTYPES,
-    SUBJECTS,
+    PRECISIONS,
     Sentence,
     alone,
     assert_close,
@@ -32,7 +32,7 @@ INT8 = ("transformer/both", "transference", "dual-transformer")
 seeds = st.integers(0, 2**32)
 
 
-@pytest.fixture(scope="module", params=[*(f"{name}-{dtype}" for name in SUBJECTS for dtype in DTYPES), *INT8])
+@pytest.fixture(scope="module", params=[*PRECISIONS, *INT8])
 def model(request: pytest.FixtureRequest) -> Seq2Seq:
     """Return each tiny model in each precision, and some in int8, without gradients."""
     name, _, dtype = request.param.rpartition("-")

@@ -9,7 +9,7 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from postedit.core.errors import DataError, RecipeError
@@ -101,7 +101,6 @@ def test_columns_are_behind_the_file(name: str, column: str) -> None:
     assert with_column(str(named), "other") == str(named) or column.endswith(".parquet")
 
 
-@settings(deadline=None)
 @given(st.lists(st.text("ab ä\u2028\r", max_size=4) | st.none(), min_size=1, max_size=9))
 def test_a_column_is_its_texts(texts: list[str | None]) -> None:
     buffer = pa.BufferOutputStream()

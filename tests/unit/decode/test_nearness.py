@@ -14,7 +14,7 @@ LETTERS = 3
 SIZE = FIRST + LETTERS
 letters = st.integers(FIRST, SIZE - 1)
 texts = st.lists(letters, max_size=5)
-tried = settings(max_examples=25, deadline=None, derandomize=True)
+tried = settings(max_examples=25, derandomize=True)
 
 
 def distances(mt: list[int], columns: int = 1) -> Distances:

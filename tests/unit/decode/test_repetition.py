@@ -19,7 +19,7 @@ def n_grams(n: int, text: tuple[int, ...] | list[int]) -> Counter[tuple[int, ...
     return Counter(tuple(text[start : start + n]) for start in range(len(text) - n + 1))
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(n=st.integers(1, 3), mt=texts, src=texts)
 def test_n_grams_come_as_often_as_in_an_input_or_once(n: int, mt: list[int], src: list[int]) -> None:
     known = tuple(torch.tensor([[*text, PAD]]) for text in (mt, src))

@@ -80,7 +80,7 @@ def test_terms_hold_where_the_source_has_them_as_whole_words(editor: PostEditor)
     assert results[1].text == plain[1].text
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15, derandomize=True)
 @given(data=st.data(), beam=st.sampled_from([1, 3]))
 def test_what_is_banned_is_never_written(editor: PostEditor, data: st.DataObject, beam: int) -> None:
     plain = edited(editor, beam=beam)

@@ -19,14 +19,14 @@ def scored(hyp: list[str], ref: list[str]) -> float:
     return metric.score(float(metric.loss(metric.statistics(hyp, ref).sum(0))))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(corpora)
 def test_chrf_of_any_sums_is_that_of_sacrebleu(corpus: list[tuple[str, str]]) -> None:
     hyp, ref = (list(side) for side in zip(*corpus))
     assert scored(hyp, ref) == pytest.approx(CHRF().corpus_score(hyp, [ref]).score, abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(corpora)
 def test_each_sentence_is_counted_alone(corpus: list[tuple[str, str]]) -> None:
     hyp, ref = (list(side) for side in zip(*corpus))

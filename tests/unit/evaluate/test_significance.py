@@ -46,7 +46,7 @@ def test_randomisation_is_exact_in_the_limit() -> None:
     assert one.randomisation == pytest.approx(2 / 16, abs=0.01)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=30))
 def test_the_other_way_round_is_the_negative(rows: list[tuple[int, int]]) -> None:
     first, second = (counts(list(side)) for side in zip(*rows))

@@ -64,7 +64,7 @@ def test_texts_of_very_unlike_lengths() -> None:
         assert_equal([hypothesis], [[reference]])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(odd_text, odd_text, odd_text), min_size=1, max_size=4), options)
 def test_every_option_and_several_references(texts: list[tuple[str, str, str]], chosen: dict[str, bool]) -> None:
     hypotheses, *references = ([*side] for side in zip(*texts))
@@ -155,7 +155,7 @@ def assert_leads_to_the_reference(script: EditScript) -> None:
     assert len(script) == len(script.shifts) + len(script.word_edits) == script.count.edits
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(0, 2**32), st.sampled_from([2, 4, 9]))
 def test_edits_lead_to_the_reference(seed: int, vocabulary: int) -> None:
     hypothesis, reference = pair(random.Random(seed), 14, vocabulary)
@@ -165,7 +165,7 @@ def test_edits_lead_to_the_reference(seed: int, vocabulary: int) -> None:
     assert [script.count] == count_edits([hypothesis], [reference])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(odd_text | words, odd_text | words), min_size=1, max_size=4), options)
 def test_in_every_option_there_are_as_many_edits_as_sacrebleu_counts(
     texts: list[tuple[str, str]], chosen: dict[str, bool]
@@ -235,7 +235,7 @@ def test_normalising_divides_punctuation_from_words() -> None:
     assert count_edits(["cat ."], ["cat."], normalise=True)[0].edits == 0
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(words, words), min_size=1, max_size=5))
 def test_the_rate_of_the_counts_is_corpus_ter(pairs: list[tuple[str, str]]) -> None:
     hyp, ref = [hyp for hyp, _ in pairs], [ref for _, ref in pairs]

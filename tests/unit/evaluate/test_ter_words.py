@@ -14,7 +14,7 @@ texts = st.text(max_size=12) | st.text(
 sides = st.lists(texts, max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(sides, sides)
 def test_words_are_those_of_split_and_equal_words_have_equal_numbers(one: list[str], two: list[str]) -> None:
     numbered, count = number_words(one, two)

@@ -50,7 +50,7 @@ def test_losses_beyond_the_worst_are_refused() -> None:
         evidence(np.array([1.0, -3.0]), 2.0)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.integers(-3, 6), max_size=30), st.integers(0, 5))
 def test_the_capital_is_never_negative_and_repeats(gains: list[int], seed: int) -> None:
     values = np.array(gains, dtype=np.float64)

@@ -23,7 +23,7 @@ def int8(inputs: int, outputs: int, bias: bool = True) -> tuple[Int8Linear, nn.L
     return Int8Linear(layer.weight, layer.bias), layer
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(inputs=st.integers(1, 70), outputs=st.integers(1, 70), rows=st.integers(1, 40), seed=st.integers(0, 999))
 def test_int8_is_within_half_a_step_of_each_factor(inputs: int, outputs: int, rows: int, seed: int) -> None:
     fast, layer = int8(inputs, outputs)
@@ -50,7 +50,7 @@ def test_int8_rows_of_zeros_and_layers_without_bias() -> None:
     assert (fast(torch.eye(32)) - layer(torch.eye(32))).abs().max() < 0.01
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(inputs=st.integers(1, 70), outputs=st.integers(1, 70), rows=st.integers(1, 40))
 def test_packed_weights_are_the_same_weights(inputs: int, outputs: int, rows: int) -> None:
     layer = nn.Linear(inputs, outputs).requires_grad_(False)

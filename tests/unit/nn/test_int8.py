@@ -35,7 +35,7 @@ def random(*shape: int, seed: int = 1) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(rows=_SIZES, width=st.integers(1, 300), seed=st.integers(0, 999), size=st.sampled_from([1e-20, 1.0, 1e20]))
 def test_rounding_is_within_half_a_step(rows: int, width: int, seed: int, size: float) -> None:
     x = random(rows, width, seed=seed) * size
@@ -54,7 +54,7 @@ def halves(numbers: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
     return steps * ((numbers / steps).frac().abs() - 0.5).abs().lt(1e-2)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     rows=st.integers(1, 300),
     inputs=st.integers(1, 200),
@@ -82,7 +82,7 @@ def test_what_is_no_number_does_not_become_one() -> None:
     assert Int8Linear(random(3, 20), None)(torch.full((1, 20), math.nan)).isnan().all()
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(rows=_SIZES, width=st.integers(2, 300), seed=st.integers(0, 999))
 def test_normalisation(rows: int, width: int, seed: int) -> None:
     x, weight, bias = random(rows, width, seed=seed) * 7 + 3, random(width, seed=seed + 1), random(width, seed=seed + 2)
@@ -109,7 +109,7 @@ def in_pages(k_NHSE: Tensor, v_NHSE: Tensor, real_NS: Tensor, seed: int = 0) -> 
     return Pages(tuple(pages), slots.view(real_NS.shape))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     rows=st.integers(1, 4),
     queries=st.integers(1, 6),

@@ -31,7 +31,7 @@ def sums(x: NDArray[np.uint8], weight: NDArray[np.int8], by: NDArray[np.uint8]) 
     return found[:rows, :outputs]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     rows=st.integers(1, 70),
     inputs=st.integers(1, 300),

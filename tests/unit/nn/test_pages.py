@@ -1,7 +1,7 @@
 """Pages say what a dense cache says, whatever rows join, leave, change places or are rolled back; none is copied."""
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -33,7 +33,6 @@ def written(kept: Pages) -> Tensor:
     return found
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_what_is_done_to_both_leaves_the_same(data: st.DataObject) -> None:
     new = iter(range(1, 10**6))

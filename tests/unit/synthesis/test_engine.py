@@ -81,7 +81,7 @@ LINES = st.lists(st.text("ab ä\u2028\r", max_size=4), min_size=1, max_size=20)
 
 
 @given(LINES, st.integers(1, 7), st.data())
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_stopped_at_any_chunk_it_ends_as_if_unbroken(lines: list[str], size: int, data: st.DataObject) -> None:
     assume(any(lines))
     with tempfile.TemporaryDirectory() as name:
@@ -347,7 +347,6 @@ def test_a_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
 
 
 @given(LINES, st.integers(1, 5), st.integers(0, 4), st.booleans(), st.booleans())
-@settings(deadline=None)
 def test_chunks_are_the_lines(lines: list[str], size: int, first: int, feed: bool, mark: bool) -> None:
     with tempfile.TemporaryDirectory() as name:
         path = Path(name, "in")

@@ -28,7 +28,7 @@ def test_each_length_and_rate_has_its_cell() -> None:
     assert cells([EditCount(0, 0, 0, 3, 0)]).tolist() == [len(RATES)]  # words where the reference has none
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(histograms, histograms, st.floats(0.01, 0.6))
 def test_what_is_kept_is_within_the_mismatch_and_cannot_be_more(
     real: np.ndarray, made: np.ndarray, mismatch: float

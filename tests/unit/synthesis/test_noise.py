@@ -142,7 +142,7 @@ def test_words_never_seen_get_other_forms_of_their_own() -> None:
 
 
 @given(st.floats(0.03, 0.4), st.integers(0, 2**63 - 1))
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 def test_plain_noise_has_the_rate_asked_for_and_all_kinds(rate: float, seed: int) -> None:
     rng = random.Random(seed)
     text = [" ".join(f"w{rng.randrange(5000)}" for _ in range(rng.randint(15, 30))) for _ in range(1500)]
@@ -159,7 +159,6 @@ ODD = st.text(st.sampled_from("aäb \u00a0\u2003\u3000\u200b\r\t\x1c中🙂"), m
 
 
 @given(st.lists(ODD, min_size=1, max_size=12), st.data())
-@settings(deadline=None)
 def test_noise_depends_on_seed_and_line_alone(lines: list[str], data: st.DataObject) -> None:
     tables = plain_tables(TextSample.of(lines))._replace(scale=0.5)
     seed = data.draw(st.integers(0, 2**63 - 1))

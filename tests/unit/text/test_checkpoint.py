@@ -68,7 +68,7 @@ def test_control_symbols_have_no_text(processor: TextProcessor, control: str) ->
         assert vocabulary.decode(ids).replace(" ", "") == "einHaus"
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(
     mt=st.text(max_size=30)
     | st.lists(st.sampled_from(["ein", "Haus", "…", "½", "😀", "\u200b", "ﬁn", "  "])).map(" ".join)

@@ -74,7 +74,7 @@ def test_edits_are_exact_for_divided_text(mt: str, pe: str) -> None:
 
 
 @given(mt=ODD, pe=ODD)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_edits_are_exact_for_moses(mt: str, pe: str) -> None:
     moses = splitter("moses", "de")
     words, new = moses.spans(mt), moses.words(pe)

@@ -51,7 +51,7 @@ def written(processor: TextProcessor, text: str) -> list[int]:
 
 
 @given(mt=st.one_of(ODD, st.text(max_size=30)), name=st.sampled_from(sorted(CONFIGS)))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_the_same_words_give_the_very_string(mt: str, name: str) -> None:
     rendering = PROCESSORS[name].render(mt, written(PROCESSORS[name], mt))
     assert rendering.text is mt
@@ -59,7 +59,7 @@ def test_the_same_words_give_the_very_string(mt: str, name: str) -> None:
 
 
 @given(mt=ODD, pe=ODD, name=st.sampled_from(sorted(CONFIGS)))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_edits_always_explain_the_text(mt: str, pe: str, name: str) -> None:
     rendering = PROCESSORS[name].render(mt, written(PROCESSORS[name], pe))
     assert apply_edits(mt, rendering.text, rendering.edits) == rendering.text
@@ -67,7 +67,7 @@ def test_edits_always_explain_the_text(mt: str, pe: str, name: str) -> None:
 
 
 @given(ids=st.lists(st.integers(0, 319), max_size=20), mt=ODD)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_whatever_a_model_writes_is_rendered_without_new_lines(ids: list[int], mt: str) -> None:
     text = PROCESSORS["plain"].render(mt, ids).text
     assert text.count("\n") <= mt.count("\n")

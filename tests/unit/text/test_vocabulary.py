@@ -25,7 +25,7 @@ def vocabulary() -> Vocabulary:
 
 
 @given(text=st.text(max_size=60))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_any_text_comes_back(vocabulary: Vocabulary, text: str) -> None:
     ids = vocabulary.encode(text)
     assert vocabulary.decode(ids) == text
@@ -95,7 +95,6 @@ def test_word_index_counts_words(vocabulary: Vocabulary) -> None:
 
 
 @given(ids=st.lists(st.integers(0, 300), max_size=30))
-@settings(deadline=None)
 def test_word_index_of_any_ids_agrees_with_the_words_of_their_text(vocabulary: Vocabulary, ids: list[int]) -> None:
     index = vocabulary.word_index(ids)
     assert [word == -1 for word in index] == [i < len(SYMBOLS) for i in ids]

@@ -37,7 +37,7 @@ def test_splitters_are_made_once_per_language() -> None:
 
 @given(line=ODD)
 @example("x\x01y")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_moses_spans_cover_all_that_is_visible(line: str) -> None:
     moses = splitter("moses", "en")
     spans = moses.spans(line)

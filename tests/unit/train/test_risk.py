@@ -125,7 +125,7 @@ def test_a_sentence_without_candidates_has_no_risk() -> None:
     assert RiskLoss(model, given_back(found), 1.0, 1.0)(batch).loss.item() == pytest.approx(expected.item(), rel=1e-6)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.integers(1, 11), st.integers(0, 99))
 def test_how_rows_are_divided_into_batches_changes_nothing(cut: int, seed: int) -> None:
     model = double()

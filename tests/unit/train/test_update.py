@@ -56,7 +56,7 @@ def test_it_is_adam_on_the_clipped_gradient_of_the_mean_loss(clip: float, kind: 
         torch.testing.assert_close(parameter, expected.detach(), rtol=1e-4, atol=1e-6)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.sets(st.integers(1, 23), max_size=4))
 def test_how_rows_are_divided_into_batches_changes_nothing(cuts: set[int]) -> None:
     bounds = [0, *sorted(cuts), 24]

@@ -39,7 +39,7 @@ def slow_losses(lists: NBestLists, points: np.ndarray) -> np.ndarray:
     return lists.metric.loss(total)
 
 
-tried = settings(max_examples=120, deadline=None, derandomize=True)
+tried = settings(max_examples=120, derandomize=True)
 
 
 @tried
@@ -73,7 +73,7 @@ def test_the_optimum_of_a_line_is_the_middle_of_the_best_stretch() -> None:
     assert line_optimum(worse, np.array([1.0, 0.0]), np.array([0.0, 1.0]), 0.25, 0.25).step == 0.25
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(st.integers(0, 2**32), st.sampled_from(["ter", "bleu"]))
 def test_mert_of_two_weights_is_as_good_as_trying_all_of_them(seed: int, metric: str) -> None:
     lists = random_lists(seed, features=2, metric=metric)
@@ -83,7 +83,7 @@ def test_mert_of_two_weights_is_as_good_as_trying_all_of_them(seed: int, metric:
     assert (lists.loss(weights) <= slow_losses(lists, np.stack([np.cos(angles), np.sin(angles)], 1)) + 1e-9).all()
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(st.integers(0, 2**32))
 def test_mert_never_ends_above_where_it_began_and_a_seed_makes_it_repeatable(seed: int) -> None:
     lists = random_lists(seed, features=4)

@@ -99,7 +99,7 @@ words = st.lists(st.sampled_from(["a", "B", "1999", "12", "<b>", "", "é", "x.",
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(texts=st.lists(st.tuples(words, words, words), min_size=1, max_size=30))
 def test_every_triplet_is_kept_in_order_or_removed_with_a_reason(
     texts: list[tuple[str, str, str]], tmp_path_factory: pytest.TempPathFactory
