@@ -263,6 +263,23 @@ def test_a_model_that_the_device_refuses_costs_no_other_check(monkeypatch: pytes
     assert rows["transference-small"]["passed"]
 
 
+def test_a_gradient_that_is_no_number_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    gpu = importlib.import_module("gpu_measure")
+    evaluate, calls = gpu._evaluate, []
+
+    def broken(*arguments: Any) -> Any:
+        found = evaluate(*arguments)
+        calls.append(found)
+        if len(calls) == 2:  # on the device
+            last = list(found.gradients)[-1]
+            found.gradients[last] = torch.full_like(found.gradients[last], torch.nan)
+        return found
+
+    monkeypatch.setattr(gpu, "_evaluate", broken)
+    assert gpu._compared("m-cgru-small", torch.device("cpu"))["passed"] is False
+
+
 def test_a_check_that_died_is_made_anew(tmp_path: Path) -> None:
     recipe, settings = prepared(tmp_path)
     run_folder = tmp_path / "runs/tiny"

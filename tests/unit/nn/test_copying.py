@@ -2,10 +2,12 @@
 
 import math
 import random
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.symbols import EOS, PAD, SYMBOLS
@@ -98,6 +100,34 @@ def test_a_device_that_computes_padding_too_has_the_same_loss_and_gradients(
     found = distribution(leaves, ids, masks).label_loss(labels, mask, smoothing)
     torch.testing.assert_close(found, wanted)
     torch.testing.assert_close(torch.autograd.grad(found.loss, leaves), wanted_gradients)
+
+
+class Waits(TorchDispatchMode):
+    """Knows which operations made the host wait for values, if the device were another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.overloadpacket in (torch.ops.aten.nonzero, torch.ops.aten._local_scalar_dense):
+            self.found.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_on_a_device_that_computes_padding_too_the_host_never_waits(
+    monkeypatch: pytest.MonkeyPatch, smoothing: float
+) -> None:
+    leaves, ids, masks = parts(3)
+    labels, mask = torch.zeros(N, K, dtype=torch.long), torch.ones(N, K, dtype=torch.bool)
+    with Waits() as here:
+        distribution(leaves, ids, masks).label_loss(labels, mask, smoothing)
+    assert here.found == ["aten.nonzero.default"]
+    monkeypatch.setattr(copying, "label_places", lambda mask: torch.arange(mask.numel()))
+    with Waits() as there:
+        torch.autograd.grad(distribution(leaves, ids, masks).label_loss(labels, mask, smoothing).loss, leaves)
+    assert there.found == []
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])

@@ -25,6 +25,13 @@ def test_it_is_the_average_of_the_formula() -> None:
         torch.testing.assert_close(tensor, expected[name])
 
 
+def test_it_never_waits_for_a_device() -> None:
+    model = tiny_model().to("meta")  # whose values nobody can look at
+    average = MovingAverage(model, 0.3)
+    for _ in range(3):
+        average.update(model)
+
+
 def test_the_average_is_what_is_validated_kept_and_exported(tmp_path: Path, corpora: Path) -> None:
     seen: list[Seq2Seq] = []
 
