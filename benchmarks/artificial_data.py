@@ -24,7 +24,7 @@ import torch
 from postedit.core.files import atomic_write
 from postedit.editor import PostEditor
 from postedit.evaluate.scores import score_system
-from postedit.jobs.run import train
+from postedit.jobs.training import train
 from postedit.recipe import load_recipe
 
 HERE = Path(__file__).resolve().parent

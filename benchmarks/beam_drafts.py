@@ -24,10 +24,10 @@ from postedit.core.model import Constraint, Seq2Seq
 from postedit.core.types import Batch, DecoderOutput
 from postedit.data.batching import collate
 from postedit.data.triplets import TripletFiles, read_triplets
-from postedit.decode import beam_search, length_limits
-from postedit.decode.proposals import Proposer
 from postedit.folder import ModelFolder
 from postedit.nn.inference import prepare_for_inference
+from postedit.search import beam_search, length_limits
+from postedit.search.proposals import Proposer
 
 Symbols = tuple[int, ...]
 Step = list[Symbols]

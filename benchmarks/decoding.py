@@ -32,14 +32,14 @@ from favouring import Favouring
 from torch import Tensor
 
 from postedit.core.model import Vocabularies, VocabularyInfo
-from postedit.core.symbols import EOS
+from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch, Target
 from postedit.data.batching import collate
 from postedit.data.triplets import TripletFiles, read_triplets
-from postedit.decode import Drafted, DraftSearch, SearchSettings, beam_search, greedy
 from postedit.editor import PostEditor
 from postedit.models import ARCHITECTURES
 from postedit.nn.inference import Precision, prepare_for_inference
+from postedit.search import Drafted, DraftSearch, SearchSettings, beam_search, greedy
 
 VOCABULARY, SHORTLIST = 32_000, 4_000
 WIDTH, LAYERS, HEADS, INNER = 512, 6, 8, 2_048

@@ -89,9 +89,9 @@ def measured(options: argparse.Namespace, size: int) -> Peak:
     import torch
     from draft_equality import grouped, halves
 
-    from postedit.decode import DraftSearch, greedy
     from postedit.folder import ModelFolder
     from postedit.nn.inference import prepare_for_inference
+    from postedit.search import DraftSearch, greedy
 
     torch.set_num_threads(1)
     folder = ModelFolder.load(options.model)

@@ -20,8 +20,8 @@ from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch
 from postedit.data.batching import collate
 from postedit.data.triplets import TripletFiles, read_triplets
-from postedit.decode import Hypothesis, SearchSettings, beam_search, draft_decode, greedy, length_limits
 from postedit.folder import ModelFolder
+from postedit.search import Hypothesis, SearchSettings, beam_search, draft_decode, greedy, length_limits
 from postedit.text.processor import TextProcessor
 
 BEAM = SearchSettings(beam=5)

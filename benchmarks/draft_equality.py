@@ -18,13 +18,13 @@ from pathlib import Path
 import torch
 
 from postedit.core.model import Seq2Seq
-from postedit.core.symbols import BOS, EOS
+from postedit.core.special_tokens import BOS, EOS
 from postedit.core.types import Batch
 from postedit.data.batching import collate
 from postedit.data.triplets import TripletFiles, read_triplets
-from postedit.decode import Drafted, DraftSearch, Hypothesis, greedy, length_limits
 from postedit.folder import ModelFolder
 from postedit.nn.inference import prepare_for_inference
+from postedit.search import Drafted, DraftSearch, Hypothesis, greedy, length_limits
 
 TIE = 1e-4
 """Natural logarithms; in single precision, other orders of summation explain no more."""

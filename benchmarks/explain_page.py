@@ -18,8 +18,8 @@ import numpy as np
 
 from postedit.core.types import AttentionKey
 from postedit.explain.evidence import Alternative, Evidence
+from postedit.explain.explained_sentence import OUTPUT, Reading, Span
 from postedit.explain.explanation_page import explanation_page
-from postedit.explain.reading import OUTPUT, Reading, Span
 from postedit.text.edits import Edit
 
 WORDS = 20

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from postedit.core.model import Seq2Seq, State
-from postedit.core.symbols import EOS
+from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch, DecoderOutput, Shortlist
 from postedit.nn.heads import SoftmaxDistribution
 from postedit.nn.precision import at_least_float

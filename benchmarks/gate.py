@@ -19,7 +19,7 @@ from rich.console import Console
 
 from postedit import PostEditor
 from postedit.data.lines import read_lines
-from postedit.gate.betting import Floats, evidence
+from postedit.gate.betting_test import Floats, evidence
 from postedit.gate.calibrate import (
     Forecasts,
     GateOptions,

@@ -30,7 +30,7 @@ from rich.console import Console
 from postedit.core.errors import DataError, PosteditError
 from postedit.core.files import atomic_folder, atomic_write, explain_os_errors
 from postedit.folder import ModelFolder
-from postedit.jobs.run import train as train_recipe
+from postedit.jobs.training import train as train_recipe
 from postedit.recipe import load_recipe
 
 SAVE_MINUTES = 3.0  # between checkpoints: what a call that is cut off, because preparing the data took long, may lose

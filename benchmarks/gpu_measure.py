@@ -20,13 +20,13 @@ from postedit.core.config import load_config
 from postedit.core.errors import PosteditError
 from postedit.core.files import atomic_write
 from postedit.core.model import Seq2Seq
-from postedit.core.symbols import EOS, PAD, SYMBOLS
+from postedit.core.special_tokens import EOS, PAD, SYMBOLS
 from postedit.core.types import Batch, Stream, Target
 from postedit.recipe import load_recipe
 from postedit.recipe_checks import largest_vocabularies
-from postedit.train.compiling import compile_layers, compiled_in_updates, layers_of
 from postedit.train.config import TrainConfig
 from postedit.train.optimisers import build_optimizer
+from postedit.train.torch_compile import compile_layers, compiled_in_updates, layers_of
 from postedit.train.update import Updater
 
 # Largest difference of a log-probability (natural logarithm) in fp32 that different orders of summation explain;

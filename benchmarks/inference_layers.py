@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from postedit.core.config import load_config
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
-from postedit.core.symbols import BOS
+from postedit.core.special_tokens import BOS
 from postedit.core.types import Batch, Stream
 from postedit.data.batching import collate
 from postedit.data.triplets import TripletFiles, read_triplets
@@ -31,7 +31,7 @@ from postedit.folder import ModelFolder
 from postedit.models import ARCHITECTURES
 from postedit.nn import inference
 from postedit.nn.inference import PackedLinear, prepare_for_inference
-from postedit.nn.int8 import Int8Linear
+from postedit.nn.int8.modules import Int8Linear
 
 CALLS = ((1, 1), (1, 8), (1, 16), (5, 1), (32, 1), (160, 1))
 KINDS = ("plain", "float32", "bf16", "int8", "whole")

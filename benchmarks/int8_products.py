@@ -19,10 +19,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from postedit.nn.int8 import Int8Linear
-from postedit.nn.int8_attention import Text, attend
-from postedit.nn.int8_products import multiply, packed, tiles
-from postedit.nn.pages import SPARE
+from postedit.nn.int8.integer_products import multiply, packed, tiles
+from postedit.nn.int8.modules import Int8Linear
+from postedit.nn.int8.paged_attention import Text, attend
+from postedit.nn.paged_cache import SPARE
 
 BEYOND_CACHE = 60 * 2**20
 PRODUCTS = [

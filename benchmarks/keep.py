@@ -16,8 +16,8 @@ import torch
 
 from postedit import PostEditor
 from postedit.data.triplets import TripletFiles, read_triplets
-from postedit.decode import SearchSettings
 from postedit.evaluate.scores import SystemScores, score_system
+from postedit.search import SearchSettings
 
 
 def main() -> None:

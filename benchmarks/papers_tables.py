@@ -23,13 +23,13 @@ from postedit import PostEditor
 from postedit.core.files import atomic_write
 from postedit.data.lines import read_lines
 from postedit.evaluate import analyses
-from postedit.evaluate.rendering import to_markdown
-from postedit.evaluate.study import System, TestSet, examine
-from postedit.evaluate.summaries import rouge_signature, summary_scores
+from postedit.evaluate.summarisation import rouge_signature, summary_scores
 from postedit.evaluate.table import Column, Row, Table
+from postedit.evaluate.table_formats import to_markdown
 from postedit.evaluate.ter import ter_signature
+from postedit.evaluate.test_set import System, TestSet, examine
 from postedit.explain import focus
-from postedit.explain.reading import Reading
+from postedit.explain.explained_sentence import Reading
 from postedit.folder import content_fingerprint
 from postedit.jobs.explanation import explain
 

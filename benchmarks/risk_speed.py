@@ -19,10 +19,10 @@ from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch
 from postedit.data.batching import BatchStream
 from postedit.data.corpus import Corpus
-from postedit.decode import Hypothesis
-from postedit.editing.candidates import Proposer
+from postedit.editing.risk_candidates import Proposer
 from postedit.folder import ModelFolder
 from postedit.recipe import Recipe, load_recipe
+from postedit.search import Hypothesis
 from postedit.train.config import RiskConfig
 from postedit.train.risk import Candidate, RiskLoss, as_it_is
 

@@ -23,10 +23,10 @@ from pathlib import Path
 import numpy as np
 
 from postedit.evaluate import analyses
-from postedit.evaluate.additive import AdditiveBLEU, AdditiveTER
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.significance import compare
-from postedit.evaluate.study import TestSet, examine
+from postedit.evaluate.sufficient_statistics import AdditiveBLEU, AdditiveTER
+from postedit.evaluate.test_set import TestSet, examine
 from postedit.explain.score_page import score_page
 
 _SHARE = 20

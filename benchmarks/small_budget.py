@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from postedit.core.files import atomic_write
-from postedit.jobs.run import train
+from postedit.jobs.training import train
 from postedit.recipe import Recipe, load_recipe
 
 HERE = Path(__file__).resolve().parent

@@ -128,8 +128,8 @@ def measure(step: str, folder: Path) -> dict[str, float]:
     """Do one step, and return its seconds and the megabytes of this process."""
     from rich.console import Console
 
-    from postedit.jobs.preparation import begin, learn_text, write_corpora
-    from postedit.jobs.run import train
+    from postedit.jobs.run_preparation import begin, learn_text, write_corpora
+    from postedit.jobs.training import train
     from postedit.recipe import load_recipe
 
     anonymous = [memory("RssAnon")]

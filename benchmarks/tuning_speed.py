@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from postedit.evaluate.additive import additive
+from postedit.evaluate.sufficient_statistics import additive
 from postedit.tuning.lists import NBestLists
 from postedit.tuning.mert import line_optimum, mert
 from postedit.tuning.mira import mira

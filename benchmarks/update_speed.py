@@ -20,8 +20,8 @@ import training_speed
 
 from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch, LabelLoss
-from postedit.train.compiling import compile_layers, compiled_in_updates, in_update, layers_of
 from postedit.train.runtime import keep_freed_memory
+from postedit.train.torch_compile import compile_layers, compiled_in_updates, in_update, layers_of
 
 VARIANTS = ("plain", "fused Adam", "fused Adam, memory kept", "fused Adam, memory kept, layers compiled")
 

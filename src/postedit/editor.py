@@ -11,9 +11,6 @@ import torch
 from postedit import shipped
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import Seq2Seq
-from postedit.decode import Sampling, SearchSettings
-from postedit.decode.ensemble import Space
-from postedit.decode.rescoring import Candidate, LogLinear
 from postedit.editing.correction import PostEdit, Skipped, as_given, rendered_list, unchanged, warn
 from postedit.editing.demands import Demands
 from postedit.editing.loading import Loaded, load_models
@@ -22,14 +19,17 @@ from postedit.editing.searching import Searcher, required_of
 from postedit.editing.segments import Segment, Segmenter
 from postedit.editing.windows import Detail, WindowSearch
 from postedit.folder import ModelFolder, content_fingerprint
-from postedit.gate.features import Judged, judge
+from postedit.gate.edit_features import Judged, judge
 from postedit.gate.gate import Gate, Identity
 from postedit.gate.reverting import keep_confident
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
 from postedit.recipe import DecodeConfig
+from postedit.search import Sampling, SearchSettings
+from postedit.search.ensemble import Space
+from postedit.search.rescoring import Candidate, LogLinear
 from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
-from postedit.text.swapped import seem_swapped
+from postedit.text.swapped_sides import seem_swapped
 from postedit.text.words import splitter
 
 __all__ = ["PostEdit", "PostEditor"]

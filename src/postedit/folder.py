@@ -24,10 +24,10 @@ from postedit.core.errors import ModelFolderError, OutputError, RecipeError
 from postedit.core.files import atomic_folder, explain_os_errors
 from postedit.core.model import Seq2Seq
 from postedit.core.registry import Architecture
+from postedit.core.tensor_files import load_model_tensors, load_tensors, model_tensors, save_tensors
 from postedit.models import ARCHITECTURES
 from postedit.recipe import DecodeConfig
 from postedit.text.processor import TextProcessor
-from postedit.train.tensors import load_model_tensors, load_tensors, model_tensors, save_tensors
 
 _FORMAT: Final = 1
 _CONFIG, _WEIGHTS, _TEXT, _PROVENANCE, _CARD, _DRAFT = (

@@ -8,8 +8,8 @@ from typing import Final, Self, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from postedit.data.partial import PartialFile
-from postedit.train.progress import duration
+from postedit.data.resumable_file import PartialFile
+from postedit.train.run_log import duration
 
 Item = TypeVar("Item")
 

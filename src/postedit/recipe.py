@@ -19,8 +19,6 @@ from postedit.core.errors import RecipeError, nearest
 from postedit.core.files import atomic_write
 from postedit.core.registry import Architecture
 from postedit.data.triplets import DataConfig
-from postedit.decode import SearchSettings
-from postedit.decode.settings import Normalisation
 from postedit.models import ARCHITECTURES
 from postedit.recipe_checks import (
     build_on_meta,
@@ -32,6 +30,8 @@ from postedit.recipe_checks import (
     length_problems,
     with_text_of_model,
 )
+from postedit.search import SearchSettings
+from postedit.search.config import Normalisation
 from postedit.text.config import TextConfig
 from postedit.train.config import TrainConfig
 

@@ -7,18 +7,18 @@ from typing import Any
 import torch
 
 from postedit.core.config import Config
+from postedit.core.embedding_transfer import inherit_embeddings
 from postedit.core.errors import ModelFolderError, RecipeError
-from postedit.core.inherit import inherit_embeddings
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.registry import Architecture
-from postedit.data.shares import Share
+from postedit.data.sampling_weights import Share
 from postedit.data.triplets import DataConfig
-from postedit.text.checkpoint import checkpoint_vocabularies
 from postedit.text.config import GROUPS, TextConfig
+from postedit.text.pretrained_vocabulary import checkpoint_vocabularies
 from postedit.text.processor import TextProcessor, model_text
-from postedit.train.compiling import layers_of, without_layers
 from postedit.train.config import TrainConfig
 from postedit.train.freezing import freeze
+from postedit.train.torch_compile import layers_of, without_layers
 
 
 def largest_vocabularies(text: TextConfig) -> Vocabularies:

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from postedit.core.model import Seq2Seq
-from postedit.jobs.run import train
+from postedit.jobs.training import train
 from postedit.recipe import load_recipe
 
 

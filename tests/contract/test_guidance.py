@@ -13,13 +13,13 @@ from rapidfuzz.distance import Levenshtein
 from tiny import TOLERANCES, Sentence, alone, batch_of, build, random_sentences, tried, vocabularies
 
 from postedit.core.model import Seq2Seq
-from postedit.core.spelling import Spelling
-from postedit.core.symbols import BOS, EOS, PAD, STEP, SYMBOLS
-from postedit.decode import Guidance, Hypothesis, SearchSettings, beam_search, draft_decode, greedy
-from postedit.decode.nearness import Distances, EditCost, Keep, MaxEdits
-from postedit.decode.repetition import NoRepeat
-from postedit.decode.rules import Rules
-from postedit.decode.wording import Banned, Beginning, Missing, Reading, Required
+from postedit.core.special_tokens import BOS, EOS, PAD, STEP, SYMBOLS
+from postedit.core.token_spelling import Spelling
+from postedit.search import Guidance, Hypothesis, SearchSettings, beam_search, draft_decode, greedy
+from postedit.search.edit_distance import Distances, EditCost, Keep, MaxEdits
+from postedit.search.lexical_constraints import Banned, Beginning, Missing, Reading, Required
+from postedit.search.repetition import NoRepeat
+from postedit.search.rules import Rules
 
 SIZE = 9
 SPELLING = Spelling([""] * len(SYMBOLS) + [" a", " b", "b"], str.isalpha)

@@ -7,10 +7,10 @@ import torch
 from tiny import SUBJECTS, alone, assert_close, batch_of, build, random_prefix, random_sentences
 
 from postedit.core.model import Seq2Seq
-from postedit.core.symbols import BOS
+from postedit.core.special_tokens import BOS
 from postedit.core.types import Shortlist
 from postedit.nn.inference import PackedLinear, Precision, prepare_for_inference
-from postedit.nn.int8 import Int8Linear
+from postedit.nn.int8.modules import Int8Linear
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,10 @@ from tiny import Sentence, batch_of, joint, needs_joint, options_of, vocabularie
 
 from postedit.core.config import load_config
 from postedit.core.model import Seq2Seq
-from postedit.core.symbols import EOS
+from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch
-from postedit.decode import greedy
 from postedit.models import ARCHITECTURES
+from postedit.search import greedy
 from postedit.text.steps import with_steps
 
 # Configurations that are large enough to learn by heart, and small enough to do so in seconds.

@@ -21,7 +21,7 @@ from postedit.core.config import load_config
 from postedit.data.triplets import Triplet
 from postedit.editor import PostEditor
 from postedit.folder import ModelFolder
-from postedit.jobs.run import train
+from postedit.jobs.training import train
 from postedit.models import ARCHITECTURES
 from postedit.recipe import DecodeConfig, load_recipe
 from postedit.text.config import TextConfig

@@ -23,8 +23,8 @@ from tiny import (
 )
 
 from postedit.core.model import Constraint, Seq2Seq
-from postedit.core.symbols import BOS, EOS, PAD
-from postedit.decode import (
+from postedit.core.special_tokens import BOS, EOS, PAD
+from postedit.search import (
     Drafted,
     DraftSearch,
     Guidance,
@@ -35,8 +35,8 @@ from postedit.decode import (
     force_lists,
     greedy,
 )
-from postedit.decode.nearness import Distances, EditCost, Keep, MaxEdits
-from postedit.decode.repetition import NoRepeat
+from postedit.search.edit_distance import Distances, EditCost, Keep, MaxEdits
+from postedit.search.repetition import NoRepeat
 
 LENGTH_PENALTIES = [0.0, 0.6, 1.0, 1.5]
 
@@ -290,7 +290,7 @@ def test_it_is_the_same_however_many_places_are_scored_at_a_time(
     group, found = Drafted(batch_of(sentences), drafts, torch.full((4,), 9)), []
     for places in (1, 1000):
         for size in ("draft._SCORED", "draft._SCORES"):
-            monkeypatch.setattr(f"postedit.decode.{size}", places)
+            monkeypatch.setattr(f"postedit.search.{size}", places)
         found += DraftSearch(model, 4, shortlist=first)([group])
     for one, other in zip(*found, strict=True):
         if one.tokens == other.tokens or dtype_of(model) == torch.float64:

@@ -22,9 +22,9 @@ from tiny import (
 from torch import Tensor
 
 from postedit.core.model import Seq2Seq, State
-from postedit.core.symbols import PAD
+from postedit.core.special_tokens import PAD
 from postedit.nn.inference import prepare_for_inference
-from postedit.nn.int8 import Int8Linear
+from postedit.nn.int8.modules import Int8Linear
 
 INT8 = ("transformer/both", "transference", "dual-transformer")
 """What int8 keeps of tokens is the same in all Transformers."""

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from postedit.core.config import load_config
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
-from postedit.core.symbols import BOS, EOS, PAD, STEP, SYMBOLS
+from postedit.core.special_tokens import BOS, EOS, PAD, STEP, SYMBOLS
 from postedit.core.types import Batch, Stream, Target
-from postedit.decode import Ensemble
 from postedit.models import ARCHITECTURES
+from postedit.search import Ensemble
 
 # Configurations by architecture; what stands behind a "/" names a variant of it. Sizes are mutually different where
 # an architecture lets them be, so that a swapped dimension shows.

@@ -18,7 +18,7 @@ from postedit.core.errors import DataError, ModelFolderError, RecipeError
 from postedit.data.corpus import Corpus
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.folder import ModelFolder
-from postedit.jobs import drafting, run
+from postedit.jobs import drafting, training
 from postedit.recipe import Recipe, load_recipe
 from postedit.train.loop import Trainer
 
@@ -54,7 +54,7 @@ def write(folder: Path, **draft: Any) -> Path:
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
-    result = run.train(load_recipe(write(folder)), folder / "run", console=QUIET)
+    result = training.train(load_recipe(write(folder)), folder / "run", console=QUIET)
     assert result.training.steps == 2
     assert result.do_nothing is not None
     assert result.do_nothing.name == "drafts"
@@ -83,7 +83,7 @@ def test_the_second_stage_learnt_from_the_drafts_of_the_first(trained: Path) -> 
 
 def test_with_several_seeds_each_member_has_its_own_first_stage(tmp_path: Path) -> None:
     recipe = load_recipe(write(tmp_path))
-    one, two = (one.folder for one in run.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET))
+    one, two = (one.folder for one in training.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET))
     first, second = ((folder / "draft" / "model" / "model.safetensors").read_bytes() for folder in (one, two))
     assert first != second
     triplets = list(read_triplets(TripletFiles.of(two / "drafts" / "train.jsonl")))
@@ -135,7 +135,7 @@ def test_a_model_without_a_first_stage_needs_mt(trained: Path) -> None:
 
 def test_each_fold_is_translated_by_a_model_that_did_not_see_it(tmp_path: Path) -> None:
     recipe = load_recipe(write(tmp_path, folds=2))
-    run.train(recipe, tmp_path / "run", console=QUIET)
+    training.train(recipe, tmp_path / "run", console=QUIET)
     seen = [
         [triplet.src for triplet in read_triplets(TripletFiles(src=str(path), pe=str(path)))]
         for path in sorted((tmp_path / "run" / "drafts").glob("fold-*.jsonl"))
@@ -165,7 +165,7 @@ def test_interrupted_anywhere_it_goes_on_to_the_same_models(
     def attempt(resume: bool) -> bool:
         nonlocal interrupted
         try:
-            run.train(recipe, tmp_path / "run", resume=resume, console=QUIET)
+            training.train(recipe, tmp_path / "run", resume=resume, console=QUIET)
         except KeyboardInterrupt:
             interrupted += 1
             return False
@@ -192,7 +192,7 @@ def test_changed_data_may_be_accepted_until_the_drafts_are_written(
     recipe = load_recipe(write(tmp_path))
 
     def go_on(*, accept: bool) -> None:
-        run.train(recipe, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=accept)
+        training.train(recipe, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=accept)
 
     def change() -> None:
         path = tmp_path / "train.de"
@@ -202,7 +202,7 @@ def test_changed_data_may_be_accepted_until_the_drafts_are_written(
         with monkeypatch.context() as patch:
             stop_at_call(patch, owner, name, number)
             with pytest.raises(KeyboardInterrupt):
-                run.train(recipe, tmp_path / "run", resume=resume, console=QUIET)
+                training.train(recipe, tmp_path / "run", resume=resume, console=QUIET)
 
     monkeypatch.setattr(drafting, "_CHUNK", 8)
     interrupted(Trainer, "_update", 2, resume=False)
@@ -228,11 +228,11 @@ def test_with_folds_changed_data_cannot_be_accepted(tmp_path: Path, monkeypatch:
     with monkeypatch.context() as patch:
         stop_at_call(patch, Trainer, "_update", 2)
         with pytest.raises(KeyboardInterrupt):
-            run.train(recipe, tmp_path / "run", console=QUIET)
+            training.train(recipe, tmp_path / "run", console=QUIET)
     (tmp_path / "train.de").write_text("new\n" + (tmp_path / "train.de").read_text())
     (tmp_path / "train.en").write_text("new\n" + (tmp_path / "train.en").read_text())
     with pytest.raises(DataError, match=r"train\.en, .*train\.de: not as .* its folds"):
-        run.train(recipe, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
+        training.train(recipe, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
 
 
 def stop_at_call(patch: pytest.MonkeyPatch, owner: type, name: str, number: int) -> None:

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
-from postedit.core.symbols import BOS
+from postedit.core.special_tokens import BOS
 from postedit.core.types import AttentionKey, Batch, Stream
 from postedit.models.attention_nmt import AttentionNMT, AttentionNMTConfig
 from postedit.models.double_attention import DoubleAttention, DoubleAttentionConfig

@@ -10,13 +10,13 @@ import torch
 from numpy.typing import NDArray
 
 from postedit.core.model import Vocabularies, VocabularyInfo
-from postedit.core.symbols import BOS, EOS, STEP
+from postedit.core.special_tokens import BOS, EOS, STEP
 from postedit.core.types import AttentionKey, Batch, Stream
+from postedit.models.bases.conditional_gru import ConditionalConfig, ConditionalModel
 from postedit.models.cgru import CGRU
 from postedit.models.cgru_hard import CGRUHard
 from postedit.models.gru_hard import GRUHard
 from postedit.models.m_cgru_hard import MCGRUHard
-from postedit.nn.conditional import ConditionalConfig, ConditionalModel
 
 Array = NDArray[np.float64]
 

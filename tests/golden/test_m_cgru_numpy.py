@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 
 from postedit.core.model import Vocabularies, VocabularyInfo
-from postedit.core.symbols import BOS
+from postedit.core.special_tokens import BOS
 from postedit.core.types import AttentionKey, Batch, Stream
+from postedit.models.bases.conditional_gru import ConditionalConfig
 from postedit.models.m_cgru import MCGRU
-from postedit.nn.conditional import ConditionalConfig
 
 Array = NDArray[np.float64]
 

@@ -10,11 +10,11 @@ from checkpoints import KINDS, t5
 from torch import Tensor
 
 from postedit.core.config import load_config
-from postedit.core.symbols import BOS, EOS, PAD, SEP, STEP, SYMBOLS, UNK
+from postedit.core.special_tokens import BOS, EOS, PAD, SEP, STEP, SYMBOLS, UNK
 from postedit.core.types import Batch, Stream
 from postedit.data.batching import collate
-from postedit.decode import greedy
 from postedit.models.pretrained import Pretrained, PretrainedConfig
+from postedit.search import greedy
 from postedit.text.config import TextConfig, VocabularyConfig
 from postedit.text.processor import TextProcessor
 

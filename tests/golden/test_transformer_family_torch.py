@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from postedit.core.config import Config
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
-from postedit.core.symbols import BOS, EOS, PAD, SEP
+from postedit.core.special_tokens import BOS, EOS, PAD, SEP
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, Stream
 from postedit.models.concat_encoders import ConcatEncoders, ConcatEncodersConfig
 from postedit.models.copycat import Copycat, CopycatConfig

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from postedit.core.model import Vocabularies, VocabularyInfo
-from postedit.core.symbols import BOS, PAD
+from postedit.core.special_tokens import BOS, PAD
 from postedit.core.types import AttentionKey, Batch, Stream
 from postedit.models.transference import Transference, TransferenceConfig
 from postedit.nn.attention import MultiHeadAttention

@@ -9,7 +9,7 @@ import torch
 
 from postedit import PostEditor
 from postedit.core.errors import DataError
-from postedit.decode import Sampling
+from postedit.search import Sampling
 
 SRC = ["the house", "it goes", "the house goes ."]
 MT = ["das Haus", "es geht", "das Haus geht ."]

@@ -15,7 +15,7 @@ from postedit.core.types import Batch
 from postedit.editing.windows import Detail
 from postedit.folder import content_fingerprint
 from postedit.nn.inference import PackedLinear, Precision
-from postedit.nn.int8 import Int8Linear
+from postedit.nn.int8.modules import Int8Linear
 from postedit.text.config import VocabularyConfig
 from postedit.text.processor import TextProcessor
 from postedit.text.truecase import Truecaser

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests.unit import tiny_models
 
-from postedit.decode import SearchSettings
 from postedit.editor import PostEditor
+from postedit.search import SearchSettings
 
 SRC, MT = ["the house goes", "it goes"], ["das Haus geht", "es geht"]
 

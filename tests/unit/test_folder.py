@@ -131,7 +131,7 @@ def test_a_full_disk_leaves_the_old_model(copy: Path, tmp_path: Path, monkeypatc
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("postedit.train.tensors.save_file", full)
+    monkeypatch.setattr("postedit.core.tensor_files.save_file", full)
     with pytest.raises(OutputError, match="the disk is full"):
         folder.save(copy)
     assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before

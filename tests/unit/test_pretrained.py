@@ -14,14 +14,14 @@ from rich.console import Console
 from postedit.core.config import load_config
 from postedit.core.errors import RecipeError
 from postedit.core.model import Vocabularies, VocabularyInfo
-from postedit.core.symbols import EOS, SEP
+from postedit.core.special_tokens import EOS, SEP
 from postedit.core.types import Batch, Stream, Target
 from postedit.editor import PostEditor
-from postedit.jobs.run import train
+from postedit.jobs.training import train
 from postedit.models.pretrained import NetworkConfig, Pretrained, PretrainedConfig
 from postedit.recipe import load_recipe
-from postedit.text.checkpoint import checkpoint_vocabularies
 from postedit.text.config import GROUPS
+from postedit.text.pretrained_vocabulary import checkpoint_vocabularies
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 

@@ -45,9 +45,9 @@ def average(
     from safetensors.torch import load_model
 
     from postedit.core.files import check_writable
+    from postedit.core.tensor_files import save_tensors
     from postedit.folder import ModelFolder
-    from postedit.train.average import average_weights
-    from postedit.train.tensors import save_tensors
+    from postedit.train.averaging import average_weights
 
     folder = ModelFolder.load(template)
     files = [path / "model.safetensors" if path.is_dir() else path for path in weights]

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from postedit.cli.tables import new_table, percent
-from postedit.data.cleaning.run import CleanReport, Stage
+from postedit.data.cleaning.cleaner import CleanReport, Stage
 from postedit.progress import LineProgress
 
 

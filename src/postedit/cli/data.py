@@ -84,9 +84,9 @@ def clean(
     from postedit.cli.tables import console
     from postedit.core.config import load_config, override, read_toml
     from postedit.data.blocks import workers_for
+    from postedit.data.cleaning.cleaner import check_output
+    from postedit.data.cleaning.cleaner import clean as run
     from postedit.data.cleaning.config import CleanConfig
-    from postedit.data.cleaning.run import check_output
-    from postedit.data.cleaning.run import clean as run
     from postedit.data.triplets import check_files
 
     values = override({} if recipe is None else read_toml(recipe), overrides or ())

@@ -39,7 +39,7 @@ def demo(
     """Correct machine translations that the model has not seen, score them beside doing nothing, and show why."""
     if overrides and not train:
         raise RecipeError("--set changes a recipe: name one by --train")
-    from postedit.cli.shipping import models_or_shipped
+    from postedit.cli.default_model import models_or_shipped
     from postedit.cli.tables import console, print_scores
     from postedit.data.triplets import TripletFiles, check_files, read_triplets
     from postedit.editor import PostEditor
@@ -76,7 +76,7 @@ def _trained(recipe: Path, overrides: Sequence[str], folder: Path, screen: "Cons
     """Return the model folder of a run by `recipe`, which goes on if it was begun."""
     from postedit.cli.tables import console
     from postedit.cli.train import describe
-    from postedit.jobs.run import train
+    from postedit.jobs.training import train
     from postedit.recipe import load_recipe
 
     checked = load_recipe(recipe, overrides)
@@ -95,7 +95,7 @@ def choose(edits: Sequence["PostEdit"], count: int = SHOWN) -> list[int]:
 def _print_differences(triplets: Sequence["Triplet"], outputs: Sequence[str], screen: "Console") -> None:
     from rich.text import Text
 
-    from postedit.explain.differences import differences_text, word_differences
+    from postedit.explain.word_diff import differences_text, word_differences
 
     marks = screen.no_color or not screen.is_terminal
     for triplet, output in zip(triplets, outputs, strict=True):

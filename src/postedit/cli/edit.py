@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from postedit.cli.combining import Averaging, check_forced, check_unforced, parse_weights
+from postedit.cli.default_model import models_or_shipped
 from postedit.cli.lines import count_lines, file_pairs, stdin_pairs
 from postedit.cli.searching import Normalisation, SearchOptions, banned_words, required_terms
-from postedit.cli.shipping import models_or_shipped
 from postedit.cli.sinks import Sink, Stdout
 from postedit.cli.windows import (
     Dtype,
@@ -31,7 +31,7 @@ from postedit.cli.windows import (
 )
 from postedit.core.errors import DataError
 from postedit.core.processes import WorkerError
-from postedit.data.partial import PartialFile, check_partial, file_fingerprint
+from postedit.data.resumable_file import PartialFile, check_partial, file_fingerprint
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
+from postedit.cli.default_model import models_or_shipped
 from postedit.cli.outputs import check_outputs
-from postedit.cli.shipping import models_or_shipped
 from postedit.cli.windows import check_device
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
-from postedit.data.partial import check_partial
+from postedit.data.resumable_file import check_partial
 
 
 class Cite(StrEnum):
@@ -169,7 +169,7 @@ def explain(
         values = {"tables": [table.to_dict() for table in tables]}
         _write(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
     if markdown is not None:
-        from postedit.evaluate.rendering import to_markdown
+        from postedit.evaluate.table_formats import to_markdown
 
         _write(markdown, to_markdown(tables))
     if kept is not None:

@@ -14,21 +14,21 @@ from postedit.cli.tables import console, new_table, print_table
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write, explain_os_errors
 from postedit.data.lines import check_aligned, read_aligned, read_lines
-from postedit.data.partial import PartialFile, file_fingerprint
+from postedit.data.resumable_file import PartialFile, file_fingerprint
 from postedit.editor import PostEditor
 from postedit.evaluate.alignment import Alignment, format_alignment, parse_alignment
 from postedit.evaluate.tags import edit_tags, format_tags, parse_tags
 from postedit.explain import focus
-from postedit.explain.judging import alignment_table, tag_table
+from postedit.explain.gold_tables import alignment_table, tag_table
 from postedit.explain.links import links, words
 from postedit.explain.reasons import Reason, reasons
+from postedit.jobs.evidence_test import mask, masking_table
 from postedit.jobs.explanation import explain, explain_mt
-from postedit.jobs.masking import mask, masking_table
 from postedit.progress import LineProgress, stopped
 
 if TYPE_CHECKING:
     from postedit.evaluate.table import Table
-    from postedit.explain.reading import Reading
+    from postedit.explain.explained_sentence import Reading
 
 _DRAWN: Final = 10
 """Lines drawn where none are named."""
@@ -289,7 +289,7 @@ def print_sentence(sentence: "Reading | None") -> None:
         return
     from rich.text import Text
 
-    from postedit.explain.differences import differences_text, word_differences
+    from postedit.explain.word_diff import differences_text, word_differences
 
     evidence = sentence.words
     marks = out.no_color or not out.is_terminal

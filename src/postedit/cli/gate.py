@@ -75,11 +75,11 @@ def gate(
     from postedit.cli.tables import console
     from postedit.core.extras import library
     from postedit.data.dev import DevTexts
-    from postedit.data.partial import file_fingerprint
+    from postedit.data.resumable_file import file_fingerprint
     from postedit.editing.combination import is_combination
     from postedit.gate.calibrate import GateOptions
+    from postedit.jobs.dev_overlap import uses_of
     from postedit.jobs.gating import judge_lines, make_gate, note_of
-    from postedit.jobs.novelty import uses_of
 
     library("sklearn.linear_model", "making a gate", "gate")
     dev = DevTexts.read(src, mt, pe)

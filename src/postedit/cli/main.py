@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 import postedit
 from postedit.cli.average import average
-from postedit.cli.compiling import show_compiling
+from postedit.cli.compile_notice import show_compiling
 from postedit.cli.data import data
 from postedit.cli.demo import demo
 from postedit.cli.edit import edit

@@ -47,7 +47,7 @@ def rerank(
     _check_options(weights, tune, pe)
     check_outputs({"--tune": tune, "--out": out}, (lists, pe, *(features or [])))
     from postedit.cli.sinks import Stdout
-    from postedit.decode.rescoring import weighted_sum
+    from postedit.search.rescoring import weighted_sum
     from postedit.tuning.columns import feature_names, read_outputs
 
     outputs = read_outputs(lists, features or [])
@@ -89,9 +89,9 @@ def _tuned(
 
     from postedit.cli.tables import console, print_scores
     from postedit.data.lines import read_lines
-    from postedit.decode.rescoring import weighted_sum
-    from postedit.evaluate.additive import additive
     from postedit.evaluate.scores import score_systems
+    from postedit.evaluate.sufficient_statistics import additive
+    from postedit.search.rescoring import weighted_sum
     from postedit.tuning.lists import NBestPool
     from postedit.tuning.rounds import TuneOptions, optimise
 

@@ -13,8 +13,8 @@ from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
 
 if TYPE_CHECKING:
-    from postedit.evaluate.study import System, TestSet
     from postedit.evaluate.table import Table
+    from postedit.evaluate.test_set import System, TestSet
 
 
 class Tokenize(StrEnum):
@@ -77,8 +77,8 @@ def score(
         raise DataError("--comet needs the sources: give --src")
     from postedit.cli.tables import console, print_scores, print_table
     from postedit.data.lines import read_aligned
-    from postedit.evaluate import analyses, rendering
-    from postedit.evaluate.study import TestSet, examine
+    from postedit.evaluate import analyses, table_formats
+    from postedit.evaluate.test_set import TestSet, examine
     from postedit.progress import LineProgress
 
     texts = read_aligned(pe, *filter(None, (mt, src, groups)), *hypotheses)
@@ -105,7 +105,11 @@ def score(
             "tables": [table.to_dict() for table in tables],
         }
         _write(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
-    for path, render in ((csv_out, rendering.to_csv), (latex, rendering.to_latex), (markdown, rendering.to_markdown)):
+    for path, render in (
+        (csv_out, table_formats.to_csv),
+        (latex, table_formats.to_latex),
+        (markdown, table_formats.to_markdown),
+    ):
         if path is not None:
             _write(path, render(tables))
     if html is not None:
@@ -119,7 +123,7 @@ def score(
 
 
 def _warnings(texts: dict[Path, list[str]], paths: Sequence[Path], pe: Path, *, raw: bool) -> list[str]:
-    from postedit.evaluate.wording import differences, unfit
+    from postedit.evaluate.tokenisation_check import differences, unfit
 
     warnings = unfit(str(pe), texts[pe], raw=raw)
     for path in dict.fromkeys(paths):
@@ -143,7 +147,7 @@ def _tables(systems: "Sequence[System]", test: "TestSet", resamples: int) -> "li
 
 def _neural(systems: "Sequence[System]", test: "TestSet", models: Sequence[str]) -> "list[Table]":
     """Return the scores by COMET models; of one that cannot be had, a sentence on stderr says why."""
-    from postedit.evaluate.neural import Comet, UnavailableError
+    from postedit.evaluate.comet import Comet, UnavailableError
     from postedit.evaluate.table import Column, Row, Table
 
     tables = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from postedit.core.errors import DataError
 
 if TYPE_CHECKING:
-    from postedit.decode.settings import SearchSettings, Term
+    from postedit.search.config import SearchSettings, Term
 
 
 class Normalisation(StrEnum):
@@ -108,7 +108,7 @@ def required_terms(path: Path | None) -> "tuple[Term, ...]":
 
 
 def _term(path: Path, number: int, line: str) -> "Term":
-    from postedit.decode.settings import Term
+    from postedit.search.config import Term
 
     sides = [side.strip() for side in line.split("\t")]
     if len(sides) > 2 or not all(sides):

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
-from postedit.data.partial import encode_lines
+from postedit.data.resumable_file import encode_lines
 
 
 class Sink(Protocol):

@@ -17,7 +17,7 @@ from postedit.statistics.corpus import (
     FrequentEdit,
     column_names,
 )
-from postedit.statistics.edits import EditInContext
+from postedit.statistics.edit_contexts import EditInContext
 
 _BAR: Final = 40
 """Characters of the longest bar."""

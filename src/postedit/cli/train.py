@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from postedit.jobs.run import RunResult
+    from postedit.jobs.training import RunResult
 
 
 def train(
@@ -29,8 +29,8 @@ def train(
 ) -> None:
     """Train a model as a recipe says. Ctrl-C writes a checkpoint; --resume goes on from it."""
     from postedit.cli.tables import console
-    from postedit.jobs.run import is_main_process, train_seeds
-    from postedit.jobs.run import train as run
+    from postedit.jobs.training import is_main_process, train_seeds
+    from postedit.jobs.training import train as run
     from postedit.recipe import load_recipe
 
     checked = load_recipe(recipe, overrides or ())

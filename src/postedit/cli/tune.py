@@ -68,11 +68,11 @@ def tune(
     folder = _work_folder(out, resume=resume)
     from postedit.cli.tables import console, print_scores
     from postedit.data.dev import DevTexts
-    from postedit.decode.rescoring import LogLinear
     from postedit.editing.combination import Combination, Member, is_combination
     from postedit.editor import PostEditor
-    from postedit.evaluate.additive import additive
     from postedit.evaluate.scores import score_systems
+    from postedit.evaluate.sufficient_statistics import additive
+    from postedit.search.rescoring import LogLinear
     from postedit.tuning import rounds as tuning
 
     combinations = [model for model in models if is_combination(model)]
@@ -122,7 +122,7 @@ def tune(
 
 
 def _fingerprints(*paths: Path) -> list[dict[str, Any]]:
-    from postedit.data.partial import file_fingerprint
+    from postedit.data.resumable_file import file_fingerprint
 
     return [file_fingerprint(path) for path in paths]
 
@@ -141,7 +141,7 @@ def _begin(folder: Path, job: dict[str, Any]) -> None:
     """Make the folder, or see to it that what is in it is of the same job."""
     import json
 
-    from postedit.data.partial import check_job
+    from postedit.data.resumable_file import check_job
 
     note = folder / "job.json"
     if folder.exists():

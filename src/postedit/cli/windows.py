@@ -9,17 +9,17 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from postedit.cli.combining import Averaging
-from postedit.cli.compiling import show_compiling
+from postedit.cli.compile_notice import show_compiling
 from postedit.cli.lines import Pair, chunked
 from postedit.cli.searching import SearchOptions
 from postedit.core.errors import DataError
 from postedit.core.processes import map_in_processes
 
 if TYPE_CHECKING:
-    from postedit.decode.settings import SearchSettings
     from postedit.editor import PostEdit, PostEditor
     from postedit.gate import Gate
     from postedit.recipe import DecodeConfig
+    from postedit.search.config import SearchSettings
 
 _LISTED: Final = 10
 """Lines whose numbers a warning names."""

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, Protocol, Self
 import torch
 from torch import Tensor
 
-from postedit.core.symbols import BOS
+from postedit.core.special_tokens import BOS
 
 
 class AttentionKey(NamedTuple):

@@ -13,12 +13,12 @@ from typing import Final, TypeVar, cast
 import numpy as np
 import torch
 
-from postedit.core.symbols import PAD
+from postedit.core.special_tokens import PAD
 from postedit.core.types import Batch, Stream, Target
 from postedit.data.corpus import Corpus
-from postedit.data.mixture import Mixture, Span
 from postedit.data.ragged import Ints, Ragged
-from postedit.data.shares import Share
+from postedit.data.sampling_weights import Share
+from postedit.data.weighted_sampler import Mixture, Span
 from postedit.text.config import Side
 
 _T = TypeVar("_T")

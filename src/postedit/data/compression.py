@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, Protocol, cast
 
 from postedit.core.errors import DataError
-from postedit.data.location import column_of, explain_far_errors, without_column
+from postedit.data.text_paths import column_of, explain_far_errors, without_column
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from postedit.core.errors import DataError, nearest
 from postedit.data.compression import find_file, raw_lines
-from postedit.data.location import explain_far_errors, is_far, is_parquet
+from postedit.data.text_paths import explain_far_errors, is_far, is_parquet
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from postedit.data.compression import find_file
 from postedit.data.corpus import Corpus
-from postedit.data.location import is_far
+from postedit.data.text_paths import is_far
 from postedit.data.triplets import DataConfig, TripletFiles
 
 MANIFEST: Final = "manifest.json"

@@ -13,9 +13,9 @@ from postedit.core.config import Config
 from postedit.core.errors import DataError
 from postedit.data.compression import plain_name, raw_lines
 from postedit.data.lines import BadLine, path_problem, scan_lines
-from postedit.data.location import is_parquet, located, with_column
 from postedit.data.report import SHOWN, DataReport
-from postedit.data.shares import Share
+from postedit.data.sampling_weights import Share
+from postedit.data.text_paths import is_parquet, located, with_column
 from postedit.text.config import SIDES, Side
 
 LONGEST_LINE: Final = 10_000

@@ -20,10 +20,10 @@ from postedit.core.config import Config, check_config, read_toml
 from postedit.core.errors import ModelFolderError, RecipeError, nearest
 from postedit.core.files import atomic_write
 from postedit.core.model import Seq2Seq
-from postedit.decode.ensemble import Ensemble, Space
-from postedit.decode.rescoring import LENGTH, PENALTY, LogLinear, member_name
 from postedit.folder import fingerprint
 from postedit.recipe import DecodeConfig
+from postedit.search.ensemble import Ensemble, Space
+from postedit.search.rescoring import LENGTH, PENALTY, LogLinear, member_name
 
 _FORMAT: Final = 1
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final, Literal
 
-from postedit.decode.rescoring import Candidate
 from postedit.explain.evidence import Evidence
+from postedit.search.rescoring import Candidate
 from postedit.text.edits import Edit
 from postedit.text.processor import Rendering, TextProcessor
 from postedit.text.words import PlainSplitter

@@ -9,13 +9,13 @@ import torch
 
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import Seq2Seq
-from postedit.decode import Ensemble
-from postedit.decode.ensemble import Space, check_weights
-from postedit.decode.rescoring import LogLinear
 from postedit.editing.combination import Combination, is_combination
-from postedit.editing.respelling import Respelling
+from postedit.editing.retokenised import Respelling
 from postedit.folder import FILES, ModelFolder
 from postedit.recipe import DecodeConfig
+from postedit.search import Ensemble
+from postedit.search.ensemble import Space, check_weights
+from postedit.search.rescoring import LogLinear
 from postedit.text.processor import TextProcessor
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from postedit.core.errors import DataError
-from postedit.decode import SearchSettings
+from postedit.search import SearchSettings
 from postedit.text.config import Side
 
 

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from postedit.core.errors import DataError
 from postedit.core.model import Constraint, Seq2Seq
-from postedit.core.spelling import Spelling
-from postedit.core.symbols import EOS, PAD
+from postedit.core.special_tokens import EOS, PAD
+from postedit.core.token_spelling import Spelling
 from postedit.core.types import Batch
-from postedit.decode import (
+from postedit.editing.segments import Segment
+from postedit.search import (
     Drafted,
     Guidance,
     Hypothesis,
@@ -23,11 +24,10 @@ from postedit.decode import (
     greedy,
     length_limits,
 )
-from postedit.decode.guidance import Bias, Goal
-from postedit.decode.nearness import Distances, EditCost, Keep, MaxEdits
-from postedit.decode.repetition import NoRepeat
-from postedit.decode.wording import Banned, Beginning, Missing, NoUnknown, Reading, Required
-from postedit.editing.segments import Segment
+from postedit.search.edit_distance import Distances, EditCost, Keep, MaxEdits
+from postedit.search.guidance import Bias, Goal
+from postedit.search.lexical_constraints import Banned, Beginning, Missing, NoUnknown, Reading, Required
+from postedit.search.repetition import NoRepeat
 from postedit.text.processor import TextProcessor
 from postedit.text.steps import with_steps
 from postedit.text.words import splitter

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from postedit.core.model import Seq2Seq
-from postedit.core.symbols import BOS, EOS, PAD
+from postedit.core.special_tokens import BOS, EOS, PAD
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, Stream
 from postedit.data.batching import collate
-from postedit.decode import DraftSearch, Hypothesis, Sampling, SearchSettings, force, sample
-from postedit.decode.rescoring import Candidate, LogLinear, rank
 from postedit.editing.batches import in_batches
-from postedit.editing.features import featured
+from postedit.editing.log_linear_features import featured
 from postedit.editing.searching import Searcher
 from postedit.editing.segments import Segment, sides_of
 from postedit.explain.evidence import GENERATED, Alternative, Evidence, word_starts
+from postedit.search import DraftSearch, Hypothesis, Sampling, SearchSettings, force, sample
+from postedit.search.rescoring import Candidate, LogLinear, rank
 from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
 

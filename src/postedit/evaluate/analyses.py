@@ -6,14 +6,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.evaluate.additive import AdditiveBLEU, AdditiveMetric, AdditiveTER, Floats, Tokenize
 from postedit.evaluate.changes import OPERATIONS, EditQuality, WordEdits
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.scores import SystemScores
 from postedit.evaluate.significance import CONFIDENCE, RESAMPLES, Significance, compare
-from postedit.evaluate.study import KINDS, System, TestSet
-from postedit.evaluate.summaries import ORDERS, rouge_signature, summary_scores
+from postedit.evaluate.sufficient_statistics import AdditiveBLEU, AdditiveMetric, AdditiveTER, Floats, Tokenize
+from postedit.evaluate.summarisation import ORDERS, rouge_signature, summary_scores
 from postedit.evaluate.table import Column, Row, Table, columns, percentage
+from postedit.evaluate.test_set import KINDS, System, TestSet
 
 _LENGTHS: Final = (0, 10, 20, 30, 40, 60)
 _RATES: Final = (0, 10, 20, 30, 50, 75)

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
 
 from postedit.core.errors import DataError
-from postedit.evaluate.additive import AdditiveBLEU, AdditiveMetric, Floats, Tokenize
 from postedit.evaluate.chrf import AdditiveCHRF
+from postedit.evaluate.sufficient_statistics import AdditiveBLEU, AdditiveMetric, Floats, Tokenize
 from postedit.evaluate.ter import EditCount, count_edits, edit_rate, ter_signature
 
 DO_NOTHING: Final = "do nothing"

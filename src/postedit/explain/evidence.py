@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.core.symbols import SYMBOLS
+from postedit.core.special_tokens import SYMBOLS
 from postedit.core.types import AttentionKey
 
 _SPACE: Final = "▁"

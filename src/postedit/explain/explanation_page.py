@@ -14,9 +14,9 @@ import numpy as np
 
 from postedit.evaluate.table import Table
 from postedit.evaluate.ter import count_edits
+from postedit.explain.attention_panels import NAMES, Panel, panels
 from postedit.explain.document import analysis, asset, document
-from postedit.explain.panels import NAMES, Panel, panels
-from postedit.explain.reading import OUTPUT, Reading, Span
+from postedit.explain.explained_sentence import OUTPUT, Reading, Span
 from postedit.explain.reasons import Reason, reasons
 
 _LEAST: Final = 0.01

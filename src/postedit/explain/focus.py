@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from postedit.evaluate.significance import Comparison, compare
 from postedit.evaluate.table import Column, Row, Table, percentage
 from postedit.explain.evidence import GENERATED, Evidence
-from postedit.explain.reading import OUTPUT, Reading
+from postedit.explain.explained_sentence import OUTPUT, Reading
 from postedit.text.edits import Change, changes
 
 THRESHOLD: Final = 0.6

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from postedit.evaluate.alignment import Alignment, Link
-from postedit.explain.reading import OUTPUT, Reading, Span
+from postedit.explain.explained_sentence import OUTPUT, Reading, Span
 
 _WORD: Final = re.compile(r"[^ \t\r\n]+")
 

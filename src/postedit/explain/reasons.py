@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.explain.reading import OUTPUT, Reading, Span
+from postedit.explain.explained_sentence import OUTPUT, Reading, Span
 from postedit.text.edits import Edit
 
 COVERED: Final = 0.5

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from postedit.evaluate.study import KINDS, Ints, System, TestSet
 from postedit.evaluate.table import Table
+from postedit.evaluate.test_set import KINDS, Ints, System, TestSet
 from postedit.explain.charts import Series, bar_chart
 from postedit.explain.document import analysis, asset, document
 

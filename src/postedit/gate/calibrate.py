@@ -15,8 +15,8 @@ from typing import Final, Literal
 import numpy as np
 
 from postedit.core.extras import library
-from postedit.gate.betting import Floats, evidence
-from postedit.gate.features import Features
+from postedit.gate.betting_test import Floats, evidence
+from postedit.gate.edit_features import Features
 from postedit.gate.gate import Calibrator, Level, Rule
 from postedit.gate.outcomes import Kept, Outcomes, everything
 

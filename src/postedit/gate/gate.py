@@ -14,7 +14,7 @@ from postedit.core.config import Config, check_config
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_write
 from postedit.editing.correction import PostEdit
-from postedit.gate.features import Features, Judged, words_changed
+from postedit.gate.edit_features import Features, Judged, words_changed
 from postedit.gate.reverting import keep_edits
 
 Level = Literal["sentence", "edit"]

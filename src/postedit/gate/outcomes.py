@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postedit.evaluate.ter import count_edits
-from postedit.gate.features import Judged, words_changed
+from postedit.gate.edit_features import Judged, words_changed
 from postedit.gate.reverting import keep_edits
 
 Floats = NDArray[np.float64]

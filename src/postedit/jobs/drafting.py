@@ -16,15 +16,15 @@ from accelerate import PartialState
 from rich.console import Console
 
 from postedit.core.files import atomic_write, explain_os_errors
+from postedit.core.tensor_files import save_json
 from postedit.data.corpus import Corpus
 from postedit.data.manifest import MANIFEST, manifest
-from postedit.data.partial import PartialFile
+from postedit.data.resumable_file import PartialFile
 from postedit.data.triplets import DataConfig, TrainingFiles, Triplet, TripletFiles, read_triplets, to_json
 from postedit.editor import PostEditor
 from postedit.folder import ModelFolder
 from postedit.progress import fill
 from postedit.recipe import Recipe
-from postedit.train.tensors import save_json
 
 TrainStage = Callable[[Recipe, Path], None]
 """Trains the model of a recipe in a folder, or goes on with it there."""

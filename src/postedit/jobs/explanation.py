@@ -3,11 +3,11 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 
-from postedit.data.partial import PartialFile
+from postedit.data.resumable_file import PartialFile
 from postedit.editing.windows import Detail
 from postedit.editor import PostEdit, PostEditor
-from postedit.explain.reading import Reading, reading
-from postedit.explain.record import from_record, to_record
+from postedit.explain.explained_sentence import Reading, reading
+from postedit.explain.json_records import from_record, to_record
 from postedit.text.config import Side
 
 WINDOW = 100

@@ -10,15 +10,15 @@ from rich.console import Console
 
 from postedit.core.files import atomic_write
 from postedit.data.dev import DevTexts
-from postedit.data.partial import PartialFile, check_job
-from postedit.decode import SearchSettings
+from postedit.data.resumable_file import PartialFile, check_job
 from postedit.editing.correction import PostEdit
 from postedit.editor import PostEditor
 from postedit.gate.calibrate import Calibrated, GateOptions, calibrate, expected_calibration_error
-from postedit.gate.features import Features, Judged
+from postedit.gate.edit_features import Features, Judged
 from postedit.gate.gate import Gate
 from postedit.gate.outcomes import Outcomes
 from postedit.progress import fill
+from postedit.search import SearchSettings
 from postedit.text.edits import Edit
 
 _CHUNK: Final = 100

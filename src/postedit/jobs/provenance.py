@@ -12,9 +12,9 @@ import torch
 from accelerate import PartialState
 
 import postedit
+from postedit.core.tensor_files import save_json
 from postedit.data.corpus import Corpus
 from postedit.recipe import Recipe
-from postedit.train.tensors import save_json
 
 INITIAL: Final = "initial.json"
 """Which weights a run took from another model, and the provenance of that."""

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from postedit.nn.conditional import ConditionalModel
+from postedit.models.bases.conditional_gru import ConditionalModel
 
 
 class CGRU(ConditionalModel):

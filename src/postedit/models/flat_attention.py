@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from postedit.core.types import AttentionKey
-from postedit.nn.lstm import LSTMModel, general_scores, mixed
+from postedit.models.bases.shared_lstm import LSTMModel, general_scores, mixed
 from postedit.nn.memory import Memory
 
 _BOTH = AttentionKey("src+mt", "soft")

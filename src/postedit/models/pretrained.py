@@ -10,18 +10,18 @@ from pydantic import Field, model_validator
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from postedit.core.checkpoint import Checkpoint, Numbering, public_name
 from postedit.core.config import Config
 from postedit.core.errors import RecipeError
 from postedit.core.extras import library
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
-from postedit.core.symbols import BOS, EOS, PAD, SEP, STEP, UNK
+from postedit.core.special_tokens import BOS, EOS, PAD, SEP, STEP, UNK
+from postedit.core.transformers_checkpoint import Checkpoint, Numbering, public_name
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, LabelLoss, Shortlist
 from postedit.nn.attention import KeyValue
 from postedit.nn.heads import SoftmaxDistribution
-from postedit.nn.library import Past, from_library, to_library
 from postedit.nn.memory import Memory
 from postedit.nn.precision import at_least_float
+from postedit.nn.transformers_cache import Past, from_library, to_library
 
 _KEY = AttentionKey("src+mt", "soft")
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from postedit.core.errors import RecipeError
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
-from postedit.core.symbols import EOS, SEP
+from postedit.core.special_tokens import EOS, SEP
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
 from postedit.nn.embeddings import Sharing, embedding_tables
 from postedit.nn.heads import SoftmaxHead

@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from postedit.nn.dropout import dropout as drop
+from postedit.nn.packing import Packing, join_rows
 from postedit.nn.precision import compute_dtype
-from postedit.nn.rows import Packing, join_rows
 
 
 class Kept(Protocol):

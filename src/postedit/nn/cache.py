@@ -12,9 +12,9 @@ from typing import Protocol, Self, TypeVar
 import torch
 from torch import Tensor
 
-from postedit.core.symbols import PAD
+from postedit.core.special_tokens import PAD
 from postedit.nn.attention import Kept
-from postedit.nn.rows import Packing
+from postedit.nn.packing import Packing
 
 
 class Growing(Protocol):

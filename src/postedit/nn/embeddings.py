@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from postedit.core.errors import RecipeError
 from postedit.core.model import Vocabularies
-from postedit.core.symbols import PAD
+from postedit.core.special_tokens import PAD
 
 Sharing = Literal["none", "mt-pe", "all"]
 

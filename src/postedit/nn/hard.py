@@ -10,7 +10,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from postedit.core.symbols import EOS, STEP
+from postedit.core.special_tokens import EOS, STEP
 
 
 def walk(start_N: Tensor, last_N: Tensor, tokens_NK: Tensor) -> Tensor:

@@ -33,7 +33,7 @@ def prepare_for_inference(model: _ModelT, precision: Precision = "float32") -> _
     if precision == "bf16":
         model.to(torch.bfloat16)
     if precision == "int8":
-        from postedit.nn import int8  # kernels are loaded for those who need them
+        from postedit.nn.int8 import modules as int8  # kernels are loaded for those who need them
 
         _replace(model, int8.Int8TransformerStack.made_of)
         _replace_linear(model, int8.Int8Linear, int8.Int8Linear.smallest)

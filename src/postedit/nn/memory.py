@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from postedit.nn.attention import Kept
-from postedit.nn.rows import join_rows
+from postedit.nn.packing import join_rows
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -15,8 +15,8 @@ from postedit.nn.cache import Cursor, DecoderCache
 from postedit.nn.dropout import dropout
 from postedit.nn.embeddings import Sharing, sinusoids
 from postedit.nn.memory import Memory
+from postedit.nn.packing import Packing
 from postedit.nn.precision import as_factor
-from postedit.nn.rows import Packing
 
 Norm = Literal["pre", "post"]
 

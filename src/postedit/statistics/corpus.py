@@ -14,11 +14,11 @@ import numpy as np
 
 from postedit.core.errors import OutputError
 from postedit.data.blocks import blocks_of, map_blocks
-from postedit.data.repeats import SortedRows, count_distinct, fingerprint, near_key
+from postedit.data.duplicates import SortedRows, count_distinct, fingerprint, near_key
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet, TripletFiles, read_triplets
 from postedit.evaluate.ter import TER, EditCount, ter_signature
-from postedit.statistics.edits import EditInContext, WordEdit, edits_in_context
+from postedit.statistics.edit_contexts import EditInContext, WordEdit, edits_in_context
 from postedit.statistics.frequent import Frequent
 
 BLOCK: Final = 4096

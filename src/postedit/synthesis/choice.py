@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from postedit.data.location import located
 from postedit.data.report import DataReport
+from postedit.data.text_paths import located
 from postedit.data.triplets import Triplet, TripletFiles, read_triplets
 from postedit.evaluate.ter import TER
 from postedit.synthesis.chunk import Chunk, Stage

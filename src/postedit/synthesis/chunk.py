@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, Self
 
-from postedit.data.partial import encode_lines
+from postedit.data.resumable_file import encode_lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from postedit.core.config import Config
 from postedit.core.files import prefix_problem
-from postedit.data.location import is_far, located, with_column
+from postedit.data.text_paths import is_far, located, with_column
 from postedit.synthesis.phase import Phase
 
 

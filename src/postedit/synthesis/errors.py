@@ -15,7 +15,7 @@ import torch
 from pydantic import Field
 
 from postedit.core.errors import DataError, PosteditError
-from postedit.decode import Sampling
+from postedit.search import Sampling
 from postedit.synthesis.chunk import Chunk, Stage, StageSpec
 from postedit.synthesis.parallel import ParallelConfig
 from postedit.synthesis.translated import BLANK, with_triplets

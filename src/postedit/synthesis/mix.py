@@ -14,8 +14,8 @@ from pydantic import Field, model_validator
 from postedit.core.config import Config
 from postedit.core.errors import DataError, RecipeError
 from postedit.data.lines import path_problem
-from postedit.data.partial import encode_lines
 from postedit.data.report import DataReport
+from postedit.data.resumable_file import encode_lines
 from postedit.data.triplets import Triplet, TripletFiles, check_files, read_triplets
 from postedit.synthesis.chunk import Chunk, Stage
 from postedit.synthesis.config import SynthConfig

@@ -20,9 +20,9 @@ from pydantic import BeforeValidator, Field, model_validator
 import postedit
 from postedit.core.errors import DataError, RecipeError
 from postedit.data.lines import path_problem, read_lines
-from postedit.data.location import located
-from postedit.data.partial import encode_lines
 from postedit.data.report import DataReport
+from postedit.data.resumable_file import encode_lines
+from postedit.data.text_paths import located
 from postedit.data.triplets import TripletFiles, check_files, read_triplets
 from postedit.evaluate.ter import ter_signature
 from postedit.synthesis.chunk import Chunk

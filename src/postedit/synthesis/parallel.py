@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from pydantic import Field
 
 from postedit.data.lines import path_problem
-from postedit.data.location import located
+from postedit.data.text_paths import located
 from postedit.synthesis.choice import prepare_fit
 from postedit.synthesis.chunk import StageSpec
 from postedit.synthesis.engine import Job

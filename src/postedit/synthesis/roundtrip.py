@@ -19,7 +19,7 @@ from pydantic import Field
 
 from postedit.core.errors import DataError
 from postedit.data.lines import path_problem, read_lines
-from postedit.data.location import located
+from postedit.data.text_paths import located
 from postedit.synthesis.choice import prepare_fit
 from postedit.synthesis.chunk import Chunk, Stage
 from postedit.synthesis.engine import Job

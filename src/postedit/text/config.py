@@ -4,8 +4,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from postedit.core.checkpoint import public_name
 from postedit.core.config import Config
+from postedit.core.transformers_checkpoint import public_name
 from postedit.text.vocabulary import SMALLEST
 from postedit.text.words import TokenizerName
 

@@ -12,10 +12,10 @@ from postedit.core.config import load_config
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_write
 from postedit.core.model import Vocabularies
-from postedit.core.symbols import EOS
-from postedit.text.checkpoint import CheckpointVocabulary, checkpoint_vocabularies
+from postedit.core.special_tokens import EOS
 from postedit.text.config import GROUPS, SIDES, TRUECASED, Side, TextConfig
 from postedit.text.edits import Edit, splice
+from postedit.text.pretrained_vocabulary import CheckpointVocabulary, checkpoint_vocabularies
 from postedit.text.truecase import Truecaser, capitalise, sentence_starts
 from postedit.text.vocabulary import Vocabulary
 from postedit.text.words import PlainSplitter, splitter

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from rapidfuzz.distance import LCSseq
 
-from postedit.core.symbols import STEP
+from postedit.core.special_tokens import STEP
 
 
 def with_steps(mt: Sequence[int], pe: Sequence[int]) -> list[int]:

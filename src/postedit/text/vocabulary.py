@@ -13,8 +13,8 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.files import atomic_write
 from postedit.core.model import VocabularyInfo
-from postedit.core.spelling import Spelling
-from postedit.core.symbols import SYMBOLS
+from postedit.core.special_tokens import SYMBOLS
+from postedit.core.token_spelling import Spelling
 
 BYTES: Final = 256
 """Pieces that every vocabulary has, one for each byte, so that no text is ever unknown."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from torch import nn
 
 from postedit.core.files import explain_os_errors
-from postedit.train.state import Scored
-from postedit.train.tensors import model_tensors, save_json, save_tensors
+from postedit.core.tensor_files import model_tensors, save_json, save_tensors
+from postedit.train.train_state import Scored
 
 
 def rank(candidates: Iterable[Scored], keep: int, higher_is_better: bool) -> tuple[Scored, ...]:

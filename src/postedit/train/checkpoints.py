@@ -17,7 +17,7 @@ from torch import Tensor
 
 from postedit.core.errors import TrainingError
 from postedit.core.files import atomic_folder
-from postedit.train.tensors import load_tensors, save_json, save_tensors
+from postedit.core.tensor_files import load_tensors, save_json, save_tensors
 
 MANIFEST = "manifest.json"
 STATE = "state.json"

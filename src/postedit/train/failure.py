@@ -9,12 +9,12 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from postedit.core.errors import TrainingError
+from postedit.core.tensor_files import save_json, save_tensors
 from postedit.core.types import Batch, Stream, Target
 from postedit.text.config import Side
 from postedit.train.config import TrainConfig
+from postedit.train.divergence import STRETCH
 from postedit.train.runtime import set_random_state
-from postedit.train.tensors import save_json, save_tensors
-from postedit.train.trend import STRETCH
 from postedit.train.update import Attempt, has_finite_gradient
 
 _REMEDIES: Final = (

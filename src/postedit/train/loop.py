@@ -15,22 +15,19 @@ from postedit.core.files import explain_os_errors
 from postedit.core.model import Seq2Seq
 from postedit.data.batching import BatchStream, Portion, UpdateSize, ahead
 from postedit.data.corpus import Corpus
-from postedit.data.shares import Share
-from postedit.train.agenda import Agenda, is_due
+from postedit.data.sampling_weights import Share
 from postedit.train.best import BestWeights
 from postedit.train.checkpoints import Checkpoint, Checkpoints, read_state
-from postedit.train.compiling import compile_layers, compiled_in_updates
 from postedit.train.config import TrainConfig
 from postedit.train.ema import MovingAverage
 from postedit.train.failure import Spell, explain_rise, save_divergence, save_failure
-from postedit.train.identity import identity
+from postedit.train.fingerprint import identity
 from postedit.train.losses import build_loss
 from postedit.train.optimisers import build_optimizer
-from postedit.train.progress import Display
-from postedit.train.report import Report
-from postedit.train.result import TrainResult
 from postedit.train.resume import find_checkpoint, with_changed_data
 from postedit.train.risk import Propose
+from postedit.train.run_log import Display
+from postedit.train.run_report import Report
 from postedit.train.runtime import (
     Interruption,
     bound_kernel_cache,
@@ -45,7 +42,10 @@ from postedit.train.runtime import (
 from postedit.train.schedules import learning_rate
 from postedit.train.selection import ModelSelection
 from postedit.train.snapshot import Snapshots, processes_of
-from postedit.train.state import Scored, TrainState
+from postedit.train.stopping import Agenda, is_due
+from postedit.train.torch_compile import compile_layers, compiled_in_updates
+from postedit.train.train_result import TrainResult
+from postedit.train.train_state import Scored, TrainState
 from postedit.train.update import Attempt, Updater
 from postedit.train.validation import ScoreDev, Validator
 

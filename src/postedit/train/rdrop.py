@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch, LabelLoss
-from postedit.train.labels import symmetric_divergence
+from postedit.train.label_scores import symmetric_divergence
 
 
 class RDropLoss(nn.Module):

@@ -8,10 +8,10 @@ from postedit.core.config import problem_report
 from postedit.core.errors import OutputError
 from postedit.data.batching import Position
 from postedit.train.checkpoints import Checkpoint, Checkpoints
-from postedit.train.identity import DATA, changed_data, differences
+from postedit.train.divergence import Trend
+from postedit.train.fingerprint import DATA, changed_data, differences
 from postedit.train.schedules import Plateau
-from postedit.train.state import TrainState
-from postedit.train.trend import Trend
+from postedit.train.train_state import TrainState
 
 Say = Callable[[str], None]
 

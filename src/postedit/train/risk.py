@@ -16,9 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from postedit.core.model import Seq2Seq
-from postedit.core.symbols import EOS, PAD
+from postedit.core.special_tokens import EOS, PAD
 from postedit.core.types import Batch, LabelLoss, Target
-from postedit.train.labels import label_log_probs
+from postedit.train.label_scores import label_log_probs
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from accelerate import Accelerator
 
 from postedit.core.errors import TrainingError
 from postedit.core.model import Seq2Seq
-from postedit.train.average import average_weights
+from postedit.core.tensor_files import load_model_tensors, load_tensors, save_tensors
+from postedit.train.averaging import average_weights
 from postedit.train.best import BestWeights, rank
 from postedit.train.config import TrainConfig
-from postedit.train.state import Scored, TrainState
-from postedit.train.tensors import load_model_tensors, load_tensors, save_tensors
+from postedit.train.train_state import Scored, TrainState
 from postedit.train.validation import Validator
 
 

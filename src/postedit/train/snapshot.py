@@ -9,11 +9,11 @@ from accelerate.utils import gather_object
 from torch.optim import Optimizer
 
 from postedit.core.model import Seq2Seq
+from postedit.core.tensor_files import load_model_tensors, model_tensors
 from postedit.train.checkpoints import Checkpoint
 from postedit.train.ema import MovingAverage
 from postedit.train.optimisers import load_optimizer_tensors, optimizer_tensors
 from postedit.train.runtime import random_state, set_random_state
-from postedit.train.tensors import load_model_tensors, model_tensors
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from postedit.core.types import Batch, LabelLoss, Stream, Target
-from postedit.train.compiling import in_update
 from postedit.train.config import TrainConfig
 from postedit.train.optimisers import step
 from postedit.train.runtime import random_state
+from postedit.train.torch_compile import in_update
 
 
 class Totals(NamedTuple):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.evaluate.additive import AdditiveMetric, Floats
+from postedit.evaluate.sufficient_statistics import AdditiveMetric, Floats
 from postedit.tuning import kernels
 
 Ints = NDArray[np.int64]

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from postedit.evaluate.additive import Floats
+from postedit.evaluate.sufficient_statistics import Floats
 from postedit.tuning import kernels
 from postedit.tuning.lists import NBestLists
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from postedit.evaluate.additive import AdditiveMetric, Floats
+from postedit.evaluate.sufficient_statistics import AdditiveMetric, Floats
 from postedit.tuning.lists import NBestLists
 
 _MEMORY: Final = 0.999

@@ -10,13 +10,13 @@ import numpy as np
 from rich.console import Console
 
 from postedit.data.dev import DevTexts
-from postedit.data.partial import PartialFile
-from postedit.decode.ensemble import Space
-from postedit.decode.rescoring import LENGTH, PENALTY, LogLinear, member_name
+from postedit.data.resumable_file import PartialFile
 from postedit.editing.combination import combined
 from postedit.editor import PostEdit, PostEditor
-from postedit.evaluate.additive import AdditiveMetric, Floats
+from postedit.evaluate.sufficient_statistics import AdditiveMetric, Floats
 from postedit.progress import fill
+from postedit.search.ensemble import Space
+from postedit.search.rescoring import LENGTH, PENALTY, LogLinear, member_name
 from postedit.tuning.lists import Entry, NBestLists, NBestPool
 from postedit.tuning.mert import mert
 from postedit.tuning.mira import mira

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from postedit.decode import SearchSettings
+from postedit.search import SearchSettings
 from postedit.text.edits import Edit
 
 

@@ -5,13 +5,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from postedit.core.tensor_files import model_tensors, save_tensors
 from postedit.data.triplets import Triplet
 from postedit.folder import ModelFolder
 from postedit.models import ARCHITECTURES
 from postedit.recipe import DecodeConfig
 from postedit.text.config import TextConfig, VocabularyConfig
 from postedit.text.processor import TextProcessor
-from postedit.train.tensors import model_tensors, save_tensors
 
 
 def save(path: Path, seed: int, dim: int = 8) -> ModelFolder:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from postedit.data import repeats
+from postedit.data import duplicates
 
 SAMPLE = Path(__file__).parents[3] / "examples/mlqe-pe.en-de"
 ROOT = Path(__file__).parents[3]
@@ -85,8 +85,8 @@ class TestStats:
     def test_a_full_disk(self, run: Any, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TMPDIR", str(sample))
         monkeypatch.setattr(tempfile, "tempdir", None)
-        monkeypatch.setattr(repeats, "_RUN_ROWS", 100)
-        monkeypatch.setattr(repeats, "save_rows", full)
+        monkeypatch.setattr(duplicates, "_RUN_ROWS", 100)
+        monkeypatch.setattr(duplicates, "save_rows", full)
         result = run("data", "stats", sample / "test", "--workers", 1)
         assert result.exit_code == 1
         assert re.search(
@@ -155,15 +155,15 @@ class TestClean:
             ("os.fsync", 0),
             ("os.fsync", 3),
             ("os.fsync", 8),
-            ("postedit.data.cleaning.run.save_rows", 1),
-            ("postedit.data.cleaning.run.tempfile.mkdtemp", 0),
-            ("postedit.data.cleaning.run.tempfile.mkdtemp", 1),
+            ("postedit.data.cleaning.cleaner.save_rows", 1),
+            ("postedit.data.cleaning.cleaner.tempfile.mkdtemp", 0),
+            ("postedit.data.cleaning.cleaner.tempfile.mkdtemp", 1),
         ],
     )
     def test_a_full_disk_costs_nothing_that_is_done(
         self, run: Any, sample: Path, monkeypatch: pytest.MonkeyPatch, fails: str, after: int
     ) -> None:
-        monkeypatch.setattr("postedit.data.cleaning.run.BLOCK", 200)
+        monkeypatch.setattr("postedit.data.cleaning.cleaner.BLOCK", 200)
         arguments = ("data", "clean", sample / "dev", "--workers", 1, *self.LANGUAGES)
         assert run(*arguments, "--out", sample / "whole").exit_code == 0
         works, calls = pydoc.locate(fails), itertools.count()

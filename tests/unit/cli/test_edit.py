@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from postedit.core.errors import DataError
-from postedit.decode import SearchSettings
-from postedit.decode.settings import Term
+from postedit.search import SearchSettings
+from postedit.search.config import Term
 
 Files = tuple[Path, Path, Path]
 

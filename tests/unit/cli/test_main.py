@@ -80,7 +80,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
         def fail(*_: object, **__: object) -> None:
             raise error
 
-        monkeypatch.setattr("postedit.evaluate.study.examine", fail)
+        monkeypatch.setattr("postedit.evaluate.test_set.examine", fail)
 
     return install
 

@@ -77,7 +77,7 @@ def test_lines_end_at_line_feeds_only(run: Any, files: Path) -> None:
 def test_an_output_that_cannot_be_written_is_found_before_the_work(
     run: Any, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("postedit.evaluate.study.examine", lambda *_: pytest.fail("it worked first"))
+    monkeypatch.setattr("postedit.evaluate.test_set.examine", lambda *_: pytest.fail("it worked first"))
     result = run("score", files / "good", "--pe", files / "pe", "--json", files / "none" / "scores.json")
     assert result.exit_code == 1
     assert "does not exist" in result.stderr

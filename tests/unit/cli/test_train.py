@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from postedit.evaluate.scores import score_system
-from postedit.jobs.run import RunResult
+from postedit.jobs.training import RunResult
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         return RunResult(folder, folder / "model", training, base)  # type: ignore[arg-type]
 
     monkeypatch.setattr("postedit.recipe.load_recipe", lambda path, overrides: (path, tuple(overrides)))
-    monkeypatch.setattr("postedit.jobs.run.train", train)
+    monkeypatch.setattr("postedit.jobs.training.train", train)
     return found
 
 
@@ -59,7 +59,7 @@ def test_several_seeds_end_with_how_to_use_them(run: Any, calls: list[Any], monk
     def train_seeds(recipe: Any, folder: Path, seeds: int, resume: bool, console: Any, accept: bool) -> list[RunResult]:
         return [running.train(recipe, folder / f"seed-{number + 1}", resume, console) for number in range(seeds)]
 
-    monkeypatch.setattr("postedit.jobs.run.train_seeds", train_seeds)
+    monkeypatch.setattr("postedit.jobs.training.train_seeds", train_seeds)
     out = run("train", "some/small.toml", "--seeds", "2").stdout
     assert [folder for _, folder, _ in calls] == [Path(f"runs/small/seed-{number}") for number in (1, 2)]
     models = "runs/small/seed-1/model runs/small/seed-2/model"
@@ -70,6 +70,6 @@ def test_several_seeds_end_with_how_to_use_them(run: Any, calls: list[Any], monk
 def test_of_several_processes_the_main_one_alone_says_how_it_went(
     run: Any, calls: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("postedit.jobs.run.is_main_process", lambda: False)
+    monkeypatch.setattr("postedit.jobs.training.is_main_process", lambda: False)
     assert run("train", "x.toml").stdout == ""
     assert len(calls) == 1

@@ -5,8 +5,8 @@ import torch
 
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.types import Batch, Stream
+from postedit.models.bases.conditional_gru import ConditionalConfig
 from postedit.models.m_cgru import MCGRU
-from postedit.nn.conditional import ConditionalConfig
 
 
 def test_the_loss_needs_a_target_and_models_have_no_grammar_by_default() -> None:

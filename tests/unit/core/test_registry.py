@@ -5,8 +5,8 @@ import pytest
 from postedit.core.errors import RecipeError, nearest
 from postedit.core.registry import Architecture, Registry
 from postedit.models import ARCHITECTURES
+from postedit.models.bases.conditional_gru import ConditionalConfig
 from postedit.models.m_cgru import MCGRU
-from postedit.nn.conditional import ConditionalConfig
 
 ONE = Architecture("m-cgru", MCGRU, "paper", "summary")
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from postedit.core.symbols import BOS
+from postedit.core.special_tokens import BOS
 from postedit.core.types import Batch, Stream, Target
 
 IDS = torch.tensor([[6, 7, 2], [8, 2, 0]])

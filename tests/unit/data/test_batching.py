@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postedit.core.symbols import EOS, PAD
+from postedit.core.special_tokens import EOS, PAD
 from postedit.core.types import Batch
 from postedit.data.batching import BatchStream, Position, UpdateSize, ahead, collate, length_batches, ordered_batches
 from postedit.data.corpus import Corpus, write_corpus

@@ -7,7 +7,7 @@ import pytest
 from postedit.core.config import load_config
 from postedit.core.errors import DataError, RecipeError
 from postedit.data.report import DataReport
-from postedit.data.shares import Share
+from postedit.data.sampling_weights import Share
 from postedit.data.triplets import (
     LONGEST_LINE,
     DataConfig,

@@ -12,13 +12,13 @@ import torch
 
 from postedit import PostEditor
 from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.tensor_files import load_model_tensors, model_tensors, save_tensors
 from postedit.core.types import Batch, Stream, Target
-from postedit.decode.rescoring import LogLinear, weighted_sum
 from postedit.editing.combination import Combination, Member
 from postedit.folder import ModelFolder, content_fingerprint, fingerprint
 from postedit.recipe import DecodeConfig
+from postedit.search.rescoring import LogLinear, weighted_sum
 from postedit.text.steps import with_steps
-from postedit.train.tensors import load_model_tensors, model_tensors, save_tensors
 
 SRC, MT = ["the house", "it goes", "the old house"], ["das Haus", "es geht", "das Haus ."]
 WEIGHTS = {"model 1": 0.6, "model 2": 0.4, "length": 0.5, "pep": -1.5}

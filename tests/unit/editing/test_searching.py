@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from postedit import PostEditor
 from postedit.core.errors import DataError, RecipeError
-from postedit.decode import Hypothesis, SearchSettings
-from postedit.decode.rescoring import Candidate
-from postedit.decode.settings import Term
 from postedit.editing import searching
 from postedit.editing.correction import PostEdit
 from postedit.editing.demands import Demands
 from postedit.editing.segments import Segment
 from postedit.editing.windows import WindowSearch
 from postedit.recipe import DecodeConfig
+from postedit.search import Hypothesis, SearchSettings
+from postedit.search.config import Term
+from postedit.search.rescoring import Candidate
 from postedit.text.vocabulary import byte_joins, character_joins
 from postedit.text.words import splitter
 

@@ -3,8 +3,8 @@ import pytest
 from postedit.core.errors import DataError
 from postedit.evaluate import analyses
 from postedit.evaluate.scores import DO_NOTHING
-from postedit.evaluate.study import TestSet, examine
 from postedit.evaluate.table import Table
+from postedit.evaluate.test_set import TestSet, examine
 
 MT = ["a b c d", "the cat sat down", "x y z w", ""]
 PE = ["a b c e", "the cat sat down", "w x y z", ""]

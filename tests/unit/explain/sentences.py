@@ -4,7 +4,7 @@ import numpy as np
 
 from postedit.core.types import AttentionKey
 from postedit.explain.evidence import Alternative, Evidence
-from postedit.explain.reading import OUTPUT, Reading, Span
+from postedit.explain.explained_sentence import OUTPUT, Reading, Span
 from postedit.text.edits import Edit
 
 SRC, MT, BOTH = AttentionKey("src", "soft"), AttentionKey("mt", "soft"), AttentionKey("src+mt", "soft")

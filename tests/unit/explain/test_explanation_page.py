@@ -11,8 +11,8 @@ import pytest
 from tests.unit.explain.sentences import sentence
 
 from postedit.evaluate.table import Column, Row, Table
+from postedit.explain.explained_sentence import Reading
 from postedit.explain.explanation_page import explanation_page
-from postedit.explain.reading import Reading
 
 NASTY = '</script><script>document.title="broken"</script><img/src=x> "& $1'
 ARABIC = "انقر فوق Foo Bar"

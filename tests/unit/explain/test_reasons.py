@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.explain.sentences import sentence
 
+from postedit.explain.explained_sentence import OUTPUT, Span
 from postedit.explain.links import links
-from postedit.explain.reading import OUTPUT, Span
 from postedit.explain.reasons import reasons, shortest_run
 from postedit.text.edits import Edit
 

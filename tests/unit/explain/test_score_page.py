@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from postedit.evaluate import analyses
-from postedit.evaluate.study import TestSet, examine
+from postedit.evaluate.test_set import TestSet, examine
 from postedit.explain.score_page import score_page
 
 NASTY = '</script><script>document.title="broken"</script><img src=x onerror="alert(1)">'

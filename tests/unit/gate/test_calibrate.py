@@ -18,7 +18,7 @@ from postedit.gate.calibrate import (
     is_learnt,
     rule_gains,
 )
-from postedit.gate.features import Features, Judged, judge, words_changed
+from postedit.gate.edit_features import Features, Judged, judge, words_changed
 from postedit.gate.outcomes import Outcomes, everything
 from postedit.text.edits import Edit
 

@@ -11,13 +11,13 @@ import torch
 
 from postedit import PostEditor
 from postedit.core.errors import DataError, ModelFolderError
-from postedit.decode import SearchSettings
 from postedit.explain.reasons import reasons
 from postedit.gate import Gate, Level
-from postedit.gate.features import Features
+from postedit.gate.edit_features import Features
 from postedit.gate.gate import Calibrator, Rule
 from postedit.jobs.explanation import explain
 from postedit.recipe import DecodeConfig
+from postedit.search import SearchSettings
 
 SRC = ["the house", "it goes", "", "the old house", "nothing"]
 MT = ["das  Haus", "es geht\u00a0!", "etwas", "\tdas Haus 🙂 ", ""]

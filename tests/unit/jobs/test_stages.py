@@ -19,7 +19,7 @@ from postedit.core.errors import ModelFolderError, OutputError, RecipeError
 from postedit.data.corpus import Corpus
 from postedit.editor import PostEditor
 from postedit.folder import ModelFolder
-from postedit.jobs import run
+from postedit.jobs import training
 from postedit.recipe import load_recipe
 
 QUIET = Console(quiet=True)
@@ -35,7 +35,7 @@ def problems(path: Path, change: tuple[str, str]) -> str:
 
 def test_each_stage_has_its_own_data_and_schedule_and_starts_from_the_one_before(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
-    result = run.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    result = training.train(load_recipe(path), tmp_path / "run", console=QUIET)
     generic, tuned = (tmp_path / "run" / "stages" / name for name in ("generic", "fine-tuning"))
     assert (result.model, result.training.steps) == (tmp_path / "run" / "model", 4)
     assert describe(result).startswith("Trained 4 updates in the last stage, fine-tuning; ended because ")
@@ -59,7 +59,7 @@ def test_each_stage_has_its_own_data_and_schedule_and_starts_from_the_one_before
 def test_it_starts_from_the_very_weights(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
     change = ["stage.fine-tuning.train.lr=1e-30", "stage.fine-tuning.train.average=false"]
-    run.train(load_recipe(path, change), tmp_path / "run", console=QUIET)
+    training.train(load_recipe(path, change), tmp_path / "run", console=QUIET)
     stages = tmp_path / "run" / "stages"
     first, second = (load_file(stages / name / "model" / "model.safetensors") for name in ("generic", "fine-tuning"))
     assert all(first[name].equal(second[name]) for name in first)
@@ -73,13 +73,13 @@ def test_it_starts_from_the_very_weights(tmp_path: Path) -> None:
 def test_killed_in_any_stage_it_ends_bit_equal(tmp_path: Path, passes: str, finished: bool) -> None:
     path = stage_tools.write_recipe(tmp_path)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    run.train(load_recipe(path), whole, console=QUIET)
+    training.train(load_recipe(path), whole, console=QUIET)
     command = [sys.executable, str(KILLED_RUN), str(path), str(killed), passes]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     assert (killed / "stages" / "fine-tuning" / "checkpoints").exists() is finished
-    run.train(load_recipe(path), killed, resume=True, console=QUIET)
+    training.train(load_recipe(path), killed, resume=True, console=QUIET)
     assert stage_tools.remains(killed) == stage_tools.remains(whole)
 
 
@@ -126,11 +126,13 @@ def test_one_stage_is_none(tmp_path: Path) -> None:
 
 def test_only_how_long_to_train_may_change_when_a_stage_goes_on(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
-    run.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    training.train(load_recipe(path), tmp_path / "run", console=QUIET)
     longer = load_recipe(path, ["stage.fine-tuning.train.max_steps=6"])
-    assert run.train(longer, tmp_path / "run", resume=True, console=QUIET).training.steps == 6
+    assert training.train(longer, tmp_path / "run", resume=True, console=QUIET).training.steps == 6
     with pytest.raises(RecipeError, match=r"stage\.fine-tuning\.train\.lr: was 0\.001, is 0\.5"):
-        run.train(load_recipe(path, ["stage.fine-tuning.train.lr=0.5"]), tmp_path / "run", resume=True, console=QUIET)
+        training.train(
+            load_recipe(path, ["stage.fine-tuning.train.lr=0.5"]), tmp_path / "run", resume=True, console=QUIET
+        )
 
 
 def test_training_starts_from_the_matching_weights_of_another_model(tmp_path: Path) -> None:
@@ -139,7 +141,7 @@ def test_training_starts_from_the_matching_weights_of_another_model(tmp_path: Pa
     tiny_models.folder(layers_mt=2).save(tmp_path / "other")
     console = Console(record=True, width=200, quiet=False, file=(tmp_path / "console").open("w"))
     recipe = load_recipe(path, [f"train.init={tmp_path / 'other'}"])
-    run.train(recipe, tmp_path / "run", console=console)
+    training.train(recipe, tmp_path / "run", console=console)
     account = json.loads((tmp_path / "run" / "initial.json").read_text())
     assert account["unused"]
     assert account["taken"]["all"]
@@ -156,21 +158,21 @@ def test_a_model_to_start_from_must_be_there_and_have_something_to_give(tmp_path
     tiny_models.folder("m-cgru").save(tmp_path / "nowhere")
     for change in ([], ["stage=[]"]):
         with pytest.raises(RecipeError, match=r"train\.init: .*nowhere: no matrix has the name and the sizes"):
-            run.train(load_recipe(path, change), tmp_path / "run", console=QUIET)
+            training.train(load_recipe(path, change), tmp_path / "run", console=QUIET)
         assert not (tmp_path / "run").exists()  # so that another recipe may have it
     weights = tmp_path / "nowhere" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:100])
     with pytest.raises(ModelFolderError, match=r"model\.safetensors"):
-        run.train(load_recipe(path), tmp_path / "run", console=QUIET)
+        training.train(load_recipe(path), tmp_path / "run", console=QUIET)
 
 
 def test_a_resumed_run_needs_no_more_what_it_started_from(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path, train={"init": "first"})
     path.write_text(path.read_text().partition("[[stage]]")[0])
     tiny_models.folder("transference").save(tmp_path / "first")
-    run.train(load_recipe(path, ["train.max_steps=2"]), tmp_path / "run", console=QUIET)
+    training.train(load_recipe(path, ["train.max_steps=2"]), tmp_path / "run", console=QUIET)
     tiny_models.folder("m-cgru").save(tmp_path / "first")
-    again = run.train(load_recipe(path, ["train.max_steps=3"]), tmp_path / "run", resume=True, console=QUIET)
+    again = training.train(load_recipe(path, ["train.max_steps=3"]), tmp_path / "run", resume=True, console=QUIET)
     assert again.training.steps == 3
 
 
@@ -185,18 +187,18 @@ def test_the_text_processing_may_be_that_of_a_model(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
     whole = path.read_text().partition("[[stage]]")[0]
     path.write_text(whole)
-    first = run.train(load_recipe(path), tmp_path / "first", console=QUIET).model
+    first = training.train(load_recipe(path), tmp_path / "first", console=QUIET).model
     sections = whole.split("\n[")
     path.write_text("\n[".join(section for section in sections if not section.startswith("text")))
     change = ["text.model=first/model", "train.init=first/model", "data.train='real'"]
     change = [option.replace("first", str(tmp_path / "first")) for option in change]
     recipe = load_recipe(path, change)
-    second = run.train(recipe, tmp_path / "second", console=QUIET).model
+    second = training.train(recipe, tmp_path / "second", console=QUIET).model
     assert ModelFolder.load(second).processor.symbols == ModelFolder.load(first).processor.symbols
     assert not json.loads((tmp_path / "second" / "initial.json").read_text())["taken"]["pieces"]
     assert str(tmp_path) not in (second / "text" / "text.json").read_text()
     assert str(tmp_path) not in (second / "provenance.json").read_text()
-    assert run.train(recipe, tmp_path / "second", resume=True, console=QUIET).model == second
+    assert training.train(recipe, tmp_path / "second", resume=True, console=QUIET).model == second
     with pytest.raises(
         RecipeError, match=r"text\.truecase: is False in the model of text\.model, not True; leave it out"
     ):
@@ -210,15 +212,15 @@ def test_the_text_processing_may_be_that_of_a_model(tmp_path: Path) -> None:
 def test_with_several_seeds_no_stage_has_its_own(tmp_path: Path) -> None:
     recipe = load_recipe(stage_tools.write_recipe(tmp_path), ["stage.generic.train.seed=7"])
     with pytest.raises(RecipeError, match=r"stage\.generic\.train\.seed: would be the same"):
-        run.train_seeds(recipe, tmp_path / "run", 2, False, QUIET)
+        training.train_seeds(recipe, tmp_path / "run", 2, False, QUIET)
 
 
 def test_a_stage_that_is_done_is_told(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
-    run.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    training.train(load_recipe(path), tmp_path / "run", console=QUIET)
     console = Console(record=True, width=200, file=(tmp_path / "console").open("w"))
     longer = load_recipe(path, ["stage.generic.train.max_steps=9"])
-    run.train(longer, tmp_path / "run", resume=True, console=console)
+    training.train(longer, tmp_path / "run", resume=True, console=console)
     assert "Stage 1 of 2, generic, is done and stays as it is" in console.export_text()
 
 
@@ -227,7 +229,7 @@ def test_what_went_in_is_on_record_and_an_epoch_has_the_shares_that_were_wanted(
     path.write_text(path.read_text().partition("[[stage]]")[0])
     recipe = load_recipe(path, ["data.train=['train', {files='real', weight=3.0, from_epoch=1}]"])
     console = Console(record=True, width=200, file=(tmp_path / "console").open("w"))
-    run.train(recipe, tmp_path / "run", console=console)
+    training.train(recipe, tmp_path / "run", console=console)
     account = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert [(source["triplets"], source["weight"], source["from_epoch"]) for source in account["train"]] == [
         (8, 1.0, 0), (8, 3.0, 1),
@@ -239,7 +241,7 @@ def test_what_went_in_is_on_record_and_an_epoch_has_the_shares_that_were_wanted(
     assert f"Triplets from epoch 1 on: 8 of {tmp_path}/train (25.0 %), 24 of {tmp_path}/real (75.0 %)" in shown
     other = load_recipe(path, ["data.train=['train', {files='real', weight=2.0, from_epoch=1}]"])
     with pytest.raises(RecipeError, match=r"data\.train"):
-        run.train(other, tmp_path / "run", resume=True, console=QUIET)
+        training.train(other, tmp_path / "run", resume=True, console=QUIET)
 
 
 @pytest.mark.parametrize("staged", [False, True])
@@ -248,7 +250,7 @@ def test_several_seeds_share_vocabularies_and_corpora_and_are_an_ensemble(tmp_pa
     if not staged:
         path.write_text(path.read_text().partition("[[stage]]")[0])
     recipe = load_recipe(path, ["train.max_steps=2", "train.seed=7"])
-    results = run.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET)
+    results = training.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET)
     assert [result.folder.name for result in results] == ["seed-1", "seed-2"]
     inside = Path("stages/fine-tuning") if staged else Path()
     files = [result.folder / inside / "corpus" / "train.arrow" for result in results]
@@ -258,22 +260,22 @@ def test_several_seeds_share_vocabularies_and_corpora_and_are_an_ensemble(tmp_pa
     assert weights[0] != weights[1]
     editor = PostEditor.load(*(result.model for result in results))
     assert len(editor.edit(src=["the house"], mt=["das Haus"])) == 1
-    again = run.train_seeds(recipe, tmp_path / "run", 2, resume=True, console=QUIET)
+    again = training.train_seeds(recipe, tmp_path / "run", 2, resume=True, console=QUIET)
     assert [result.training.steps for result in again] == [result.training.steps for result in results]
     with pytest.raises(OutputError, match="already holds a run"):
-        run.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET)
+        training.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET)
     with pytest.raises(OutputError, match="holds a run with one seed"):
-        run.train_seeds(recipe, tmp_path / "run" / "seed-1", 2, resume=False, console=QUIET)
+        training.train_seeds(recipe, tmp_path / "run" / "seed-1", 2, resume=False, console=QUIET)
 
 
 def test_a_seed_that_is_still_to_come_learns_from_changed_data_if_that_is_accepted(tmp_path: Path) -> None:
     recipe = load_recipe(stage_tools.write_recipe(tmp_path), ["train.max_steps=2"])
-    run.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET)
+    training.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET)
     shutil.rmtree(tmp_path / "run" / "seed-2")
     for side in ("src", "mt", "pe"):
         with (tmp_path / f"real.{side}").open("a", encoding="utf-8") as file:
             file.write("mehr\n")
-    run.train_seeds(recipe, tmp_path / "run", 2, resume=True, console=QUIET, accept_changed_data=True)
+    training.train_seeds(recipe, tmp_path / "run", 2, resume=True, console=QUIET, accept_changed_data=True)
     corpora = [tmp_path / "run" / f"seed-{number}" / "stages" / "generic" / "corpus" for number in (1, 2)]
     finished, made_now = (len(Corpus.open(corpus / "train.arrow")) for corpus in corpora)
     assert made_now == finished + 1
@@ -286,7 +288,7 @@ def test_patterns_of_parameters_are_checked_with_the_recipe_and_hold_in_a_stage(
     ):
         load_recipe(path, ["stage.fine-tuning.train.freeze=['embd*']"])
     change = ["stage.fine-tuning.train.freeze=['embed_*', 'encoder*']", "train.average='none'"]
-    run.train(load_recipe(path, change), tmp_path / "run", console=QUIET)
+    training.train(load_recipe(path, change), tmp_path / "run", console=QUIET)
     stages = tmp_path / "run" / "stages"
     first, second = (load_file(stages / name / "model" / "model.safetensors") for name in ("generic", "fine-tuning"))
     same = {name for name in first if first[name].equal(second[name])}

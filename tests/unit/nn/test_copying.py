@@ -10,14 +10,14 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
-from postedit.core.symbols import EOS, PAD, SYMBOLS
+from postedit.core.special_tokens import EOS, PAD, SYMBOLS
 from postedit.core.types import Batch, Stream, Target
-from postedit.decode import greedy
 from postedit.models.copycat import Copycat, CopycatConfig
 from postedit.models.transformer import Transformer, TransformerConfig
 from postedit.nn import copying, heads
 from postedit.nn.copying import Copied, CopyDistribution, pointer, sigmoid_gates, softmax_gates
 from postedit.nn.heads import SoftmaxDistribution
+from postedit.search import greedy
 
 N, K, D, V = 3, 4, 5, 9
 LENGTHS = (6, 4)  # of two copied texts

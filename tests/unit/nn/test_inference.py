@@ -14,7 +14,7 @@ from torch import nn
 from postedit.core.errors import DataError
 from postedit.nn.heads import SoftmaxHead
 from postedit.nn.inference import PackedLinear, check_precision, prepare_for_inference
-from postedit.nn.int8 import Int8Linear
+from postedit.nn.int8.modules import Int8Linear
 
 
 def int8(inputs: int, outputs: int, bias: bool = True) -> tuple[Int8Linear, nn.Linear]:

@@ -11,7 +11,7 @@ from postedit.evaluate.scores import score_systems
 from postedit.evaluate.ter import TER, EditCount
 from postedit.statistics import corpus
 from postedit.statistics.corpus import TER_COLUMNS, Lengths, column_names, gather_statistics, ter_column
-from postedit.statistics.edits import EditInContext, WordEdit, edits_in_context
+from postedit.statistics.edit_contexts import EditInContext, WordEdit, edits_in_context
 from postedit.statistics.frequent import Frequent
 from postedit.statistics.picture import draw
 

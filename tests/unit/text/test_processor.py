@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postedit.core.errors import ModelFolderError
-from postedit.core.symbols import EOS, STEP
+from postedit.core.special_tokens import EOS, STEP
 from postedit.text.config import TextConfig, VocabularyConfig
 from postedit.text.edits import apply_edits
 from postedit.text.processor import TextProcessor

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postedit.core.errors import DataError, ModelFolderError
-from postedit.core.symbols import EOS, SEP, STEP, SYMBOLS
+from postedit.core.special_tokens import EOS, SEP, STEP, SYMBOLS
 from postedit.text.vocabulary import SMALLEST, Vocabulary
 
 TEXTS = [

@@ -14,11 +14,11 @@ from tiny_run import Scores, TinyModel, in_process, log, quiet, shown, trainer, 
 
 from postedit.core.errors import OutputError, RecipeError, TrainingError
 from postedit.core.model import Seq2Seq
+from postedit.core.tensor_files import load_tensors, model_tensors
 from postedit.core.types import Batch, LabelLoss
 from postedit.train import runtime
+from postedit.train.divergence import Trend
 from postedit.train.runtime import check_bf16
-from postedit.train.tensors import load_tensors, model_tensors
-from postedit.train.trend import Trend
 
 
 def test_a_full_gpu_is_explained(tmp_path: Path, corpora: Path) -> None:

@@ -14,10 +14,10 @@ from tiny_run import Scores, TinyModel, log, quiet, shown, train_config, trainer
 
 from postedit.core.errors import OutputError, RecipeError
 from postedit.core.model import Seq2Seq
+from postedit.core.tensor_files import load_tensors
 from postedit.data.batching import ordered_batches
-from postedit.train.identity import differences
-from postedit.train.state import TrainState
-from postedit.train.tensors import load_tensors
+from postedit.train.fingerprint import differences
+from postedit.train.train_state import TrainState
 from postedit.train.validation import Validator
 
 

@@ -11,8 +11,8 @@ import pytest
 import torch
 from tiny_run import in_process, log
 
+from postedit.core.tensor_files import load_tensors
 from postedit.train.runtime import spare_processes
-from postedit.train.tensors import load_tensors
 
 
 def run_processes(folder: Path, corpora: Path, settings: Mapping[str, Any], count: int, resume: bool = False) -> None:

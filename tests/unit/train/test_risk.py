@@ -14,10 +14,10 @@ from tiny_run import TinyModel, propose, tiny_model, train_config, trainer
 from torch import Tensor
 
 from postedit.core.errors import RecipeError
-from postedit.core.symbols import EOS
+from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch, Target
-from postedit.decode import Sampling, sample
-from postedit.train import labels
+from postedit.search import Sampling, sample
+from postedit.train import label_scores
 from postedit.train.losses import build_loss
 from postedit.train.risk import Candidate, RiskLoss, as_it_is
 
@@ -71,7 +71,7 @@ def double(dropout: float = 0.0) -> TinyModel:
 @pytest.fixture(autouse=True)
 def small_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let few positions be done at a time, so that there are many stretches."""
-    monkeypatch.setitem(labels._LOG_PROBS, "cpu", 7 * 30)
+    monkeypatch.setitem(label_scores._LOG_PROBS, "cpu", 7 * 30)
 
 
 @pytest.mark.parametrize("sharpness", [0.005, 0.3, 1.0, 2.0])

@@ -22,17 +22,17 @@ from torch import Tensor, nn
 from postedit.core.config import Config, load_config
 from postedit.core.errors import PosteditError
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies, VocabularyInfo
-from postedit.core.symbols import EOS, SYMBOLS
+from postedit.core.special_tokens import EOS, SYMBOLS
+from postedit.core.tensor_files import model_tensors, save_tensors
 from postedit.core.types import Batch, DecoderOutput
 from postedit.data.corpus import Corpus, write_corpus
 from postedit.data.triplets import Triplet
-from postedit.decode import Sampling, sample
 from postedit.nn.heads import SoftmaxHead
+from postedit.search import Sampling, sample
 from postedit.text.processor import TextProcessor
 from postedit.train.config import TrainConfig
 from postedit.train.loop import Trainer
 from postedit.train.risk import Candidate
-from postedit.train.tensors import model_tensors, save_tensors
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["postedit.train.loop", "torch._dynamo"])  # torch.optim imports it when first used

@@ -9,9 +9,9 @@ import tiny_models
 from rich.console import Console
 
 from postedit.data.dev import DevTexts
-from postedit.decode.rescoring import weighted_sum
 from postedit.editor import PostEdit, PostEditor
-from postedit.evaluate.additive import additive
+from postedit.evaluate.sufficient_statistics import additive
+from postedit.search.rescoring import weighted_sum
 from postedit.tuning.rounds import TuneOptions, tune
 
 OUTPUTS = {

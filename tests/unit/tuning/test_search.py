@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postedit.evaluate.additive import additive
+from postedit.evaluate.sufficient_statistics import additive
 from postedit.tuning.lists import Entry, NBestLists, NBestPool
 from postedit.tuning.mert import line_optimum, mert
 from postedit.tuning.mira import mira

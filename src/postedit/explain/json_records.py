@@ -1,0 +1,96 @@
+"""Sentences explained as plain values, for files: all that is known of them, and back."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postedit.core.types import AttentionKey
+from postedit.explain.evidence import Alternative, Evidence
+from postedit.explain.explained_sentence import Reading, Span
+from postedit.text.edits import Edit
+
+_DECIMALS: Final = 6
+"""Of weights and log-probabilities: far more than a model's own arithmetic is good for."""
+
+_MOST: Final = 1e6
+"""Nats in place of infinitely many, which JSON cannot write."""
+
+
+def to_record(sentence: Reading) -> dict[str, Any]:
+    """Return plain values for JSON; spans are characters, end exclusive, and nats are rounded to six decimals."""
+    words = sentence.words
+    return {
+        "src": sentence.src,
+        "mt": sentence.mt,
+        "output": sentence.output,
+        "edits": [asdict(edit) for edit in sentence.edits],
+        "confidences": list(sentence.confidences),
+        "words": {
+            "streams": {name: list(texts) for name, texts in words.streams.items()},
+            "output": list(words.output),
+            "log_probs": _plain(words.log_probs),
+            "attention": [
+                {"stream": key.stream, "kind": key.kind, "weights": _plain(weights)}
+                for key, weights in words.attention.items()
+            ],
+            "runners_up": [[[one.text, *_plain([one.log_prob])] for one in others] for others in words.runners_up],
+            "shares": {name: _plain(shares) for name, shares in words.shares.items()},
+            "without": {name: _plain(log_probs) for name, log_probs in words.without.items()},
+            "losses": None if words.losses is None else _plain(words.losses),
+        },
+        "places": {
+            name: [None if place is None else [place.start, place.end] for place in places]
+            for name, places in sentence.places.items()
+        },
+        "ends": {name: sorted(ends) for name, ends in sentence.ends.items()},
+        "pe": sentence.pe,
+        "pe_words": None if sentence.pe_words is None else list(sentence.pe_words),
+    }
+
+
+def from_record(record: Mapping[str, Any]) -> Reading:
+    """Return the sentence that `to_record` was given, but for rounding."""
+    pe_words = record["pe_words"]
+    return Reading(
+        src=record["src"],
+        mt=record["mt"],
+        output=record["output"],
+        edits=tuple(Edit(one["op"], _span(one["mt_span"]), _span(one["pe_span"])) for one in record["edits"]),
+        confidences=tuple(record["confidences"]),
+        words=_evidence(record["words"]),
+        places={
+            name: tuple(None if place is None else Span(*place) for place in places)
+            for name, places in record["places"].items()
+        },
+        ends={name: frozenset(ends) for name, ends in record["ends"].items()},
+        pe=record["pe"],
+        pe_words=None if pe_words is None else tuple(pe_words),
+    )
+
+
+def _evidence(words: Mapping[str, Any]) -> Evidence:
+    losses = words["losses"]
+    return Evidence(
+        streams={name: tuple(texts) for name, texts in words["streams"].items()},
+        output=tuple(words["output"]),
+        log_probs=tuple(words["log_probs"]),
+        attention={AttentionKey(one["stream"], one["kind"]): np.array(one["weights"]) for one in words["attention"]},
+        runners_up=tuple(tuple(Alternative(*one) for one in others) for others in words["runners_up"]),
+        shares={name: np.array(shares) for name, shares in words["shares"].items()},
+        without={name: tuple(log_probs) for name, log_probs in words["without"].items()},
+        losses=None if losses is None else np.array(losses),
+    )
+
+
+def _span(values: list[int]) -> tuple[int, int]:
+    start, end = values
+    return start, end
+
+
+def _plain(values: NDArray[np.floating] | tuple[float, ...] | list[float]) -> list[Any]:
+    array = np.nan_to_num(np.asarray(values, dtype=np.float64), posinf=_MOST, neginf=-_MOST)
+    plain: list[Any] = (np.round(array, _DECIMALS) + 0.0).tolist()
+    return plain

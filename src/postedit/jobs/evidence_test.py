@@ -1,0 +1,134 @@
+"""Whether evidence is true to the model: does an edit go when the source words it cites are taken away?
+
+Those words are cut out of the source, and the sentence is edited anew with the model's own settings. For comparison,
+as many words are cut out at a place drawn at random among those that have no word in common with the cited ones. An
+edit is gone if the new correction does not put just the same text in the place of the same characters of mt. Edits
+that cite so much of the source that no such other place is left are not tested.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from postedit.editor import PostEdit, PostEditor
+from postedit.evaluate.significance import compare
+from postedit.evaluate.table import Column, Row, Table, percentage
+from postedit.explain.explained_sentence import Reading
+from postedit.explain.reasons import Reason
+
+_WINDOW: Final = 200
+"""Edits tested between two reports of progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """An edit, whether it went without the words it cites, and whether it went without others."""
+
+    reason: Reason
+    cited: bool
+    random: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    reason: Reason
+    mt: str
+    without_cited: str
+    without_random: str
+
+
+def mask(
+    editor: PostEditor,
+    sentences: Sequence[Reading | None],
+    found: Sequence[Reason],
+    seed: int = 1,
+    report: Callable[[int], None] = lambda done: None,
+) -> list[Tested]:
+    """Test the edits of `sentences`.
+
+    Args:
+        editor: that made them.
+        sentences: all that the edits' line numbers, from 1, speak of.
+        found: the edits.
+        seed: of the random places; one for each edit, whichever others are tested.
+        report: is told now and then how many edits are done.
+    """
+    of = {line: sentence for line, sentence in enumerate(sentences, start=1) if sentence is not None}
+    trials = [trial for reason in found if (trial := _trial(reason, of[reason.line], seed)) is not None]
+    tested: list[Tested] = []
+    for start in range(0, len(trials), _WINDOW):
+        part = trials[start : start + _WINDOW]
+        src = [text for trial in part for text in (trial.without_cited, trial.without_random)]
+        edits = editor.edit(src, [trial.mt for trial in part for _ in range(2)])
+        for trial, cited, random in zip(part, edits[::2], edits[1::2], strict=True):
+            tested.append(Tested(trial.reason, _gone(trial.reason, cited), _gone(trial.reason, random)))
+        report(len(tested))
+    return tested
+
+
+def masking_table(tested: Sequence[Tested], edits: int, cite: str, seed: int, resamples: int) -> Table:
+    """Return how often edits went, by kind; `edits` is the number of all that were made, `cite` how they cite src."""
+    rows = []
+    for name, group in _groups(tested):
+        cited, random = sum(one.cited for one in group), sum(one.random for one in group)
+        compared = _compared(group, resamples) if group else (None,) * 4
+        rows.append(
+            Row((name,), (len(group), percentage(cited, len(group)), percentage(random, len(group)), *compared))
+        )
+    note = (
+        f"Percentages of the tested edits ({len(tested):,} of {edits:,}) that are gone when the words they cite are "
+        "cut out of src, and when as many others are, drawn at random; the difference in points, its 95 % interval "
+        f"(bootstrap over sentences) and two-sided p-value (approximate randomisation), {resamples:,} resamples; seed "
+        f"{seed}. Cited by {cite}: the shortest run of words with half of its weight. An edit is gone unless the same "
+        "text takes the place of the same characters of mt; what cites nothing, or too much, is not tested."
+    )
+    columns = (
+        Column("edits"), Column("gone without cited %", 1), Column("without random %", 1),
+        Column("difference", 1), Column("low", 1), Column("high", 1), Column("p", 4),
+    )  # fmt: skip
+    return Table("edits that go with their evidence", ("kind",), columns, tuple(rows), note)
+
+
+def _groups(tested: Sequence[Tested]) -> list[tuple[str, list[Tested]]]:
+    kinds = ("insert", "delete", "replace")
+    return [("all", list(tested)), *((kind, [one for one in tested if one.reason.edit.op == kind]) for kind in kinds)]
+
+
+def _compared(group: Sequence[Tested], resamples: int) -> tuple[float, ...]:
+    lines = sorted({one.reason.line for one in group})
+    place = {line: row for row, line in enumerate(lines)}
+    sums = np.zeros((2, len(lines), 2))
+    for one in group:
+        sums[:, place[one.reason.line]] += [[one.cited, 1], [one.random, 1]]
+    found = compare(list(sums), lambda totals: 100.0 * totals[..., 0] / np.maximum(1.0, totals[..., 1]), resamples)
+    best = found.comparisons[0]
+    return best.difference, best.interval.low, best.interval.high, best.randomisation
+
+
+def _trial(reason: Reason, sentence: Reading, seed: int) -> _Trial | None:
+    if reason.src is None:
+        return None
+    first, last = reason.src.first, reason.src.last
+    count = len(sentence.real("src"))
+    length = last - first
+    starts = [start for start in range(count - length + 1) if start + length <= first or start >= last]
+    if not starts:
+        return None
+    generator = np.random.default_rng([seed, reason.line, *reason.edit.mt_span, *reason.edit.pe_span])
+    start = starts[int(generator.integers(len(starts)))]
+    return _Trial(reason, sentence.mt, _cut(sentence, first, last), _cut(sentence, start, start + length))
+
+
+def _cut(sentence: Reading, first: int, last: int) -> str:
+    """Return the source without its words `first` to `last` (exclusive)."""
+    spans = [place for place in sentence.places["src"] if place is not None]
+    before, after = sentence.src[: spans[first].start], sentence.src[spans[last - 1].end :]
+    return before.rstrip(" ") + after if before.endswith(" ") else before + after.lstrip(" ")
+
+
+def _gone(reason: Reason, other: PostEdit) -> bool:
+    return not any(
+        edit.mt_span == reason.edit.mt_span and other.text[slice(*edit.pe_span)] == reason.new for edit in other.edits
+    )

@@ -1,0 +1,1 @@
+"""Models that several architectures share but for one part."""

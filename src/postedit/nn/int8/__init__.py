@@ -1,0 +1,1 @@
+"""Transformer layers with 8-bit weights for CPU inference."""

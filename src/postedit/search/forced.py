@@ -1,0 +1,74 @@
+"""Scores of outputs that are given: teacher forcing, all symbols of an output in one call."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from postedit.core.model import Seq2Seq, State
+from postedit.core.special_tokens import BOS, EOS, PAD
+from postedit.core.types import Batch
+from postedit.search.hypothesis import Hypothesis
+
+_LARGEST: Final = 2**26
+"""Log-probabilities that a call may return (256 MB of single precision); where there are more, rows are divided."""
+
+
+def force(model: Seq2Seq, batch: Batch, outputs: Sequence[Sequence[int]]) -> list[Hypothesis]:
+    """Return the scores that the model gives to one output a sentence.
+
+    Args:
+        model: any model or ensemble.
+        batch: B sentences.
+        outputs: B outputs in target symbols, STEPs included where the model writes them, without EOS.
+
+    Returns:
+        B hypotheses with the given tokens; a score is -inf where the model can never write a symbol.
+
+    Raises:
+        ValueError: if there are not as many outputs as sentences.
+    """
+    return [only for (only,) in force_lists(model, batch, [[output] for output in outputs])]
+
+
+@torch.inference_mode()
+def force_lists(model: Seq2Seq, batch: Batch, lists: Sequence[Sequence[Sequence[int]]]) -> list[list[Hypothesis]]:
+    """Return the scores that the model gives to any number of outputs of each sentence, which is encoded once.
+
+    Raises:
+        ValueError: if there are not as many lists as sentences.
+    """
+    if len(lists) != batch.rows:
+        raise ValueError(f"outputs of {len(lists)} sentences for a batch of {batch.rows}")
+    rows = [row for row, outputs in enumerate(lists) for _ in outputs]
+    outputs = [output for outputs in lists for output in outputs]
+    results: list[list[Hypothesis]] = [[] for _ in lists]
+    if not outputs:
+        return results
+    state: State = model.encode(batch)
+    width = 1 + max(len(output) for output in outputs)
+    count = max(1, _LARGEST // (width * model.spec.vocabularies.target.size))
+    for start in range(0, len(rows), count):
+        part = rows[start : start + count]
+        chosen = state.select(torch.tensor(part, device=batch.device))
+        scored = _read(model, chosen, outputs[start : start + count], batch.device)
+        for row, hypothesis in zip(part, scored, strict=True):
+            results[row].append(hypothesis)
+    return results
+
+
+def _read(model: Seq2Seq, state: State, outputs: Sequence[Sequence[int]], device: torch.device) -> list[Hypothesis]:
+    """Return the scores of one output for each row of the state."""
+    width = 1 + max(len(output) for output in outputs)
+    inputs = _padded([[BOS, *output] for output in outputs], width, device)
+    labels = _padded([[*output, EOS] for output in outputs], width, device)
+    log_probs = model.decode(inputs, state)[0].log_probs
+    scores = log_probs.gather(2, labels.unsqueeze(2)).squeeze(2).tolist()
+    return [
+        Hypothesis(tuple(output), tuple(row[: len(output) + 1])) for output, row in zip(outputs, scores, strict=True)
+    ]
+
+
+def _padded(rows: Sequence[list[int]], width: int, device: torch.device) -> Tensor:
+    return torch.tensor([row + [PAD] * (width - len(row)) for row in rows], device=device)

@@ -1,0 +1,74 @@
+"""What is to be done at which step of a run. All processes come to the same answers, and so do the same."""
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Final
+
+import torch
+from accelerate import Accelerator
+
+from postedit.train.config import TrainConfig
+from postedit.train.train_state import TrainState
+
+STEPS_BETWEEN_WAITS: Final = 20
+"""An accelerator works ahead of the host; waiting for it this often costs nothing that can be measured, and bounds what
+is kept to explain a failure. The CPU has nothing to wait for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agenda:
+    """When a run pauses, and what is due then.
+
+    Args:
+        config: the `[train]` section.
+        accelerator: the device and the other processes.
+    """
+
+    config: TrainConfig
+    accelerator: Accelerator
+
+    def is_pause(self, state: TrainState, saved_step: int) -> bool:
+        """Return whether the host waits for the device at this step; `saved_step` is that of the last checkpoint."""
+        config, step = self.config, state.step
+        if self.accelerator.device.type == "cpu" and self.accelerator.num_processes == 1:
+            return True
+        return (
+            step == saved_step
+            or step % STEPS_BETWEEN_WAITS == 0
+            or step == config.max_steps
+            or any(is_due(step, every) for every in (config.log_every, config.validate_every, config.save_every))
+            or self._has_all_epochs(state)
+        )
+
+    def is_save_time(self, saved_at: float) -> bool:
+        """Return whether it is long enough since the last checkpoint, which was written at `saved_at`, in seconds."""
+        minutes = self.config.save_minutes
+        return minutes is not None and self.any_process(perf_counter() - saved_at >= 60.0 * minutes)
+
+    def end(self, state: TrainState) -> str | None:
+        """Return why training ends here, or None if it goes on."""
+        config = self.config
+        if config.max_steps is not None and state.step >= config.max_steps:
+            return f"all {config.max_steps:,} steps are done"
+        if self._has_all_epochs(state):
+            return f"all {config.max_epochs:,} epochs are done"
+        if config.max_minutes is not None and self.any_process(state.seconds >= 60.0 * config.max_minutes):
+            return f"{config.max_minutes:g} minutes are over"
+        if config.patience is not None and state.stale >= config.patience:
+            return f"{state.stale} validations brought no improvement"
+        return None
+
+    def any_process(self, wish: bool) -> bool:
+        """Return whether any process wishes it: their clocks and signals differ, and all must do the same."""
+        if self.accelerator.num_processes == 1:
+            return wish
+        wishes = torch.tensor(int(wish), device=self.accelerator.device)
+        return bool(self.accelerator.reduce(wishes, "sum"))
+
+    def _has_all_epochs(self, state: TrainState) -> bool:
+        return self.config.max_epochs is not None and state.position.epoch >= self.config.max_epochs
+
+
+def is_due(step: int, every: int) -> bool:
+    """Return whether what is done every so many steps is done at this one; never at the start."""
+    return step > 0 and step % every == 0

@@ -1,0 +1,56 @@
+import errno
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import SafetensorError
+from tiny_run import tiny_model
+from torch import nn
+
+from postedit.core import tensor_files
+from postedit.core.errors import ModelFolderError, OutputError
+from postedit.core.tensor_files import load_model_tensors, load_tensors, model_tensors, save_tensors
+
+
+def test_shared_weights_are_written_once_and_come_back_shared(tmp_path: Path) -> None:
+    model, other = tiny_model(), tiny_model()
+    nn.init.normal_(model.embedding.weight)
+    save_tensors(tmp_path / "x.safetensors", model_tensors(model))
+    loaded = load_tensors(tmp_path / "x.safetensors")
+    assert set(loaded) == {"embedding.weight", "mix.weight", "mix.bias", "head.bias"}
+    load_model_tensors(other, loaded)
+    assert other.head.weight is other.embedding.weight
+    assert torch.equal(other.head.weight, model.embedding.weight)
+
+
+def test_files_may_be_read_by_whom_other_files_may(tmp_path: Path) -> None:
+    (tmp_path / "other").touch()
+    save_tensors(tmp_path / "x.safetensors", {"x": torch.zeros(1)})
+    assert (tmp_path / "x.safetensors").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+@pytest.mark.parametrize("change", ["missing", "unexpected"])
+def test_weights_of_another_model_are_refused(change: str) -> None:
+    weights = model_tensors(tiny_model())
+    if change == "missing":
+        del weights["mix.bias"]
+    else:
+        weights["mix.extra"] = torch.zeros(1)
+    with pytest.raises(ModelFolderError, match=r"differ in mix\.(bias|extra)"):
+        load_model_tensors(tiny_model(), weights)
+
+
+def test_a_full_disk_is_told_as_such_and_the_old_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.safetensors"
+    save_tensors(path, {"x": torch.ones(2)})
+
+    def full(_: object, name: Path, *__: object) -> None:
+        name.write_bytes(b"a part")
+        raise SafetensorError(f"Error while serializing: I/O error: No space left on device (os error {errno.ENOSPC})")
+
+    monkeypatch.setattr(tensor_files, "save_file", full)
+    with pytest.raises(OutputError, match="the disk is full"):
+        save_tensors(path, {"x": torch.zeros(2)})
+    monkeypatch.undo()
+    assert load_tensors(path)["x"].tolist() == [1.0, 1.0]
+    assert [file.name for file in tmp_path.iterdir()] == ["x.safetensors"]

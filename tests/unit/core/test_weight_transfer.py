@@ -1,0 +1,117 @@
+import copy
+from collections.abc import Callable
+from itertools import product
+from typing import cast
+
+import pytest
+import tiny_models
+import torch
+from torch import nn
+
+from postedit.core.errors import RecipeError
+from postedit.core.model import Seq2Seq
+from postedit.core.weight_transfer import check_sizes, take_weights
+
+
+def test_a_model_of_the_same_sizes_gives_all() -> None:
+    ours, theirs = tiny_models.folder(), tiny_models.folder()
+    for parameter in ours.model.parameters():
+        torch.nn.init.zeros_(parameter)
+    transfer = take_weights(ours.model, ours.processor.symbols, theirs.model, theirs.processor.symbols)
+    assert {fate.taken for fate in transfer.fates} == {"all"}
+    assert not transfer.unused
+    for (name, one), other in zip(ours.model.state_dict().items(), theirs.model.state_dict().values()):
+        assert torch.equal(one, other), name
+
+
+def test_other_sizes_and_other_names_are_told_and_the_rest_is_taken() -> None:
+    text = tiny_models.processor()
+    ours, theirs = (
+        tiny_models.folder(text=text, feed_forward=10, layers_pe=2),
+        tiny_models.folder(text=text, layers_mt=2),
+    )
+    before = {name: tensor.clone() for name, tensor in ours.model.state_dict().items()}
+    transfer = take_weights(ours.model, text.symbols, theirs.model, text.symbols)
+    other = {fate.detail for fate in transfer.fates if 10 in fate.shape and fate.taken == "nothing"}
+    assert "it is 8 x 8 in the other model" in other or "it is 8 in the other model" in other
+    assert any(fate.detail == "the other model has none of that name" for fate in transfer.fates)
+    assert transfer.unused
+    assert all(".1." in name for name in transfer.unused)
+    for fate in transfer.fates:
+        after = ours.model.state_dict()[fate.name]
+        assert torch.equal(
+            after, before[fate.name] if fate.taken == "nothing" else theirs.model.state_dict()[fate.name]
+        )
+    assert "not taken: " in str(transfer)
+    assert "not used: " in str(transfer)
+
+
+def test_of_another_vocabulary_the_pieces_that_both_have_are_taken() -> None:
+    text = tiny_models.processor()
+    other_text = tiny_models.processor(vocabulary=text.config.vocabulary.model_copy(update={"size": 276}))
+    ours, theirs = tiny_models.folder(text=text), tiny_models.folder(text=other_text)
+    with torch.no_grad():
+        for parameter in theirs.model.parameters():
+            parameter.normal_()
+    before = ours.model.state_dict()["head.bias"].clone()
+    transfer = take_weights(ours.model, text.symbols, theirs.model, other_text.symbols)
+    by_piece = {fate.name for fate in transfer.fates if fate.taken == "pieces"}
+    assert "head.bias" in by_piece
+    assert all(name.startswith(("embed", "head")) for name in by_piece)
+    numbers = {piece: number for number, piece in enumerate(other_text.symbols["pe"])}
+    for row, piece in enumerate(text.symbols["pe"]):
+        mine = ours.model.state_dict()["head.bias"][row]
+        assert mine == (theirs.model.state_dict()["head.bias"][numbers[piece]] if piece in numbers else before[row])
+    shared = sum(piece in numbers for piece in text.symbols["pe"])
+    assert 260 < shared < len(text.symbols["pe"])
+    assert f"{shared:,} of {len(text.symbols['pe']):,} pieces are in both vocabularies" in str(transfer)
+
+
+def test_it_is_an_error_if_nothing_fits() -> None:
+    ours, theirs = tiny_models.folder("m-cgru", embedding=6, hidden=6, attention=6), tiny_models.folder("m-cgru")
+    with pytest.raises(RecipeError, match="no matrix has the name and the sizes") as caught:
+        take_weights(ours.model, ours.processor.symbols, theirs.model, theirs.processor.symbols)
+    assert "in the other model" in str(caught.value)
+
+
+def test_sizes_tell_before_what_can_be_taken() -> None:
+    """Of every pair of models; tied weights have several names, and vocabularies need not be of one size."""
+    models = [
+        tiny_models.folder(name, **options)
+        for name, options in (
+            ("m-cgru", {}),
+            ("m-cgru", {"embedding": 6, "hidden": 6, "attention": 6}),
+            ("m-cgru", {"share_embeddings": "all", "tie_output": True}),
+            ("transference", {}),
+            ("transference", {"share_embeddings": "all", "tie_output": True}),
+            ("shared-attention", {}),
+        )
+    ]
+    for ours, theirs in product(models, models):
+        taking = copy.deepcopy(ours.model)
+        assert fits(take_weights, taking, ours.processor.symbols, theirs.model, theirs.processor.symbols) == fits(
+            check_sizes, ours.model, theirs.model
+        )
+
+
+def fits(check: Callable[..., object], *arguments: object) -> bool:
+    try:
+        check(*arguments)
+    except RecipeError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("rows", [5, 5000])
+def test_rows_of_pieces_fit_whatever_their_number(rows: int) -> None:
+    ours = tiny_models.folder("m-cgru").model
+    width = ours.get_parameter("embed_pe.weight").shape[1]
+
+    def other(width: int) -> Seq2Seq:
+        model = nn.Module()
+        model.embed_pe = nn.Embedding(rows, width)
+        return cast(Seq2Seq, model)
+
+    check_sizes(ours, other(width))
+    with pytest.raises(RecipeError, match=f"it is {rows} x {width + 1} in the other model"):
+        check_sizes(ours, other(width + 1))

@@ -1,0 +1,112 @@
+"""Candidates of whole models with their text processing, and a run that learns from them."""
+
+import json
+from pathlib import Path
+
+import pytest
+import tiny_models
+import torch
+from tiny_models import TRIPLETS, write_triplets
+
+from postedit.core.special_tokens import EOS, STEP
+from postedit.core.types import Batch
+from postedit.data.batching import collate
+from postedit.editing.risk_candidates import Proposer
+from postedit.evaluate.ter import count_edits, edit_rate
+from postedit.search import SearchSettings
+from postedit.text.steps import with_steps, without_steps
+from postedit.train.config import RiskConfig
+
+SETTINGS = SearchSettings(max_extra=4)
+
+
+def batch_of(folder: tiny_models.ModelFolder) -> Batch:
+    sides = {
+        side: folder.processor.encode_batch(side, [getattr(triplet, side) for triplet in TRIPLETS[:2]])
+        for side in ("src", "mt", "pe")
+    }
+    if folder.model.spec.writes == "steps":
+        sides["pe"] = [with_steps(mt, pe) for mt, pe in zip(sides["mt"], sides["pe"])]
+    return collate(sides, folder.model.spec.inputs)
+
+
+@pytest.mark.parametrize("name", ["transference", "m-cgru-hard"])
+@pytest.mark.parametrize("search", ["sample", "beam"])
+def test_candidates_differ_and_cost_what_their_text_costs(name: str, search: str) -> None:
+    torch.manual_seed(2)
+    folder = tiny_models.folder(name)
+    batch = batch_of(folder)
+    found = Proposer(RiskConfig(search=search, candidates=4, reference=True), SETTINGS, folder.processor)(
+        folder.model, batch
+    )
+    assert batch.target is not None
+    for candidates, ids, triplet in zip(found, batch.target.ids, TRIPLETS):
+        outputs = [candidate.tokens for candidate in candidates]
+        assert len(set(outputs)) == len(outputs)
+        assert 2 <= len(outputs) <= 5
+        reference = tuple(ids[: len(outputs[0])].tolist())
+        assert outputs[0] == reference
+        assert candidates[0].cost == 0.0
+        for candidate in candidates:
+            symbols = without_steps(candidate.tokens)
+            assert EOS not in symbols
+            text = folder.processor.vocabulary("pe").decode(symbols)
+            assert candidate.cost == pytest.approx(edit_rate(count_edits([text], [triplet.pe])) / 100.0)
+        if folder.model.spec.writes == "steps":
+            assert any(STEP in output for output in outputs)
+
+
+def test_the_reference_is_a_candidate_only_where_it_is_asked_for() -> None:
+    torch.manual_seed(2)
+    folder = tiny_models.folder()
+    config = RiskConfig(search="sample", candidates=3, reference=False, cost="bleu")
+    for candidates in Proposer(config, SETTINGS, folder.processor)(folder.model, batch_of(folder)):
+        assert all(candidate.cost > 0.0 for candidate in candidates)
+
+
+def test_options_reach_the_search() -> None:
+    torch.manual_seed(2)
+    folder = tiny_models.folder()
+    config = RiskConfig(search="sample", candidates=20, top_k=1)
+    for found in Proposer(config, SETTINGS, folder.processor).search(folder.model, batch_of(folder)):
+        assert len({hypothesis.tokens for hypothesis in found}) == 1
+
+
+RECIPE = """
+[model]
+name = "{name}"
+{sizes}
+[text.vocabulary]
+size = 280
+[data]
+train = ["train"]
+dev = "dev"
+[train]
+max_steps = 3
+batch_tokens = 200
+validate_every = 3
+{options}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("transference", '[train.risk]\nsearch = "sample"\nreference = true\ncandidates = 3'),
+        ("m-cgru-hard", '[train.risk]\nsearch = "beam"\ncost = "bleu"\ncandidates = 2'),
+        ("m-cgru", "rdrop = 2.0"),
+    ],
+)
+def test_a_recipe_with_risk_or_rdrop_is_trained(tmp_path: Path, name: str, options: str) -> None:
+    from typer.testing import CliRunner
+
+    from postedit.cli.main import app
+
+    write_triplets(tmp_path)
+    sizes = "\n".join(f"{option} = {json.dumps(value)}" for option, value in tiny_models.SIZES[name].items())
+    (tmp_path / "recipe.toml").write_text(RECIPE.format(name=name, sizes=sizes, options=options))
+    result = CliRunner().invoke(app, ["train", str(tmp_path / "recipe.toml"), "--out", str(tmp_path / "run")])
+    assert result.exit_code == 0, result.output
+    saved = (tmp_path / "run" / "recipe.toml").read_text()
+    assert "rdrop = 2.0" in saved if "rdrop" in options else "[train.risk]" in saved
+    assert (tmp_path / "run" / "model" / "model.safetensors").exists()

@@ -1,0 +1,45 @@
+import csv
+import io
+
+from postedit.evaluate.table import Column, Row, Table
+from postedit.evaluate.table_formats import to_csv, to_latex, to_markdown
+
+TABLE = Table(
+    "shares, %",
+    ("system", "words"),
+    (Column("TER", 2), Column("sentences")),
+    (Row(("a_b & c|d", "1–10"), (1 / 3, 4)), Row(("x,\\y", ""), (None, 0))),
+    "100 % of it.",
+)
+
+
+def test_csv_has_one_value_a_line_in_full() -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv([TABLE]))))
+    assert len(rows) == 4
+    assert rows[0] == {
+        "table": "shares, %",
+        "system": "a_b & c|d",
+        "part": "1–10",
+        "measure": "TER",
+        "value": str(1 / 3),
+    }
+    assert rows[2]["value"] == ""
+
+
+def test_markdown_keeps_the_columns() -> None:
+    lines = to_markdown([TABLE]).splitlines()
+    assert lines[0] == "## Shares, %"
+    assert lines[4] == r"| a\_b & c\|d | 1–10 | 0.33 | 4 |"
+    assert lines[5] == r"| x,\\y |  | – | 0 |"
+
+
+def test_latex_is_escaped() -> None:
+    text = to_latex([TABLE])
+    assert r"a\_b \& c|d & 1--10 & 0.33 & 4 \\" in text
+    assert r"\textbackslash{}y" in text
+    assert r"\caption{Shares, \%. 100 \% of it.}" in text
+    assert r"\begin{tabular}{llrr}" in text
+
+
+def test_values_of_json_are_not_rounded() -> None:
+    assert TABLE.to_dict()["rows"][0] == {"system": "a_b & c|d", "words": "1–10", "TER": 1 / 3, "sentences": 4}

@@ -1,0 +1,45 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postedit.explain.word_diff import Difference, differences_text, word_differences
+
+words = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=8)
+BEFORE, AFTER = ["the", "cat", "sat"], ["the", "dog", "sat", "down"]
+
+
+@given(words, words)
+def test_the_script_holds_both_versions(before: list[str], after: list[str]) -> None:
+    script = word_differences(before, after)
+    assert [word for run in script if run.op != "insert" for word in run.words] == before
+    assert [word for run in script if run.op != "delete" for word in run.words] == after
+
+
+@given(words)
+def test_equal_sentences_have_no_difference(before: list[str]) -> None:
+    assert all(run.op == "equal" for run in word_differences(before, before))
+
+
+def test_what_is_replaced_comes_before_what_replaces() -> None:
+    assert word_differences(BEFORE, AFTER) == [
+        Difference("equal", ("the",)),
+        Difference("delete", ("cat",)),
+        Difference("insert", ("dog",)),
+        Difference("equal", ("sat",)),
+        Difference("insert", ("down",)),
+    ]
+
+
+def test_marks_make_it_legible_without_colour() -> None:
+    script = word_differences(BEFORE, AFTER)
+    assert differences_text(script, marks=True).plain == "the [-cat-] {+dog+} sat {+down+}"
+    assert differences_text(script).plain == "the cat dog sat down"
+
+
+def test_changes_have_their_colours() -> None:
+    text = differences_text(word_differences(BEFORE, AFTER))
+    styles = {text.plain[span.start : span.end]: str(span.style) for span in text.spans if span.style}
+    assert styles == {"cat": "red strike", "dog": "bold green", "down": "bold green"}
+
+
+def test_square_brackets_are_text_not_markup() -> None:
+    assert differences_text(word_differences(["[red]x[/red]"], [])).plain == "[red]x[/red]"

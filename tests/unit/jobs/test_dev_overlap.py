@@ -1,0 +1,75 @@
+"""Which triplets a model knows already."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stage_tools
+import tiny_models
+import tomli_w
+from rich.console import Console
+
+from postedit.data.dev import DevTexts
+from postedit.jobs import training
+from postedit.jobs.dev_overlap import uses_of
+from postedit.recipe import load_recipe
+
+
+@pytest.fixture(scope="module", params=["transference", "m-cgru-hard"])
+def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """Return where triplets are, and a model of two stages: "train" and "real" made the first, "real" the second."""
+    folder = tmp_path_factory.mktemp(request.param)
+    path = stage_tools.write_recipe(folder)
+    recipe = tomllib.loads(path.read_text())
+    recipe["model"] = {"name": request.param, **tiny_models.SIZES[request.param]}
+    path.write_text(tomli_w.dumps(recipe))
+    for name, more in {"real": "eins", "dev": "zwei"}.items():
+        for side in ("src", "mt", "pe"):
+            with (folder / f"{name}.{side}").open("a", encoding="utf-8") as file:
+                file.write(f"{more}\n")
+    training.train(load_recipe(path), folder / "run", console=Console(quiet=True))
+    return folder
+
+
+def texts(folder: Path, name: str) -> DevTexts:
+    return DevTexts.read(*(folder / f"{name}.{side}" for side in ("src", "mt", "pe")))
+
+
+def test_what_chose_and_what_taught_are_told_apart(folder: Path) -> None:
+    model = folder / "run" / "model"
+    assert uses_of(texts(folder, "dev"), model) == {"dev"}
+    assert uses_of(texts(folder, "real"), model) == {"train"}
+    assert uses_of(texts(folder, "train"), model) == set()  # part of a corpus is not known
+    changed = texts(folder, "dev")
+    assert uses_of(DevTexts(changed.src, changed.mt, [*changed.pe[:-1], "anders"]), model) == set()
+
+
+def test_the_model_it_started_from_counts(folder: Path) -> None:
+    """The second stage, fine-tuned on other texts, does not make the first one forget."""
+    model = folder / "run" / "model"
+    provenance = json.loads((model / "provenance.json").read_text())
+    provenance["environments"] = []
+    (model / "provenance.json").write_text(json.dumps(provenance))
+    assert uses_of(texts(folder, "real"), model) == set()
+    assert uses_of(texts(folder, "dev"), model) == {"dev"}
+
+
+def test_weights_of_a_run_are_those_of_its_model(folder: Path) -> None:
+    weights = next((folder / "run" / "stages" / "fine-tuning" / "best").glob("*.safetensors"))
+    assert uses_of(texts(folder, "dev"), weights) == {"dev"}
+
+
+@pytest.mark.parametrize(
+    "provenance", [{}, {"recipe": 3}, {"recipe": {"data": {"max_length": 100}}}, {"started_from": 1}]
+)
+def test_without_a_record_nothing_is_known(tmp_path: Path, provenance: Any) -> None:
+    path = tmp_path / "model"
+    tiny_models.folder("m-cgru").save(path)
+    (path / "provenance.json").write_text(json.dumps(provenance))
+    assert uses_of(DevTexts(["the house"], ["das Haus"], ["das Haus"]), path) == set()
+
+
+def test_lines_that_no_corpus_can_have(folder: Path) -> None:
+    assert uses_of(DevTexts(["", "the house"], ["das Haus", ""], ["", " "]), folder / "run" / "model") == set()

@@ -1,0 +1,263 @@
+"""Training runs: what is wrong is found before the work, and leaves nothing that stops the next try."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import filelock
+import pytest
+import tiny_models
+import tomli_w
+from rich.console import Console
+
+from postedit import progress
+from postedit.core.errors import DataError, OutputError, RecipeError
+from postedit.data.corpus import Corpus
+from postedit.data.triplets import read_triplets
+from postedit.jobs import run_preparation, training
+from postedit.recipe import Recipe, load_recipe
+from postedit.text.processor import TextProcessor
+
+QUIET = Console(quiet=True)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    tiny_models.write_triplets(tmp_path)
+    values = {
+        "model": {"name": "transference", **tiny_models.SIZES["transference"]},
+        "text": {"vocabulary": {"size": 280}},
+        "data": {"train": "train", "dev": "dev"},
+        "train": {"max_steps": 2, "validate_every": 1, "batch_tokens": 60, "metric": "ter"},
+    }
+    (tmp_path / "recipe.toml").write_text(tomli_w.dumps(values))
+    return tmp_path / "recipe.toml"
+
+
+@pytest.fixture
+def recipe(path: Path) -> Recipe:
+    return load_recipe(path)
+
+
+def test_a_run_leaves_a_model_and_all_that_is_needed_to_repeat_it(recipe: Recipe, path: Path, tmp_path: Path) -> None:
+    result = training.train(recipe, tmp_path / "run", console=QUIET)
+    assert result.training.steps == 2
+    names = {entry.name for entry in (tmp_path / "run").iterdir()}
+    assert {"recipe.toml", "environment.json", "data.json", "text", "corpus", "log.jsonl", "model"} <= names
+    assert load_recipe(tmp_path / "run" / "recipe.toml") == recipe
+    loaded = training.ModelFolder.load(result.model)
+    assert loaded.provenance["dev"]["do_nothing_ter"] == result.do_nothing.ter
+    assert str(tmp_path) not in (result.model / "provenance.json").read_text()  # it may be published
+    with pytest.raises(OutputError, match="already holds a run; go on with it by --resume"):
+        training.train(recipe, tmp_path / "run", console=QUIET)
+    longer = load_recipe(path, ["train.max_steps=3", "decode.beam=2"])
+    assert training.train(longer, tmp_path / "run", resume=True, console=QUIET).training.steps == 3
+
+
+def test_two_processes_do_not_train_in_one_folder(recipe: Recipe, tmp_path: Path) -> None:
+    hold = "import sys, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire(); print(flush=True); input()"
+    (tmp_path / "run").mkdir()
+    with run_preparation.begun(recipe, tmp_path / "run", resume=False):
+        pass
+    command = [sys.executable, "-c", hold, str(tmp_path / "run" / "training.lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(OutputError, match="another process is training there; wait until it ends"):
+            training.train(recipe, tmp_path / "run", resume=True, console=QUIET)
+        other.kill()  # the lock goes with its process
+    assert training.train(recipe, tmp_path / "run", resume=True, console=QUIET).training.steps == 2
+
+
+def test_a_run_in_progress_keeps_its_files_when_another_is_refused(path: Path, tmp_path: Path) -> None:
+    training.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    recipe = (tmp_path / "run" / "recipe.toml").read_bytes()
+    for side in ("src", "mt", "pe"):
+        with (tmp_path / f"train.{side}").open("a") as file:
+            file.write("one more\n")
+    longer = load_recipe(path, ["train.max_steps=4"])
+    with filelock.FileLock(tmp_path / "run" / "training.lock"), pytest.raises(OutputError, match="another process"):
+        training.train(longer, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
+    assert (tmp_path / "run" / "corpus" / "train.arrow").exists()
+    assert (tmp_path / "run" / "recipe.toml").read_bytes() == recipe
+
+
+def test_a_run_that_begins_while_another_reads_its_data_is_kept(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = load_recipe(path), load_recipe(path, ["data.max_length=7"])
+
+    def meanwhile(_: object) -> None:
+        monkeypatch.undo()
+        with run_preparation.begun(first, tmp_path / "run", resume=False):
+            pass
+
+    monkeypatch.setattr(run_preparation, "check_files", meanwhile)
+    with pytest.raises(OutputError, match="already holds a run"):
+        training.train(second, tmp_path / "run", console=QUIET)
+    assert load_recipe(tmp_path / "run" / "recipe.toml") == first
+
+
+@pytest.mark.parametrize("change", ["train.lr=0.5", "model.dim=16", "data.max_length=9", "text.truecase=true"])
+def test_a_run_is_not_resumed_with_another_recipe_and_keeps_its_own(path: Path, tmp_path: Path, change: str) -> None:
+    with run_preparation.begun(load_recipe(path), tmp_path / "run", resume=False):
+        pass
+    before = (tmp_path / "run" / "recipe.toml").read_text()
+    with pytest.raises(RecipeError) as caught:
+        training.train(load_recipe(path, [change]), tmp_path / "run", resume=True, console=QUIET)
+    option, _, value = change.partition("=")
+    assert "choose another folder by --out, or delete this one" in str(caught.value)
+    assert f"{option}: was " in str(caught.value)
+    assert f"is {value.capitalize() if value == 'true' else value}" in str(caught.value)
+    assert (tmp_path / "run" / "recipe.toml").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"one\n", "numbers of lines differ"), (b"\xff\n" * 8, "not UTF-8"), (b"", "is empty")],
+)
+def test_bad_data_is_found_first_and_the_same_command_works_once_it_is_mended(
+    recipe: Recipe, tmp_path: Path, content: bytes, message: str
+) -> None:
+    good = (tmp_path / "dev.pe").read_bytes()
+    (tmp_path / "dev.pe").write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        training.train(recipe, tmp_path / "run", console=QUIET)
+    assert list((tmp_path / "run").iterdir()) == []
+    (tmp_path / "dev.pe").write_bytes(good)
+    with run_preparation.begun(recipe, tmp_path / "run", resume=False):
+        pass
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_the_data_is_read(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_preparation, "check_files", lambda files: pytest.fail("data was read"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be written"):
+        training.train(recipe, tmp_path / "file" / "run", console=QUIET)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis").write_text("")
+    with pytest.raises(OutputError, match="is not empty and holds no run"):
+        training.train(recipe, tmp_path / "full", console=QUIET)
+
+
+def test_changed_data_is_refused_unless_it_is_accepted(path: Path, tmp_path: Path) -> None:
+    training.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    before = Corpus.open(tmp_path / "run" / "corpus" / "train.arrow").fingerprint
+    for side in ("src", "mt", "pe"):
+        with (tmp_path / f"train.{side}").open("a") as file:
+            file.write("one more\n")
+    longer = load_recipe(path, ["train.max_steps=4"])
+    with pytest.raises(DataError, match=r"train\.src, .*train\.pe: not as when .* --accept-changed-data"):
+        training.train(longer, tmp_path / "run", resume=True, console=QUIET)
+    result = training.train(longer, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
+    assert result.training.steps == 4
+    corpus = Corpus.open(tmp_path / "run" / "corpus" / "train.arrow")
+    assert corpus.fingerprint != before
+    assert len(corpus) == 9
+    training.train(longer, tmp_path / "run", resume=True, console=QUIET)  # now it is that of the run
+
+
+def test_a_file_that_was_only_touched_has_not_changed(path: Path, tmp_path: Path) -> None:
+    training.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    os.utime(tmp_path / "train.src", (1, 1))
+    assert training.train(load_recipe(path), tmp_path / "run", resume=True, console=QUIET).training.steps == 2
+
+
+def test_with_another_dev_set_the_best_counts_no_more(path: Path, tmp_path: Path) -> None:
+    training.train(load_recipe(path, ["train.validate_every=1"]), tmp_path / "run", console=QUIET)
+    for side in ("src", "mt", "pe"):
+        (tmp_path / f"dev.{side}").write_text("one\ntwo words\n")
+    longer = load_recipe(path, ["train.validate_every=1", "train.max_steps=3"])
+    result = training.train(longer, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
+    assert result.training.steps == 3
+    assert {entry.name for entry in (tmp_path / "run" / "best").glob("step-*")} >= {"step-00000003.safetensors"}
+    assert "step-00000001" not in (tmp_path / "run" / "best" / "best.json").read_text()
+
+
+def test_with_another_dev_set_a_run_that_was_validated_at_its_end_is_validated_anew(path: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(path, ["train.validate_every=1", "train.save_every=1"])
+    training.train(recipe, tmp_path / "run", console=QUIET)
+    for side in ("src", "mt", "pe"):
+        (tmp_path / f"dev.{side}").write_text("one\ntwo words\n")
+    result = training.train(recipe, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
+    assert result.training.single.step == 2
+
+
+def test_a_kill_leaves_no_corpora_without_the_account_of_their_files(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("postedit.jobs.run_preparation.manifest", killed)
+    with pytest.raises(KeyboardInterrupt):
+        training.train(load_recipe(path), tmp_path / "run", console=QUIET)
+    monkeypatch.undo()
+    training.train(load_recipe(path), tmp_path / "run", resume=True, console=QUIET)
+    assert (tmp_path / "run" / "manifest.json").exists()
+
+
+def test_the_text_is_learnt_from_a_sample_of_many_triplets(path: Path, tmp_path: Path) -> None:
+    console = Console(file=StringIO(), width=200)
+    training.train(load_recipe(path, ["text.sample=3"]), tmp_path / "run", console=console)
+    assert "From 3 of 8 triplets, see text.sample" in console.file.getvalue()  # type: ignore[attr-defined]
+    recipe = load_recipe(path)
+    sample = [list(read_triplets(recipe.data.train))[number] for number in (2, 5, 7)]
+    expected = TextProcessor.fit(recipe.text, lambda: sample).vocabularies
+    assert TextProcessor.load(tmp_path / "run" / "text").vocabularies == expected
+    assert expected != TextProcessor.fit(recipe.text, lambda: read_triplets(recipe.data.train)).vocabularies
+
+
+def test_rate_and_time_left_are_shown_while_the_text_is_learnt_and_the_corpora_are_written(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_LOG_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "_LINES_A_LOOK", 5)
+    console = Console(file=StringIO(), width=200)
+    training.train(recipe, tmp_path / "run", console=console)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    learning, writing = shown.split("Turning")
+    for part in learning, writing:
+        assert re.search(r"5 of \d+ lines, [\d.,]+ lines/s, \d+ s left", part)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from rich.console import Console
+from postedit.data import corpus
+from postedit.recipe import load_recipe
+from postedit.jobs.training import train
+
+corpus.Corpus.open = lambda path: os.kill(os.getpid(), signal.SIGKILL)  # when the first of two files is whole
+train(load_recipe(Path(sys.argv[1])), Path(sys.argv[2]), console=Console(quiet=True))
+"""
+
+
+def test_what_a_kill_left_of_the_corpora_is_removed_and_they_are_written_anew(
+    recipe: Recipe, path: Path, tmp_path: Path
+) -> None:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    folder = tmp_path / "killed"
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(path), str(folder)], env=environment, timeout=120)
+    assert ended.returncode == -signal.SIGKILL
+    assert [entry.name for entry in folder.glob(".corpus.*/*")] == ["train.arrow"]
+    assert not (folder / "corpus").exists()
+    training.train(recipe, folder, resume=True, console=QUIET)
+    training.train(recipe, tmp_path / "whole", console=QUIET)
+    assert not list(folder.glob(".*"))
+    for name in ("train.arrow", "dev.arrow"):
+        assert (folder / "corpus" / name).read_bytes() == (tmp_path / "whole" / "corpus" / name).read_bytes()
+
+
+def test_a_machine_that_does_not_see_the_folder_is_told(tmp_path: Path) -> None:
+    with pytest.raises(
+        OutputError, match=r"does not see what the first process wrote there; .* that all machines share"
+    ):
+        run_preparation.check_shared(tmp_path)

@@ -1,0 +1,96 @@
+"""Sums of products of bytes: the same integers by every kind of instruction."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from postedit.nn.int8 import integer_products
+from postedit.nn.int8.integer_products import STEP, multiply, packed, tiles
+
+_NO_TILES = np.empty(0, np.uint8)
+
+
+def up(size: int, to: int) -> int:
+    return -(-size // to) * to
+
+
+def sums(x: NDArray[np.uint8], weight: NDArray[np.int8], by: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """Return the first rows and outputs of x W with what is beyond them filled with anything."""
+    (rows, inputs), outputs = x.shape, len(weight)
+    whole = np.full((up(rows, 16), up(inputs, STEP)), 255, np.uint8)
+    whole[:rows, :inputs] = x
+    found = np.full((up(rows, 16), up(outputs, STEP)), -1, np.int32)
+    multiply(whole, rows, packed(weight), found, by)
+    return found[:rows, :outputs]
+
+
+@settings(max_examples=60)
+@given(
+    rows=st.integers(1, 70),
+    inputs=st.integers(1, 300),
+    outputs=st.integers(1, 300),
+    seed=st.integers(0, 999),
+    extreme=st.booleans(),
+)
+def test_sums_are_exact_by_tiles_and_without(rows: int, inputs: int, outputs: int, seed: int, extreme: bool) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 256, (rows, inputs)).astype(np.uint8)
+    weight = rng.integers(-127, 128, (outputs, inputs)).astype(np.int8)
+    if extreme:
+        x[...], weight[...] = 255, 127
+    expected = x.astype(np.int64) @ weight.T.astype(np.int64)
+    for by in (tiles(), _NO_TILES):
+        np.testing.assert_array_equal(sums(x, weight, by), expected)
+
+
+@pytest.mark.parametrize(
+    ("processor", "features"),
+    [pytest.param("haswell", "+avx,+avx2,+fma", marks=pytest.mark.slow), ("generic", "")],  # compiles more
+)
+def test_a_processor_with_neither_tiles_nor_vnni_finds_the_same(processor: str, features: str, tmp_path: Path) -> None:
+    program = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import test_int8
+import test_int8_products as tests
+from postedit.nn.int8 import integer_products
+assert not int8_products.tiles().size
+assert not int8_products._VNNI
+assert int8_products._AVX2 == (sys.argv[2] == "haswell")
+tests.test_sums_are_exact_by_tiles_and_without.hypothesis.inner_test(37, 70, 90, 1, False)
+tests.test_sums_are_exact_by_tiles_and_without.hypothesis.inner_test(5, 300, 130, 1, True)
+if sys.argv[2] == "generic":  # the kernels around products are the same; to compile them takes long
+    sys.exit(print("the same"))
+test_int8.test_a_linear_layer_is_that_of_the_rounded_numbers.hypothesis.inner_test(37, 70, 90, 1, False)
+test_int8.test_attention.hypothesis.inner_test(2, 5, 23, 3, 20, 1, 1.0)
+test_int8.test_a_stack_says_what_it_said_but_for_rounding("pre", 1, 3)
+print("the same")
+"""
+    settings = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": features, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(Path(__file__).parent), processor],
+        env=os.environ | settings, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "the same\n"
+
+
+def test_weights_are_aligned_and_filled_up_with_zeros() -> None:
+    weight = np.full((3, 5), 7, np.int8)
+    found = packed(weight)
+    assert found.shape == (4, 16, 16, 4)
+    assert found.ctypes.data % 64 == 0
+    assert int(found.sum(dtype=np.int64)) == weight.size * 7
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_tiles_are_for_processors_that_have_them(monkeypatch: pytest.MonkeyPatch, allowed: bool) -> None:
+    monkeypatch.setattr(integer_products, "_TILES_ALLOWED", allowed)
+    assert tiles().size == (64 if allowed else 0)

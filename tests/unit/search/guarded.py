@@ -1,0 +1,57 @@
+"""What tests of guards share: walking through all that a guard lets pass."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from postedit.core.model import Constraint
+from postedit.core.special_tokens import EOS, SYMBOLS
+from postedit.search.guidance import Bias
+
+FIRST = len(SYMBOLS)
+"""The first symbol that is text."""
+
+
+def outputs(letters: int, longest: int) -> Iterator[tuple[int, ...]]:
+    """Yield all texts of so many different symbols, up to a length."""
+    symbols = range(FIRST, FIRST + letters)
+    for length in range(longest + 1):
+        yield from itertools.product(symbols, repeat=length)
+
+
+def after(guard: Constraint, tokens: Sequence[int]) -> Constraint | None:
+    """Return the guard (of one row) after the tokens, or None if it does not let one of them pass."""
+    for token in tokens:
+        if not guard.allowed()[0, token]:
+            return None
+        guard = guard.advance(torch.tensor([token]))
+    return guard
+
+
+def passes(guard: Constraint, tokens: Sequence[int]) -> bool:
+    """Whether the guard lets an output pass, its end included."""
+    guarded = after(guard, tokens)
+    return guarded is not None and bool(guarded.allowed()[0, EOS])
+
+
+def assert_the_way_to_the_end(guard: Constraint) -> None:
+    """Assert that `to_end` symbols of `closing` lead to an end, each of them allowed and bringing it nearer."""
+    left = int(guard.to_end()) + 1
+    while True:
+        assert int(guard.to_end()) < left
+        left, closing = int(guard.to_end()), guard.closing()
+        assert (int(closing) == EOS) == (left == 0) == bool(guard.allowed()[0, EOS])
+        if left == 0:
+            return
+        assert guard.allowed()[0, int(closing)]
+        guard = guard.advance(closing)
+
+
+def total(bias: Bias, tokens: Sequence[int]) -> float:
+    """Return what a bias (of one row) adds to the score of an output."""
+    added = 0.0
+    for token in (*tokens, EOS):
+        added += float(bias.added()[0, token])
+        bias = bias.advance(torch.tensor([token]))
+    return added

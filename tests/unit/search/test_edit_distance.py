@@ -1,0 +1,89 @@
+"""Guards and prices that hold an output near to mt, against all outputs there are."""
+
+import pytest
+import torch
+from guarded import FIRST, assert_the_way_to_the_end, outputs, passes, total
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
+
+from postedit.core.special_tokens import EOS, PAD, STEP
+from postedit.search.edit_distance import Distances, EditCost, Keep, MaxEdits
+
+LETTERS = 3
+SIZE = FIRST + LETTERS
+letters = st.integers(FIRST, SIZE - 1)
+texts = st.lists(letters, max_size=5)
+tried = settings(max_examples=25, derandomize=True)
+
+
+def distances(mt: list[int], columns: int = 1) -> Distances:
+    return Distances.of(torch.tensor([mt + [PAD] * columns]), torch.tensor([len(mt)]))
+
+
+@tried
+@given(mt=texts, most=st.integers(0, 4), columns=st.integers(1, 3))
+def test_exactly_the_outputs_within_the_bound_may_be_written(mt: list[int], most: int, columns: int) -> None:
+    guard = MaxEdits(distances(mt, columns), most, SIZE)
+    for output in outputs(LETTERS, 5):
+        assert passes(guard, output) == (Levenshtein.distance(mt, output) <= most), output
+
+
+@tried
+@given(mt=texts, written=texts, most=st.integers(0, 4))
+def test_the_end_is_as_near_as_the_bound_allows(mt: list[int], written: list[int], most: int) -> None:
+    guard = MaxEdits(distances(mt), most, SIZE)
+    for token in written:
+        if not guard.allowed()[0, token]:
+            break
+        guard = guard.advance(torch.tensor([token]))
+    assert_the_way_to_the_end(guard)
+    nothing = MaxEdits(distances(mt), most, SIZE)
+    assert int(nothing.to_end()) == max(0, len(mt) - most)  # an output has at least so many symbols
+
+
+@tried
+@given(mt=texts, output=texts, steps=st.lists(st.integers(0, 5), max_size=3))
+def test_the_price_of_an_output_is_that_of_its_edits_wherever_steps_stand(
+    mt: list[int], output: list[int], steps: list[int]
+) -> None:
+    for place in steps:
+        output = [*output[:place], STEP, *output[place:]]
+    text = [token for token in output if token != STEP]
+    assert total(EditCost(distances(mt), 0.7, SIZE), output) == pytest.approx(-0.7 * Levenshtein.distance(mt, text))
+
+
+@tried
+@given(known=texts, output=texts)
+def test_the_penalty_counts_what_is_new(known: list[int], output: list[int]) -> None:
+    bias = Keep.of(torch.tensor([[*known, PAD]]), 0.5, SIZE)
+    assert total(bias, [*output, STEP]) == pytest.approx(-0.5 * sum(token not in known for token in output))
+
+
+@tried
+@given(mts=st.lists(texts, min_size=1, max_size=3), tokens=texts, data=st.data())
+def test_rows_are_on_their_own_and_wait_at_padding(
+    mts: list[list[int]], tokens: list[int], data: st.DataObject
+) -> None:
+    width = max(map(len, mts)) + 1
+    together = Distances.of(
+        torch.tensor([mt + [PAD] * (width - len(mt)) for mt in mts]), torch.tensor([len(mt) for mt in mts])
+    )
+    row = data.draw(st.integers(0, len(mts) - 1))
+    alone = distances(mts[row], width - len(mts[row]))
+    for token in tokens:
+        others = torch.full((len(mts),), PAD)
+        others[row] = token
+        together, alone = together.advance(others), alone.advance(torch.tensor([token]))
+    assert torch.equal(together.select(torch.tensor([row])).row, alone.row)
+    for other in set(range(len(mts))) - {row}:
+        assert int(together.ended[other]) == len(mts[other])
+    assert int(alone.ended) == Levenshtein.distance(mts[row], tokens)
+
+
+def test_nothing_may_be_changed_at_zero_edits() -> None:
+    guard = MaxEdits(distances([6, 7, 6]), 0, SIZE)
+    assert guard.allowed()[0, EOS:].nonzero().flatten().tolist() == [STEP - EOS, 6 - EOS]
+    for token in (6, 7, 6):
+        guard = guard.advance(torch.tensor([token]))
+    assert guard.allowed()[0, EOS:].nonzero().flatten().tolist() == [0, STEP - EOS]

@@ -1,0 +1,100 @@
+"""Words that are banned and required, and beginnings that are given, against all outputs of a small vocabulary."""
+
+import itertools
+import re
+
+import pytest
+import torch
+from guarded import FIRST, after, assert_the_way_to_the_end, outputs, passes
+
+from postedit.core.special_tokens import EOS, STEP, UNK
+from postedit.core.token_spelling import Spelling
+from postedit.search.automata import Machine
+from postedit.search.lexical_constraints import Banned, Beginning, Missing, NoUnknown, Reading, Required
+
+PIECES = [" a", "a", "b", " ab", "ba", " ", "-"]
+SPELLING = Spelling([""] * FIRST + PIECES, str.isalpha)
+LONGEST = 4
+CPU = torch.device("cpu")
+
+
+def text_of(output: tuple[int, ...]) -> str:
+    return re.sub(" +", " ", SPELLING.spell(output)).removeprefix(" ")
+
+
+def has(text: str, phrase: str) -> bool:
+    start = "(?<![a-z])" if phrase[0].isalpha() else ""
+    end = "(?![a-z])" if phrase[-1].isalpha() else ""
+    return re.search(start + re.escape(phrase) + end, text) is not None
+
+
+PHRASES = [["a"], ["ab"], ["a b"], ["ab", "ba"], ["a-b", "b"], ["-"], ["a a", "aa"], ["ba ab", "-a"]]
+
+
+@pytest.mark.parametrize("phrases", PHRASES, ids=str)
+def test_no_beginning_of_an_output_has_a_banned_phrase_and_all_others_may_be_written(phrases: list[str]) -> None:
+    guard = Banned(SPELLING, phrases).start([Reading()], SPELLING.size, CPU)
+    for output in outputs(len(PIECES), LONGEST):
+        beginnings = [text_of(output[:end]) for end in range(len(output) + 1)]
+        clean = not any(has(text, phrase) for text in beginnings for phrase in phrases)
+        assert passes(guard, output) == clean, text_of(output)
+
+
+@pytest.mark.parametrize("phrases", PHRASES, ids=str)
+def test_an_output_may_end_when_it_has_all_that_is_required(phrases: list[str]) -> None:
+    guard = Required(SPELLING, phrases).start([Missing(frozenset(phrases))], SPELLING.size, CPU)
+    for output in outputs(len(PIECES), LONGEST):
+        assert passes(guard, output) == all(has(text_of(output), phrase) for phrase in phrases), text_of(output)
+
+
+@pytest.mark.parametrize("phrases", PHRASES, ids=str)
+def test_what_is_required_can_be_written_from_everywhere(phrases: list[str]) -> None:
+    guard = Required(SPELLING, phrases).start([Missing(frozenset(phrases))], SPELLING.size, CPU)
+    for output in outputs(len(PIECES), 3):
+        written = after(guard, output)
+        assert written is not None
+        assert_the_way_to_the_end(written)
+        proposals = set(written.proposals()[0].tolist()) - {EOS}
+        assert bool(proposals) == (int(written.to_end()) > 0)
+
+
+@pytest.mark.parametrize("beginning", ["", " a", " ab a", " ", " a-", " aba", "a"], ids=repr)
+def test_an_output_begins_as_it_is_given_and_in_every_way_there_is(beginning: str) -> None:
+    guard = Beginning(SPELLING).start([beginning], SPELLING.size, CPU)
+    for output in outputs(len(PIECES), LONGEST):
+        assert passes(guard, output) == SPELLING.spell(output).startswith(beginning), SPELLING.spell(output)
+    assert_the_way_to_the_end(guard)
+
+
+def test_the_unknown_is_never_written() -> None:
+    guard = NoUnknown().start([None, None], SPELLING.size, CPU)
+    assert (~guard.allowed()).nonzero().tolist() == [[0, UNK], [1, UNK]]
+
+
+def test_rows_have_their_own_demands_and_steps_pass() -> None:
+    machine = Required(SPELLING, ["ab", "ba"])
+    states = [Missing(frozenset(phrases)) for phrases in ([], ["ab"], ["ab", "ba"])]
+    guard = machine.start(states, SPELLING.size, CPU).select(torch.tensor([2, 0, 1]))
+    assert guard.to_end().tolist() == [3, 0, 1]  # " ab", and then " " and "ba"
+    guard = guard.advance(torch.tensor([STEP, STEP, FIRST + PIECES.index(" ab")]))
+    assert guard.to_end().tolist() == [3, 0, 0]
+    assert guard.allowed()[:, EOS].tolist() == [False, True, True]
+    assert guard.allowed()[:, STEP].all()
+
+
+def test_a_state_is_worked_out_once() -> None:
+    class Counting(Machine[int]):
+        asked = 0
+
+        def step(self, state: int, symbol: int) -> int:
+            self.asked += 1
+            return (state + symbol) % 3
+
+        def permit(self, state: int):
+            return NoUnknown().permit(None)
+
+    machine = Counting()
+    guard = machine.start([0] * 100, 20, CPU)
+    for token in itertools.islice(itertools.cycle([7, 8]), 50):
+        guard = guard.advance(torch.full((100,), token))
+    assert machine.asked <= 6

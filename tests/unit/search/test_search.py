@@ -1,0 +1,233 @@
+"""Search at its edges, on a model whose predictions are written down."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from written import SIZE, A, B, C, Table, batch, limits
+
+from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.special_tokens import BOS, EOS, PAD
+from postedit.search import (
+    Drafted,
+    DraftSearch,
+    Ensemble,
+    Hypothesis,
+    SearchSettings,
+    beam_search,
+    draft_decode,
+    greedy,
+)
+
+
+def searched(model: Table, kind: str, limit: int, draft: Sequence[int] = ()) -> Hypothesis:
+    if kind == "greedy":
+        return greedy(model, batch(), limits(limit))[0]
+    if kind == "draft":
+        return draft_decode(model, batch(), [draft], limits(limit))[0]
+    return beam_search(model, batch(), limits(limit), SearchSettings(beam=3))[0][0]
+
+
+KINDS = ["greedy", "draft", "beam"]
+ENDLESS = {A: 0.6, B: 0.3, EOS: 0.1}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("limit", [0, 1, 5])
+def test_an_output_ends_at_its_limit_at_the_probability_that_the_model_gives(kind: str, limit: int) -> None:
+    found = searched(Table({}, ENDLESS), kind, limit, draft=[A] * 9)
+    if kind != "beam":  # a beam may find a shorter one that is better by symbol
+        assert found.tokens == (A,) * limit
+        assert found.token_scores == pytest.approx([math.log(0.6)] * limit + [math.log(0.1)])
+    assert len(found.tokens) <= limit
+    assert found.hit_limit == (len(found.tokens) == limit)
+    assert len(found.token_scores) == len(found.tokens) + 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bad", [math.nan, 0.0], ids=["not a number", "no probability"])
+def test_a_model_that_gives_nothing_a_probability_is_refused_and_not_waited_for(kind: str, bad: float) -> None:
+    with pytest.raises(ModelFolderError, match="weights are damaged"):
+        searched(Table({}, {A: 1.0, EOS: bad} if bad == 0.0 else dict.fromkeys(range(SIZE), bad)), kind, 4)
+
+
+def test_padding_and_the_start_are_never_written() -> None:
+    model = Table({(): {PAD: 0.5, BOS: 0.3, A: 0.2}})
+    assert [searched(model, kind, 3).tokens for kind in KINDS] == [(A,)] * 3
+
+
+def test_a_beam_wider_than_all_there_is_to_write_returns_what_there_is() -> None:
+    model = Table({(): {A: 0.6, B: 0.4}})
+    (found,) = beam_search(model, batch(), limits(3), SearchSettings(beam=50, n_best=50))
+    assert [hypothesis.tokens for hypothesis in found] == [(A,), (B,)]
+    assert [math.exp(hypothesis.score) for hypothesis in found] == pytest.approx([0.6, 0.4])
+
+
+def test_a_beam_finds_what_greedy_search_misses() -> None:
+    model = Table({(): {A: 0.6, B: 0.4}, (A,): {C: 0.3, EOS: 0.3, B: 0.4}, (B,): {EOS: 1.0}})
+    assert searched(model, "greedy", 4).tokens == (A, B)
+    assert beam_search(model, batch(), limits(4), SearchSettings(beam=2, length_penalty=0.0))[0][0].tokens == (B,)
+
+
+def test_length_penalty_ranks_by_the_mean() -> None:
+    long = {(): {A: 0.5, EOS: 0.5}, (A,): {B: 0.9, C: 0.1}, (A, B): {EOS: 1.0}, (A, C): {EOS: 1.0}}
+    asked = [SearchSettings(beam=3, length_penalty=penalty) for penalty in (0.0, 1.0)]
+    best = [beam_search(Table(long), batch(), limits(4), settings)[0][0].tokens for settings in asked]
+    assert best == [(), (A, B)]
+
+
+def test_sentences_of_a_batch_have_their_own_limits() -> None:
+    found = beam_search(Table({}, ENDLESS), batch(3), limits(0, 1, 2), SearchSettings(beam=2, length_penalty=3.0))
+    assert [best.tokens for best, *_ in found] == [(), (A,), (A, A)]
+    assert all(best.hit_limit for best, *_ in found)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beam": 0}, "beam must be at least 1"),
+        ({"beam": 2, "n_best": 3}, r"n_best must be between 1 and beam \(2\)"),
+        ({"beam": 2, "n_best": 0}, "n_best must be between"),
+        ({"length_penalty": -0.5}, "length_penalty must be a number of at least 0"),
+        ({"keep": math.nan}, "keep must be a number of at least 0"),
+        ({"edit_cost": -1.0}, "edit_cost must be a number of at least 0"),
+        ({"max_edits": -1}, "max_edits must be a number of at least 0"),
+        ({"no_repeat": -1}, "no_repeat must be a number of at least 0"),
+        ({"normalisation": "mean"}, 'normalisation must be "power" or "wu"'),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        SearchSettings(**options)
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_model_that_writes_steps_and_one_that_does_not_are_no_ensemble(steps: int) -> None:
+    members = [Table({}), Table({})]
+    members[steps].spec = replace(members[steps].spec, writes="steps")
+    named = f"model {steps + 1} has hard attention and writes STEPs, model {2 - steps} does not"
+    with pytest.raises(ModelFolderError, match=named):
+        Ensemble(members)
+
+
+TEXT = (A, B, B, B, A, B, C)
+WRITES_TEXT = {TEXT[:i]: {TEXT[i]: 0.9, EOS: 0.1} for i in range(len(TEXT))}
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        [],
+        list(TEXT),
+        [A, B, EOS, B, A, B, C],
+        [A, B, A, B, A, B, C],
+        [B, B, B, B],
+        [C] * 40,
+        [*TEXT, A, A],
+        [A, C, *TEXT[1:]],
+        [PAD, BOS],
+    ],
+    ids=str,
+)
+def test_any_draft_gives_the_output_of_greedy_search(draft: list[int]) -> None:
+    for limit in (0, 1, 3, 7, 20):
+        expected = searched(Table(WRITES_TEXT), "greedy", limit)
+        assert searched(Table(WRITES_TEXT), "draft", limit, draft) == expected
+
+
+def test_a_perfect_draft_takes_one_call_and_one_with_an_edit_a_few() -> None:
+    perfect, edited = Table(WRITES_TEXT), Table(WRITES_TEXT)
+    searched(perfect, "draft", 20, TEXT)
+    assert perfect.calls == [len(TEXT) + 2]  # BOS, the draft and its end
+    searched(edited, "draft", 20, [A, C, B, B, A, B, C])
+    assert len(edited.calls) < len(TEXT)
+
+
+def test_sentences_with_unlike_drafts_are_decoded_together() -> None:
+    model = Table(WRITES_TEXT)
+    found = draft_decode(model, batch(3), [TEXT, [], [A, B, C]], limits(20, 3, 20))
+    assert [hypothesis.tokens for hypothesis in found] == [TEXT, TEXT[:3], TEXT]
+
+
+def groups(sizes: Sequence[int], drafts: Sequence[Sequence[int]], most: Sequence[int]) -> list[Drafted]:
+    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+    return [
+        Drafted(batch(size), drafts[end - size : end], limits(*most[end - size : end]))
+        for size, end in zip(sizes, ends, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 8])
+def test_groups_of_any_size_come_back_in_order_whatever_the_slots(slots: int) -> None:
+    sizes, most = [2, 1, 3, 1], [20, 3, 0, 20, 1, 20, 5]
+    drafts = [TEXT, [], [A, B, C], [C] * 9, list(TEXT[:4]), [B, *TEXT], TEXT]
+    found = list(DraftSearch(Table(WRITES_TEXT), slots)(groups(sizes, drafts, most)))
+    assert [len(group) for group in found] == sizes
+    assert [len(hypothesis.tokens) for group in found for hypothesis in group] == [min(7, limit) for limit in most]
+    expected = [searched(Table(WRITES_TEXT), "greedy", limit) for limit in most]
+    assert [hypothesis for group in found for hypothesis in group] == expected
+
+
+def test_a_finished_sentence_gives_its_place_to_the_next() -> None:
+    model = Table(WRITES_TEXT)
+    # One sentence without a draft takes all of 8 calls; the others fit beside it, one after the other.
+    drafts: list[Sequence[int]] = [[], *[TEXT] * 6]
+    search = DraftSearch(model, 2, call_cost=100.0)
+    list(search(groups([1] * 7, drafts, [20] * 7)))
+    assert search.calls == len(model.calls) == len(TEXT) + 1
+
+
+def test_no_input_gives_no_output() -> None:
+    assert list(DraftSearch(Table(WRITES_TEXT))([])) == []
+
+
+class Banned:
+    """A constraint that never allows one symbol."""
+
+    def __init__(self, symbol: int, rows: int, written: int = 0) -> None:
+        self.symbol, self.rows, self.written = symbol, rows, written
+
+    def allowed(self) -> Tensor:
+        allowed = torch.ones(self.rows, SIZE, dtype=torch.bool)
+        if self.written == 2:
+            allowed[:, self.symbol] = False
+        return allowed
+
+    def to_end(self) -> Tensor:
+        return torch.zeros(self.rows, dtype=torch.long)
+
+    def closing(self) -> Tensor:
+        return torch.full((self.rows,), EOS)
+
+    def advance(self, tokens: Tensor) -> "Banned":
+        return Banned(self.symbol, self.rows, self.written + 1)
+
+    def select(self, rows: Tensor) -> "Banned":
+        return Banned(self.symbol, len(rows), self.written)
+
+
+@pytest.mark.parametrize("draft", [[], list(TEXT), [A, B, A, B]], ids=str)
+def test_a_constraint_that_depends_on_what_is_written_holds_for_drafts(draft: list[int]) -> None:
+    table = Table({**WRITES_TEXT, (A, B): {B: 0.6, C: 0.4}, (A, B, C): {A: 0.9, EOS: 0.1}, (A, B, C, A): {EOS: 1.0}})
+    table.constraints = lambda batch: [Banned(B, batch.rows)]  # type: ignore[method-assign]
+    (found,) = draft_decode(table, batch(), [draft], limits(20))
+    assert found == greedy(table, batch(), limits(20))[0]
+    assert found.tokens == (A, B, C, A), "without the constraint its third symbol is B"
+
+
+def test_a_shortlist_has_the_first_symbols_and_those_of_the_sentence_itself() -> None:
+    wants_c = {(): {C: 0.6, B: 0.3, A: 0.1}}
+    rest = {EOS: 1.0}
+    for draft, expected in (([A], A), ([A, B], B), ([C], C), ([], None)):
+        search = DraftSearch(Table(wants_c, rest), 4, shortlist=A)
+        group = Drafted(batch(2), [draft, [C]], limits(9, 9))  # the second one's symbols are not the first one's
+        ((found, other),) = search([group])
+        # The stream of mt has As alone, and is in the same vocabulary.
+        assert found.tokens == (expected or A,)
+        assert other.tokens == (C,)
+    (whole,) = DraftSearch(Table(wants_c, rest), 4, shortlist=SIZE)([Drafted(batch(), [[A]], limits(9))])
+    assert whole[0].tokens == (C,)
