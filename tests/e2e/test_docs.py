@@ -21,6 +21,7 @@ PAGES = [
     "README.md",
     "docs/index.md",
     "docs/tutorial.md",
+    "docs/reading-path.md",
     "docs/how-to/own-data.md",
     "docs/how-to/clean.md",
     "docs/how-to/recipes.md",
@@ -33,6 +34,7 @@ PAGES = [
     "docs/how-to/speed.md",
     "docs/how-to/gpu.md",
     "docs/how-to/processes.md",
+    "docs/reference/glossary.md",
     "docs/reference/cli.md",
     "docs/reference/python.md",
     "docs/reference/recipe.md",
@@ -120,6 +122,12 @@ def test_relative_links_lead_somewhere(page: str) -> None:
     path = ROOT / page
     links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", path.read_text(encoding="utf-8"))
     missing = [link for link in links if not (path.parent / link).exists()]
+    assert not missing
+
+
+def test_home_lists_every_how_to() -> None:
+    home = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    missing = [path.name for path in (ROOT / "docs/how-to").glob("*.md") if f"(how-to/{path.name})" not in home]
     assert not missing
 
 
