@@ -1,34 +1,78 @@
 """The `postedit` command: its verbs, and the one place where errors become sentences and exit codes."""
 
+import importlib
 import os
 import sys
-from typing import Annotated, Any
+from collections import UserDict
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 
 import postedit
-from postedit.cli.average import average
 from postedit.cli.compile_notice import show_compiling
-from postedit.cli.data import data
-from postedit.cli.demo import demo
-from postedit.cli.edit import edit
-from postedit.cli.explain import explain
-from postedit.cli.gate import gate
-from postedit.cli.models import models
-from postedit.cli.rerank import rerank
-from postedit.cli.score import score
-from postedit.cli.synth import synth
-from postedit.cli.train import train
-from postedit.cli.tune import tune
 from postedit.core.errors import PosteditError
 from postedit.core.files import reason_of
+
+VERBS: Final = {
+    "demo": "Correct machine translations, score them and show why.",
+    "train": "Train a model from a recipe.",
+    "edit": "Correct machine translations with a model.",
+    "gate": "Learn which edits of a model to take back.",
+    "tune": "Find the weights of an ensemble.",
+    "rerank": "Choose the best hypothesis of each n-best list.",
+    "score": "Score outputs against human post-edits.",
+    "explain": "Show the evidence for each edit.",
+    "synth": "Make artificial triplets.",
+    "average": "Average the weights of checkpoints.",
+    "models": "List the architectures, and the recipes with their sizes.",
+    "data": "Describe and clean triplets.",
+}
+"""Summary of each verb. The verb is the function or `typer.Typer` of that name in the module of that name."""
 
 INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
 
 
-class _Verbs(TyperGroup):
+class _Commands(UserDict[str, Any]):
+    """Commands by name. A verb is imported when it is first used, so that `postedit --help` imports none."""
+
+    def __init__(self, others: Mapping[str, Any]) -> None:
+        super().__init__({**dict.fromkeys(VERBS), **others})
+
+    def __getitem__(self, name: str) -> Any:
+        command = super().__getitem__(name)
+        if command is None:
+            self[name] = command = _load_verb(name)
+        return command
+
+
+def _load_verb(name: str) -> Any:
+    verb = getattr(importlib.import_module(f"postedit.cli.{name}"), name)
+    if isinstance(verb, typer.Typer):
+        return typer.main.get_group(verb)
+    single = typer.Typer(add_completion=False)
+    single.command(name)(verb)
+    return typer.main.get_command(single)
+
+
+class _Group(TyperGroup):
     """Runs a verb. A traceback that gets past here is a defect in postedit."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands(self.commands)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.commands)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write plain text: importing rich would take longer than everything else."""
+        super(TyperGroup, self).format_help(ctx, formatter)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(VERBS.items())
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -49,10 +93,7 @@ class _Verbs(TyperGroup):
         return result
 
 
-app = typer.Typer(cls=_Verbs, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for verb in (demo, train, edit, gate, tune, rerank, score, explain, synth, average, models):
-    app.command()(verb)
-app.add_typer(data, name="data")
+app = typer.Typer(cls=_Group, add_completion=False, pretty_exceptions_enable=False)
 
 
 def _show_version(wanted: bool) -> None:
@@ -61,13 +102,17 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Correct machine translation with models learnt from post-edits."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+        raise typer.Exit(2)
 
 
 def main() -> None:

@@ -1,0 +1,62 @@
+"""Commands start fast, and inference loads no code that only training, corpora or reports need."""
+
+import resource
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from postedit.cli.main import VERBS, app
+
+USE_A_MODEL = """
+import sys
+from postedit import PostEditor, shipped
+PostEditor.load(str(shipped.MODEL), device="cpu").edit(["the house"], ["房子"])
+print(*sys.modules)
+"""
+
+NOT_FOR_INFERENCE = {
+    "postedit.train",
+    "postedit.data.corpus",
+    "pyarrow",
+    "matplotlib",
+    "tensorboard",
+    "accelerate",
+    "sacrebleu",
+}
+
+
+def cpu_seconds(*arguments: str) -> float:
+    """Return the CPU seconds of a Python process; the best of three, since the first one fills disk caches."""
+
+    def once() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    return min(once() for _ in range(3))
+
+
+def test_help_takes_less_than_300_milliseconds() -> None:
+    assert cpu_seconds("-m", "postedit", "--help") < 0.3
+
+
+def test_importing_postedit_takes_less_than_100_milliseconds() -> None:
+    assert cpu_seconds("-c", "import postedit") < 0.1
+
+
+@pytest.mark.xfail(reason="the model folder reads recipes, and batches are made from corpora", strict=True)
+def test_inference_imports_no_training_corpora_or_plots() -> None:
+    done = subprocess.run([sys.executable, "-c", USE_A_MODEL], check=True, capture_output=True, text=True)
+    modules = {name for name in done.stdout.split() if name.count(".") < 3}
+    assert modules >= {"postedit.editor", "torch"}
+    assert not modules & NOT_FOR_INFERENCE
+
+
+def test_each_verb_has_a_summary_and_can_be_imported() -> None:
+    commands = typer.main.get_group(app).commands
+    assert list(commands) == list(VERBS)
+    assert all(command.help for command in commands.values())
+    assert all(len(summary) < 70 for summary in VERBS.values())
