@@ -146,7 +146,7 @@ def measure(model: str, corpus: str, options: argparse.Namespace) -> None:
         )
         written = [edit.text for edit in editor.edit(src, mt, beam=1)]
         scores[name] = score_system(model, written, pe, mt, "none").to_dict()
-        scores[f"{name}, do nothing"] = score_system("do nothing", mt, pe, mt, "none").to_dict()
+        scores[f"{name}, unedited MT"] = score_system("unedited MT", mt, pe, mt, "none").to_dict()
     with atomic_write(folder / "result.json") as file:
         done = {"updates": result.training.steps, "labels": result.training.target_tokens}
         json.dump({"model": model, "corpus": corpus, **done, "scores": scores}, file)
@@ -162,7 +162,7 @@ def print_table(options: argparse.Namespace) -> None:
     print("| model | trained on | updates | " + " | ".join(f"{name}: TER | BLEU" for name in REAL) + " |")
     print("| --- | --- | ---: |" + " ---: | ---: |" * len(REAL))
     if rows:
-        print(f"| do nothing | | | {cells(rows[0]['scores'], ', do nothing')} |")
+        print(f"| unedited MT | | | {cells(rows[0]['scores'], ', unedited MT')} |")
     for row in rows:
         print(f"| {row['model']} | {row['corpus']} | {row['updates']:,} | {cells(row['scores'])} |")
 

@@ -28,7 +28,7 @@ def main() -> None:
     print(f"{len(triplets)} sentences of {options.data}, beam {options.beam}\n")
     print("| model | search | TER | BLEU | changed | better | worse |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
-    print_row("", "do nothing", score_system("", mt, pe, mt))
+    print_row("", "unedited MT", score_system("", mt, pe, mt))
     for model in options.models:
         editor = PostEditor.load(model)
         for name, search in searches(replace(editor.decode.search(), beam=options.beam), options):

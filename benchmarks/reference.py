@@ -113,7 +113,7 @@ def report(
     print(f"{' + '.join(options.models)} on dev of {options.data.name}\n")
     print("| search | TER | BLEU | chrF | changed | better | worse | TER less that of doing nothing, p |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
-    for name, one in zip(["do nothing", *map(" ".join, searches)], scores, strict=True):
+    for name, one in zip(["unedited MT", *map(" ".join, searches)], scores, strict=True):
         print_row(name, one)
     print_row(f"{' '.join(chosen)}, behind gates of the other half", final[-1])
 

@@ -87,7 +87,7 @@ def print_table(options: argparse.Namespace) -> None:
     print("| " + " | ".join(COLUMNS) + " |")
     print("| --- |" + " ---: |" * (len(COLUMNS) - 1))
     nothing = rows[0]["do_nothing"]
-    print(f"| do nothing | | | | {nothing['ter']:.2f} | {nothing['bleu']:.2f} | {nothing['chrf']:.2f} |")
+    print(f"| unedited MT | | | | {nothing['ter']:.2f} | {nothing['bleu']:.2f} | {nothing['chrf']:.2f} |")
     for row in sorted(rows, key=lambda row: row["scores"]["ter"]):
         scores = row["scores"]
         counts = f"{row['parameters']:,} | {row['labels']:,}"

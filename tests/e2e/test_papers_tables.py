@@ -45,7 +45,7 @@ def test_runs_fill_their_cells_and_are_decoded_once(
     assert faithfulness[1:3] == ["20.69", "15.98"]
     assert float(scores[5]) == float(faithfulness[3])  # both are the TER of ours
     assert int(changes[4]) >= int(changes[5]) + int(changes[6])
-    nothing = [line for line in out.read_text(encoding="utf-8").splitlines() if line.startswith("| do nothing |")]
+    nothing = [line for line in out.read_text(encoding="utf-8").splitlines() if line.startswith("| unedited MT |")]
     assert nothing[0].split("|")[7].strip() != "–"
     assert "| CGRU |  | 22.01 | 68.11 | 22.27 | 66.90 | – | – |" in out.read_text(encoding="utf-8")
 

@@ -9,8 +9,8 @@ from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.sufficient_statistics import AdditiveBLEU, AdditiveMetric, Floats, Tokenize
 from postedit.evaluate.ter import EditCount, count_edits, edit_rate, ter_signature
 
-DO_NOTHING: Final = "do nothing"
-"""The name of the system that returns the machine translation as it is."""
+UNEDITED_MT: Final = "unedited MT"
+"""The name of the baseline system, which returns the machine translation unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def score_systems(
     Raises:
         DataError: if a text has not as many lines as `pe`, or there are none.
     """
-    baseline = {} if mt is None else {DO_NOTHING: mt}
+    baseline = {} if mt is None else {UNEDITED_MT: mt}
     rows = [*baseline.items(), *systems.items()]
     return [score_system(name, hyp, pe, mt, tokenize) for name, hyp in rows]
 

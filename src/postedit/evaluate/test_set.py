@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from postedit.core.errors import DataError
 from postedit.evaluate.changes import WordEdits, word_edits
-from postedit.evaluate.scores import DO_NOTHING, Counts, SystemScores, check_lines, score_counts
+from postedit.evaluate.scores import UNEDITED_MT, Counts, SystemScores, check_lines, score_counts
 from postedit.evaluate.sufficient_statistics import Floats, Tokenize
 from postedit.evaluate.ter import EditCount, count_edits, split_words
 
@@ -125,7 +125,7 @@ def examine(
     Raises:
         DataError: if a system has not as many lines as the test set.
     """
-    baseline = {} if test.mt is None else {DO_NOTHING: test.mt}
+    baseline = {} if test.mt is None else {UNEDITED_MT: test.mt}
     found = []
     for name, outputs in [*baseline.items(), *systems.items()]:
         found.append(_examine(name, outputs, test))

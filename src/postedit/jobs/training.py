@@ -38,7 +38,7 @@ from postedit.data.corpus import Corpus
 from postedit.data.triplets import DataConfig, Triplet, read_triplets
 from postedit.editing.risk_candidates import Proposer
 from postedit.editor import PostEditor
-from postedit.evaluate.scores import DO_NOTHING, SystemScores, score_system
+from postedit.evaluate.scores import UNEDITED_MT, SystemScores, score_system
 from postedit.folder import ModelFolder
 from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
 from postedit.jobs.initial_models import check_start
@@ -302,7 +302,7 @@ class _Run:
         self.first = None if recipe.draft is None else ModelFolder.load(first_stage_folder(folder))
         self.dev: list[Triplet] = list(read_triplets(data.dev))
         self.mt = None if data.dev.mt is None else [triplet.mt for triplet in self.dev]
-        baseline = DO_NOTHING if recipe.draft is None else "drafts"
+        baseline = UNEDITED_MT if recipe.draft is None else "drafts"
         self.do_nothing = None if self.mt is None else self._score(baseline, self.mt)
 
     def score_dev(self, model: Seq2Seq) -> Mapping[str, float]:

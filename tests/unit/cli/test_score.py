@@ -56,7 +56,7 @@ def test_json(run: Any, files: Path) -> None:
     out = files / "scores.json"
     assert run("score", files / "bad", "--pe", files / "pe", "--mt", files / "mt", "--json", out).exit_code == 0
     first, second = json.loads(out.read_text())["systems"]
-    assert first["name"] == "do nothing"
+    assert first["name"] == "unedited MT"
     assert second["changes"] == {"changed": 1, "better": 0, "worse": 1, "same": 0}
     assert [path.name for path in files.glob(".*")] == []
 
@@ -132,7 +132,7 @@ def test_every_form_of_output(run: Any, files: Path) -> None:
     ]
     for form in ("csv", "latex", "markdown", "html"):
         text = outs[form].read_text()
-        assert "do nothing" in text
+        assert "unedited MT" in text
         assert "precision" in text
         assert "ROUGE-L" in text
         assert form == "csv" or "case:mixed" in text  # CSV has numbers alone

@@ -16,7 +16,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     def train(recipe: Any, folder: Path, resume: bool, console: Any, accept_changed_data: bool = False) -> RunResult:
         found.append((recipe, folder, resume))
-        base = score_system("do nothing", ["a b c d"], ["a b c e"], None)
+        base = score_system("unedited MT", ["a b c d"], ["a b c e"], None)
         return RunResult(folder, folder / "model", training, base)  # type: ignore[arg-type]
 
     monkeypatch.setattr("postedit.recipe.load_recipe", lambda path, overrides: (path, tuple(overrides)))
@@ -38,8 +38,8 @@ def test_the_run_is_named_after_the_recipe(run: Any, calls: list[Any]) -> None:
 def test_the_end_shows_the_score_beside_doing_nothing(run: Any, calls: list[Any]) -> None:
     out = run("train", "x.toml").stdout
     assert "1,200 updates; ended because 60 minutes are over" in out
-    assert "do nothing: TER 25.00" in out
-    assert "model:      TER 25.50  BLEU 61.00  (average, greedy search)" in out
+    assert "unedited MT: TER 25.00" in out
+    assert "model:       TER 25.50  BLEU 61.00  (average, greedy search)" in out
     assert "case:mixed" in out
 
 

@@ -63,7 +63,7 @@ def test_tuning_writes_a_model_that_edits_as_the_table_says(
     better = {"ter": -1, "bleu": 1}[metric]
     name = metric.upper()
     assert better * scores["tuned"][name] >= better * scores["equal weights"][name]
-    assert set(scores) == {"do nothing", "equal weights", "tuned"}
+    assert set(scores) == {"unedited MT", "equal weights", "tuned"}
     assert "case:mixed" in values["tuning"]["signatures"]["TER"]
     assert values["weights"]["model 1"] + values["weights"]["model 2"] == pytest.approx(1.0)
     assert min(values["weights"][f"model {n}"] for n in (1, 2)) > 0.0

@@ -2,7 +2,7 @@ import pytest
 
 from postedit.core.errors import DataError
 from postedit.evaluate import analyses
-from postedit.evaluate.scores import DO_NOTHING
+from postedit.evaluate.scores import UNEDITED_MT
 from postedit.evaluate.table import Table
 from postedit.evaluate.test_set import TestSet, examine
 
@@ -24,9 +24,9 @@ def of(table: Table, *labels: str) -> dict[str, float | None]:
 
 def test_faithfulness(test_set: TestSet) -> None:
     systems = examine(test_set, {"good": GOOD, "bad": BAD})
-    assert [system.name for system in systems] == [DO_NOTHING, "good", "bad"]
+    assert [system.name for system in systems] == [UNEDITED_MT, "good", "bad"]
     table = analyses.faithfulness(systems)
-    assert of(table, DO_NOTHING)["TER to mt"] == 0.0
+    assert of(table, UNEDITED_MT)["TER to mt"] == 0.0
     good = of(table, "good")
     assert good["TER to pe"] == 0.0
     assert good["TER to mt"] == pytest.approx(100 * 2 / 12)
@@ -36,7 +36,7 @@ def test_faithfulness(test_set: TestSet) -> None:
 
 def test_edits_left_and_spared(test_set: TestSet) -> None:
     systems = examine(test_set, {"good": GOOD, "bad": BAD})
-    base = of(analyses.edits_left(systems), DO_NOTHING)
+    base = of(analyses.edits_left(systems), UNEDITED_MT)
     assert base == {"shifts": 1, "substitutions": 1, "insertions": 0, "deletions": 0, "all": 2}
     spared = analyses.edits_spared(systems)
     assert of(spared, "good") == {
@@ -51,7 +51,7 @@ def test_edits_left_and_spared(test_set: TestSet) -> None:
 
 def test_edits_made(test_set: TestSet) -> None:
     table = analyses.edits_made(examine(test_set, {"good": GOOD, "bad": BAD}))
-    assert of(table, DO_NOTHING)["precision"] is None
+    assert of(table, UNEDITED_MT)["precision"] is None
     good, bad = of(table, "good"), of(table, "bad")
     assert (good["precision"], good["recall"], good["F1"], good["gain per edit"]) == (100.0, 100.0, 100.0, 1.0)
     assert (bad["made"], bad["right"], bad["precision"], bad["gain per edit"]) == (1, 0, 0.0, -1.0)
@@ -62,10 +62,10 @@ def test_buckets(test_set: TestSet) -> None:
     assert list(tables) == ["by length", "by TER of mt", "by kind of edit", "edits made by kind", "by group"]
     assert of(tables["by length"], "good", "1–10")["sentences"] == 3
     assert of(tables["by length"], "good", "0")["sentences"] == 1
-    assert of(tables["by TER of mt"], DO_NOTHING, "21–30")["TER"] == 25.0
+    assert of(tables["by TER of mt"], UNEDITED_MT, "21–30")["TER"] == 25.0
     assert of(tables["by kind of edit"], "good", "needs shifts")["TER less the first's"] == -25.0
-    assert of(tables["by group"], DO_NOTHING, "one")["TER"] == 25.0
-    assert of(tables["by group"], DO_NOTHING, "(none)")["sentences"] == 1
+    assert of(tables["by group"], UNEDITED_MT, "one")["TER"] == 25.0
+    assert of(tables["by group"], UNEDITED_MT, "(none)")["sentences"] == 1
 
 
 def test_buckets_are_the_whole(test_set: TestSet) -> None:
@@ -83,7 +83,7 @@ def test_edits_are_judged_in_each_bucket() -> None:
     short, long = (of(tables["by group"], "model", name) for name in ("short", "long"))
     assert (short["precision"], short["recall"], short["gain per edit"]) == (50.0, 100.0, 0.0)  # one right, one wrong
     assert (long["precision"], long["recall"], long["gain per edit"]) == (0.0, 0.0, 0.0)
-    assert of(tables["by group"], DO_NOTHING, "long")["precision"] is None
+    assert of(tables["by group"], UNEDITED_MT, "long")["precision"] is None
     kinds = tables["edits made by kind"]
     assert of(kinds, "model", "substitutions") == {
         "made": 3, "needed": 1, "right": 1, "precision": pytest.approx(100 / 3), "recall": 100.0, "F1": 50.0,
@@ -102,9 +102,9 @@ def test_without_mt_nothing_is_said_of_edits() -> None:
 
 def test_significance_speaks_of_the_later_system(test_set: TestSet) -> None:
     intervals, ter, *others = analyses.significance(examine(test_set, {"good": GOOD}), "none", 200)
-    assert of(ter, "good", DO_NOTHING)["difference"] == pytest.approx(-100 * 2 / 12)
+    assert of(ter, "good", UNEDITED_MT)["difference"] == pytest.approx(-100 * 2 / 12)
     assert [table.name for table in others] == ["significance of BLEU", "significance of chrF"]
-    assert all((of(table, "good", DO_NOTHING)["difference"] or 0) > 0 for table in others)
+    assert all((of(table, "good", UNEDITED_MT)["difference"] or 0) > 0 for table in others)
     assert of(intervals, "good")["BLEU to"] == of(intervals, "good")["chrF to"] == pytest.approx(100.0)
 
 
