@@ -1,4 +1,4 @@
-"""Writing files so that a reader sees the old content or the new, never a part; and saying why a write failed."""
+"""Write files so that a reader sees the old content or the new, never a part; and say why a write failed."""
 
 import errno
 import os
@@ -7,40 +7,55 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO, cast
 
 from postedit.core.errors import OutputError
+from postedit.core.output_paths import encode_output, is_stream, link_target, open_stream
 
 
 @contextmanager
 def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file for writing that takes the name `path` only when the block ends without an error.
 
+    A symbolic link is followed: its target is replaced, and the link stays. Names that end in .gz, .xz or .zst are
+    compressed. Streams (see `postedit.core.output_paths`) are written to directly.
+
+    Args:
+        path: of the file.
+        mode: "w" for UTF-8 text with plain line feeds, "wb" for bytes.
+
     Raises:
         OutputError: if the file cannot be written, or the disk is full.
     """
-    encoding = None if "b" in mode else "utf-8"
-    newline = None if "b" in mode else "\n"
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with explain_os_errors(path):
-        try:
-            with temporary.open(mode, encoding=encoding, newline=newline) as file:
+        if is_stream(path):
+            with open_stream(path) as stream, encode_output(stream, path, mode) as file:
                 yield file
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
+            return
+        target = link_target(path)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            with temporary.open("wb") as raw:
+                with encode_output(cast(BinaryIO, raw), path, mode) as file:
+                    yield file
+                raw.flush()
+                os.fsync(raw.fileno())
+            temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
 
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Give an empty folder to fill, which takes the name `path` (replacing what is there) when the block ends well.
+    """Give an empty folder to fill, which takes the name `path` when the block ends without an error.
+
+    It replaces the folder that has that name; of a symbolic link, the target.
 
     Raises:
         OutputError: if it cannot be written, or the disk is full.
     """
     with explain_os_errors(path):
+        path = link_target(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
         try:
@@ -66,21 +81,27 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def check_writable(path: Path) -> None:
-    """Find out before long work whether `path` can be written after it.
+    """Check before long work that `path` can be written after it.
 
     Raises:
-        OutputError: if it is a folder, or its folder is missing or cannot be written.
+        OutputError: if it is a folder, or its folder is missing or cannot be written, or it is a stream without
+            permission to write.
     """
-    folder = path.parent
-    if path.is_dir():
+    if is_stream(path):
+        if path.exists() and not os.access(path, os.W_OK):
+            raise OutputError(f"{path}: cannot be written: permission denied; choose a place you may write to")
+        return
+    target = link_target(path)
+    folder = target.parent
+    if target.is_dir():
         raise OutputError(f"{path}: is a folder; give the name of a file")
     if not folder.is_dir():
         raise OutputError(f"{path}: its folder {folder} does not exist; create it first")
     with explain_os_errors(path):
         with tempfile.TemporaryFile(dir=folder):
             pass
-        if path.exists():
-            with path.open("ab"):
+        if target.exists():
+            with target.open("ab"):
                 pass
 
 
@@ -101,10 +122,13 @@ def explain_os_errors(path: Path) -> Iterator[None]:
     """Turn a failure of the system while writing `path` into a sentence.
 
     Raises:
-        OutputError: in place of any OSError.
+        OutputError: in place of any OSError but BrokenPipeError, by which the reader of a stream says that it has
+            read enough.
     """
     try:
         yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {reason_of(error)}") from error
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, Protocol, cast
 
 from postedit.core.errors import DataError
+from postedit.core.output_paths import COMPRESSED_SUFFIXES
 from postedit.data.text_paths import column_of, explain_far_errors, without_column
 
 if sys.version_info >= (3, 14):
@@ -17,7 +18,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-SUFFIXES: Final = (".gz", ".xz", ".zst")
+SUFFIXES: Final = COMPRESSED_SUFFIXES
 """Added to the name of a file that is not there under its own name."""
 
 

@@ -1,0 +1,128 @@
+"""What an output path names: a file, a link to one, a stream such as a device or a pipe, or a compressed file.
+
+Files are replaced atomically (`postedit.core.files`); streams are written to as they are. A stream is `-` or
+`/dev/stdout` for standard output, an open file descriptor (`/dev/fd/N`), a device, or a FIFO.
+"""
+
+import gzip
+import io
+import lzma
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import IO, Any, BinaryIO, Final, cast
+
+from postedit.core.errors import OutputError
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd  # the module of Python 3.14's standard library
+
+STANDARD_STREAM: Final = Path("-")
+"""Standard output where a path to write is given, and standard input where a path to read is given."""
+
+_DESCRIPTOR: Final = re.compile(r"/dev/(?P<name>stdin|stdout|stderr)|/(?:dev|proc/self)/fd/(?P<number>\d+)")
+_NUMBERS: Final = {"stdin": 0, "stdout": 1, "stderr": 2}
+
+_MOST_LINKS: Final = 40
+"""Symbolic links followed before a path is taken for a loop, as in Linux."""
+
+_COMPRESSORS: Final[Mapping[str, Callable[[BinaryIO], Any]]] = {
+    ".gz": lambda file: gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0),  # no time: same text, same bytes
+    ".xz": lambda file: lzma.LZMAFile(file, "wb"),  # noqa: SIM115 (its caller closes it)
+    ".zst": lambda file: zstd.ZstdFile(file, "wb"),
+}
+
+COMPRESSED_SUFFIXES: Final = tuple(_COMPRESSORS)
+"""Endings of names by which a file is compressed: gzip, xz and Zstandard."""
+
+
+def is_compressed(path: Path) -> bool:
+    """Return whether the name of a file asks for compression."""
+    return path.suffix in _COMPRESSORS
+
+
+def is_stream(path: Path) -> bool:
+    """Return whether `path` is written to as a stream: nothing is replaced, and nothing can be read back."""
+    path = link_target(path)
+    if _descriptor(path) is not None:
+        return True
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def link_target(path: Path) -> Path:
+    """Follow the symbolic links that the last part of `path` may be, to what is to be replaced in their place.
+
+    Names of open descriptors, such as /dev/stdout, are not followed.
+
+    Raises:
+        OutputError: if the links form a loop.
+    """
+    target = path
+    for _ in range(_MOST_LINKS):
+        if _descriptor(target) is not None or not target.is_symlink():
+            return target
+        target = target.parent / target.readlink()
+    raise OutputError(f"{path}: cannot be written: its symbolic links form a loop; remove it, or name another file")
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Return whether two paths name the same file, by symbolic or hard links too. Streams are never the same file."""
+    if is_stream(one) or is_stream(other):
+        return False
+    try:
+        return one.samefile(other)
+    except OSError:  # one is not there yet
+        return one.resolve() == other.resolve()
+
+
+@contextmanager
+def open_stream(path: Path) -> Iterator[BinaryIO]:
+    """Open a stream for writing bytes. A FIFO waits for its reader; standard streams stay open afterwards."""
+    number = _descriptor(link_target(path))
+    standard = {1: sys.stdout, 2: sys.stderr}.get(-1 if number is None else number)
+    if standard is not None:
+        standard.flush()
+        yield standard.buffer
+        standard.buffer.flush()
+        return
+    # Neither created nor truncated: what is there is a device or a pipe.
+    descriptor = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
+    with open(descriptor, "wb") as file:  # noqa: PTH123 (a descriptor)
+        yield file
+
+
+@contextmanager
+def encode_output(file: BinaryIO, path: Path, mode: str) -> Iterator[IO[Any]]:
+    """Give what is written into `file`, compressed by the suffix of `path`: text for mode "w", bytes for "wb"."""
+    with ExitStack() as stack:
+        if is_compressed(path):
+            file = cast(BinaryIO, stack.enter_context(closing(_COMPRESSORS[path.suffix](file))))
+        if "b" in mode:
+            yield file
+            return
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+        try:
+            yield text
+            text.flush()
+        finally:
+            text.detach()  # the file is its opener's to close
+
+
+def _descriptor(path: Path) -> int | None:
+    """Return the number of the open file descriptor that a path names, if it names one."""
+    if path == STANDARD_STREAM:
+        return 1
+    match = _DESCRIPTOR.fullmatch(str(path))
+    if match is None:
+        return None
+    return _NUMBERS[match["name"]] if match["name"] else int(match["number"])
