@@ -128,7 +128,7 @@ def score(model: Seq2Seq, sentence: Sentence, tokens: Sequence[int]) -> list[flo
 
 @pytest.mark.parametrize("normalisation", ["power", "wu"])
 @pytest.mark.parametrize("kind", [name for name in KINDS if name != "all"])
-def test_a_beam_wide_enough_is_exhaustive_search_among_what_guidance_allows(
+def test_law_9_a_wide_guided_beam_equals_guided_exhaustive_search(
     model: Seq2Seq, kind: str, normalisation: str
 ) -> None:
     guided = KINDS[kind]
@@ -170,7 +170,7 @@ def may_be_found(
 
 @tried(3)
 @given(seed=seeds, beam=st.integers(1, 5), kind=st.sampled_from(list(KINDS)))
-def test_guided_hypotheses_have_the_score_of_teacher_forcing_and_the_price_that_is_said(
+def test_law_9_guided_hypotheses_have_their_forced_score_and_price(
     model: Seq2Seq, seed: int, beam: int, kind: str
 ) -> None:
     rng = random.Random(seed)
@@ -194,7 +194,7 @@ def test_guided_hypotheses_have_the_score_of_teacher_forcing_and_the_price_that_
 
 @tried(3)
 @given(seed=seeds, kind=st.sampled_from([name for name in KINDS if name not in ("required", "all")]))
-def test_a_guided_beam_of_one_is_guided_greedy_search(model: Seq2Seq, seed: int, kind: str) -> None:
+def test_a_guided_beam_of_one_equals_guided_greedy_search(model: Seq2Seq, seed: int, kind: str) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=4)
     limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
@@ -206,7 +206,9 @@ def test_a_guided_beam_of_one_is_guided_greedy_search(model: Seq2Seq, seed: int,
 
 @tried(3)
 @given(seed=seeds, beam=st.integers(1, 4), kind=st.sampled_from(list(KINDS)))
-def test_company_does_not_change_what_a_guided_beam_finds(model: Seq2Seq, seed: int, beam: int, kind: str) -> None:
+def test_law_6_the_batch_does_not_change_what_a_guided_beam_finds(
+    model: Seq2Seq, seed: int, beam: int, kind: str
+) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=3)
     limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
@@ -226,9 +228,7 @@ def assert_alike(searched: SearchSettings, one: Hypothesis, other: Hypothesis) -
 @pytest.mark.parametrize("kind", ["max edits", "beginning", "required", "all"])
 @tried(3)
 @given(seed=seeds, limit=st.integers(1, 8))
-def test_no_output_is_longer_than_its_limit_though_ends_may_be_put_off(
-    model: Seq2Seq, kind: str, seed: int, limit: int
-) -> None:
+def test_guided_outputs_stay_within_their_length_limits(model: Seq2Seq, kind: str, seed: int, limit: int) -> None:
     sentences = random_sentences(random.Random(seed), model, count=3, longest=6)
     batch, guidance, limits = batch_of(sentences), KINDS[kind].of(sentences), torch.tensor([limit] * 3)
     found = beam_search(model, batch, limits, SearchSettings(beam=3, n_best=3), guidance)

@@ -31,14 +31,14 @@ def prepared(name: str, precision: Precision) -> Seq2Seq:
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
-def test_packed_weights_change_nothing(name: str) -> None:
+def test_packed_weights_do_not_change_log_probs(name: str) -> None:
     with torch.inference_mode():
         assert_close(log_probs(prepared(name, "float32")), log_probs(build(name, torch.float32)))
 
 
 @pytest.mark.parametrize("precision", ["int8", "bf16"])
 @pytest.mark.parametrize("name", SUBJECTS)
-def test_rounded_weights_change_little(name: str, precision: Precision) -> None:
+def test_rounded_weights_change_log_probs_little(name: str, precision: Precision) -> None:
     with torch.inference_mode():
         found, exact = log_probs(prepared(name, precision)), log_probs(build(name, torch.float32))
     assert 0.0 < (found.exp() - exact.exp()).abs().mean() < 0.01

@@ -93,7 +93,7 @@ def ter(model: Seq2Seq, sentences: list[Sentence], batch: Batch) -> float:
     return TER().corpus_score(written, [[" ".join(map(str, sentence.pe[:-1])) for sentence in sentences]]).score
 
 
-def test_every_registered_architecture_has_a_configuration_to_learn_with() -> None:
+def test_every_registered_architecture_has_a_learning_configuration() -> None:
     assert set(LEARNERS) == set(ARCHITECTURES)
 
 

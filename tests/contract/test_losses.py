@@ -27,7 +27,7 @@ def sides(name: str) -> tuple[Seq2Seq, Batch, random.Random]:
 
 
 @pytest.mark.parametrize("name", TINY)
-def test_scores_of_labels_and_divergences_are_those_of_the_log_probabilities(name: str) -> None:
+def test_label_scores_and_divergences_agree_with_log_probs(name: str) -> None:
     model, batch, _ = sides(name)
     assert batch.target is not None
     target, size = batch.target, model.spec.vocabularies.target.size
@@ -42,7 +42,7 @@ def test_scores_of_labels_and_divergences_are_those_of_the_log_probabilities(nam
     assert_close(symmetric_divergence(output.distribution, first, last, size), expected)
 
 
-def test_stretches_are_all_real_positions_in_order() -> None:
+def test_stretches_cover_all_real_positions_in_order() -> None:
     mask = torch.rand(5, 7, generator=torch.Generator().manual_seed(1)) < 0.6
     parts = list(stretches(mask, 11))
     assert len(parts) > 1
@@ -51,7 +51,7 @@ def test_stretches_are_all_real_positions_in_order() -> None:
 
 
 @pytest.mark.parametrize("name", TINY)
-def test_every_model_learns_from_its_candidates(name: str) -> None:
+def test_the_risk_of_candidates_equals_its_definition(name: str) -> None:
     model, batch, rng = sides(name)
     assert batch.target is not None
     steps = model.spec.writes == "steps"

@@ -29,7 +29,7 @@ def test_law_1_log_probs_are_normalised(model: Seq2Seq) -> None:
     assert_close(log_probs.logsumexp(-1), torch.zeros_like(log_probs[..., 0]))
 
 
-def test_law_1_distributions_can_be_picked_out(model: Seq2Seq) -> None:
+def test_law_1_selected_positions_keep_their_log_probs(model: Seq2Seq) -> None:
     rng = random.Random(1)
     state = model.encode(batch_of(random_sentences(rng, model, count=3)))
     output, _ = model.decode(torch.tensor([random_prefix(rng, model, 4) for _ in range(3)]), state)
@@ -39,7 +39,7 @@ def test_law_1_distributions_can_be_picked_out(model: Seq2Seq) -> None:
     assert_close(picked.squeeze(1), output.log_probs[mask])
 
 
-def test_law_1_log_probs_among_a_shortlist_are_those_of_its_symbols_made_one(model: Seq2Seq) -> None:
+def test_law_1_log_probs_over_a_shortlist_are_normalised(model: Seq2Seq) -> None:
     rng = random.Random(2)
     sentences = random_sentences(rng, model, count=3)
     state, size = model.encode(batch_of(sentences)), model.spec.vocabularies.target.size
@@ -55,7 +55,7 @@ def test_law_1_log_probs_among_a_shortlist_are_those_of_its_symbols_made_one(mod
         assert_close(said, output.log_probs[..., shortlist.symbols].log_softmax(-1))
 
 
-def test_scores_of_a_pretrained_model_are_held_for_few_places_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pretrained_model_holds_logits_of_few_positions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     name = next(name for name in SUBJECTS if name.startswith("pretrained"))
     model, rng = build(name, torch.float64).requires_grad_(False), random.Random(3)
     state = model.encode(batch_of(random_sentences(rng, model, count=5)))
@@ -73,7 +73,7 @@ def test_scores_of_a_pretrained_model_are_held_for_few_places_at_a_time(monkeypa
     assert held == [5, 2, 2, 1]
 
 
-def test_law_2_attention_is_a_distribution_over_the_real_tokens_of_each_stream(model: Seq2Seq) -> None:
+def test_law_2_attention_is_a_distribution_over_real_tokens(model: Seq2Seq) -> None:
     batch = batch_of(random_sentences(random.Random(2), model, count=4), columns=2)
     output = teacher_forced(model, batch)
     assert batch.target is not None
@@ -87,7 +87,7 @@ def test_law_2_attention_is_a_distribution_over_the_real_tokens_of_each_stream(m
         assert (weights[padding] == 0).all()
 
 
-def test_law_2_attention_depends_on_the_text_attended_to(model: Seq2Seq) -> None:
+def test_law_2_attention_depends_on_the_stream_attended_to(model: Seq2Seq) -> None:
     first, second = (batch_of(random_sentences(random.Random(seed), model, count=1, longest=6)) for seed in (5, 6))
     depends = [key for key in model.spec.attention if key.kind != "hard"]  # that depends on what is written
     for key, name in sorted((attention, stream) for attention in depends for stream in attention.streams):
@@ -99,7 +99,7 @@ def test_law_2_attention_depends_on_the_text_attended_to(model: Seq2Seq) -> None
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_law_6_padding_and_company_change_nothing(model: Seq2Seq, seed: int) -> None:
+def test_law_6_padding_and_the_batch_change_nothing(model: Seq2Seq, seed: int) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=5)
     tokens = [random_prefix(rng, model, length=4) for _ in sentences]
@@ -113,7 +113,7 @@ def test_law_6_padding_and_company_change_nothing(model: Seq2Seq, seed: int) -> 
             assert_close(output.attention[key][row][:, real], weights[0])
 
 
-def test_law_6_the_loss_of_a_batch_is_the_sum_over_its_sentences(model: Seq2Seq) -> None:
+def test_law_6_the_loss_of_a_batch_is_the_sum_of_its_segments(model: Seq2Seq) -> None:
     rng = random.Random(3)
     sentences = random_sentences(rng, model, count=5)
     together = model(batch_of(sentences, columns=2, junk=rng), smoothing=0.1)
@@ -123,7 +123,7 @@ def test_law_6_the_loss_of_a_batch_is_the_sum_over_its_sentences(model: Seq2Seq)
     assert together.tokens == sum(part.tokens for part in apart) == sum(len(sentence.pe) for sentence in sentences)
 
 
-def test_all_inputs_matter(model: Seq2Seq) -> None:
+def test_the_output_depends_on_every_input(model: Seq2Seq) -> None:
     first, second = random_sentences(random.Random(4), model, count=2)
     prefix = random_prefix(random.Random(4), model, length=3)
     for name in model.spec.inputs:
@@ -132,7 +132,7 @@ def test_all_inputs_matter(model: Seq2Seq) -> None:
         assert (difference.abs().amax(-1) > 1e-4).all(), f"{name} has no influence"
 
 
-def test_a_stream_that_is_missing_is_named_beside_those_that_are_there(model: Seq2Seq) -> None:
+def test_the_error_for_a_missing_stream_names_it_and_the_others(model: Seq2Seq) -> None:
     (sentence,) = random_sentences(random.Random(10), model, count=1)
     streams = batch_of([sentence]).streams
     for name in model.spec.inputs:
@@ -145,7 +145,7 @@ def test_a_stream_that_is_missing_is_named_beside_those_that_are_there(model: Se
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
 @pytest.mark.parametrize("name", SUBJECTS)
 class TestTraining:
-    def test_law_7_every_parameter_that_is_trained_gets_a_gradient(self, name: str, dtype: torch.dtype) -> None:
+    def test_law_7_every_trained_parameter_gets_a_gradient(self, name: str, dtype: torch.dtype) -> None:
         model = build(name, dtype).train()
         torch.manual_seed(7)
         model(batch_of(random_sentences(random.Random(7), model, count=8)), smoothing=0.1).loss.backward()
@@ -161,7 +161,7 @@ class TestTraining:
                 assert parameter.grad.abs().max() > 1e-6, parameter_name
 
     @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-    def test_law_7_the_training_loss_is_that_of_log_probs(
+    def test_law_7_the_training_loss_equals_that_of_log_probs(
         self, name: str, dtype: torch.dtype, smoothing: float
     ) -> None:
         model = build(name, dtype)
@@ -173,7 +173,9 @@ class TestTraining:
         for parameter_name in gradients[1]:
             assert_close(gradients[0][parameter_name], gradients[1][parameter_name])
 
-    def test_law_8_a_saved_and_loaded_model_says_the_same(self, name: str, dtype: torch.dtype, tmp_path: Path) -> None:
+    def test_law_8_a_saved_and_loaded_model_gives_the_same_outputs(
+        self, name: str, dtype: torch.dtype, tmp_path: Path
+    ) -> None:
         model = build(name, dtype, seed=1)
         other = build(name, dtype, seed=2)
         batch = batch_of(random_sentences(random.Random(9), model, count=3))

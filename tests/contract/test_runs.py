@@ -48,9 +48,7 @@ def processor() -> TextProcessor:
 
 
 @pytest.mark.parametrize("name", TINY)
-def test_law_8_a_model_folder_holds_all_there_is_to_a_model(
-    name: str, processor: TextProcessor, tmp_path: Path
-) -> None:
+def test_law_8_a_model_folder_restores_the_model(name: str, processor: TextProcessor, tmp_path: Path) -> None:
     architecture = ARCHITECTURES[name.partition("/")[0]]
     config = load_config(architecture.config_class, options_of(TINY[name], processor.vocabularies), name)
     model = build(name, torch.float32, sizes=processor.vocabularies).requires_grad_(False)

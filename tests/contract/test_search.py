@@ -98,7 +98,7 @@ def exhaustive(model: Seq2Seq, sentence: Sentence, limit: int, length_penalty: f
 
 
 @pytest.mark.parametrize("subject", PRECISIONS)
-def test_law_9_a_beam_wide_enough_is_exhaustive_search(subject: str) -> None:
+def test_law_9_a_wide_beam_equals_exhaustive_search(subject: str) -> None:
     name, _, precision = subject.rpartition("-")
     dtype = DTYPES[precision]
     model = build(name, dtype, seed=3, sizes=vocabularies(target=8)).requires_grad_(False)
@@ -117,7 +117,7 @@ def test_law_9_a_beam_wide_enough_is_exhaustive_search(subject: str) -> None:
 
 @tried(3)
 @given(seed=seeds, beam=st.integers(1, 6), length_penalty=st.sampled_from(LENGTH_PENALTIES))
-def test_law_9_every_hypothesis_has_the_score_that_teacher_forcing_gives(
+def test_law_9_hypotheses_have_the_score_of_teacher_forcing(
     model: Seq2Seq, seed: int, beam: int, length_penalty: float
 ) -> None:
     rng = random.Random(seed)
@@ -135,7 +135,7 @@ def test_law_9_every_hypothesis_has_the_score_that_teacher_forcing_gives(
 
 @tried(2)
 @given(seed=seeds)
-def test_law_9_forced_scores_are_those_of_search(model: Seq2Seq, seed: int) -> None:
+def test_law_9_forced_scores_equal_those_of_search(model: Seq2Seq, seed: int) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=3)
     batch = batch_of(sentences)
@@ -178,7 +178,9 @@ def plain_beam(model: Seq2Seq, sentence: Sentence, limit: int, beam: int, length
 
 @tried(3)
 @given(seed=seeds, beam=st.integers(1, 4), length_penalty=st.sampled_from(LENGTH_PENALTIES))
-def test_law_9_a_beam_finds_what_a_plain_one_finds(model: Seq2Seq, seed: int, beam: int, length_penalty: float) -> None:
+def test_law_9_a_beam_equals_a_plain_reference_beam(
+    model: Seq2Seq, seed: int, beam: int, length_penalty: float
+) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=2)
     limits = [rng.randint(0, 5) for _ in sentences]
@@ -191,7 +193,7 @@ def test_law_9_a_beam_finds_what_a_plain_one_finds(model: Seq2Seq, seed: int, be
 
 @tried(3)
 @given(seed=seeds, beam=st.integers(1, 4))
-def test_law_9_company_does_not_change_what_a_beam_finds(model: Seq2Seq, seed: int, beam: int) -> None:
+def test_law_6_the_batch_does_not_change_what_a_beam_finds(model: Seq2Seq, seed: int, beam: int) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=3)
     limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
@@ -205,7 +207,7 @@ def test_law_9_company_does_not_change_what_a_beam_finds(model: Seq2Seq, seed: i
 
 @tried(3)
 @given(seed=seeds)
-def test_greedy_writes_the_most_probable_symbol_and_a_beam_of_one_does_the_same(model: Seq2Seq, seed: int) -> None:
+def test_greedy_takes_the_best_token_and_equals_a_beam_of_one(model: Seq2Seq, seed: int) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=4)
     limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
@@ -226,7 +228,7 @@ def test_greedy_writes_the_most_probable_symbol_and_a_beam_of_one_does_the_same(
 
 @tried(3)
 @given(seed=seeds, kind=st.sampled_from(["mt", "perfect", "edited", "empty"]))
-def test_law_10_draft_output_is_greedy_output(model: Seq2Seq, seed: int, kind: str) -> None:
+def test_law_10_draft_output_equals_greedy_output(model: Seq2Seq, seed: int, kind: str) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=4)
     limits = torch.tensor([rng.randint(0, 24) for _ in sentences])
@@ -243,7 +245,7 @@ def test_law_10_draft_output_is_greedy_output(model: Seq2Seq, seed: int, kind: s
 
 @tried(3)
 @given(seed=seeds, kind=st.sampled_from(["mt", "perfect", "edited"]))
-def test_law_10_guided_draft_output_is_guided_greedy_output(model: Seq2Seq, seed: int, kind: str) -> None:
+def test_law_10_guided_draft_output_equals_guided_greedy_output(model: Seq2Seq, seed: int, kind: str) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=3)
     size, batch = model.spec.vocabularies.target.size, batch_of(sentences)
@@ -266,7 +268,7 @@ def test_law_10_guided_draft_output_is_guided_greedy_output(model: Seq2Seq, seed
 
 @tried(3)
 @given(seed=seeds)
-def test_law_6_a_shortlist_has_nothing_of_the_company_in_a_batch(model: Seq2Seq, seed: int) -> None:
+def test_law_6_a_shortlist_depends_on_its_own_segment_alone(model: Seq2Seq, seed: int) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=4)
     limits = torch.tensor([rng.randint(0, 12) for _ in sentences])
@@ -281,7 +283,7 @@ def test_law_6_a_shortlist_has_nothing_of_the_company_in_a_batch(model: Seq2Seq,
 
 
 @pytest.mark.parametrize("first", [0, 7])
-def test_it_is_the_same_however_many_places_are_scored_at_a_time(
+def test_draft_output_does_not_depend_on_positions_scored_at_once(
     model: Seq2Seq, first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(first)

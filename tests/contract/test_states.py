@@ -45,7 +45,7 @@ def model(request: pytest.FixtureRequest) -> Seq2Seq:
 
 @tried(4)
 @given(seed=seeds, chunks=st.lists(st.integers(1, 4), min_size=1, max_size=6))
-def test_law_3_decoding_in_pieces_is_decoding_at_once(model: Seq2Seq, seed: int, chunks: list[int]) -> None:
+def test_law_3_decoding_in_chunks_equals_decoding_at_once(model: Seq2Seq, seed: int, chunks: list[int]) -> None:
     rng = random.Random(seed)
     batch = batch_of(random_sentences(rng, model, count=3))
     tokens = torch.tensor([random_prefix(rng, model, sum(chunks)) for _ in range(3)])
@@ -83,7 +83,7 @@ def test_law_4_select_commutes_with_decode(model: Seq2Seq, seed: int, rows: list
 
 @tried(4)
 @given(seed=seeds, keep=st.lists(st.integers(0, 4), min_size=3, max_size=3), before=st.integers(0, 2))
-def test_law_5_what_is_rolled_back_was_never_decoded(model: Seq2Seq, seed: int, keep: list[int], before: int) -> None:
+def test_law_5_rollback_equals_never_having_decoded(model: Seq2Seq, seed: int, keep: list[int], before: int) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=3)
     prefixes = [random_prefix(rng, model, before + 4) for _ in sentences]
@@ -101,7 +101,7 @@ def test_law_5_what_is_rolled_back_was_never_decoded(model: Seq2Seq, seed: int, 
 
 @tried(4)
 @given(seed=seeds, read=st.tuples(st.integers(0, 3), st.integers(0, 3)))
-def test_law_5_rows_that_join_are_as_they_were(model: Seq2Seq, seed: int, read: tuple[int, int]) -> None:
+def test_law_5_joining_states_leaves_their_rows_unchanged(model: Seq2Seq, seed: int, read: tuple[int, int]) -> None:
     rng = random.Random(seed)
     joined, expected, tokens = None, [], torch.tensor([random_prefix(rng, model, 2) for _ in range(4)])
     for part, count in enumerate(read):
@@ -187,7 +187,7 @@ class Rows:
     seed=seeds,
     operations=st.lists(st.sampled_from(["step", "chunk", "uneven", "select", "rollback", "join"]), max_size=9),
 )
-def test_laws_3_to_5_together_in_any_order(model: Seq2Seq, seed: int, operations: list[str]) -> None:
+def test_laws_3_to_5_hold_together_in_any_order(model: Seq2Seq, seed: int, operations: list[str]) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=3)
     rows = Rows(model, model.encode(batch_of(sentences, junk=rng)), sentences, [[] for _ in sentences])
@@ -225,7 +225,7 @@ def test_states_are_values(model: Seq2Seq, count: int) -> None:
     assert torch.equal(said(model, second, ragged), held), "a decode changed the ragged state that it started from"
 
 
-def test_two_futures_of_one_state_do_not_meet(model: Seq2Seq) -> None:
+def test_two_continuations_of_one_state_do_not_interfere(model: Seq2Seq) -> None:
     """Also where there is room left in a cache, as when the longest row of a ragged state was dropped."""
     rng = random.Random(1)
     sentences = random_sentences(rng, model, count=3)

@@ -61,7 +61,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-def test_both_stages_are_trained_on_one_text_processing_and_frozen_embeddings(trained: Path) -> None:
+def test_both_stages_share_text_processing_and_frozen_embeddings(trained: Path) -> None:
     first, second = (ModelFolder.load(trained / name) for name in ("draft/model", "model"))
     assert first.processor.vocabularies == second.processor.vocabularies
     ours, theirs = second.model.embeddings(), first.model.embeddings()
@@ -116,7 +116,7 @@ def test_draft_and_refinement_in_one_call(trained: Path, tmp_path: Path) -> None
         PostEditor.load(tmp_path / "again", device="cpu")
 
 
-def test_the_command_line_without_mt(trained: Path, tmp_path: Path) -> None:
+def test_edit_without_mt_drafts_and_refines(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "x.en").write_text("the house\nit\n")
     runner = CliRunner()
     result = runner.invoke(app, ["edit", str(trained / "model"), "--src", str(tmp_path / "x.en"), "--format", "jsonl"])
@@ -155,7 +155,7 @@ def weights(run_folder: Path) -> dict[str, dict[str, bytes]]:
     }
 
 
-def test_interrupted_anywhere_it_goes_on_to_the_same_models(
+def test_a_run_interrupted_anywhere_resumes_to_the_same_models(
     tmp_path: Path, trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = load_recipe(write(tmp_path))
@@ -275,7 +275,7 @@ def problems(path: Path, *overrides: str) -> str:
         ),
     ],
 )
-def test_a_first_stage_that_cannot_be_is_reported_with_the_rest(
+def test_problems_of_the_first_stage_are_reported_with_the_others(
     tmp_path: Path, overrides: list[str], message: str
 ) -> None:
     report = problems(write(tmp_path), *overrides, "train.lrr=1")
@@ -283,7 +283,7 @@ def test_a_first_stage_that_cannot_be_is_reported_with_the_rest(
     assert "train.lrr: no such option" in report
 
 
-def test_a_second_stage_must_read_drafts_and_without_a_first_there_must_be_mt(tmp_path: Path) -> None:
+def test_a_second_stage_reads_drafts_and_a_single_stage_needs_mt(tmp_path: Path) -> None:
     path = write(tmp_path)
     report = problems(path, "model.name=attention-nmt")
     assert "model.name: attention-nmt does not read mt, so it cannot refine what [draft] writes" in report

@@ -50,7 +50,7 @@ def test_runs_fill_their_cells_and_are_decoded_once(
     assert "| CGRU |  | 22.01 | 68.11 | 22.27 | 66.90 | – | – |" in out.read_text(encoding="utf-8")
 
 
-def test_which_text_leads_is_known_of_models_whose_texts_share_an_attention(
+def test_the_leading_text_is_filled_in_for_models_of_shared_attention(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = tmp_path / "data/wmt18-smt.en-de"

@@ -63,7 +63,7 @@ def course(folder: Path) -> list[dict[str, float]]:
 
 
 @pytest.mark.slow
-def test_a_run_of_two_processes_goes_on_with_one_and_learns_what_one_alone_learns(recipe: Path, tmp_path: Path) -> None:
+def test_a_run_of_two_processes_resumed_by_one_learns_the_same(recipe: Path, tmp_path: Path) -> None:
     alone, shared = tmp_path / "alone", tmp_path / "shared"
     postedit(1, "train", recipe, "--out", alone)
     postedit(2, "train", recipe, "--out", shared, "--set", "train.max_steps=4")

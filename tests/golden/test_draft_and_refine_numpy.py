@@ -187,7 +187,7 @@ def test_log_probs_and_attention_are_those_of_the_equations(stage) -> None:
     assert equations.p.read == set(equations.p), "every parameter is in the equations"
 
 
-def test_the_draft_and_the_output_share_a_table_and_frozen_tables_are_not_trained() -> None:
+def test_draft_and_output_share_embeddings_and_frozen_ones_stay() -> None:
     info = VocabularyInfo(23, "pe")
     config = DoubleAttentionConfig(embedding=EMBEDDING, hidden=HIDDEN, freeze_embeddings=True)
     model = DoubleAttention(config, Vocabularies({"src": VocabularyInfo(19, "src"), "mt": info}, info))

@@ -136,7 +136,7 @@ def test_decoder_stack_at_once_and_in_pieces(norm: Norm, pieces: list[int]) -> N
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_cross_attention_weights_are_those_of_the_last_layer_averaged_over_heads(norm: Norm) -> None:
+def test_cross_attention_is_the_head_average_of_the_last_layer(norm: Norm) -> None:
     ours = scatter(TransformerStack(1, *SIZES, norm, reads=1))
     x, mask = text(4, 6)
     memory, memory_mask = text(4, 8)
