@@ -128,7 +128,7 @@ def measure(step: str, folder: Path) -> dict[str, float]:
     """Do one step, and return its seconds and the megabytes of this process."""
     from rich.console import Console
 
-    from postedit.jobs.run_preparation import begin, learn_text, write_corpora
+    from postedit.jobs.run_preparation import begun, learn_text, write_corpora
     from postedit.jobs.training import train
     from postedit.recipe import load_recipe
 
@@ -146,8 +146,8 @@ def measure(step: str, folder: Path) -> dict[str, float]:
     start = perf_counter()
     try:
         if step == "vocabulary":
-            begin(recipe, run, resume=False)
-            learn_text(recipe, run, None, console)
+            with begun(recipe, run, resume=False):
+                learn_text(recipe, run, None, console)
         elif step == "corpus":
             write_corpora(recipe.data, "tokens", run, console)
         elif step == "training":

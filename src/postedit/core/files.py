@@ -1,6 +1,7 @@
 """Write files so that a reader sees the old content or the new, never a part; and say why a write failed."""
 
 import errno
+import hashlib
 import os
 import shutil
 import tempfile
@@ -143,6 +144,12 @@ def reason_of(error: OSError) -> str:
         errno.EROFS: "the file system is read-only; choose another place",
     }
     return reasons.get(error.errno or 0) or error.strerror or str(error)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 digest of a file in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _fsync(path: Path) -> None:

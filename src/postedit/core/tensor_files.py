@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from postedit.core.errors import ModelFolderError
-from postedit.core.files import atomic_write, explain_os_errors
+from postedit.core.files import atomic_write, explain_os_errors, reason_of, sha256_of
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:
@@ -71,6 +71,24 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
         raise ModelFolderError(f"{path}: no such file of weights") from None
     except (SafetensorError, OSError) as error:
         raise ModelFolderError(f"{path}: truncated or damaged ({error}); copy or train the model again") from None
+
+
+def check_sha256(path: Path, expected: str) -> None:
+    """Compare a file with the SHA-256 digest that was recorded when it was written.
+
+    Args:
+        path: the file, such as the `model.safetensors` of a model folder.
+        expected: the digest that `sha256_of` returned, in hexadecimal.
+
+    Raises:
+        ModelFolderError: if the file has other content, is missing, or cannot be read.
+    """
+    try:
+        found = sha256_of(path)
+    except OSError as error:
+        raise ModelFolderError(f"{path}: cannot be read: {reason_of(error)}") from None
+    if found != expected:
+        raise ModelFolderError(f"{path}: damaged: its SHA-256 is not the recorded one; copy the model folder again")
 
 
 def save_json(path: Path, value: Mapping[str, Any]) -> None:

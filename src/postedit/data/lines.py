@@ -4,6 +4,7 @@ Files may be compressed, and are found under their plain names then, too: `train
 """
 
 import os
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +25,8 @@ def read_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a file without their line feeds.
 
     Raises:
-        DataError: if the file is missing, cannot be read, is not UTF-8 (with the line and byte), or is compressed and
-            cut off.
+        DataError: if the file is missing, cannot be read, has no lines, is not UTF-8 (with the line and byte), or is
+            compressed and truncated.
     """
     problem = path_problem(path)
     if problem:
@@ -56,20 +57,30 @@ def check_aligned(one: Path | str, lines: int, other: Path | str, other_lines: i
 
 
 def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    """Yield each of `lines` as text without its line feed; `name` says in errors where they are from.
+    """Yield each of `lines` as text without its line feed; a byte-order mark at the start is dropped.
+
+    Args:
+        lines: encoded in UTF-8.
+        name: the file or stream that error messages name.
 
     Raises:
-        DataError: if a line is not UTF-8.
+        DataError: if there are no lines, or a line is not UTF-8.
     """
+    empty = True
     for line in scan_lines(lines, name):
         if isinstance(line, BadLine):
             raise DataError(line.problem)
+        empty = False
         yield line
+    if empty:
+        raise DataError(f"{name}: is empty")
 
 
 def scan_lines(lines: Iterable[bytes], name: str) -> Iterator[str | BadLine]:
-    """Like `decode_lines`, but yields what is wrong with a line in its place, and goes on."""
+    """Yield the same as `decode_lines`, but a `BadLine` in place of each line that is not UTF-8."""
     for number, line in enumerate(lines, start=1):
+        if number == 1:
+            line = line.removeprefix(BOM_UTF8)
         try:
             yield line.removesuffix(b"\n").decode()
         except UnicodeDecodeError as error:

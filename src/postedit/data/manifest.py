@@ -1,10 +1,10 @@
 """The account of what went into a corpus: files with their sums, triplets, and their share of an epoch."""
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from postedit.core.files import sha256_of
 from postedit.data.compression import find_file
 from postedit.data.corpus import Corpus
 from postedit.data.text_paths import is_far
@@ -37,12 +37,7 @@ def _files(files: TripletFiles) -> dict[str, dict[str, Any]]:
 def state(path: Path) -> dict[str, Any]:
     """Return size, time and SHA-256 sum of a file."""
     found = path.stat()
-    with path.open("rb") as file:
-        return {
-            "bytes": found.st_size,
-            "modified": found.st_mtime,
-            "sha256": hashlib.file_digest(file, "sha256").hexdigest(),
-        }
+    return {"bytes": found.st_size, "modified": found.st_mtime, "sha256": sha256_of(path)}
 
 
 def changed_files(account: dict[str, Any]) -> list[str]:
@@ -60,6 +55,6 @@ def _is_changed(path: Path, before: dict[str, Any]) -> bool:
         found = path.stat()
         if (found.st_size, found.st_mtime) == (before["bytes"], before["modified"]):
             return False
-        return bool(state(path)["sha256"] != before["sha256"])
+        return bool(sha256_of(path) != before["sha256"])
     except OSError:
         return True

@@ -1,6 +1,5 @@
 """A text file that survives an interruption of the work that writes it."""
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from postedit.core.errors import OutputError
-from postedit.core.files import atomic_write, check_writable, explain_os_errors
+from postedit.core.files import atomic_write, check_writable, explain_os_errors, sha256_of
 from postedit.data.compression import find_file
 from postedit.data.lines import read_lines
 
@@ -111,8 +110,7 @@ def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:
 def file_fingerprint(path: Path) -> dict[str, Any]:
     """Return what tells the content of a file from any other, for a job."""
     path = find_file(path)
-    with path.open("rb") as file:
-        return {"bytes": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+    return {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
 
 
 def check_partial(path: Path, *, resume: bool) -> None:

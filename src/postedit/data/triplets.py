@@ -1,7 +1,8 @@
 """Triplets (source, machine translation, post-edit) in files: line-aligned texts, TSV or JSONL."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
@@ -21,7 +22,6 @@ from postedit.text.config import SIDES, Side
 LONGEST_LINE: Final = 10_000
 """Characters. What is longer is no segment but a broken file, and would make one step of training very slow."""
 
-_BOM: Final = "\ufeff"
 _PARALLEL: Final[tuple[Side, ...]] = ("src", "pe")
 
 
@@ -232,8 +232,12 @@ class DataConfig(Config):
         return resolved, [f"{option}: {problem}" for option, problem in found if problem]
 
 
-def check_files(files: TripletFiles) -> int:
+def check_files(files: TripletFiles, warn: Callable[[str], None] = lambda message: None) -> int:
     """Read all of `files` once and return the number of triplets.
+
+    Args:
+        files: the files to check.
+        warn: called with a message for each file that has Windows line ends (CR LF).
 
     Raises:
         DataError: if a file is missing, empty or not UTF-8, the numbers of lines differ, or lines of a table are
@@ -243,7 +247,8 @@ def check_files(files: TripletFiles) -> int:
     if problems:
         raise DataError("\n".join(problems))
     count = bad = 0
-    for record in _scan(files):
+    carriage_returns: Counter[Path] = Counter()
+    for record in _scan(files, carriage_returns):
         count += 1
         if isinstance(record, BadLine):
             bad += 1
@@ -255,6 +260,8 @@ def check_files(files: TripletFiles) -> int:
         problems.append(f"{files.name}: there is no triplet in it")
     if problems:
         raise DataError("\n".join(problems))
+    for path, lines in carriage_returns.items():
+        warn(f"{path}: {lines:,} lines end in CR LF (Windows line ends); the CR is dropped from the text")
     return count
 
 
@@ -303,10 +310,10 @@ def unusable(triplet: Triplet, sides: Sequence[Side]) -> str | None:
     return None
 
 
-def _scan(files: TripletFiles) -> Iterator[Triplet | BadLine]:
-    """Yield the triplets, or what is wrong in place of one."""
-    name = files.name
-    columns = [_without_bom(scan_lines(raw_lines(path), str(path))) for path in files.paths]
+def _scan(files: TripletFiles, carriage_returns: Counter[Path] | None = None) -> Iterator[Triplet | BadLine]:
+    """Yield each triplet, or a `BadLine`; count the lines of each file that end in CR LF in `carriage_returns`."""
+    name, counts = files.name, Counter[Path]() if carriage_returns is None else carriage_returns
+    columns = [_without_carriage_returns(path, counts) for path in files.paths]
     if len(columns) > 1:
         yield from _scan_aligned(columns, files)
     else:
@@ -314,12 +321,14 @@ def _scan(files: TripletFiles) -> Iterator[Triplet | BadLine]:
         yield from scan(columns[0], name, files.sides)
 
 
-def _without_bom(lines: Iterator[str | BadLine]) -> Iterator[str | BadLine]:
-    """Take away the byte order mark that some editors put at the start of a file; it is no text."""
-    for first in lines:
-        yield first if isinstance(first, BadLine) else first.removeprefix(_BOM)
-        break
-    yield from lines
+def _without_carriage_returns(path: Path, counts: Counter[Path]) -> Iterator[str | BadLine]:
+    """Yield the lines of a file without the CR of Windows line ends, which are counted in `counts`."""
+    for line in scan_lines(raw_lines(path), str(path)):
+        if isinstance(line, str) and line.endswith("\r"):
+            counts[path] += 1
+            yield line[:-1]
+        else:
+            yield line
 
 
 def _scan_aligned(columns: Sequence[Iterator[str | BadLine]], files: TripletFiles) -> Iterator[Triplet | BadLine]:
@@ -345,7 +354,7 @@ def _scan_tsv(lines: Iterator[str | BadLine], name: str, sides: Sequence[Side]) 
         if isinstance(line, BadLine):
             yield line
             continue
-        cells = line.removesuffix("\r").split("\t")
+        cells = line.split("\t")
         if number == 1 and set(sides) <= set(cells):
             places, width = {side: cells.index(side) for side in sides}, len(cells)
         elif len(cells) != width:

@@ -3,7 +3,7 @@
 import json
 import platform
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +33,13 @@ _LOCK: Final = "run.lock"
 
 
 @contextmanager
-def begun(recipe: Recipe, folder: Path, resume: bool, accept_changed_data: bool = False) -> Iterator[None]:
+def begun(
+    recipe: Recipe,
+    folder: Path,
+    resume: bool,
+    accept_changed_data: bool = False,
+    warn: Callable[[str], None] = lambda message: None,
+) -> Iterator[None]:
     """Make sure that the folder is this run's and may be written, and the data can be read; then keep the folder.
 
     In this order, so that nothing is left behind that would stop the same command once the fault is mended, and nothing
@@ -53,7 +59,7 @@ def begun(recipe: Recipe, folder: Path, resume: bool, accept_changed_data: bool 
     if not (text.exists() and corpora.exists()):
         parts = [recipe.data, *(stage.data for _, stage in recipe.stages())]
         for files in dict.fromkeys(files for data in parts for _, files in data.sources):
-            check_files(files)
+            check_files(files, warn)
     with _claimed(folder):
         # Once more: to read the data takes a while, in which another process may have begun or ended here.
         changed, of_first_stage = _check_own(recipe, folder, resume, accept_changed_data)
@@ -76,6 +82,8 @@ def _check_own(recipe: Recipe, folder: Path, resume: bool, accept: bool) -> tupl
         raise OutputError(f"{folder}: already holds a run; go on with it by --resume, or choose another by --out")
     if not saved.exists() and folder.is_dir() and any(path.name != _LOCK for path in folder.iterdir()):
         raise OutputError(f"{folder}: is not empty and holds no run; choose a new folder by --out")
+    if not saved.exists() and resume:
+        raise OutputError(f"{folder}: holds no run to resume; check --out, or leave out --resume to start a run there")
     if not saved.exists():
         return [], []
     _check_same(parse_recipe(read_toml(saved), str(saved), None), recipe, saved)

@@ -121,8 +121,9 @@ def train(
     processes = _processes()
     if processes.is_main_process and not resume:
         check_start(recipe)
-    own = begun(recipe, folder, resume, accept_changed_data) if processes.is_main_process else nullcontext()
-    with own:
+    warn = partial(console.print, soft_wrap=True, highlight=False, markup=False)
+    main = processes.is_main_process
+    with begun(recipe, folder, resume, accept_changed_data, warn) if main else nullcontext():
         return _train(recipe, folder, resume, console, given, accept_changed_data)
 
 
@@ -201,6 +202,8 @@ def train_seeds(
     if (folder / "recipe.toml").exists():
         raise OutputError(f"{folder}: holds a run with one seed; choose another folder by --out")
     first = folder / "seed-1"
+    if resume and not any(folder.glob("seed-*/recipe.toml")):
+        raise OutputError(f"{folder}: holds no run to resume; check --out, or leave out --resume to start a run there")
     results = []
     for number in range(1, seeds + 1):
         part = folder / f"seed-{number}"

@@ -4,7 +4,6 @@ A checkpoint is a folder `step-00001000` of safetensors and JSON files with a ma
 a file damaged after it was written is found when it is read, and the checkpoint before it is used instead.
 """
 
-import hashlib
 import json
 import re
 import shutil
@@ -16,7 +15,7 @@ from typing import Any
 from torch import Tensor
 
 from postedit.core.errors import TrainingError
-from postedit.core.files import atomic_folder
+from postedit.core.files import atomic_folder, sha256_of
 from postedit.core.tensor_files import load_tensors, save_json, save_tensors
 
 MANIFEST = "manifest.json"
@@ -74,7 +73,7 @@ class Checkpoints:
             if checkpoint.ema:
                 save_tensors(folder / EMA, checkpoint.ema)
             save_json(folder / STATE, checkpoint.state)
-            save_json(folder / MANIFEST, {"sha256": {file.name: _sha256(file) for file in sorted(folder.iterdir())}})
+            save_json(folder / MANIFEST, {"sha256": {file.name: sha256_of(file) for file in sorted(folder.iterdir())}})
         others = self.paths()
         later = [other for other in others if _step(other) > step]
         for other in [*later, *others[len(later) + self.keep_last :], *self.folder.glob(".step-*")]:
@@ -117,7 +116,7 @@ def find_damage(path: Path) -> str | None:
     """Return what is wrong with the checkpoint folder `path`, or None."""
     try:
         sums: dict[str, str] = json.loads((path / MANIFEST).read_text("utf-8"))["sha256"]
-        wrong = [name for name, digest in sums.items() if _sha256(path / name) != digest]
+        wrong = [name for name, digest in sums.items() if sha256_of(path / name) != digest]
     except (OSError, ValueError, KeyError, TypeError) as error:
         return f"{type(error).__name__}: {error}"
     return f"{', '.join(wrong)}: not the content that was written" if wrong else None
@@ -131,11 +130,6 @@ def _read(path: Path) -> Checkpoint:
         rng=load_tensors(path / "rng.safetensors"),
         ema=load_tensors(path / EMA) if (path / EMA).exists() else {},
     )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _step(path: Path) -> int:

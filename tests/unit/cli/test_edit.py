@@ -219,9 +219,12 @@ def test_stdin_to_stdout_keeps_odd_characters(run: Any, editor: Any) -> None:
     assert result.stdout_bytes == "same \u2028 \x0b \x85 \U0001f600  two\r\nb!\nsame last\n".encode()
 
 
-def test_an_empty_stdin_gives_no_line(run: Any, editor: Any) -> None:
-    result = run("edit", "MODEL", stdin=b"")
-    assert (result.exit_code, result.stdout) == (0, "")
+def test_an_empty_stdin_is_refused_like_an_empty_file(run: Any, editor: Any, tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    results = run("edit", "MODEL", stdin=b""), run("edit", "MODEL", "--src", tmp_path / "empty")
+    assert [(result.exit_code, result.stdout) for result in results] == [(1, "")] * 2
+    assert "stdin: is empty" in results[0].stderr
+    assert f"{tmp_path}/empty: is empty" in results[1].stderr
 
 
 def test_a_malformed_line_is_named_after_the_lines_before_it_are_done(run: Any, editor: Any) -> None:

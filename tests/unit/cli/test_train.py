@@ -54,10 +54,10 @@ def test_all_faults_of_a_recipe_are_told_at_once(run: Any, tmp_path: Path) -> No
 
 
 def test_several_seeds_end_with_how_to_use_them(run: Any, calls: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    from postedit.jobs import run as running
+    from postedit.jobs import training
 
     def train_seeds(recipe: Any, folder: Path, seeds: int, resume: bool, console: Any, accept: bool) -> list[RunResult]:
-        return [running.train(recipe, folder / f"seed-{number + 1}", resume, console) for number in range(seeds)]
+        return [training.train(recipe, folder / f"seed-{number + 1}", resume, console) for number in range(seeds)]
 
     monkeypatch.setattr("postedit.jobs.training.train_seeds", train_seeds)
     out = run("train", "some/small.toml", "--seeds", "2").stdout

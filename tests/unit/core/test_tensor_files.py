@@ -9,7 +9,8 @@ from torch import nn
 
 from postedit.core import tensor_files
 from postedit.core.errors import ModelFolderError, OutputError
-from postedit.core.tensor_files import load_model_tensors, load_tensors, model_tensors, save_tensors
+from postedit.core.files import sha256_of
+from postedit.core.tensor_files import check_sha256, load_model_tensors, load_tensors, model_tensors, save_tensors
 
 
 def test_shared_weights_are_written_once_and_come_back_shared(tmp_path: Path) -> None:
@@ -27,6 +28,22 @@ def test_files_may_be_read_by_whom_other_files_may(tmp_path: Path) -> None:
     (tmp_path / "other").touch()
     save_tensors(tmp_path / "x.safetensors", {"x": torch.zeros(1)})
     assert (tmp_path / "x.safetensors").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_flipped_bytes_of_weights_are_found_by_their_digest(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    save_tensors(path, {"x": torch.ones(100)})
+    digest = sha256_of(path)
+    check_sha256(path, digest)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    load_tensors(path)  # the format itself does not notice
+    with pytest.raises(ModelFolderError, match=r"model\.safetensors: damaged: .* copy the model folder again"):
+        check_sha256(path, digest)
+    path.unlink()
+    with pytest.raises(ModelFolderError, match="cannot be read: No such file"):
+        check_sha256(path, digest)
 
 
 @pytest.mark.parametrize("change", ["missing", "unexpected"])

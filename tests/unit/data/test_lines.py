@@ -41,6 +41,24 @@ def test_a_character_cut_off_by_the_end_is_invalid() -> None:
         list(decode_lines([b"a\xc3"], "stdin"))
 
 
+def test_a_byte_order_mark_at_the_start_is_dropped(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes("\ufeffa\n\ufeffb\n".encode())
+    assert list(read_lines(tmp_path / "x")) == ["a", "\ufeffb"]
+    assert list(decode_lines(["\ufeffc".encode()], "stdin")) == ["c"]
+
+
+def test_empty_files_and_streams_are_refused_alike(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"")
+    (tmp_path / "y.gz").write_bytes(gzip.compress(b""))
+    for lines, name in (
+        (read_lines(tmp_path / "x"), "x"),
+        (read_lines(tmp_path / "y.gz"), "y.gz"),
+        (decode_lines([], "stdin"), "stdin"),
+    ):
+        with pytest.raises(DataError, match=f"{name}: is empty"):
+            list(lines)
+
+
 def test_scanning_goes_on_after_a_bad_line() -> None:
     found = list(scan_lines([b"a\n", b"\xff\n", b"c"], "x"))
     assert [found[0], found[2]] == ["a", "c"]

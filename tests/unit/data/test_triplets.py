@@ -39,8 +39,17 @@ def texts(files: TripletFiles) -> list[tuple[str, str, str]]:
 def test_aligned_files(tmp_path: Path) -> None:
     files = aligned(tmp_path, b"\xef\xbb\xbfa\nb\n", b"c\r\nd", b"e\nf\n")
     assert check_files(files) == 2
-    assert texts(files) == [("a", "c\r", "e"), ("b", "d", "f")]
+    assert texts(files) == [("a", "c", "e"), ("b", "d", "f")]
     assert [triplet.line for triplet in read_triplets(files)] == [1, 2]
+
+
+def test_windows_line_ends_are_dropped_with_a_warning(tmp_path: Path) -> None:
+    files = aligned(tmp_path, b"a\r\nb\r\n", b"c\r\nd\r\n", b"e\nf\n")
+    assert texts(files) == [("a", "c", "e"), ("b", "d", "f")]
+    warnings: list[str] = []
+    check_files(files, warnings.append)
+    reason = "2 lines end in CR LF (Windows line ends); the CR is dropped from the text"
+    assert warnings == [f"{tmp_path}/train.{side}: {reason}" for side in ("src", "mt")]
 
 
 def test_tsv_with_and_without_names_of_columns(tmp_path: Path) -> None:

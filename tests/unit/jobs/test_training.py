@@ -58,12 +58,32 @@ def test_a_run_leaves_a_model_and_all_that_is_needed_to_repeat_it(recipe: Recipe
     assert training.train(longer, tmp_path / "run", resume=True, console=QUIET).training.steps == 3
 
 
+def test_resuming_without_a_run_is_refused(recipe: Recipe, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"holds no run to resume; .* leave out --resume to start"):
+        training.train(recipe, tmp_path / "run", resume=True, console=QUIET)
+    with pytest.raises(OutputError, match="holds no run to resume"):
+        training.train_seeds(recipe, tmp_path / "run", 2, resume=True, console=QUIET)
+    assert not (tmp_path / "run").exists()
+
+
+def test_windows_line_ends_are_warned_of_before_training(recipe: Recipe, tmp_path: Path) -> None:
+    lines = (tmp_path / "train.src").read_bytes()
+    (tmp_path / "train.src").write_bytes(b"\xef\xbb\xbf" + lines.replace(b"\n", b"\r\n"))
+    console = Console(file=StringIO(), width=200)
+    training.train(recipe, tmp_path / "run", console=console)
+    assert "train.src: 8 lines end in CR LF (Windows line ends)" in console.file.getvalue()  # type: ignore[attr-defined]
+    (tmp_path / "train.src").write_bytes(lines)
+    training.train(recipe, tmp_path / "plain", console=QUIET)
+    corpora = [Corpus.open(tmp_path / name / "corpus" / "train.arrow") for name in ("run", "plain")]
+    assert corpora[0].fingerprint == corpora[1].fingerprint
+
+
 def test_two_processes_do_not_train_in_one_folder(recipe: Recipe, tmp_path: Path) -> None:
     hold = "import sys, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire(); print(flush=True); input()"
     (tmp_path / "run").mkdir()
     with run_preparation.begun(recipe, tmp_path / "run", resume=False):
         pass
-    command = [sys.executable, "-c", hold, str(tmp_path / "run" / "training.lock")]
+    command = [sys.executable, "-c", hold, str(tmp_path / "run" / "run.lock")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         other.stdout.readline()
@@ -80,7 +100,7 @@ def test_a_run_in_progress_keeps_its_files_when_another_is_refused(path: Path, t
         with (tmp_path / f"train.{side}").open("a") as file:
             file.write("one more\n")
     longer = load_recipe(path, ["train.max_steps=4"])
-    with filelock.FileLock(tmp_path / "run" / "training.lock"), pytest.raises(OutputError, match="another process"):
+    with filelock.FileLock(tmp_path / "run" / "run.lock"), pytest.raises(OutputError, match="another process"):
         training.train(longer, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
     assert (tmp_path / "run" / "corpus" / "train.arrow").exists()
     assert (tmp_path / "run" / "recipe.toml").read_bytes() == recipe
@@ -91,7 +111,7 @@ def test_a_run_that_begins_while_another_reads_its_data_is_kept(
 ) -> None:
     first, second = load_recipe(path), load_recipe(path, ["data.max_length=7"])
 
-    def meanwhile(_: object) -> None:
+    def meanwhile(*_: object) -> None:
         monkeypatch.undo()
         with run_preparation.begun(first, tmp_path / "run", resume=False):
             pass
@@ -136,7 +156,7 @@ def test_bad_data_is_found_first_and_the_same_command_works_once_it_is_mended(
 def test_a_folder_that_cannot_be_written_is_found_before_the_data_is_read(
     recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_preparation, "check_files", lambda files: pytest.fail("data was read"))
+    monkeypatch.setattr(run_preparation, "check_files", lambda *_: pytest.fail("data was read"))
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be written"):
         training.train(recipe, tmp_path / "file" / "run", console=QUIET)
