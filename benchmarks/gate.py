@@ -60,7 +60,7 @@ def main() -> None:
     options = parse()
     torch.set_num_threads(options.threads)
     print(f"{options.splits} divisions of each dev set; TER saved is what the other half's TER is lower by\n")
-    print("| model | dev set | gate on | open % | worse than nothing % | TER saved | without gate | kept % | ECE |")
+    print("| model | dev set | gate on | open % | worse than unedited % | TER saved | without gate | kept % | ECE |")
     print("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for model, data in product(options.models, options.data):
         dev = DevTexts(*(list(read_lines(Path(f"{data}.{side}"))) for side in ("src", "mt", "pe")))

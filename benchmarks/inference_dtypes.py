@@ -29,7 +29,7 @@ def main() -> None:
     triplets = list(read_triplets(TripletFiles.of(options.data)))[: options.sentences]
     src, mt, pe = ([getattr(triplet, side) for triplet in triplets] for side in ("src", "mt", "pe"))
     print(f"{platform.processor() or platform.machine()}, {options.threads} threads, torch {torch.__version__}")
-    print(f"{len(triplets)} sentences of {options.data}; do nothing: TER {edit_rate(count_edits(mt, pe)):.2f}\n")
+    print(f"{len(triplets)} sentences of {options.data}; unedited MT: TER {edit_rate(count_edits(mt, pe)):.2f}\n")
     print("| model | beam | batch | weights | TER | sentences/s | ratio | unlike float32 | unlike batch 1 |")
     print("|---|---|---|---|---|---|---|---|---|")
     for model in options.models:

@@ -98,9 +98,9 @@ def score(options: argparse.Namespace, hypotheses: Sequence[Path], name: str) ->
     found: dict[str, Any] = json.loads(written.read_text(encoding="utf-8"))
     rows = next(table["rows"] for table in found["tables"] if table["name"] == "significance of TER")
     names = ("difference", "from", "to", "p, bootstrap")
-    nothing = found["systems"][0]["name"]
-    against = {row["system"]: {name: row[name] for name in names} for row in rows if row["other"] == nothing}
-    return [{**system, "against nothing": against.get(system["name"])} for system in found["systems"]]
+    unedited = found["systems"][0]["name"]
+    against = {row["system"]: {name: row[name] for name in names} for row in rows if row["other"] == unedited}
+    return [{**system, "against unedited MT": against.get(system["name"])} for system in found["systems"]]
 
 
 def report(
@@ -111,7 +111,7 @@ def report(
     final: Sequence[dict[str, Any]],
 ) -> None:
     print(f"{' + '.join(options.models)} on dev of {options.data.name}\n")
-    print("| search | TER | BLEU | chrF | changed | better | worse | TER less that of doing nothing, p |")
+    print("| search | TER | BLEU | chrF | changed | better | worse | TER difference, p |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
     for name, one in zip(["unedited MT", *map(" ".join, searches)], scores, strict=True):
         print_row(name, one)
@@ -121,7 +121,7 @@ def report(
 def print_row(name: str, system: dict[str, Any]) -> None:
     changes = system["changes"]
     counts = " | ".join(str(changes[kind]) for kind in ("changed", "better", "worse"))
-    found = system["against nothing"]
+    found = system["against unedited MT"]
     compared = (
         ""
         if found is None
@@ -132,12 +132,12 @@ def print_row(name: str, system: dict[str, Any]) -> None:
 
 def write_output(options: argparse.Namespace, search: Sequence[str], final: Sequence[dict[str, Any]]) -> None:
     """Write what dev shows to be best for the test set."""
-    nothing, plain, gated = (system["ter"] for system in final)
+    unedited, plain, gated = (system["ter"] for system in final)
     gate = made_gate(options, search, options.data / "dev", "dev")
     opened = json.loads(gate.read_text(encoding="utf-8"))["threshold"] is not None
-    if opened and gated < nothing:
+    if opened and gated < unedited:
         how, lines = "behind a gate of all of dev", read(edited(options, search, "test", "test.gated", "--gate", gate))
-    elif plain < nothing:
+    elif plain < unedited:
         how, lines = "without a gate", read(edited(options, search, "test", "test.plain"))
     else:
         how, lines = "mt as it is: nothing helped on dev", read(options.data / "test.mt")
