@@ -1,12 +1,12 @@
-"""Does artificial data help? The same models trained on real triplets alone, and with noise of two kinds.
+"""Does artificial data help? Train the same models on real triplets alone, and with two kinds of noise.
 
     python benchmarks/artificial_data.py DATA WORK [--updates U | --minutes M] [--threads N] [--only NAME ...]
 
 DATA holds `wmt18-nmt.en-de` and `wmt18-smt.en-de` (real triplets) and `it.en-de` (parallel text). The text is cleaned
-and tokenised. Lines of the lengths of real triplets are damaged as these are (`matched`), or the same lines at random
-at the same TER (`plain`), and mixed with three copies of the real ones. All models of an architecture have the same
-number of minutes, or, on a machine that does other work by turns, the same number of updates on batches of the same
-size. What is done in WORK is not done again. Models have the sizes of `small_budget.toml`.
+and tokenised. Lines with the lengths of real triplets are damaged with matched noise (`matched`), or the same lines
+with random noise of the same TER (`plain`), and mixed with three copies of the real triplets. All models of an
+architecture train for the same number of minutes, or, on a shared machine, for the same number of updates on batches
+of the same size. Existing results in WORK are kept. Models have the sizes of `small_budget.toml`.
 """
 
 import argparse
@@ -32,7 +32,7 @@ REAL = ("wmt18-nmt.en-de", "wmt18-smt.en-de")
 MODELS = ("copycat-trg-small", "transference-small")
 CORPORA = ("real", "matched", "plain")
 SIDES = ("src", "mt", "pe")
-COPIES = 3  # of the real triplets, in a mixture
+COPIES = 3  # of the real triplets, in the mix
 
 
 def main() -> None:
@@ -59,7 +59,7 @@ def parse() -> argparse.Namespace:
 
 
 def make_corpora(data: Path, work: Path) -> None:
-    """Write WORK/{real,matched,plain,dev}.{src,mt,pe}, as far as they are not there."""
+    """Write those files of WORK/{real,matched,plain,dev}.{src,mt,pe} that do not exist."""
     work.mkdir(parents=True, exist_ok=True)
     data = data.resolve()
     for name, part in (("real", "train"), ("dev", "dev")):
@@ -125,7 +125,7 @@ def command(*arguments: str | Path) -> None:
 
 
 def measure(model: str, corpus: str, options: argparse.Namespace) -> None:
-    """Train, or go on with training, and score both dev sets."""
+    """Train, or resume training, and score both dev sets."""
     folder = options.work / "runs" / f"{model}.{corpus}"
     if (folder / "result.json").exists():
         return
@@ -134,7 +134,7 @@ def measure(model: str, corpus: str, options: argparse.Namespace) -> None:
     known = tomllib.loads(path.read_text(encoding="utf-8"))["model"]
     chosen = {**settings["all"], **{f"model.{name}": size for name, size in settings["model"].items() if name in known}}
     chosen |= {"data.dir": str(options.work.resolve()), "data.train": [corpus], "data.dev": "dev"}
-    chosen |= {"train.validate_every": 10**9}  # at the end only
+    chosen |= {"train.validate_every": 10**9}  # validate at the end only
     chosen |= {"train.max_minutes": options.minutes} if options.minutes else {"train.max_steps": options.updates}
     recipe = load_recipe(path, [f"{name}={json.dumps(value)}" for name, value in chosen.items()])
     result = train(recipe, folder, resume=(folder / "recipe.toml").exists())

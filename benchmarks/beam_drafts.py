@@ -1,12 +1,12 @@
-"""What would drafts inside beam search save? Calls that beam search would need if its hypotheses were checked ahead.
+"""What would drafts inside beam search save? Count the calls of beam search if each call also checked drafts.
 
     python benchmarks/beam_drafts.py MODEL DATA [--sentences N] [--beams 1 2 4 5] [--reach N ...]
 
-Each sentence is searched alone, by the settings of the model but for guidance. Beside it is counted: a call that
-checked, for each live hypothesis, the next symbols of its draft (mt, found again after every symbol as greedy search
-does) would serve all following steps in which every live hypothesis is one that was checked. Outputs would be the same.
-Tokens are those that the decoder is fed, in relation to beam search token by token; where they cost, as on a CPU, they
-are to be weighed against the calls.
+Each sentence is searched alone, with the settings of the model but without constraints. The count assumes that a call
+checks, for each live hypothesis, the next tokens of its draft (mt, re-synchronised after every token as in greedy
+search). Such a call would serve all following steps in which every live hypothesis is among those checked. Outputs
+would be the same. "tokens" are those fed to the decoder, relative to beam search token by token; where they cost time,
+as on a CPU, weigh them against the calls saved.
 """
 
 import argparse
@@ -35,7 +35,7 @@ Step = list[Symbols]
 
 @dataclass(frozen=True)
 class Traced:
-    """A state that knows which symbols each row has read."""
+    """A state that knows which tokens each row has read."""
 
     state: object
     paths: Step
@@ -46,7 +46,7 @@ class Traced:
 
 
 class Recorder(Seq2Seq):
-    """A model that notes what each call reads."""
+    """A model that records what each call reads."""
 
     def __init__(self, model: Seq2Seq) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Recorder(Seq2Seq):
         self.steps: list[Step] = []
 
     def constraints(self, batch: Batch) -> Sequence[Constraint]:
-        """Return what the model's grammar demands."""
+        """Return the constraints of the model grammar."""
         return self.model.constraints(batch)
 
     def encode(self, batch: Batch) -> Traced:
@@ -62,7 +62,7 @@ class Recorder(Seq2Seq):
         return Traced(self.model.encode(batch), [()] * batch.rows)
 
     def decode(self, tokens: Tensor, state: Traced) -> tuple[DecoderOutput, Traced]:
-        """Read symbols, and note them."""
+        """Read tokens, and record them."""
         paths = [(*path, *row) for path, row in zip(state.paths, tokens.tolist())]
         self.steps.append(paths)
         output, after = self.model.decode(tokens, state.state)
@@ -70,13 +70,13 @@ class Recorder(Seq2Seq):
 
 
 class Drafts:
-    """Where each hypothesis of a sentence stands in the draft."""
+    """The position of each hypothesis of a sentence in the draft."""
 
     def __init__(self, draft: Sequence[int], start: Symbols) -> None:
         self._proposers = {start: Proposer(draft)}
 
     def of(self, path: Symbols) -> Proposer:
-        """Return what follows the draft behind a hypothesis."""
+        """Return the proposer that follows the draft for a hypothesis."""
         if path not in self._proposers:
             proposer = copy.copy(self.of(path[:-1]))
             proposer.follow(path[1:], 0, rejected=False)
@@ -85,7 +85,7 @@ class Drafts:
 
 
 def checked_ahead(steps: Sequence[Step], draft: Sequence[int], reach: int) -> tuple[int, int]:
-    """Return how many calls there would be, and how many tokens they would be fed."""
+    """Return the number of calls needed, and of tokens fed to them."""
     drafts, known, calls, tokens = Drafts(draft, steps[0][0]), set[Symbols](), 0, 0
     for paths in steps:
         live = set(paths)
@@ -122,7 +122,9 @@ def main() -> None:
     parser.add_argument("data", help="prefix of .src and .mt")
     parser.add_argument("--sentences", type=int, default=200)
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 2, 4, 5])
-    parser.add_argument("--reach", type=int, nargs="+", default=[4, 64], help="symbols of a draft checked at most")
+    parser.add_argument(
+        "--reach", type=int, nargs="+", default=[4, 64], help="maximum number of draft tokens checked per call"
+    )
     options = parser.parse_args()
     folder = ModelFolder.load(options.model)
     print(f"{platform.machine()}, torch {torch.__version__}; {options.model}, {options.data}, {options.sentences=}\n")

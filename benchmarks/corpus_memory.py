@@ -1,9 +1,9 @@
-"""Memory of a process that trains from a corpus, for corpora of very different sizes (Linux only).
+"""Measure the memory of a process that reads a corpus for training, for very different corpus sizes (Linux only).
 
     python benchmarks/corpus_memory.py [--triplets 100000 2000000] [--batches 1000] [--folder FOLDER]
 
-For each size one process writes a corpus of made-up ids, and another opens it, draws some training batches, and then
-makes a pass over all of it. Each number is of a process of its own, so none hides behind another.
+For each size, one process writes a corpus of random ids. Another opens it, draws some training batches, and then
+makes a pass over the whole corpus. Each figure comes from a process of its own.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--triplets", type=int, nargs="+", default=[100_000, 2_000_000])
     parser.add_argument("--batches", type=int, default=1000, help="training batches drawn before the whole pass")
-    parser.add_argument("--folder", type=Path, help="where to put the corpora (they are deleted at the end)")
+    parser.add_argument("--folder", type=Path, help="where to write the corpora (deleted at the end)")
     parser.add_argument("--measure", nargs=2, metavar=("write|read", "PATH"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -78,7 +78,7 @@ def write(path: Path, triplets: int) -> dict[str, float]:
 
 
 class MadeUpProcessor:
-    """Gives every text one of some thousand rows of random ids; text processing is not what is measured here."""
+    """Gives every text one of some thousand rows of random ids; text processing is not measured here."""
 
     def __init__(self) -> None:
         draw = random.Random(1)
@@ -88,7 +88,7 @@ class MadeUpProcessor:
         ]
 
     def vocabulary(self, side: str) -> SimpleNamespace:
-        """Return as much of a vocabulary as a corpus asks for."""
+        """Return a stub with those parts of a vocabulary that a corpus needs."""
         return SimpleNamespace(fingerprint=f"made up {side}")
 
     def encode_batch(self, side: str, texts: Sequence[str]) -> list[list[int]]:

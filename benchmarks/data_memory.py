@@ -1,12 +1,12 @@
-"""Memory and speed of cleaning and statistics, for corpora of very different sizes (Linux only).
+"""Measure memory and speed of cleaning and statistics, for very different corpus sizes (Linux only).
 
     python benchmarks/data_memory.py [--triplets 10000 1000000 10000000] [--commands clean stats] [--workers N]
         [--folder FOLDER]
 
-Triplets are made up: words of a vocabulary of 50,000 by Zipf's law, 5 to 30 a line, mt with one word in ten replaced.
-For each size `postedit data clean` (all filters but that of languages, which asks a model about every line) and
-`postedit data stats` run as commands of their own. Memory is the peak of resident memory that the system notes for each
-process (VmHWM): that of the largest one, and those of all together, which counts what they share more than once.
+The triplets are generated: words of a vocabulary of 50,000 by Zipf's law, 5 to 30 per line, mt with one word in ten
+replaced. For each size, `postedit data clean` (all filters except the language filter, which runs a model on every
+line) and `postedit data stats` run as commands of their own. Memory is the peak of resident memory that the system
+reports (VmHWM): of the largest process, and of all processes together, which counts shared memory more than once.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--triplets", type=int, nargs="+", default=[10_000, 1_000_000, 10_000_000])
     parser.add_argument("--commands", nargs="+", choices=("clean", "stats"), default=["clean", "stats"])
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--folder", type=Path, help="where to put the corpora (they are deleted at the end)")
+    parser.add_argument("--folder", type=Path, help="where to write the triplets (deleted at the end)")
     options = parser.parse_args()
     print("| triplets | command | seconds | triplets/s | peak MB of the largest process | of all processes |")
     print("| ---: | --- | ---: | ---: | ---: | ---: |", flush=True)
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def write(corpus: Path, triplets: int) -> None:
-    """Write made-up triplets."""
+    """Write generated triplets."""
     rng = np.random.default_rng(1)
     words = np.array(["".join(letters) for letters in islice(product("aeiounrstl", repeat=5), VOCABULARY)])
     chance = 1.0 / np.arange(1, VOCABULARY + 1)
@@ -74,7 +74,7 @@ def write(corpus: Path, triplets: int) -> None:
 
 
 def run(command: list[str], triplets: int) -> None:
-    """Run a command of `postedit data`, and print a row."""
+    """Run a command of `postedit data`, and print a row of the table."""
     started, peaks = time.perf_counter(), dict[int, int]()
     process = subprocess.Popen(
         [sys.executable, "-m", "postedit", "data", *command],
@@ -92,14 +92,14 @@ def run(command: list[str], triplets: int) -> None:
 
 
 def look(process: int, peaks: dict[int, int]) -> None:
-    """Note the peak of resident memory, in kilobytes, of a process and all that it has started."""
+    """Record the peak resident memory, in kilobytes, of a process and all its children."""
     with suppress(psutil.Error):
         started = psutil.Process(process).children(recursive=True)
         for number in (process, *(one.pid for one in started)):
-            with suppress(OSError):  # it has ended meanwhile
+            with suppress(OSError):  # the process has ended
                 status = Path(f"/proc/{number}/status").read_text(encoding="utf-8")
                 peak = next((int(line.split()[1]) for line in status.split("\n") if line.startswith("VmHWM")), 0)
-                peaks[number] = max(peak, peaks.get(number, 0))  # a process that waits for its end has none
+                peaks[number] = max(peak, peaks.get(number, 0))  # a zombie process has none
 
 
 if __name__ == "__main__":

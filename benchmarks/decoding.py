@@ -1,18 +1,18 @@
-"""How fast is decoding, against general decoders on a model of the same size, on real post-edits?
+"""Compare the speed of decoding with general decoders, on models of the same size and on real post-edits.
 
     python benchmarks/decoding.py MODEL DATA [--sentences N] [--threads N] [--repeats N] [--batch N ...] [--device D]
 
-DATA is the prefix of .src and .mt. The outputs are those that MODEL gives, a trained one of any size. They are then
-written by models of base size (width 512, 6 layers in each stack, 32,000 symbols) with random weights whose output
-layer is made to favour just these outputs (probability about 1): the work is that of a trained model which would write
-them, and no decoder can know them beforehand. The shortlist has 4,000 symbols and those of the sentence; the few others
-in outputs are replaced, for all contestants. The general decoders (Hugging Face `generate`, CTranslate2) run an
-encoder-decoder of 6 + 6 layers and the same width and vocabulary on src alone, with outputs as long.
+DATA is the prefix of .src and .mt. The outputs are those of MODEL, a trained model of any size. Models of base size
+(width 512, 6 layers in each stack, 32,000 tokens) with random weights then write these outputs: their output layer
+favours them (probability about 1). The work is that of a trained model with these outputs, and no decoder can know
+them in advance. The shortlist has 4,000 tokens and those of the sentence; the few others in outputs are replaced, for
+all systems. The general decoders (Hugging Face `generate`, CTranslate2) run an encoder-decoder of 6 + 6 layers with the
+same width and vocabulary on src alone, with outputs of the same length.
 
-All contestants take turns over the same sentences in one process; medians of whole rounds, encoding included, text
-processing not. With one thread, times are those of the processor, so that other work on the machine counts less; with
-more, or on a GPU, they are what a clock shows.
-Without `transformers` or `ctranslate2` theirs are left out.
+All systems take turns on the same sentences in one process. Figures are medians of whole rounds, with encoding and
+without text processing. With one thread, times are CPU times, which other work on the machine affects less; with more
+threads, or on a GPU, they are wall times.
+Without `transformers` or `ctranslate2` the systems that need them are left out.
 """
 
 import argparse
@@ -49,7 +49,7 @@ BEAM = 5
 
 @dataclass(frozen=True)
 class Sentence:
-    """Pieces of the inputs, each ending in EOS, of mt as a draft, and of the output, ending in EOS."""
+    """Token ids of the inputs, of mt as a draft, and of the output, each ending in EOS."""
 
     inputs: dict[str, list[int]]
     draft: list[int]
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def waited_clock() -> float:
-    """Return the time when everything asked of a GPU, if there is one, is done."""
+    """Return the time after all pending work of the GPU, if there is one, is done."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter()
@@ -95,8 +95,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 32])
-    parser.add_argument("--device", type=torch.device, default=torch.device("cpu"), help="int8 is for the CPU alone")
-    parser.add_argument("--only", nargs="+", default=[""], help="contestants that have one of these in their names")
+    parser.add_argument(
+        "--device", type=torch.device, default=torch.device("cpu"), help="where to decode; int8 runs on the CPU only"
+    )
+    parser.add_argument("--only", nargs="+", default=[""], help="systems with one of these in their names")
     return parser.parse_args()
 
 
@@ -115,13 +117,13 @@ def prepare(model: Path, data: str, count: int, device: torch.device) -> list[Se
 
 
 def listed(output: Sequence[int], own: set[int]) -> list[int]:
-    """Return an output with another symbol for each that would not be on the shortlist."""
+    """Return an output in which tokens that are not on the shortlist are replaced."""
     return [symbol if symbol < SHORTLIST or symbol in own else symbol % SHORTLIST for symbol in output]
 
 
 @dataclass
 class Contestant:
-    """A way to decode: given sentences and the size of a batch, it returns what it wrote and counted."""
+    """A way to decode: a function from sentences and batch size to the outputs and counts."""
 
     name: str
     decode: Callable[[Sequence[Sentence], int], "Written"]
@@ -130,7 +132,7 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Written:
-    """Number of symbols written, and if known of calls of the decoder, and of tokens fed in them."""
+    """Number of tokens written and, if known, of decoder calls and of tokens fed to them."""
 
     symbols: int
     calls: int | None = None
@@ -144,13 +146,13 @@ def compare(
     repeats: int,
     clock: Callable[[], float],
 ) -> None:
-    """Let them take turns, and print a row for each."""
+    """Run all systems in turn, and print a row for each."""
     written = {}
     for contestant in contestants:
         contestant.seconds = []
-        contestant.decode(sentences[:size], size)  # warms up
+        contestant.decode(sentences[:size], size)  # warm-up
     gc.collect()
-    gc.freeze()  # else one of them pays for looking through the objects of all
+    gc.freeze()  # otherwise one system pays for a collection over the objects of all
     for _ in range(repeats):
         for contestant in contestants:
             start = clock()
@@ -219,7 +221,7 @@ def search_greedily(model: Favouring, sentences: Sequence[Sentence], size: int) 
 
 @torch.inference_mode()
 def encode(model: Favouring, sentences: Sequence[Sentence], size: int) -> Written:
-    """Read the inputs and write nothing: what no way of writing can be faster than."""
+    """Run the encoders alone: a lower bound of the time of any search."""
     for group in batches(sentences, size, model.device):
         model.encode(group.batch)
     return Written(0)
@@ -243,7 +245,7 @@ def search_by_beam(model: Favouring, sentences: Sequence[Sentence], size: int) -
 
 
 def check(found: Sequence[Any], sentences: Sequence[Sentence]) -> None:
-    """Make sure that the work was done."""
+    """Check that the outputs are the expected ones."""
     assert [list(each.tokens) for each in found] == [sentence.output[:-1] for sentence in sentences]
 
 
@@ -270,7 +272,7 @@ def hugging_face(device: torch.device) -> Iterator[Contestant]:
     model = general_model().to(device)
 
     class AsLong(LogitsProcessor):  # type: ignore[misc]
-        """Each output ends when it is as long as it shall be."""
+        """Stops each output at its prescribed length."""
 
         def __init__(self, lengths: Tensor) -> None:
             self.lengths = lengths

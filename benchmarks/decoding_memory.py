@@ -1,10 +1,10 @@
-"""Memory of greedy search with mt as draft, beside that of token by token (Linux only).
+"""Compare the memory of greedy search with mt as draft with that of token by token (Linux only).
 
     python benchmarks/decoding_memory.py MODEL DATA [--sentences N] [--batch N ...] [--repeats N] [--dtype TYPE]
 
-DATA is the prefix of .src and .mt. Each search runs in a process of its own, on the same batches of like length, the
-longest first; the ways take turns, and the medians of their peaks are compared: of the whole process, and of what lies
-above that which it has once the model is loaded, laid out for inference, and has searched one short sentence.
+DATA is the prefix of .src and .mt. Each search runs in a process of its own, on the same batches of similar length,
+longest first. The searches take turns, and the medians of their peaks are compared: the peak of the whole process, and
+its excess over the memory held once the model is loaded, laid out for inference, and has edited one short sentence.
 """
 
 import argparse
@@ -22,14 +22,14 @@ WAYS = ("token by token", "mt as draft")
 
 
 class Peak(NamedTuple):
-    """Bytes of a process: the most it had, and what it had before the search."""
+    """Bytes of a process: the peak, and the memory held before the search."""
 
     total: int
     before: int
 
     @property
     def above(self) -> int:
-        """What the search added."""
+        """The memory added by the search."""
         return self.total - self.before
 
 
@@ -69,7 +69,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int, default=1_000)
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 32])
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--dtype", choices=("float32", "bf16", "int8"), default="float32", help="of the weights")
+    parser.add_argument("--dtype", choices=("float32", "bf16", "int8"), default="float32", help="type of the weights")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -85,7 +85,7 @@ def in_a_process(way: str, options: argparse.Namespace, size: int) -> Peak:
 
 
 def measured(options: argparse.Namespace, size: int) -> Peak:
-    """Search in this process."""
+    """Run a search in this process, and return its peak."""
     import torch
     from draft_equality import grouped, halves
 
@@ -112,12 +112,12 @@ def measured(options: argparse.Namespace, size: int) -> Peak:
 
 
 def forget_peak() -> None:
-    """Let the peak of this process begin anew: loading a model has one of its own."""
+    """Reset the recorded peak of this process, so that loading the model does not count."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def memory(field: str) -> int:
-    """Return the bytes that /proc/self/status says."""
+    """Return a value of /proc/self/status in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 

@@ -1,9 +1,9 @@
-"""Decoding speed of trained models: greedy token by token, greedy with mt as draft, and beam 5, at batch 1 and 32.
+"""Measure the decoding speed of trained models: greedy, greedy with mt as draft, and beam 5, at batch 1 and 32.
 
     python benchmarks/decoding_speed.py MODEL... --data PREFIX [--sentences N] [--threads N] [--repeats N]
 
-The modes take turns over the same sentences; medians of whole rounds are shown, encoding included, text
-processing not. The last column is the share of sentences whose draft output differs from that of greedy search.
+The searches take turns on the same sentences. Figures are medians of whole rounds, with encoding and without text
+processing. The last column is the share of sentences whose draft output differs from that of greedy search.
 """
 
 import argparse
@@ -35,7 +35,7 @@ SEARCHES: dict[str, Search] = {
 
 @dataclass
 class Result:
-    """The seconds of each round, and what came out."""
+    """The seconds of each round, and the outputs."""
 
     seconds: list[float] = field(default_factory=list)
     outputs: list[tuple[int, ...]] = field(default_factory=list)
@@ -68,7 +68,7 @@ def parse() -> argparse.Namespace:
 def encode(
     processor: TextProcessor, triplets: Sequence, inputs: tuple[str, ...], size: int
 ) -> list[tuple[Batch, list[list[int]]]]:
-    """Return batches of `size` sentences of like length, with the drafts of each."""
+    """Return batches of `size` sentences of similar length, with their drafts."""
     sides = {name: processor.encode_batch(name, [getattr(triplet, name) for triplet in triplets]) for name in inputs}
     drafts = [ids[:-1] for ids in processor.encode_batch("pe", [triplet.mt for triplet in triplets])]
     order = sorted(range(len(triplets)), key=lambda i: len(drafts[i]))

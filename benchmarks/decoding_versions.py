@@ -1,11 +1,11 @@
-"""How much faster is int8 decoding than in another checkout of this repository?
+"""Compare the speed of int8 decoding with that of another checkout of this repository.
 
     python benchmarks/decoding_versions.py OTHER MODEL DATA [--sentences N] [--batch N] [--repeats N]
 
-OTHER is a checkout of an older commit (`git worktree add`). Both run what `benchmarks/decoding.py` of their own has,
-with the same sentences and outputs, each in a process of its own, and take turns: on a machine whose speed changes from
-hour to hour, that is what can be compared. Medians of processor milliseconds a sentence, and of the ratios of
-neighbours; one thread.
+OTHER is a checkout of an older commit (`git worktree add`). Each runs its own `benchmarks/decoding.py`, with the same
+sentences and outputs, in a process of its own, and they take turns: so the comparison is valid on a machine whose speed
+changes from hour to hour. Figures are medians of CPU milliseconds per sentence, and of the ratios of neighbouring
+turns; one thread.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def started(checkout: Path, *settings: str) -> "subprocess.Popen[str]":
-    """Return a process with the code of a checkout that waits for what to do."""
+    """Start a process with the code of a checkout, which waits for requests."""
     worker = subprocess.Popen(
         [sys.executable, "-c", WORKER, str(checkout), *settings],
         env=os.environ | {"PYTHONPATH": str(checkout / "src"), "OMP_NUM_THREADS": "1"},
@@ -72,7 +72,7 @@ def started(checkout: Path, *settings: str) -> "subprocess.Popen[str]":
 
 
 def asked(worker: "subprocess.Popen[str]", search: str) -> float:
-    """Return the milliseconds that a search takes."""
+    """Return the milliseconds of one search."""
     assert worker.stdin is not None
     worker.stdin.write(search + "\n")
     worker.stdin.flush()
@@ -80,7 +80,7 @@ def asked(worker: "subprocess.Popen[str]", search: str) -> float:
 
 
 def said(worker: "subprocess.Popen[str]") -> str:
-    """Return what a worker prints next."""
+    """Return the next line that a worker prints."""
     assert worker.stdout is not None
     line = worker.stdout.readline()
     if not line:

@@ -1,11 +1,11 @@
-"""Does search with mt as draft write what greedy search writes?
+"""Check that search with mt as draft gives the output of greedy search.
 
     python benchmarks/draft_equality.py MODEL DATA... [--sentences N] [--double] [--batch N] [--shortlist N]
 
-DATA are prefixes of .src and .mt. All sentences are decoded both ways, in batches of like length, refilled where drafts
-are followed. Where outputs differ, the model reads what they have in common once more, and the difference of the two
-next symbols' log-probabilities is shown: a near-tie in single precision is no error, and in double precision there must
-be no difference at all. With a shortlist the share of other outputs is what is wanted.
+DATA are prefixes of .src and .mt. All sentences are decoded both ways, in batches of similar length; with drafts,
+finished rows are refilled. Where outputs differ, forced scoring of their common prefix gives the difference of the
+log-probabilities of the two next tokens. A near-tie in single precision is no error. In double precision there must be
+no difference at all. With a shortlist, the share of differing outputs is the result.
 """
 
 import argparse
@@ -34,8 +34,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
     parser.add_argument("data", nargs="+")
-    parser.add_argument("--sentences", type=int, help="of each of DATA; all if not given")
-    parser.add_argument("--double", action="store_true", help="in double precision")
+    parser.add_argument("--sentences", type=int, help="sentences of each DATA; all if not given")
+    parser.add_argument("--double", action="store_true", help="use double precision")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--shortlist", type=int, default=0)
     options = parser.parse_args()
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def compare(model: Seq2Seq, folder: ModelFolder, data: str, options: argparse.Namespace) -> int:
-    """Print a row, and return how many outputs differ otherwise than by a near-tie."""
+    """Print a row, and return the number of outputs that differ by more than a near-tie."""
     groups = list(grouped(folder, data, options.sentences, options.batch))
     expected = [hypothesis for group in groups for hypothesis in greedy(model, group.batch, group.limits)]
     search = DraftSearch(model, options.batch, shortlist=options.shortlist)
@@ -79,7 +79,7 @@ def parts(found: Sequence[Hypothesis], groups: Sequence[Drafted]) -> Iterator[Se
 
 
 def grouped(folder: ModelFolder, data: str, count: int | None, size: int) -> Iterator[Drafted]:
-    """Yield sentences in batches of like length, the longest first."""
+    """Yield sentences in batches of similar length, longest first."""
     triplets = list(read_triplets(TripletFiles.of(data)))[:count]
     inputs, encode = folder.model.spec.inputs, folder.processor.encode_batch
     sides = {name: encode(name, [getattr(triplet, name) for triplet in triplets]) for name in inputs}
@@ -93,7 +93,7 @@ def grouped(folder: ModelFolder, data: str, count: int | None, size: int) -> Ite
 
 
 def halves(groups: Sequence[Drafted]) -> Iterator[Drafted]:
-    """Yield the same sentences in smaller groups, so that they can take the places of finished ones."""
+    """Yield the same sentences in smaller groups, which can refill finished rows."""
     for group in groups:
         for rows in torch.arange(group.batch.rows).chunk(2):
             streams = {name: stream.select(rows) for name, stream in group.batch.streams.items()}
@@ -102,7 +102,7 @@ def halves(groups: Sequence[Drafted]) -> Iterator[Drafted]:
 
 @torch.inference_mode()
 def margin(model: Seq2Seq, group: Drafted, row: int, one: Hypothesis, other: Hypothesis) -> float:
-    """Return the difference, in nats, of the first symbols that differ after what the outputs have in common."""
+    """Return the difference, in nats, of the first tokens that differ, after the common prefix of the outputs."""
     pairs = list(zip((*one.tokens, EOS), (*other.tokens, EOS)))
     common = [a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
     first, second = pairs[len(common)]

@@ -1,6 +1,7 @@
-"""How large is the page of `postedit explain`, and does it open with thousands of sentences?
+"""Measure the size of the page of `postedit explain`, and the time to open it with thousands of sentences.
 
-Sentences are made up: 20 words a text, attention like that of trained models (most of it on one word). Needs chromium.
+Sentences are generated: 20 words per text, with attention like that of trained models (mostly on one word). Needs
+Chromium.
 
 python benchmarks/explain_page.py --sentences 1000 10000
 """
@@ -47,7 +48,7 @@ def sentence(generator: np.random.Generator) -> Reading:
 
 
 def seconds_to_open(path: Path) -> float:
-    """Return the seconds from navigation to a page that is ready, as the browser says."""
+    """Return the seconds from navigation to a ready page, as reported by the browser."""
     with tempfile.TemporaryDirectory() as profile:
         options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--dump-dom"]
         done = subprocess.run(["chromium", *options, path.as_uri()], capture_output=True, check=True, text=True)
@@ -70,7 +71,7 @@ def main() -> None:
         written = time.perf_counter() - start
         opened = "–"
         if shutil.which("chromium"):
-            # The policy lets no other script run than the page's own: so without it here, to read the clock.
+            # The policy of the page allows only its own script; remove it here, to read the clock.
             timed = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", html)
             clock = "<script>addEventListener('load', () => {document.title = Math.round(performance.now())})</script>"
             with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""A model that writes what it shall, whatever its weights: for benchmarks of decoding."""
+"""A model that writes given outputs whatever its weights, for benchmarks of decoding."""
 
 from dataclasses import dataclass
 from typing import Any, Self, cast
@@ -12,7 +12,7 @@ from postedit.core.types import Batch, DecoderOutput, Shortlist
 from postedit.nn.heads import SoftmaxDistribution
 from postedit.nn.precision import at_least_float
 
-FAVOUR = 20.0  # added to the logit of the symbol to write
+FAVOUR = 20.0  # added to the logit of the token to write
 
 
 class Favouring(Seq2Seq["FavouringState"]):
@@ -70,7 +70,7 @@ class FavouringState:
 
 @dataclass(frozen=True, eq=False)
 class FavouringDistribution:
-    """A distribution with `FAVOUR` added to the logit of one symbol at each position."""
+    """A distribution with `FAVOUR` added to the logit of one token at each position."""
 
     inner: SoftmaxDistribution
     favoured: Tensor
@@ -82,7 +82,7 @@ class FavouringDistribution:
         return raised.log_softmax(-1, dtype=at_least_float(logits.dtype))
 
     def among(self, shortlist: Shortlist) -> Tensor:
-        """Return Float[N,K,C] of the symbols of a shortlist, to which the favoured ones are added."""
+        """Return Float[N,K,C], the log-probabilities of the tokens of a shortlist, with the favoured ones raised."""
         scores, chosen = self.inner.among(shortlist), self.favoured
         beyond = shortlist.first + torch.searchsorted(shortlist.others, chosen)
         column = torch.where(chosen < shortlist.first, chosen, beyond).clamp(max=shortlist.size - 1).unsqueeze(-1)
@@ -95,5 +95,5 @@ class FavouringDistribution:
         return type(self)(self.inner.at(mask), self.favoured[mask].unsqueeze(1))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> Any:
-        """Raise an error: nothing is learnt here."""
+        """Raise an error: this distribution is not for training."""
         raise NotImplementedError

@@ -1,9 +1,9 @@
-"""Does a gate keep its promise, and what does it cost? A dev set is divided in two, again and again.
+"""Does a gate keep its promise, and what does it cost? Test it on repeated random divisions of a dev set.
 
     python benchmarks/gate.py MODEL... --data PREFIX... --work FOLDER [--splits N] [--plots FOLDER]
 
-On one half a gate is made, all of `postedit gate` included; the other half says what it does to text that nothing was
-learnt from. `FOLDER` keeps the judged corrections: a second run, or one after an interruption, starts with them.
+One half of the dev set makes a gate, with the whole procedure of `postedit gate`. The other half measures its effect on
+unseen text. FOLDER keeps the judged corrections; a later or resumed run starts from them.
 """
 
 import argparse
@@ -86,7 +86,7 @@ def parse() -> argparse.Namespace:
 
 
 def judged_outcomes(model: str, dev: DevTexts, path: Path) -> Outcomes:
-    """Return the outcomes of a dev set; the model is only asked for lines that are not in `path` yet."""
+    """Return the outcomes of a dev set; the model edits only lines that are not yet in `path`."""
     editor = PostEditor.load(model)
     search = editor.decode.search()
     identity = editor.identity(search)
@@ -96,7 +96,7 @@ def judged_outcomes(model: str, dev: DevTexts, path: Path) -> Outcomes:
 
 
 def divide(outcomes: Outcomes, words: Sequence[int], level: Levels, splits: int) -> Splits:
-    """Return what came of `splits` divisions in halves."""
+    """Return the results of `splits` divisions in halves."""
     rows: list[list[float]] = []
     said: list[Forecasts] = []
     for number in range(splits):
@@ -117,7 +117,7 @@ def divide(outcomes: Outcomes, words: Sequence[int], level: Levels, splits: int)
 
 
 def opened_by_chance(outcomes: Outcomes, draws: int = 2000, worst: float = 5.0) -> float:
-    """Return how often a model passes that does neither good nor harm: gains as they are, their signs by chance."""
+    """Return how often a harmless and useless model passes the test: the real gains with random signs."""
     every = np.clip(outcomes.gains(range(len(outcomes)), everything(outcomes, range(len(outcomes)))), -worst, worst)
     generator = np.random.default_rng(8)
     opened = 0

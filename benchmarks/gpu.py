@@ -1,10 +1,10 @@
-"""What `benchmarks/gpu.sh` runs on a machine with an NVIDIA GPU, one verb a stage.
+"""The stages of `benchmarks/gpu.sh` on a machine with an NVIDIA GPU, one verb each.
 
-    check    the same model, weights and batch on the CPU and on the GPU: do the log-probabilities agree?
-    speed    training tokens a second, in bf16 and fp32
-    unpack   the triplets that were carried
-    train    a recipe, for a slice of time that later slices go on from
-    pack     what must come back: log, scores, and the model in parts of a limited size
+    check    compare the log-probabilities of the same model, weights and batch on the CPU and on the GPU
+    speed    measure training tokens per second, in bf16 and fp32
+    unpack   unpack the triplets of the bundle
+    train    train a recipe for a slice of time; later slices resume
+    pack     pack the results: log, scores, and the model in parts of limited size
 
 Each writes its findings as JSON into the results folder. Any of them also runs on a CPU (`--device cpu`).
 """
@@ -33,7 +33,7 @@ from postedit.folder import ModelFolder
 from postedit.jobs.training import train as train_recipe
 from postedit.recipe import load_recipe
 
-SAVE_MINUTES = 3.0  # between checkpoints: what a call that is cut off, because preparing the data took long, may lose
+SAVE_MINUTES = 3.0  # between checkpoints: the most that an aborted call may lose
 
 
 def unpack(bundle: Path, target: Path, name: str | None) -> Path:
@@ -50,7 +50,7 @@ def unpack(bundle: Path, target: Path, name: str | None) -> Path:
         raise DataError(f"{error.filename}: missing; `make gpu-bundle` writes it, carry the whole folder") from None
     if digest != expected:
         raise DataError(f"{archive}: damaged on the way (its SHA-256 sum is another); carry it again")
-    target /= digest[:12]  # another bundle is other data
+    target /= digest[:12]  # another bundle holds other data
     if not target.is_dir():
         with atomic_folder(target) as folder, tarfile.open(archive, "r:xz") as tar:
             tar.extractall(folder, filter="data")
@@ -63,7 +63,7 @@ def unpack(bundle: Path, target: Path, name: str | None) -> Path:
 
 
 def train(recipe: Path, run: Path, results: Path, minutes: float, overrides: Sequence[str]) -> None:
-    """Go on training `recipe`, in all its stages, in the folder `run`, and stop after `minutes` as Ctrl-C would."""
+    """Start or resume training of `recipe`, with all its stages, in `run`; stop after `minutes` as by Ctrl-C."""
     resolved = load_recipe(recipe, [f"train.save_minutes={SAVE_MINUTES}", *overrides])
     before = minutes_spent(run)
     console = Console(force_terminal=False, width=120)
@@ -86,13 +86,13 @@ def train(recipe: Path, run: Path, results: Path, minutes: float, overrides: Seq
 
 
 def parts_of(run: Path) -> list[Path]:
-    """Return the folders with checkpoints of a run: its own, or those of its stages in the order of their work."""
+    """Return the folders with checkpoints of a run: its own, or those of its stages in order."""
     stages = sorted((run / "stages").glob("*/log.jsonl"), key=lambda path: path.stat().st_mtime)
     return [path.parent for path in stages] or [run]
 
 
 def minutes_spent(run: Path) -> float:
-    """Return the minutes of training that the newest checkpoints of a run hold, 0.0 if there are none."""
+    """Return the minutes of training recorded in the newest checkpoints of a run, 0.0 if there are none."""
     newest = [max(part.glob("checkpoints/step-*/state.json"), default=None) for part in parts_of(run)]
     states = [json.loads(path.read_text(encoding="utf-8")) for path in newest if path is not None]
     return sum(float(state["run"]["seconds"]) for state in states) / 60.0
@@ -145,7 +145,7 @@ def pack(run: Path, results: Path, part_bytes: int, first: int, count: int) -> N
 
 
 def _pack_model(folder: Path) -> bytes:
-    """Return a tar file of a model folder with its weights rounded to bfloat16; any postedit can load it."""
+    """Return a tar file of a model folder with weights rounded to bfloat16; every version of postedit can load it."""
     with tempfile.TemporaryDirectory() as temporary:
         rounded = Path(temporary) / "model"
         ModelFolder.load(folder).save(rounded, torch.bfloat16)
@@ -164,7 +164,7 @@ def main(arguments: list[str] | None = None) -> int:
     verbs.add_parser("check")
     speed_verb = verbs.add_parser("speed")
     speed_verb.add_argument("--seconds", type=float, default=8.0)
-    speed_verb.add_argument("--recipes", nargs="*", default=[], help="names of recipes; a chosen few if none is given")
+    speed_verb.add_argument("--recipes", nargs="*", default=[], help="names of recipes; a selection if none is given")
     unpack_verb = verbs.add_parser("unpack")
     unpack_verb.add_argument("bundle", type=Path)
     unpack_verb.add_argument("target", type=Path)

@@ -3,24 +3,24 @@
 #
 #   bash benchmarks/gpu.sh RESULTS RECIPE [option=value ...]
 #
-# Stages, in this order: check (CPU against GPU), speed (training tokens a second), train (a slice of the recipe, going
-# on from the last slice), decode (only if asked for: decoding speed on the dev set, with the outputs of the trained
-# model), budget (only if asked for: every small recipe for some updates), pack (what must come back, into RESULTS).
-# check and speed are done once. Call it again, with the same arguments, for the next slice. `make gpu-bundle` packs the
-# data it needs and says what else to carry.
+# Stages, in this order: check (CPU against GPU), speed (training tokens per second), train (a slice of the recipe, which
+# resumes after the last slice), decode (on request: decoding speed on the dev set, with the outputs of the trained
+# model), budget (on request: every small recipe for some updates), pack (the results, into RESULTS). check and speed run
+# once. Call it again, with the same arguments, for the next slice. `make gpu-bundle` packs the data and lists what else to
+# carry.
 #
 # Settings, from the environment:
 #   GPU_SLICE_MINUTES  9      minutes for the whole call
-#   GPU_FINISH_MINUTES 1.5    of which kept for the last dev scores, the export and the packing
+#   GPU_FINISH_MINUTES 1.5    of these, reserved for the last dev scores, the export and the packing
 #   GPU_STAGES         "check speed train pack"
-#   GPU_RUN            runs/gpu/NAME_OF_RECIPE   the run folder: must outlive the call, needs no way back
-#   GPU_BUNDLE         gpu-bundle                what make gpu-bundle wrote, and wheels/ with missing packages
+#   GPU_RUN            runs/gpu/NAME_OF_RECIPE   the run folder, kept between calls
+#   GPU_BUNDLE         gpu-bundle                the output of make gpu-bundle, and wheels/ with missing packages
 #   GPU_DATA           the bundle's folder of triplets to train on, if there are several
-#   GPU_PARTS          "0 4"  first part of the model to pack, and how many, of GPU_PART_MIB (15) each
+#   GPU_PARTS          "0 4"  first part of the model to pack, and the number of parts, of GPU_PART_MIB (15) each
 #   GPU_PYTHON         python3
-#   GPU_DEVICE         cuda   or cpu, for trying it out
+#   GPU_DEVICE         cuda   or cpu, for a trial
 #   GPU_SPEED_SECONDS  8      for each model and precision
-#   GPU_BUDGET_UPDATES 800    of each recipe in the stage budget, which goes on with what is not done
+#   GPU_BUDGET_UPDATES 800    of each recipe in the stage budget; unfinished recipes resume
 #   GPU_DECODE_SENTENCES 256  in the stage decode
 set -euo pipefail
 started=$SECONDS
@@ -44,7 +44,7 @@ mkdir -p "$results" "$run"
 wants() { [[ $stages == *" $1 "* ]]; }
 say() { printf '\n== %s (%d s)\n' "$*" $((SECONDS - started)); }
 gpu() { "$python" benchmarks/gpu.py --device "$device" --results "$results" "$@"; }
-# check and speed are measured once, to their end, and their findings are returned with every slice.
+# check and speed run once, to their end; every slice returns their findings.
 once() {
     local status=0
     if [[ ! -f $run/$1.json ]]; then
@@ -58,16 +58,16 @@ once() {
 }
 
 if compgen -G "$bundle/wheels/*.whl" >/dev/null; then
-    say "installing the wheels that were carried"
+    say "installing the wheels of the bundle"
     site=$(mktemp -d)
     "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir --target "$site" "$bundle"/wheels/*.whl
     export PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH}
 fi
 export PYTHONPATH=$PWD/src${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1
 
-# A GPU is rare: what it computes wrongly is said, and does not stop the rest.
+# GPU time is scarce: report wrong results, and continue.
 if wants check; then once check || say "CHECK FAILED: see check.json for where CPU and GPU differ"; fi
-if wants speed; then once speed --seconds "${GPU_SPEED_SECONDS:-8}" || say "SPEED of some was not measured: see speed.json"; fi
+if wants speed; then once speed --seconds "${GPU_SPEED_SECONDS:-8}" || say "SPEED could not be measured for some models: see speed.json"; fi
 if wants train || wants decode || wants budget; then
     say "unpacking the triplets"
     data=$("$python" benchmarks/gpu.py --results "$results" unpack "$bundle" "$(dirname "$run")/data" ${GPU_DATA:+--name "$GPU_DATA"})
@@ -78,10 +78,10 @@ if wants train; then
         --used-seconds $((SECONDS - started)) --set "data.dir=$data" "${overrides[@]/#/--set=}"
 fi
 if wants decode; then
-    # Of a recipe with stages, the newest stage that has exported a model.
+    # For a recipe with stages: the newest stage that has exported a model.
     model=$(find "$run/train" -maxdepth 3 -name model -type d -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -1 | cut -d' ' -f2- || true)
     if [[ -z $model ]]; then
-        say "no model to decode with yet: it is there after the first validation"
+        say "no model yet; it is exported after the first validation"
     else
         say "decoding speed"
         "$python" benchmarks/decoding.py "$model" "$data/dev" --device "$device" \

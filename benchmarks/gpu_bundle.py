@@ -1,8 +1,8 @@
-"""Pack triplets for `benchmarks/gpu.sh`, which runs on a machine without a network, and say what else to carry.
+"""Pack triplets for `benchmarks/gpu.sh`, which runs on a machine without a network, and list what else to carry.
 
     python benchmarks/gpu_bundle.py DATA_FOLDER... [--out gpu-bundle]
 
-Each folder goes in under its own name with every `NAME.src`, `NAME.mt` and `NAME.pe` it has.
+Each folder is packed under its own name with all its `NAME.src`, `NAME.mt` and `NAME.pe`.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from postedit.core.files import atomic_write, explain_os_errors
 ROOT = Path(__file__).resolve().parents[1]
 MAX_BYTES = 40 * 2**20
 SIDES = ("src", "mt", "pe")
-# Distributions without which nothing runs; what they need themselves comes with them.
+# Packages that are always needed, each with its own requirements.
 PRESENT = (
     "torch",
     "accelerate",
@@ -37,7 +37,7 @@ PRESENT = (
     "tqdm",
     "typer",
 )
-# The others, which PyTorch images commonly lack, each with all that it needs itself.
+# Other packages, which PyTorch images often lack, each with its own requirements.
 OFTEN_MISSING = (
     "annotated-types",
     "backports.zstd",

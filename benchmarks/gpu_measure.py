@@ -1,4 +1,4 @@
-"""What `gpu.py` measures of models with fresh weights: do CPU and GPU agree, and how fast is training?"""
+"""The measurements of `gpu.py` on models with fresh weights: agreement of CPU and GPU, and training speed."""
 
 import json
 import math
@@ -29,24 +29,24 @@ from postedit.train.optimisers import build_optimizer
 from postedit.train.torch_compile import compile_layers, compiled_in_updates, layers_of
 from postedit.train.update import Updater
 
-# Largest difference of a log-probability (natural logarithm) in fp32 that different orders of summation explain;
-# in bf16 (8 bits of mantissa) a difference says nothing about correctness, so it is only reported.
+# Largest difference of a log-probability (in nats) in fp32 that the order of summation explains;
+# in bf16 (8 bits of mantissa) a difference is no evidence of an error, so it is only reported.
 FP32_TOLERANCE = 1e-3
-FP32_GRADIENT_TOLERANCE = 1e-3  # of a parameter's gradient, relative to its largest entry
+FP32_GRADIENT_TOLERANCE = 1e-3  # of the gradient of a parameter, relative to its largest entry
 
 RECIPES = Path(__file__).resolve().parent.parent / "recipes"
 
-ROWS, PIECES = 1_000, 25  # sentences of a batch whose speed is measured, and pieces of each text
+ROWS, PIECES = 1_000, 25  # of a batch whose speed is measured: sentences, and tokens of each text
 CHECKED_ROWS = 8
 BF16_PEAKS = {"A100-SXM4": 312.0, "H100 80GB HBM3": 989.0, "NVIDIA H200": 989.0}
 """Dense matrix products of bf16 by NVIDIA's data sheets, in 10^12 operations a second."""
 
 SPEED_RECIPES = ("transference-small", "transference", "m-cgru-small", "m-cgru")
-TINY_RECIPES = ("demo",)  # for trying it out on a CPU
+TINY_RECIPES = ("demo",)  # for a trial on a CPU
 
 
 def check(device: torch.device, results: Path) -> bool:
-    """Compare log-probabilities, loss and gradients of every small recipe's model on the CPU and on `device`."""
+    """Compare log-probabilities, loss and gradients of the model of every small recipe on the CPU and on `device`."""
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     tolerances = {"log_probs_fp32": FP32_TOLERANCE, "gradients_fp32": FP32_GRADIENT_TOLERANCE}
@@ -54,7 +54,7 @@ def check(device: torch.device, results: Path) -> bool:
     for path in sorted(RECIPES.glob("*-small.toml")):
         try:
             row = _compared(path.stem, device)
-        except Exception as error:  # of a device, it may be any; what the other models do is worth having
+        except Exception as error:  # a device may raise anything; continue with the other models
             row = {"error": repr(error), "passed": False}
         rows.append({"model": path.stem, **row})
         print("check", json.dumps(rows[-1]), flush=True)
@@ -68,7 +68,7 @@ def _compared(name: str, device: torch.device) -> dict[str, Any]:
     """Return the largest differences between a model of a recipe on the CPU and on `device`."""
     model = _model(name).eval()
     for module in model.modules():
-        if isinstance(module, torch.nn.RNNBase):  # cuDNN goes back through those in training alone
+        if isinstance(module, torch.nn.RNNBase):  # cuDNN supports the backward pass in training mode only
             module.train()
             module.dropout = 0.0
     batch = _batch(model, CHECKED_ROWS, ragged=True)
@@ -133,7 +133,7 @@ def speed(device: torch.device, results: Path, recipes: Sequence[str], rows_a_ba
                 row |= _speed(name, way, device, rows_a_batch, seconds)
             except PosteditError:
                 raise
-            except Exception as error:  # of a compiler or a full memory, it may be any; the other rows are worth having
+            except Exception as error:  # compilers and full memories may raise anything; continue with the other rows
                 row["error"] = repr(error)
             rows.append(row)
             print("speed", json.dumps(row), flush=True)
@@ -152,7 +152,7 @@ def _speed(
     config = load_config(TrainConfig, {**way, "max_steps": 1}, "speed")
     model = _model(name).to(device).train()
     if config.compile:
-        torch.compiler.reset()  # of what an earlier model left, which counts too
+        torch.compiler.reset()  # caches of earlier models count towards the limit
         compile_layers(model, device)
     updater = Updater(model, build_optimizer(model, config), config, accelerate.Accelerator(cpu=device.type == "cpu"))
     batches = [_batch(model, rows, pieces=PIECES + more) for more in (0, 1, -1, 2, -2)]
@@ -163,7 +163,7 @@ def _speed(
 def _speed_of(updater: Updater, batches: Sequence[Batch], rows: int, seconds: float) -> dict[str, float | None]:
     model, device = updater.model, updater.accelerator.device
     start = time.perf_counter()
-    for step, batch in enumerate(batches):  # the first updates compile or choose kernels, and take memory
+    for step, batch in enumerate(batches):  # the first updates compile or choose kernels, and allocate memory
         updater.update(step, [batch], rate=1e-4)
     updater.totals()
     began = time.perf_counter() - start
@@ -174,7 +174,7 @@ def _speed_of(updater: Updater, batches: Sequence[Batch], rows: int, seconds: fl
         updater.update(steps, [batches[steps % len(batches)]], rate=1e-4)
         steps += 1
         if steps % 10 == 0:
-            updater.failure()  # waits for the device, so that the clock sees what was done
+            updater.failure()  # waits for the device, so that the clock includes its work
     tokens = updater.totals().tokens
     took = time.perf_counter() - start
     memory = torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else 0.0
@@ -198,7 +198,7 @@ def _speed_of(updater: Updater, batches: Sequence[Batch], rows: int, seconds: fl
 
 
 def _waits(updater: Updater, batch: Batch, step: int) -> int:
-    """Return how often the host waits for a GPU in an update: never, if all is well."""
+    """Return how often the host waits for a GPU in an update; the expected number is 0."""
     torch.cuda.set_sync_debug_mode("warn")
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -232,7 +232,7 @@ def _text(vocabulary: int, rows: int, pieces: int, *, ragged: bool) -> tuple[Ten
 
 
 def machine(device: torch.device) -> dict[str, str]:
-    """Return what the figures are of."""
+    """Return a description of the machine and of the versions used."""
     gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
     versions = {"python": platform.python_version(), "torch": torch.__version__, "postedit": postedit.__version__}
     return {**gpu, "cpu": platform.machine(), **versions}

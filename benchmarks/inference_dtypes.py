@@ -1,10 +1,10 @@
-"""What the types of weights cost in TER and give in speed, on trained models and a CPU.
+"""Measure the cost in TER and the gain in speed of each type of weights, on trained models and a CPU.
 
     python benchmarks/inference_dtypes.py MODEL... --data PREFIX [--sentences N] [--threads N] [--repeats N]
 
-Types take turns; medians of the CPU time of whole calls of `edit`, text processing included. "unlike" are the shares
-of outputs that differ: from float32 with the same search; and from the same type with one sentence a batch, where
-calls are of other widths and in other company.
+The types take turns. Times are medians of the CPU time of whole calls of `edit`, with text processing. "unlike" are the
+shares of outputs that differ: from float32 with the same search; and from the same type with one sentence per batch,
+where calls have other shapes.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.evaluate.ter import count_edits, edit_rate
 from postedit.nn.inference import PRECISIONS
 
-SEARCHES = ((1, 1), (1, 4000), (4, 4000))  # beam, pieces in a batch
+SEARCHES = ((1, 1), (1, 4000), (4, 4000))  # beam, tokens in a batch
 
 
 def main() -> None:

@@ -1,12 +1,12 @@
-"""What the layout and the type of weights give: milliseconds a decoder call, and what they change.
+"""Measure the effect of the layout and the type of weights: milliseconds per decoder call, and changed outputs.
 
     python benchmarks/inference_layers.py MODEL... --data PREFIX [--sentences N] [--threads N] [--repeats N]
 
-MODEL is a folder, or `base`: a Transformer of base size (6+6 layers, 32,000 words) with random weights. The kinds of
+MODEL is a folder, or `base`: a Transformer of base size (6+6 layers, 32,000 tokens) with random weights. The kinds of
 weights take turns on the same calls: N rows of K tokens each, in the middle of an output. `plain` is the model as it
-was trained; `whole` is PyTorch's own dynamic quantisation, whose activations have one scale a tensor. Medians of CPU
-time. The last line of a model is the share of places at which the likeliest word of a sentence is another one in a
-batch, all tokens in one call, than alone, token by token.
+was trained; `whole` is the dynamic quantisation of PyTorch, whose activations have one scale per tensor. Times are
+medians of CPU time. The last line of a model is the share of positions where the most probable token differs between a
+batch, all tokens in one call, and a row alone, token by token.
 """
 
 import argparse
@@ -36,11 +36,11 @@ from postedit.nn.int8.modules import Int8Linear
 CALLS = ((1, 1), (1, 8), (1, 16), (5, 1), (32, 1), (160, 1))
 KINDS = ("plain", "float32", "bf16", "int8", "whole")
 BASE_WORDS = 32_000
-PAST = 12  # tokens written before the call
+PAST = 12  # tokens decoded before the call
 
 
 class Whole(nn.Module):
-    """PyTorch's linear layer of dynamic int8, one scale for the activations of a call."""
+    """The dynamic int8 linear layer of PyTorch, with one scale for the activations of a call."""
 
     smallest = Int8Linear.smallest
 
@@ -60,7 +60,7 @@ class Whole(nn.Module):
 def main() -> None:
     options = parse()
     torch.set_num_threads(options.threads)
-    warnings.simplefilter("ignore")  # torch.ao is deprecated, and says so
+    warnings.simplefilter("ignore")  # torch.ao warns that it is deprecated
     print(f"{platform.processor() or platform.machine()}, {options.threads} threads, torch {torch.__version__}")
     print("\n| model | rows x tokens | " + " | ".join(f"{kind}, ms" for kind in KINDS) + " |")
     print("|---|---|" + "---|" * len(KINDS))
@@ -75,9 +75,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--data", help="prefix of .src and .mt, for model folders")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument(
-        "--smallest", type=int, help="weights of a layer worth replacing; as `edit` has it if not given"
-    )
+    parser.add_argument("--smallest", type=int, help="fewest weights of a layer that is replaced; default: as `edit`")
     return parser.parse_args()
 
 
@@ -115,7 +113,7 @@ def variant(model: Seq2Seq, kind: str) -> Seq2Seq:
 
 
 def company(model: Seq2Seq, batch: Batch) -> float:
-    """Return the share of places at which a row's likeliest word is another alone, token by token, than in company."""
+    """Return the share of positions where the most probable token of a row alone differs from that in a batch."""
     rows, width = min(batch.rows, 32), 16
     tokens = torch.randint(6, model.spec.vocabularies.target.size, (rows, width))
     tokens[:, 0] = BOS

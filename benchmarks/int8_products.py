@@ -1,11 +1,11 @@
-"""What int8's own products and layers give on a CPU, against oneDNN's and PyTorch's.
+"""Compare our int8 products and layers on a CPU with those of oneDNN and PyTorch.
 
     python benchmarks/int8_products.py [--repeats N]
 
-Tables, in microseconds, one thread, the least of `--repeats` (others use the machine too): products of bytes,
-over so many different weights that they come from beyond the second cache (60 MB), by oneDNN, by tiles of AMX, and
-without them (VNNI, AVX2 or ordinary vectors); linear layers as a whole, by PyTorch in float32 and in int8; attention of
-8 heads of 64 to keys and values in pages; and the highest of 32,000 scores. Other processors: NUMBA_CPU_NAME,
+Prints tables in microseconds, one thread, the minimum of `--repeats` (the machine may be shared): products of bytes,
+over so many different weights that they exceed the second-level cache (60 MB), by oneDNN, by AMX tiles, and without
+them (VNNI, AVX2 or ordinary vectors); whole linear layers, by PyTorch in float32 and in int8; attention of 8 heads of
+width 64 to keys and values in pages; and the maximum of 32,000 scores. For other processors set NUMBA_CPU_NAME,
 NUMBA_CPU_FEATURES and ONEDNN_MAX_CPU_ISA.
 """
 
@@ -84,7 +84,7 @@ def products(rows: int, inputs: int, outputs: int, repeats: int) -> None:
 
 
 def layers(width: int, repeats: int) -> None:
-    """Print rows of the second table: a square layer that stays in the cache."""
+    """Print rows of the second table: a square layer that fits the cache."""
     layer = nn.Linear(width, width).requires_grad_(False)
     rounded = Int8Linear(layer.weight, layer.bias)
     for rows in ROWS:
@@ -94,7 +94,7 @@ def layers(width: int, repeats: int) -> None:
 
 
 def attention(sentences: int, tokens: int, slots: int, repeats: int) -> None:
-    """Print a row of the third table: all slots are seen, keys and values stand in one page."""
+    """Print a row of the third table: all slots visible, keys and values in one page."""
     q, rows = torch.randn(sentences * tokens, DIM).numpy(), np.arange(sentences * tokens)
     page = torch.randn(sentences * slots * 2 * DIM + SPARE).bfloat16()
     text = Text(np.array([page.data_ptr()]), 1 + np.arange(sentences * slots).reshape(sentences, slots), HEADS)
@@ -104,7 +104,7 @@ def attention(sentences: int, tokens: int, slots: int, repeats: int) -> None:
 
 
 def best(call: Callable[[], Any], repeats: int) -> float:
-    """Return the least microseconds of a call."""
+    """Return the minimum microseconds of a call."""
     call()
     found = []
     for _ in range(repeats):

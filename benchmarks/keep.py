@@ -1,10 +1,10 @@
-"""What conservative search does to a dev set: by penalty, what changes, for better and for worse.
+"""Measure what conservative search changes on a dev set, for better and for worse, for each penalty.
 
     python benchmarks/keep.py MODEL... --data PREFIX [--sentences N] [--beam N]
         [--keep 0.5 ...] [--edit-cost 0.5 ...] [--max-edits 2 ...]
 
-Each setting is tried alone. The first row of a model is its search with nothing added. Dev sets only: whoever chooses a
-setting on a set has no use of its figures.
+Each setting is tried alone. The first row of a model is its plain search. Use dev sets only: scores on the set that
+chose a setting are biased.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def parse() -> argparse.Namespace:
 
 
 def searches(plain: SearchSettings, options: argparse.Namespace) -> Iterator[tuple[str, SearchSettings]]:
-    """Yield the settings by the name of what is added to the plain ones."""
+    """Yield the settings by the name of the option that is added to the plain ones."""
     yield "plain", plain
     yield from ((f"keep {nats}", replace(plain, keep=nats)) for nats in options.keep)
     yield from ((f"edit cost {nats}", replace(plain, edit_cost=nats)) for nats in options.edit_cost)

@@ -1,10 +1,10 @@
-"""How like real triplets are artificial ones? Distances between what TER finds in both.
+"""How similar are artificial triplets to real ones? Measure distances between their edits, as found by TER.
 
     python benchmarks/noise_fit.py SRC PE --real PREFIX... [--tokenize EN DE] [--workers N]
 
-SRC and PE are parallel text, PREFIX.mt and PREFIX.pe real triplets. Noise is made in all of PE, and in as many of its
-lines as have the lengths of the real ones (`lengths = "real"`). Both are compared with the real triplets and, since
-short lines cannot have the TER of long ones, with real triplets weighted to the lengths of what was made.
+SRC and PE are parallel text, PREFIX.mt and PREFIX.pe real triplets. Noise is applied to all of PE, and to lines of it
+whose lengths are distributed as in the real triplets (`lengths = "real"`). Both are compared with the real triplets
+and, since short lines cannot have the TER of long ones, with real triplets weighted to the lengths of the output.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("src", type=Path)
     parser.add_argument("pe", type=Path)
     parser.add_argument("--real", nargs="+", required=True)
-    parser.add_argument("--tokenize", nargs=2, metavar="LANGUAGE", help="divide the words of SRC and PE by Moses rules")
+    parser.add_argument("--tokenize", nargs=2, metavar="LANGUAGE", help="tokenise SRC and PE by Moses rules")
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
     print("| real triplets | lines of the text | triplets | | " + " | ".join(NAMES) + " |")
@@ -73,7 +73,7 @@ def report(real: str, lengths: str, texts: Sequence[Path], out: Path, workers: i
 
 
 def measured(mt: Path, pe: Path) -> NDArray[np.int64]:
-    """Return length and edits by kind of each sentence, as TER finds them in the files."""
+    """Return the length and the edits by kind of each sentence, found by TER in the files."""
     edits = []
     pairs = zip(read_lines(mt), read_lines(pe))
     while block := list(islice(pairs, 1 << 16)):
@@ -82,7 +82,7 @@ def measured(mt: Path, pe: Path) -> NDArray[np.int64]:
 
 
 def table(sentences: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return edits a word, in all and by kind, of each sentence; and its words and edits."""
+    """Return the edits per word of each sentence, in total and by kind, with its words and edits."""
     edits = np.column_stack([sentences[:, 1:].sum(1), sentences[:, 1:]])
     return edits / sentences[:, :1], np.column_stack([sentences[:, 0], edits])
 
@@ -92,7 +92,7 @@ def means(counts: NDArray[np.int64]) -> list[str]:
 
 
 def like(pools: NDArray[np.int64], lengths: NDArray[np.int64], sentences: int) -> NDArray[np.float64]:
-    """Return weights of the real sentences, by which they have the given lengths."""
+    """Return weights of the real sentences under which they have the given lengths."""
     weights = np.zeros(sentences)
     for length, count in zip(*np.unique(lengths, return_counts=True)):
         first, last = pools[min(length, len(pools) - 1)]

@@ -1,10 +1,10 @@
-"""Speed and memory of `postedit synth` with `kind = "noise"`, matched: text in, text out, a process for each run.
+"""Measure speed and memory of `postedit synth` with matched noise (`kind = "noise"`), in a process for each run.
 
     python benchmarks/noise_speed.py PREFIX [--lines N...] [--workers N...]
 
-PREFIX.src, PREFIX.mt and PREFIX.pe are real triplets: their profile is matched, and their src and pe, over and over,
-are the text. Seconds of work are those on lines; measuring the profile and looking at the text come before (start).
-Processor time is that of all processes together, the start of the workers included.
+PREFIX.src, PREFIX.mt and PREFIX.pe are real triplets: their profile is matched, and their src and pe, repeated, are
+the text. "work" is the time spent on lines; measuring the profile and reading the text come before (start). CPU time
+is that of all processes together, with the start of the workers.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def repeated(source: Path, target: Path, lines: int) -> None:
 
 
 def one(prefix: str, text: Path, workers: int) -> None:
-    # Workers import this file too, and shall not need what only the first process does.
+    # Worker processes import this file too; keep imports of the main process out of it.
     from postedit.core.config import load_config
     from postedit.synthesis.engine import run
     from postedit.synthesis.executor import executor
@@ -71,7 +71,7 @@ def one(prefix: str, text: Path, workers: int) -> None:
 
 
 def processor() -> float:
-    """Return the seconds of processor time that this process, and those it started and that ended, have used."""
+    """Return the seconds of CPU time used by this process and its finished children."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
 

@@ -1,10 +1,10 @@
-"""The tables of the papers, with the figures of our own runs beside the published ones; empty where nothing was run.
+"""Write the tables of the papers, with figures of our own runs beside the published ones; empty where there is no run.
 
     python benchmarks/papers_tables.py RUNS DATA [--out FILE] [--beam N]      (make papers-tables RUNS=... TEXTS=...)
 
-`papers_tables.toml` says which run stands for which system: RUNS/TASK/NAME, as `postedit train NAME.toml --set
-data.dir=DATA/TASK --out RUNS/TASK/NAME` makes it. Outputs are kept in RUNS/TASK/NAME/outputs, so that a second call
-decodes only what is new or has changed. Texts of the papers and ours are not the same ones: the columns say on what.
+`papers_tables.toml` maps systems to runs: RUNS/TASK/NAME, as made by `postedit train NAME.toml --set
+data.dir=DATA/TASK --out RUNS/TASK/NAME`. Outputs are kept in RUNS/TASK/NAME/outputs, so that a second call decodes only
+new or changed models. The texts of the papers are not ours: the columns name the text of each figure.
 """
 
 import argparse
@@ -39,7 +39,7 @@ Values = Sequence[float | None]
 
 @dataclass(frozen=True)
 class Text:
-    """A test set of ours; `mt` is None for tasks that read a source alone."""
+    """One of our test sets; `mt` is None for tasks with a source only."""
 
     name: str
     task: str
@@ -50,13 +50,13 @@ class Text:
 
     @property
     def label(self) -> str:
-        """What heads its columns."""
+        """The heading of its columns."""
         return f"{self.task} {self.pe.name.removesuffix(self.pe.suffix) if self.mt else self.pe.name}"
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A system on a text: `systems` has do nothing first, if there is mt; without `models` it is the only one."""
+    """A system on a text: `systems` begins with the unedited MT, if there is mt, and is that alone without `models`."""
 
     text: Text
     test: TestSet
@@ -67,7 +67,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Measure:
-    """Columns of a table, and what fills them."""
+    """Columns of a table, and the function that fills them."""
 
     columns: tuple[Column, ...]
     values: Callable[[Subject], Values]
@@ -89,7 +89,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("runs", type=Path, help="folder of runs: RUNS/TASK/NAME")
     parser.add_argument("data", type=Path, help="folder of texts: DATA/TASK/dev.src ...")
     parser.add_argument("--out", type=Path, default=Path("papers-tables.md"))
-    parser.add_argument("--beam", type=int, default=None, help="width of the beam; default: what the recipe says")
+    parser.add_argument("--beam", type=int, default=None, help="width of the beam; default: that of the recipe")
     return parser.parse_args()
 
 
@@ -128,7 +128,7 @@ def decimals(measure: str) -> int:
 
 
 def figures(row: dict[str, Any], text: Text, measure: Measure, options: argparse.Namespace) -> tuple[str, Values]:
-    """Return the name of the run that stands for the system, or nothing, and its figures on the text."""
+    """Return the name of the run for the system, or "", and its figures on the text."""
     nothing = [None] * len(measure.columns)
     if not text.pe.exists():
         return "", nothing
@@ -144,7 +144,7 @@ def figures(row: dict[str, Any], text: Text, measure: Measure, options: argparse
 
 
 def models_of(run: Path, members: int) -> list[Path]:
-    """Return the folders of the models of a system, if they are all there."""
+    """Return the folders of the models of a system, if all exist."""
     runs = [run] if members == 1 else [run / f"seed-{seed}" for seed in range(1, members + 1)]
     models = [folder / "model" for folder in runs]
     return models if all((model / "config.json").exists() for model in models) else []
@@ -157,7 +157,7 @@ def test_set(text: Text) -> TestSet:
 
 
 def outputs_of(models: Sequence[Path], text: Text, beam: int | None) -> list[str]:
-    """Return what the models, together, write; from the file where it is known."""
+    """Return the outputs of the ensemble of models, from the file if it is there."""
     kept = kept_file(models, text, beam, ".hyp")
     if not kept.exists():
         announce(models, "decoding", text)
@@ -169,7 +169,7 @@ def outputs_of(models: Sequence[Path], text: Text, beam: int | None) -> list[str
 
 
 def kept_file(models: Sequence[Path], text: Text, beam: int | None, ending: str) -> Path:
-    """Return where something that the models make of a text is kept."""
+    """Return the path of a file that keeps a result of the models on a text."""
     parts = [*(content_fingerprint(model) for model in models), str(beam), text.src.read_text(encoding="utf-8")]
     if text.mt:
         parts.append(text.mt.read_text(encoding="utf-8"))

@@ -2,7 +2,7 @@
 
     python peer_loops.py FAMILY SYSTEM PRECISION BATCHES
 
-Every line on its standard input asks for one round over all batches, answered by the seconds it took.
+Every line on standard input requests one round over all batches; the answer is its time in seconds.
 """
 
 import json
@@ -29,7 +29,7 @@ Pair = tuple[Tensor, Tensor]
 
 
 def write_batches(path: Path, batches: Sequence[Any], vocabulary: int) -> None:
-    """Write the ids of mt and pe of postedit's batches."""
+    """Write the ids of mt and pe of the batches of postedit."""
     arrays = {f"mt{i}": batch.streams["mt"].ids.numpy() for i, batch in enumerate(batches)}
     arrays |= {f"pe{i}": batch.target.ids.numpy() for i, batch in enumerate(batches)}
     np.savez(path, vocabulary=vocabulary, **arrays)
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def wanted_rounds() -> Iterator[None]:
-    """Yield once for each round that is asked for, and answer when it is done."""
+    """Yield once for each requested round, and answer when it is done."""
     for _ in sys.stdin:
         wall, cpu = time.perf_counter(), time.process_time()
         yield
@@ -161,7 +161,7 @@ def train_joeynmt(family: str, precision: str, pairs: list[Pair], vocabulary: in
 
 
 class _JoeyWords:
-    """As much of joeynmt's vocabulary as its models ask for."""
+    """A stub with those parts of the vocabulary of joeynmt that its models need."""
 
     pad_index, bos_index, eos_index, unk_index, sep_index = PAD, BOS, EOS, 3, 5
     specials: tuple[str, ...] = ()
@@ -175,7 +175,7 @@ class _JoeyWords:
 
 
 def marian(vocabulary: int) -> Any:
-    """Return Hugging Face's Transformer for translation, of our sizes."""
+    """Return the translation Transformer of Hugging Face, with our sizes."""
     from transformers import MarianConfig, MarianMTModel
 
     config = MarianConfig(
@@ -216,7 +216,7 @@ def train_huggingface(family: str, precision: str, pairs: list[Pair], vocabulary
     rounds = wanted_rounds()
 
     class Rounds(TrainerCallback):
-        """Waits until the next round is asked for, after every round."""
+        """Waits after each round until the next one is requested."""
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             if state.global_step % len(pairs) == 0 and next(rounds, "over") == "over":

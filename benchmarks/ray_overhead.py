@@ -1,10 +1,11 @@
-"""What a Ray cluster on this machine costs against worker processes: `postedit synth`, `kind = "noise"`, same bytes.
+"""Measure the overhead of a Ray cluster on one machine against worker processes: `postedit synth`, `kind = "noise"`.
 
     python benchmarks/ray_overhead.py PREFIX [--lines N...] [--workers N] [--runs N]
 
-PREFIX.src, PREFIX.mt and PREFIX.pe are real triplets: their profile is matched, and their src and pe, over and over,
-are the text. Both engines take turns. Start is the time until the first chunk is done: worker processes, the cluster.
-The rate is that of the chunks after it. Memory is that of all processes together, shared pages counted once.
+PREFIX.src, PREFIX.mt and PREFIX.pe are real triplets: their profile is matched, and their src and pe, repeated, are the
+text. The engines take turns and must give the same bytes. "start" is the time until the first chunk is done, with the
+start of the worker processes or the cluster. The rate is that of the later chunks. Memory is that of all processes
+together, with shared pages counted once.
 """
 
 import argparse
@@ -22,7 +23,7 @@ SIDES = ("src", "mt", "pe")
 
 @dataclass
 class Measured:
-    """What the runs of one engine took; seconds, lines a second, and the digests of what they wrote."""
+    """The runs of one engine: seconds, lines per second, and digests of the outputs."""
 
     start: list[float] = field(default_factory=list)
     rate: list[float] = field(default_factory=list)
@@ -70,7 +71,7 @@ def repeated(source: Path, target: Path, lines: int) -> None:
 
 
 def measure(prefix: str, text: Path, engine: Any, found: Measured) -> None:
-    # Workers import this file too, and shall not need what only the first process does.
+    # Worker processes import this file too; keep imports of the main process out of it.
     from postedit.core.config import load_config
     from postedit.synthesis.engine import run
     from postedit.synthesis.noise import NoiseConfig
@@ -86,7 +87,7 @@ def measure(prefix: str, text: Path, engine: Any, found: Measured) -> None:
             sizes.append(megabytes())
 
     run(job, config.prefix, engine, report=report)
-    (begun, _), (first, before), (last, after) = times[0], times[2], times[-1]  # the second says that nothing is done
+    (begun, _), (first, before), (last, after) = times[0], times[2], times[-1]  # the second reports zero lines done
     found.start.append(first - begun)
     found.rate.append((after - before) / (last - first))
     found.megabytes.append(max(sizes))
@@ -95,7 +96,7 @@ def measure(prefix: str, text: Path, engine: Any, found: Measured) -> None:
 
 
 def megabytes() -> float:
-    """Return the proportional set size of this process and all that it started."""
+    """Return the proportional set size of this process and its children."""
     import psutil
 
     this = psutil.Process()
@@ -103,7 +104,7 @@ def megabytes() -> float:
     for process in [this, *this.children(recursive=True)]:
         try:
             total += process.memory_full_info().pss
-        except psutil.Error:  # it has just ended
+        except psutil.Error:  # the process has just ended
             continue
     return total / 1e6
 

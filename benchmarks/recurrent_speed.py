@@ -1,10 +1,10 @@
-"""The encoder of the recurrent models: the library's own GRU against the loop of `postedit.nn.recurrent`.
+"""Compare the encoder loop of `postedit.nn.recurrent` with the GRU of PyTorch.
 
     python benchmarks/recurrent_speed.py [--threads N] [--rounds N]
 
-Ours drops the same units of the state at every step, which the fused kernel behind `torch.nn.GRU` cannot; here
-dropout is off, so that both compute the same. `both directions at once` is a loop over one batched product for the two
-directions. Variants take turns, medians are shown; `training` is forward and backward.
+Ours drops the same units of the state at every step, which the fused kernel behind `torch.nn.GRU` cannot do; dropout is
+off here, so that both compute the same. `both directions at once` is a loop over one batched product for the two
+directions. The variants take turns, and medians are shown; `training` is forward and backward.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from postedit.nn.recurrent import BiGRU
 from postedit.train.runtime import keep_freed_memory
 
 WIDTH = 256
-SHAPES = ((64, 30), (8, 25))  # rows, positions: a batch in training, a few sentences to edit
+SHAPES = ((64, 30), (8, 25))  # rows, positions: a batch in training; a few sentences to edit
 Encoder = Callable[[Tensor, Tensor], Tensor]
 
 

@@ -1,16 +1,16 @@
-"""What a reference system makes of a task: its search is chosen on dev, its gate tested there, its test output written.
+"""Evaluate a reference system on a task: choose its search on dev, test its gate there, and write its test output.
 
     python benchmarks/reference.py MODEL... --data DATA/TASK --work WORK [--outputs benchmarks/outputs]
         [--beams 1 4] [--edit-costs 0 0.25 0.5 1 2]
 
-1. The models, as one system, edit DATA/TASK/dev with every beam and edit cost; the one of the best TER is chosen.
-2. Each half of dev (odd and even lines) is edited behind a gate that is made of the other half, so that the gated
-   figures are of lines that their gate has not seen. (The search was chosen on all of them.)
-3. A gate of all of dev is made, and DATA/TASK/test is edited behind it. Where that did not help on dev, but the chosen
-   search does, it is edited without; where neither does, the output is mt. OUTPUTS/TASK.pe is what comes of it, and
-   OUTPUTS/TASK.json says how it came about.
+1. The models, as one system, edit DATA/TASK/dev with every beam and edit cost; the setting with the best TER is chosen.
+2. Each half of dev (odd and even lines) is edited behind a gate made from the other half, so the gated figures are on
+   lines that the gate has not seen. (All of them chose the search.)
+3. A gate is made from all of dev, and DATA/TASK/test is edited behind it. If the gate did not help on dev but the
+   chosen search does, test is edited without it; if neither helps, the output is mt. OUTPUTS/TASK.pe is the output, and
+   OUTPUTS/TASK.json describes how it was made.
 
-All is done by the commands of `postedit`. What is done in WORK is not done again.
+All steps use the commands of `postedit`. Existing results in WORK are kept.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def parse() -> argparse.Namespace:
 
 
 def edited(options: argparse.Namespace, search: Sequence[str], part: str, name: str, *more: str | Path) -> Path:
-    """Return WORK/NAME.hyp, the system's output for `part` of the task."""
+    """Return WORK/NAME.hyp, the output of the system for `part` of the task."""
     out: Path = options.work / f"{name}.hyp"
     if not out.exists():
         text = options.work / part if (options.work / f"{part}.src").exists() else options.data / part
@@ -65,7 +65,7 @@ def edited(options: argparse.Namespace, search: Sequence[str], part: str, name: 
 
 
 def gated_dev(options: argparse.Namespace, search: Sequence[str]) -> Path:
-    """Return WORK/gated.hyp: dev, each half of it behind a gate that is made of the other half."""
+    """Return WORK/gated.hyp: dev, each half behind a gate made from the other half."""
     out: Path = options.work / "gated.hyp"
     if not out.exists():
         halves = []
@@ -81,7 +81,7 @@ def gated_dev(options: argparse.Namespace, search: Sequence[str]) -> Path:
 
 
 def made_gate(options: argparse.Namespace, search: Sequence[str], dev: Path, name: str) -> Path:
-    """Return WORK/NAME.gate.json, made of `dev`."""
+    """Return WORK/NAME.gate.json, made from `dev`."""
     gate: Path = options.work / f"{name}.gate.json"
     if not gate.exists():
         texts = [part for side in SIDES for part in (f"--{side}", f"{dev}.{side}")]
@@ -90,7 +90,7 @@ def made_gate(options: argparse.Namespace, search: Sequence[str], dev: Path, nam
 
 
 def score(options: argparse.Namespace, hypotheses: Sequence[Path], name: str) -> list[dict[str, Any]]:
-    """Return what `postedit score` says of doing nothing, and then of each output, compared with doing nothing."""
+    """Return the scores of the unedited MT, then those of each output, compared with the unedited MT."""
     written = options.work / f"{name}.json"
     dev = options.data / "dev"
     texts = ["--src", f"{dev}.src", "--mt", f"{dev}.mt", "--pe", f"{dev}.pe"]
@@ -131,7 +131,7 @@ def print_row(name: str, system: dict[str, Any]) -> None:
 
 
 def write_output(options: argparse.Namespace, search: Sequence[str], final: Sequence[dict[str, Any]]) -> None:
-    """Write what dev shows to be best for the test set."""
+    """Write the test output of the variant that is best on dev."""
     unedited, plain, gated = (system["ter"] for system in final)
     gate = made_gate(options, search, options.data / "dev", "dev")
     opened = json.loads(gate.read_text(encoding="utf-8"))["threshold"] is not None
@@ -145,7 +145,7 @@ def write_output(options: argparse.Namespace, search: Sequence[str], final: Sequ
     name = options.data.name
     write(options.outputs / f"{name}.pe", lines)
     changed = sum(line != mt for line, mt in zip(lines, read(options.data / "test.mt"), strict=True))
-    models = ["/".join(Path(model).parts[-2:]) for model in options.models]  # no names of this machine
+    models = ["/".join(Path(model).parts[-2:]) for model in options.models]  # without paths
     about = {"models": models, "search": " ".join(search), "how": how, "lines": len(lines), "changed": changed}
     with atomic_write(options.outputs / f"{name}.json") as file:
         json.dump({**about, "dev": [{**system, "name": Path(system["name"]).stem} for system in final]}, file, indent=2)

@@ -1,9 +1,9 @@
-"""Where the time of minimum risk training goes, and how many plain updates one of it costs.
+"""Measure where the time of minimum risk training goes, and how many plain updates one of its updates costs.
 
     python benchmarks/risk_speed.py RUN [--batch-tokens N] [--candidates N] [--updates N] [--threads N]
 
-RUN is the folder of a finished run: its model, its triplets and its precision are used. Sampling and beam search take
-turns with plain updates on the same batches; times are medians of an update, without the optimiser's step.
+RUN is the folder of a finished run, whose model, triplets and precision are used. Sampling and beam search take turns
+with plain updates on the same batches. Times are medians of an update, without the step of the optimiser.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def main() -> None:
         batch, _ = next(stream)
         for search in SEARCHES:
             parts, count = measure(model, folder, recipe, batch, search, options.candidates)
-            if number:  # the first one warms up
+            if number:  # the first one is a warm-up
                 times[search].append(parts)
                 found[search] += count
     print(
@@ -79,7 +79,7 @@ def parse() -> argparse.Namespace:
 def measure(
     model: Seq2Seq, folder: ModelFolder, recipe: Recipe, batch: Batch, search: str, count: int
 ) -> tuple[dict[str, float], int]:
-    """Return the seconds of each part of an update, and how many outputs were found."""
+    """Return the seconds of each part of an update, and the number of outputs found."""
     assert batch.target is not None
     config = RiskConfig.model_validate({"search": search, "candidates": count, "reference": True})
     proposer = Proposer(config, recipe.decode.search(), folder.processor)
@@ -111,7 +111,7 @@ def measure(
 
 
 class timed:  # noqa: N801  # reads as a statement
-    """Keeps the seconds that its block takes."""
+    """Records the seconds of its block."""
 
     def __init__(self, parts: dict[str, float], name: str) -> None:
         self.parts, self.name = parts, name

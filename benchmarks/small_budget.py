@@ -1,10 +1,10 @@
-"""Every architecture trained for the same few updates on the same triplets: which of them learn?
+"""Train every architecture for the same few updates on the same triplets: which of them learn?
 
     python benchmarks/small_budget.py DATA RUNS [--updates U] [--threads N] [--only NAME ...]
 
-For each `recipes/*-small.toml`, shrunk by `benchmarks/small_budget.toml`, trains in RUNS/NAME, goes on where it was
-stopped, and prints a table of dev scores (greedy search) beside doing nothing. The budget is far too small to say which
-architecture is best; a model that has not found out that most words stay would show.
+Trains each `recipes/*-small.toml`, shrunk by `benchmarks/small_budget.toml`, in RUNS/NAME, or resumes it, and prints a
+table of dev scores (greedy search) beside the unedited MT. The budget is far too small to say which architecture is
+best, but it shows a model that has not learnt to copy most words.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     settings = tomllib.loads((HERE / "small_budget.toml").read_text(encoding="utf-8"))
     paths = sorted((HERE.parent / "recipes").glob("*-small.toml"))
-    # Systems with a first stage learn from other data, and need more time.
+    # Systems with a first stage learn from other data and need more time.
     recipes = {path.stem: path for path in paths if "draft" not in tomllib.loads(path.read_text(encoding="utf-8"))}
     unknown = sorted(set(options.only) - set(recipes))
     if unknown:
@@ -50,7 +50,7 @@ def parse() -> argparse.Namespace:
 
 
 def overrides(path: Path, settings: dict[str, Any], options: argparse.Namespace) -> list[str]:
-    """Return the assignments that make a recipe small: those for all, and those whose option it has a value for."""
+    """Return the overrides that make a recipe small: those for all recipes, and those for options that it sets."""
     values = tomllib.loads(path.read_text(encoding="utf-8"))
     sizes = {f"model.{option}": size for option, size in settings["model"].items() if option in values["model"]}
     chosen = {**settings["all"], **sizes, "data.dir": str(options.data.resolve())}
@@ -59,7 +59,7 @@ def overrides(path: Path, settings: dict[str, Any], options: argparse.Namespace)
 
 
 def measure(recipe: Recipe, folder: Path) -> None:
-    """Train, or go on with training, and write the scores beside the run."""
+    """Train, or resume training, and write the scores beside the run."""
     result_path = folder / "result.json"
     if result_path.exists():
         return

@@ -1,10 +1,10 @@
-"""How long the command line takes before there is something to see, and before a model is loaded.
+"""Measure the time until the command line shows something, and until it begins to load a model.
 
     python benchmarks/startup.py [--repeats N]
 
-Medians of wall seconds of fresh processes, which take turns. The last row is what `postedit edit` does before it
-loads a model: `import torch` above it is the part that no order of imports can save. Then the dearest imports of it,
-by `python -X importtime`, with what they import themselves.
+Medians of wall seconds of fresh processes, which take turns. The last row is what `postedit edit` does before it loads
+a model; `import torch` above it is the part that no order of imports can save. Then follow its most expensive imports,
+by `python -X importtime`, with their own imports included.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def dearest() -> list[tuple[str, int]]:
-    """Return the packages that `postedit edit` imports, torch's own apart, and their microseconds, dearest first."""
+    """Return the packages that `postedit edit` imports, without torch, and their microseconds, slowest first."""
     code = "import torch, postedit.editor"
     command = [sys.executable, "-X", "importtime", "-c", code]
     err = subprocess.run(command, capture_output=True, text=True, check=True).stderr

@@ -1,11 +1,11 @@
-"""Is every edit count that of sacrebleu? Real pairs of all kinds, and made ones that are hard.
+"""Check that every edit count equals that of sacrebleu, on real pairs and on difficult generated ones.
 
     python benchmarks/ter_equality.py FOLDER... [--pairs N] [--hard N] [--share S] [--workers N]
 
-FOLDER holds `*.mt` and `*.pe`, perhaps deeper down. Hard pairs are long, of few different words, some of them with
-marks or of other scripts, with blocks moved, or have an empty side. Each pair is compared in edits and length, by the
-edits and by their counts, as sacrebleu is by default; and a share of the pairs, drawn anew for each, in every other set
-of its options: case, normalisation, punctuation, Asian support. A difference ends it with status 1.
+FOLDER holds `*.mt` and `*.pe`, also in subfolders. Difficult pairs are long, have few different words, punctuation,
+other scripts, moved blocks or an empty side. Each pair is compared in edits and length, both found and counted, with
+the defaults of sacrebleu. A share of the pairs, drawn anew for each, is compared with every other set of options:
+case, normalisation, punctuation, Asian support. A difference ends the program with status 1.
 """
 
 import argparse
@@ -44,7 +44,7 @@ ODD = (
 
 
 class Options(NamedTuple):
-    """Options of sacrebleu's TER, with its defaults."""
+    """Options of TER in sacrebleu, with its defaults."""
 
     normalized: bool = False
     no_punct: bool = False
@@ -56,7 +56,7 @@ OTHERS = [Options(*values) for values in product((False, True), repeat=4) if any
 
 
 class Block(NamedTuple):
-    """Pairs that are compared together."""
+    """A batch of pairs to compare."""
 
     pairs: Sequence[Pair]
     options: Options
@@ -66,8 +66,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--pairs", type=int, help="real pairs, drawn from all; all if not given")
-    parser.add_argument("--hard", type=int, default=5000, help="pairs made to be hard")
-    parser.add_argument("--share", type=float, default=0.05, help="of the pairs, for each set of options but the first")
+    parser.add_argument("--hard", type=int, default=5000, help="number of generated, difficult pairs")
+    parser.add_argument(
+        "--share", type=float, default=0.05, help="share of the pairs for each set of options but the first"
+    )
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     pairs = real(options.folders)

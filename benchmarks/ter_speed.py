@@ -1,10 +1,10 @@
-"""Speed of TER: `postedit.evaluate.ter.TER` against `sacrebleu.metrics.TER`, whole calls on the same strings.
+"""Compare the speed of `postedit.evaluate.ter.TER` with `sacrebleu.metrics.TER`, in whole calls on the same strings.
 
     python benchmarks/ter_speed.py FOLDER... [--threads N] [--rounds N] [--pairs N]
 
-FOLDER holds `*.mt` and `*.pe`. Two texts: the segments as they are, and 60-word pairs with TER near 40 made of them
-(segments joined, some words of mt replaced and blocks moved). Both compute the same corpus score, which is checked;
-they take turns, medians are shown.
+FOLDER holds `*.mt` and `*.pe`. Two texts: the segments as they are, and pairs of 60 words with TER near 40 made from
+them (segments joined, some words of mt replaced and blocks moved). Both compute the same corpus score, which is
+checked. They take turns, and medians are shown.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main() -> None:
     )
     print("| text | pairs | words a reference | TER | sacrebleu, pairs/s | ours, pairs/s | ratio |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-    TER().corpus_score(["a b"], [["b a"]])  # compiles
+    TER().corpus_score(["a b"], [["b a"]])  # compile the kernels
     real = read(options.folders, options.pairs)
     for name, (hypotheses, references) in {
         "as they are": real,
@@ -87,7 +87,7 @@ def lengthened(pairs: Pairs, count: int) -> Pairs:
 
 
 def measure(hypotheses: list[str], references: list[str], rounds: int) -> tuple[float, float, float]:
-    """Return the score, and the median seconds of sacrebleu and of ours."""
+    """Return the score, and the median seconds of sacrebleu and of our TER."""
     seconds: tuple[list[float], list[float]] = ([], [])
     scores = set()
     for _ in range(rounds):

@@ -1,12 +1,12 @@
-"""Memory of `postedit train`, step by step, for corpora of very different sizes (Linux only).
+"""Measure the memory of `postedit train`, step by step, for very different corpus sizes (Linux only).
 
     python benchmarks/training_memory.py [--triplets 100000 1000000 7000000] [--updates 50] [--folder FOLDER]
 
-Triplets are made up: words of an open vocabulary of two million by Zipf's law, 5 to 30 a line, mt with one word in ten
-replaced. What `postedit train` does with them is done in a process for each step: reading and checking all files, and
-learning the vocabulary; writing the memory-mapped corpus; and updates of a small model, at the end of which it is
-validated and exported. For each process: the peak of its resident memory (VmHWM), and of that part of it which no file
-stands behind (RssAnon, looked at every 10 ms), as pages of mapped files are given back when somebody else needs memory.
+The triplets are generated: words of an open vocabulary of two million by Zipf's law, 5 to 30 per line, mt with one word
+in ten replaced. Each step of `postedit train` runs in a process of its own: reading and checking all files and learning
+the vocabulary; writing the memory-mapped corpus; and updates of a small model, followed by a validation and an export.
+For each process: the peak of its resident memory (VmHWM), and of the part of it that no file backs (RssAnon, sampled
+every 10 ms), as the system can drop pages of mapped files when memory is short.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--triplets", type=int, nargs="+", default=[100_000, 1_000_000, 7_000_000])
     parser.add_argument("--updates", type=int, default=50)
-    parser.add_argument("--folder", type=Path, help="where to put the corpora (they are deleted at the end)")
+    parser.add_argument("--folder", type=Path, help="where to write the corpora (deleted at the end)")
     parser.add_argument("--measure", nargs=2, metavar=("STEP", "FOLDER"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -93,7 +93,7 @@ def print_row(cells: Sequence[str]) -> None:
 
 
 def write(prefix: Path, triplets: int, seed: int) -> None:
-    """Write made-up triplets."""
+    """Write generated triplets."""
     rng = np.random.default_rng(seed)
     words = vocabulary()
     chance = 1.0 / np.arange(1, VOCABULARY + 1)
@@ -112,7 +112,7 @@ def write(prefix: Path, triplets: int, seed: int) -> None:
 
 
 def vocabulary() -> list[str]:
-    """Return words of syllables; the frequent ones are short."""
+    """Return generated words; the frequent ones are short."""
     syllables = [first + second for first in "bdfghklmnprstvwz" for second in "aeiouy"]
     words = []
     for number in range(VOCABULARY):
@@ -125,7 +125,7 @@ def vocabulary() -> list[str]:
 
 
 def measure(step: str, folder: Path) -> dict[str, float]:
-    """Do one step, and return its seconds and the megabytes of this process."""
+    """Run one step, and return its seconds and the megabytes of this process."""
     from rich.console import Console
 
     from postedit.jobs.run_preparation import begun, learn_text, write_corpora

@@ -1,15 +1,15 @@
-"""Training speed against joeynmt and Hugging Face's Trainer: the same sizes, the same batches of ids, from mt to pe.
+"""Compare training speed with joeynmt and the Trainer of Hugging Face: same sizes, same batches of ids, from mt to pe.
 
-    python -m venv PEERS && PEERS/bin/pip install torch==VERSION joeynmt==2.3.0   # its old pins stay out of ours
+    python -m venv PEERS && PEERS/bin/pip install torch==VERSION joeynmt==2.3.0   # a venv apart, for its old pins
     python benchmarks/training_peers.py --joeynmt PEERS/bin/python [--data PREFIX] [--batches N] [--rounds N] ...
 
 Transformer: 3+3 layers of width 256, inner width 1,024, 4 heads, one vocabulary with tied embeddings. Recurrent: a
-bidirectional GRU and a decoder of GRUs with additive attention, width 256. Everywhere dropout 0.1, label smoothing
-0.1, Adam, gradients clipped to norm 1. Ours is the update that `postedit train` makes, theirs what their own loop does
-for a batch; `bare loop` is Trainer's model without Trainer. Each contender is a process of its own, which trains on
-all batches once before; then they take turns, one round over all batches each, so that whatever else the machine does
-meets all of them. Speeds are also given by CPU seconds (of all threads), and ratios are medians of the CPU ratios of
-each round. Target tokens are real ones, padding not counted.
+bidirectional GRU and a GRU decoder with additive attention, width 256. All use dropout 0.1, label smoothing 0.1, Adam,
+and gradients clipped to norm 1. Ours is the update of `postedit train`; the others are what their own loops do for a
+batch; `bare loop` is the model of Trainer without Trainer. Each system is a process of its own, which trains on all
+batches once as a warm-up. Then they take turns, one round over all batches each, so that other work on the machine
+affects all alike. Speeds are also given per CPU second (of all threads). Ratios are medians of the CPU ratios of each
+round. Target tokens are real ones, without padding.
 """
 
 import argparse
@@ -42,7 +42,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a round took, in seconds."""
+    """The times of a round, in seconds."""
 
     cpu: float
     wall: float
@@ -69,7 +69,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     examples = Path(__file__).parent.parent / "examples" / "mlqe-pe.en-de" / "train"
     parser.add_argument("--data", default=str(examples), help="prefix of .src, .mt and .pe")
-    parser.add_argument("--joeynmt", help="the Python that has joeynmt; left out, it does not take part")
+    parser.add_argument("--joeynmt", help="Python interpreter with joeynmt; left out if not given")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--batch-tokens", type=int, default=2000)
     parser.add_argument("--batches", type=int, default=4, dest="steps")
@@ -79,7 +79,7 @@ def parse() -> argparse.Namespace:
 
 
 def contest(family: str, path: Path, tokens: int, options: argparse.Namespace) -> None:
-    """Let all contenders of a family take turns, and print what they took."""
+    """Run all systems of a family in turn, and print their times."""
     processes = {contender: start(contender, path, options) for contender in contenders(family, options)}
     rounds: dict[Contender, list[Round]] = defaultdict(list)
     try:
@@ -111,7 +111,7 @@ def start(contender: Contender, path: Path, options: argparse.Namespace) -> subp
 
 
 def turn(process: subprocess.Popen[str]) -> Round:
-    """Let a contender train on all batches once."""
+    """Train one system on all batches once."""
     assert process.stdin
     assert process.stdout
     process.stdin.write("\n")

@@ -1,9 +1,9 @@
-"""Training speed of two models of like size, what the loss without [N,K,V] gains, and the output layer's share.
+"""Measure the training speed of two models, the gain of the loss without [N,K,V], and the share of the output layer.
 
     python benchmarks/training_speed.py [--data PREFIX] [--threads N] [--batch-tokens N] [--steps N] [--repeats N]
 
-Every variant makes the same updates on the same real batches; variants take turns, so that whatever else the
-machine does meets all of them, and medians are shown. Target tokens are real ones, padding not counted.
+Every variant makes the same updates on the same real batches. The variants take turns, so that other work on the
+machine affects all alike, and medians are shown. Target tokens are real ones, without padding.
 """
 
 import argparse
@@ -41,7 +41,7 @@ Loss = Callable[[Seq2Seq, Batch], LabelLoss]
 
 @dataclass
 class Variant:
-    """One way to train, and the seconds that each of its rounds took."""
+    """One way to train, and the seconds of each of its rounds."""
 
     name: str
     precision: str
@@ -76,8 +76,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--data", default=str(examples), help="prefix of .src, .mt and .pe")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--batch-tokens", type=int, default=2000)
-    parser.add_argument("--steps", type=int, default=8, help="updates a round")
-    parser.add_argument("--repeats", type=int, default=5, help="rounds")
+    parser.add_argument("--steps", type=int, default=8, help="updates per round")
+    parser.add_argument("--repeats", type=int, default=5, help="number of rounds")
     return parser.parse_args()
 
 
@@ -105,7 +105,7 @@ def make_variants(processor: TextProcessor) -> Iterator[Variant]:
 
 
 def whole_loss(model: Seq2Seq, batch: Batch) -> LabelLoss:
-    """Return the same loss by way of all log-probabilities, padding included."""
+    """Return the same loss, computed from all log-probabilities, padding included."""
     assert batch.target is not None
     output, _ = model.decode(batch.target.inputs, model.encode(batch))
     with head_clock():
@@ -128,7 +128,7 @@ def head_clock() -> Iterator[None]:
 
 
 def run_round(variant: Variant, batches: list[Batch]) -> tuple[float, float]:
-    """Make one update a batch; return the seconds of all of it, and of the loss from the features on."""
+    """Make one update per batch; return the seconds in total, and those of the loss from the features on."""
     HEAD_SECONDS[0] = 0.0
     start = time.perf_counter()
     for batch in batches:
@@ -142,7 +142,7 @@ def run_round(variant: Variant, batches: list[Batch]) -> tuple[float, float]:
 
 
 def time_the_head() -> None:
-    """The chunked loss has its gradients when its forward pass ends, so that pass is the output layer's cost."""
+    """Time the output layer: the forward pass of the chunked loss, which also computes its gradients."""
     original = SoftmaxDistribution.label_loss
 
     def timed(self: SoftmaxDistribution, *arguments: object) -> LabelLoss:

@@ -1,9 +1,9 @@
-"""Speed of tuning: MERT and batch MIRA on n-best lists, and a line of MERT against the same in plain NumPy.
+"""Measure the speed of tuning: MERT and batch MIRA on n-best lists, and a line search of MERT against plain NumPy.
 
     python benchmarks/tuning_speed.py [--sentences N] [--outputs N] [--rounds N]
 
-The lists are made up: features are random numbers, on three of which the number of errors depends, with noise. Both
-ways of searching a line find the same loss, which is checked; they take turns, medians are shown.
+The lists are generated: features are random numbers; the number of errors depends on three of them, with noise. Both
+line searches find the same loss, which is checked. They take turns, and medians are shown.
 """
 
 import argparse
@@ -74,7 +74,7 @@ def made_up(sentences: int, outputs: int, metric: str) -> NBestLists:
 
 
 def plain_line(lists: NBestLists, weights: np.ndarray, direction: np.ndarray) -> float:
-    """Return the least loss on a line, each sentence's envelope being followed from corner to corner by NumPy."""
+    """Return the minimum loss on a line, following the envelope of each sentence from corner to corner in NumPy."""
     heights, slopes = lists.features @ weights, lists.features @ direction
     corners, changes = [], []
     total = np.zeros(lists.statistics.shape[1])

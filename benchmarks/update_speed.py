@@ -1,10 +1,10 @@
-"""What a fused optimiser, an allocator that keeps freed memory, and compiled layers gain in training on a CPU.
+"""Measure the gain of a fused optimiser, an allocator that keeps freed memory, and compiled layers on a CPU.
 
     python benchmarks/update_speed.py [--data PREFIX] [--threads N] [--batch-tokens N] [--steps N] [--repeats N]
 
-Each turn is a process of its own, since the allocator can be told only once; variants take turns, medians are shown.
-All make the same updates of `training_speed.py`'s two models on the same real batches, in fp32. Only the Transformer
-has layers to compile; the minutes that takes are not counted.
+Each turn is a process of its own, since the allocator is configured at its start. The variants take turns, and medians
+are shown. All make the same updates of the two models of `training_speed.py` on the same real batches, in fp32. Only
+the Transformer has layers to compile; the time of compiling does not count.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def parse() -> tuple[argparse.Namespace, str | None]:
 
 
 def measure(variant: str, options: argparse.Namespace) -> dict[str, float]:
-    """Return target tokens a second of each model."""
+    """Return the target tokens per second of each model."""
     torch.set_num_threads(options.threads)
     if variant in VARIANTS[2:]:
         keep_freed_memory()
