@@ -124,7 +124,7 @@ def pack(run: Path, results: Path, part_bytes: int, first: int, count: int) -> N
     """
     records = [path for path in sorted(run.rglob("*")) if path.suffix in {".jsonl", ".json", ".toml"}]
     small = [path for path in records if "checkpoints" not in path.parts and "model" not in path.parts]
-    with atomic_write(results / "records.tar.xz", "wb") as file, tarfile.open(fileobj=file, mode="w:xz") as tar:
+    with atomic_write(results / "records.tar.xz", "wb") as file, tarfile.open(fileobj=file, mode="w") as tar:
         for path in small:
             tar.add(path, path.relative_to(run))
     model = next((part / "model" for part in [run, *reversed(parts_of(run))] if (part / "model").exists()), None)

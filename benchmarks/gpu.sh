@@ -81,7 +81,7 @@ if wants decode; then
     # For a recipe with stages: the newest stage that has exported a model.
     model=$(find "$run/train" -maxdepth 3 -name model -type d -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -1 | cut -d' ' -f2- || true)
     if [[ -z $model ]]; then
-        say "no model yet; it is exported after the first validation"
+        say "no model to decode with yet; it is exported after the first validation"
     else
         say "decoding speed"
         "$python" benchmarks/decoding.py "$model" "$data/dev" --device "$device" \

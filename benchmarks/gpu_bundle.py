@@ -7,7 +7,6 @@ Each folder is packed under its own name with all its `NAME.src`, `NAME.mt` and 
 
 import argparse
 import hashlib
-import lzma
 import re
 import sys
 import tarfile
@@ -80,8 +79,7 @@ def pack(folders: list[Path], out: Path) -> Path:
         out.mkdir(parents=True, exist_ok=True)
     archive = out / "triplets.tar.xz"
     with (
-        atomic_write(archive, "wb") as raw,
-        lzma.open(raw, "wb", preset=9) as compressed,
+        atomic_write(archive, "wb") as compressed,
         tarfile.open(fileobj=compressed, mode="w", format=tarfile.USTAR_FORMAT) as tar,
     ):
         for name, file in files:
