@@ -8,7 +8,7 @@ from typing import Final, Self, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from postedit.data.resumable_file import PartialFile
+from postedit.data.line_sinks import LineSink
 from postedit.train.run_log import duration
 
 Item = TypeVar("Item")
@@ -68,7 +68,7 @@ class LineProgress:
             self._console.print(f"{done:,}{of} lines, {rate:,.1f} lines/s{left}")
 
 
-def fill(file: PartialFile, chunks: Iterable[Sequence[str]], total: int, console: Console, what: str = "lines") -> None:
+def fill(file: LineSink, chunks: Iterable[Sequence[str]], total: int, console: Console, what: str = "lines") -> None:
     """Write the lines that a file lacks, as they are made, and show how far it is.
 
     Args:
@@ -92,8 +92,7 @@ def fill(file: PartialFile, chunks: Iterable[Sequence[str]], total: int, console
         raise stopped(file, total, what) from None
 
 
-def stopped(file: PartialFile, total: int, what: str = "lines") -> KeyboardInterrupt:
-    """Return an interruption that says what is done of so many lines, where it is, and how to go on."""
-    return KeyboardInterrupt(
-        f"stopped after {file.done:,} of {total:,} {what}{file.kept}; the same command with --resume goes on after them"
-    )
+def stopped(file: LineSink, total: int, what: str = "lines") -> KeyboardInterrupt:
+    """Return an interruption that says how many lines are done, where they are, and how to continue."""
+    hint = "; the same command with --resume goes on after them" if file.kept else ""
+    return KeyboardInterrupt(f"stopped after {file.done:,} of {total:,} {what}{file.kept}{hint}")

@@ -55,5 +55,5 @@ def check_forced(path: Path, src: Path | None, lines: int | None) -> None:
     from postedit.data.lines import check_aligned, read_lines
 
     if src is None or lines is None:
-        raise DataError("--force needs --src: outputs are scored for files of the same lines")
+        raise DataError("--force needs --src, and regular files: outputs are scored for files of the same lines")
     check_aligned(src, lines, path, sum(1 for _ in read_lines(path)))

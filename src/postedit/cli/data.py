@@ -8,6 +8,9 @@ import typer
 
 from postedit.core.errors import DataError, OutputError
 from postedit.core.files import atomic_write, check_writable
+from postedit.core.output_paths import same_file
+from postedit.data.compression import find_file
+from postedit.data.text_paths import is_far
 
 if TYPE_CHECKING:
     from postedit.data.triplets import TripletFiles
@@ -106,14 +109,14 @@ def clean(
 
 
 def _check_inputs_stay(files: "list[TripletFiles]", written: list[Path]) -> None:
-    """See to it that no file that is read is written.
+    """Check that no file that is read is written.
 
     Raises:
         OutputError: if one would be.
     """
-    read = {path.resolve() for one in files for path in one.paths}
+    read = [find_file(path) for one in files for path in one.paths if not is_far(path)]
     for path in written:
-        if path.resolve() in read:
+        if any(same_file(path, one) for one in read):
             raise OutputError(f"{path}: is one of the files to look at; choose another name for what is written")
 
 

@@ -11,9 +11,16 @@ import typer
 
 from postedit.cli.combining import Averaging, check_forced, check_unforced, parse_weights
 from postedit.cli.default_model import models_or_shipped
-from postedit.cli.lines import count_lines, file_pairs, stdin_pairs
+from postedit.cli.lines import (
+    can_be_read_again,
+    check_standard_input,
+    count_lines,
+    file_pairs,
+    input_fingerprint,
+    stdin_pairs,
+)
+from postedit.cli.outputs import check_outputs
 from postedit.cli.searching import Normalisation, SearchOptions, banned_words, required_terms
-from postedit.cli.sinks import Sink, Stdout
 from postedit.cli.windows import (
     Dtype,
     Edited,
@@ -31,7 +38,8 @@ from postedit.cli.windows import (
 )
 from postedit.core.errors import DataError
 from postedit.core.processes import WorkerError
-from postedit.data.resumable_file import PartialFile, check_partial, file_fingerprint
+from postedit.data.line_sinks import LineSink, open_sink
+from postedit.data.resumable_file import check_partial, file_fingerprint
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -167,6 +175,7 @@ def edit(
     )
     if force:
         check_unforced(["--beam"] * (beam is not None) + ["--n-best"] * (n_best > 1) + search.given)
+    check_outputs({"--out": out}, (src, mt, force, ban, require, gate))
     if out:
         check_partial(out, resume=resume)
     from postedit.cli.tables import console
@@ -191,7 +200,7 @@ def edit(
         editor.check_search(asked, with_mt=with_mt)
     if opened:
         opened.check(editor.identity(settings.over(editor.decode)))
-    sink = PartialFile(out, _job(src, mt, force, editor, loading, settings), resume=resume) if out else Stdout()
+    sink = open_sink(out, _job(src, mt, force, editor, loading, settings), resume=resume)
     size = chunk_lines or window_lines(batch_tokens or editor.decode.batch_tokens)
     pairs = islice(file_pairs(src, mt) if src else stdin_pairs(), sink.done, None)
     outputs = islice(read_lines(force), sink.done, None) if force else None
@@ -202,12 +211,12 @@ def edit(
         edited = Workers(loading, [place or "cpu" for place in places], settings).map(windows)
     else:
         edited = (WindowEditor(editor, settings)(window) for window in windows)
-    _write(edited, sink, total, err, resumable=bool(src and out))
+    _write(edited, sink, total, err, resumable=bool(sink.kept) and total is not None)
     sink.finish()
 
 
 def _write(
-    edited: Generator[Edited, None, None], sink: Sink, total: int | None, err: "Console", *, resumable: bool
+    edited: Generator[Edited, None, None], sink: LineSink, total: int | None, err: "Console", *, resumable: bool
 ) -> None:
     """Write what comes, and say what happened to it, interrupted or not.
 
@@ -266,8 +275,9 @@ def _check_options(
         raise DataError("give --src with --mt, or neither to read src<TAB>mt from stdin")
     if n_best > 1 and form is Format.text:
         raise DataError("--n-best above 1 does not fit into one line of text a line of input; add --format jsonl")
-    if resume and (out is None or src is None):
-        raise DataError("--resume needs --src and --out: only work on files can be gone on with")
+    check_standard_input(src, mt)
+    if resume and (out is None or not can_be_read_again(src, *([mt] if mt else []))):
+        raise DataError("--resume needs --src and --out, and regular files: only work on these can be gone on with")
 
 
 def _check_reverting(
@@ -296,8 +306,8 @@ def _job(
     from postedit.folder import content_fingerprint
 
     return {
-        "source file": None if src is None else file_fingerprint(src),
-        "mt file": None if mt is None else file_fingerprint(mt),
+        "source file": input_fingerprint(src),
+        "mt file": input_fingerprint(mt),
         "file of outputs": None if force is None else file_fingerprint(force),
         "model": [content_fingerprint(source) for source in editor.sources],
         "weights": loading.weights,

@@ -13,8 +13,9 @@ import typer
 from postedit.cli.tables import console, new_table, print_table
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write, explain_os_errors
+from postedit.data.line_sinks import LineSink, open_sink
 from postedit.data.lines import check_aligned, read_aligned, read_lines
-from postedit.data.resumable_file import PartialFile, file_fingerprint
+from postedit.data.resumable_file import file_fingerprint
 from postedit.editor import PostEditor
 from postedit.evaluate.alignment import Alignment, format_alignment, parse_alignment
 from postedit.evaluate.tags import edit_tags, format_tags, parse_tags
@@ -159,8 +160,8 @@ def check_model(
 
 def kept_readings(
     path: Path, editor: PostEditor, texts: Texts, files: Mapping[str, Path | None], *, losses: bool, resume: bool
-) -> PartialFile:
-    """Return the file that sentences are written to as soon as they are explained.
+) -> LineSink:
+    """Return where sentences are written as soon as they are explained.
 
     Args:
         path: of the file once it is complete.
@@ -175,7 +176,7 @@ def kept_readings(
     """
     from postedit.folder import content_fingerprint
 
-    return PartialFile(path, {
+    return open_sink(path, {
         **{f"{side} file": None if file is None else file_fingerprint(file) for side, file in files.items()},
         "sentence": [texts.src, texts.mt] if files["src"] is None else None,
         "model": [content_fingerprint(source) for source in editor.sources],
@@ -184,7 +185,7 @@ def kept_readings(
 
 
 @contextmanager
-def _interrupted(kept: PartialFile | None, total: int) -> Iterator[None]:
+def _interrupted(kept: LineSink | None, total: int) -> Iterator[None]:
     """Say of an interruption what is kept."""
     try:
         yield
@@ -196,7 +197,7 @@ def _interrupted(kept: PartialFile | None, total: int) -> Iterator[None]:
         ) from None
 
 
-def explained(editor: PostEditor, texts: Texts, kept: PartialFile | None, *, losses: bool) -> "list[Reading | None]":
+def explained(editor: PostEditor, texts: Texts, kept: LineSink | None, *, losses: bool) -> "list[Reading | None]":
     """Return all sentences explained, those `kept` by an earlier run among them; a bar shows how far it is."""
     total, before = len(texts.src), 0 if kept is None else kept.done
     with _interrupted(kept, total), LineProgress(console(stderr=True), total) as progress:
@@ -238,7 +239,7 @@ def focus_tables(
     return [*tables, *([] if copied is None else [copied])]
 
 
-def score_links(editor: PostEditor, texts: Texts, gold: Sequence[Alignment], kept: PartialFile | None) -> "Table":
+def score_links(editor: PostEditor, texts: Texts, gold: Sequence[Alignment], kept: LineSink | None) -> "Table":
     """Return the scores of the model's src-mt reading, by forced decoding of mt."""
     assert texts.mt is not None
     with _interrupted(kept, len(texts.src)), LineProgress(console(stderr=True), len(texts.src)) as progress:
@@ -269,7 +270,7 @@ def all_reasons(found: "Sequence[Reading | None]") -> list[Reason]:
 def masked(
     editor: PostEditor,
     found: "Sequence[Reading | None]",
-    kept: PartialFile | None,
+    kept: LineSink | None,
     cite: str,
     seed: int,
     resamples: int,

@@ -1,13 +1,21 @@
-"""Where the lines to edit come from: two files, or stdin."""
+"""Lines to edit: from files, from pipes that can be read once, or from standard input.
+
+Regular files are counted before work begins, so that a difference in their numbers of lines is found early. Streams
+(see `postedit.core.output_paths`) are read once, and compared while they are read.
+"""
 
 import sys
 from collections.abc import Iterator
-from itertools import repeat
+from itertools import repeat, zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import typer
 
 from postedit.core.errors import DataError
+from postedit.core.output_paths import STANDARD_STREAM, is_stream
 from postedit.data.lines import check_aligned, decode_lines, read_lines
+from postedit.data.resumable_file import file_fingerprint
 
 
 class Pair(NamedTuple):
@@ -17,34 +25,79 @@ class Pair(NamedTuple):
     mt: str
 
 
-def count_lines(src: Path, mt: Path | None) -> int:
-    """Return the number of lines in each file, all of which are read to find out that they can be.
+def can_be_read_again(*paths: Path | None) -> bool:
+    """Return whether all inputs are regular files; a stream, or no path for standard input, is read only once."""
+    return all(path is not None and not is_stream(path) for path in paths)
+
+
+def check_standard_input(*paths: Path | None) -> None:
+    """Check that at most one input is standard input, which can be read once.
 
     Raises:
-        DataError: if a file cannot be read or is not UTF-8, or they have not as many lines.
+        DataError: if more than one path is `-`.
     """
-    lines = sum(1 for _ in read_lines(src))
-    if mt is not None:
-        check_aligned(src, lines, mt, sum(1 for _ in read_lines(mt)))
-    return lines
+    if paths.count(STANDARD_STREAM) > 1:
+        raise DataError("- stands for standard input, which only one option can read; give files to the others")
+
+
+def input_fingerprint(path: Path | None) -> dict[str, Any] | None:
+    """Return what identifies the content of an input; None for standard input and other streams."""
+    return file_fingerprint(path) if path is not None and can_be_read_again(path) else None
+
+
+def count_lines(src: Path, mt: Path | None) -> int | None:
+    """Return the number of lines in each file, all of which are read to check them; None if one is a stream.
+
+    Raises:
+        DataError: if a file cannot be read or is not UTF-8, or the files differ in their number of lines.
+    """
+    counts = {
+        path: sum(1 for _ in read_lines(path)) for path in (src, mt) if path is not None and can_be_read_again(path)
+    }
+    if len(counts) == 2 and mt is not None:
+        check_aligned(src, counts[src], mt, counts[mt])
+    return None if src not in counts or (mt is not None and mt not in counts) else counts[src]
 
 
 def file_pairs(src: Path, mt: Path | None) -> Iterator[Pair]:
-    """Yield the lines of two files side by side, or of one."""
-    return map(Pair, read_lines(src), repeat("") if mt is None else read_lines(mt))
+    """Yield the lines of two files or streams side by side, or of one.
+
+    Raises:
+        DataError: where one cannot be read, or ends before the other.
+    """
+    _describe_terminal_input("source lines", src, mt)
+    sources = read_lines(src)
+    if mt is None:
+        yield from map(Pair, sources, repeat(""))
+        return
+    counted = can_be_read_again(src, mt)
+    pairs = zip_longest(sources, read_lines(mt))
+    for number, (source, translation) in enumerate(pairs, start=1):
+        if source is None or translation is None:
+            shorter, longer = (src, mt) if source is None else (mt, src)
+            why = "the input changed during the work" if counted else "they must match one to one"
+            raise DataError(f"{shorter} ends after line {number - 1:,} and {longer} goes on; {why}")
+        yield Pair(source, translation)
 
 
 def stdin_pairs() -> Iterator[Pair]:
     """Yield the lines `src<TAB>mt` of standard input.
 
     Raises:
-        DataError: at a line that is not UTF-8, or has not one tab.
+        DataError: at a line that is not UTF-8, or does not have exactly one tab.
     """
+    _describe_terminal_input("lines of source, tab, translation", STANDARD_STREAM)
     for number, line in enumerate(decode_lines(sys.stdin.buffer, "stdin"), start=1):
         sides = line.split("\t")
         if len(sides) != 2:
             raise DataError(f"stdin, line {number}: must be src<TAB>mt with one tab, but has {len(sides) - 1}")
         yield Pair(*sides)
+
+
+def _describe_terminal_input(what: str, *paths: Path | None) -> None:
+    """Say on stderr what to type if one of the paths is standard input, and that is a terminal."""
+    if STANDARD_STREAM in paths and sys.stdin.isatty():
+        typer.echo(f"Reading {what} from this terminal; Ctrl-D ends them (postedit edit --help: files)", err=True)
 
 
 def chunked(pairs: Iterator[Pair], size: int) -> Iterator[list[Pair]]:

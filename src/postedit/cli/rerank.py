@@ -46,7 +46,7 @@ def rerank(
     """Put n-best lists into a new order by weighted features, such as the scores of a language model."""
     _check_options(weights, tune, pe)
     check_outputs({"--tune": tune, "--out": out}, (lists, pe, *(features or [])))
-    from postedit.cli.sinks import Stdout
+    from postedit.data.line_sinks import StreamSink
     from postedit.search.rescoring import weighted_sum
     from postedit.tuning.columns import feature_names, read_outputs
 
@@ -62,7 +62,7 @@ def rerank(
     ranked = [sorted(one, key=lambda each: -weighted_sum(each.features, found)) for one in outputs]
     lines = [_line(one, form) for one in ranked]
     if out is None:
-        Stdout().write(lines)
+        StreamSink().write(lines)
         return
     with atomic_write(out) as file:
         file.writelines(f"{line}\n" for line in lines)

@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final, cast
 
@@ -97,8 +97,14 @@ def open_stream(path: Path) -> Iterator[BinaryIO]:
         return
     # Neither created nor truncated: what is there is a device or a pipe.
     descriptor = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
-    with open(descriptor, "wb") as file:  # noqa: PTH123 (a descriptor)
+    file = open(descriptor, "wb")  # noqa: PTH123, SIM115 (a descriptor; closed below)
+    try:
         yield file
+    except BaseException:
+        with suppress(OSError):  # closing writes the rest, and fails again where writing failed
+            file.close()
+        raise
+    file.close()
 
 
 @contextmanager

@@ -1,15 +1,18 @@
 r"""Lines of text files: UTF-8, divided by "\n" alone (U+2028, U+0085, form feeds and the like are text).
 
 Files may be compressed, and are found under their plain names then, too: `train.src` is read from `train.src.gz`.
+The path `-` is standard input.
 """
 
 import os
+import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from postedit.core.errors import DataError, nearest
+from postedit.core.output_paths import STANDARD_STREAM
 from postedit.data.compression import find_file, raw_lines
 from postedit.data.text_paths import explain_far_errors, is_far, is_parquet
 
@@ -22,12 +25,15 @@ class BadLine:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a file without their line feeds.
+    """Yield the lines of a file, of a pipe, or for `-` of standard input, without their line feeds.
 
     Raises:
         DataError: if the file is missing, cannot be read, has no lines, is not UTF-8 (with the line and byte), or is
             compressed and truncated.
     """
+    if path == STANDARD_STREAM:
+        yield from decode_lines(sys.stdin.buffer, "stdin")
+        return
     problem = path_problem(path)
     if problem:
         raise DataError(problem)

@@ -2,12 +2,16 @@
 
 import json
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from postedit.core.errors import OutputError
+from filelock import FileLock, Timeout
+
+from postedit.core.errors import DataError, OutputError
 from postedit.core.files import atomic_write, check_writable, explain_os_errors, sha256_of
+from postedit.core.output_paths import is_compressed, is_stream, link_target
 from postedit.data.compression import find_file
 from postedit.data.lines import read_lines
 
@@ -18,21 +22,23 @@ class PartialFile:
     """A text file that is called `OUT.partial` until it is complete, with `OUT.partial.json` beside it.
 
     The latter says what the lines are made from. Lines that an earlier run left behind are only added to if
-    this one is of the very same job.
+    this one is of the very same job. `OUT.lock` keeps other processes from writing to the same file. Of a symbolic
+    link, all of them are beside its target. Lines are compressed when they are complete, if the name OUT says so.
 
     Args:
         path: OUT, the name of the complete file.
         job: what determines the lines, by name; values for JSON.
-        resume: go on after the lines that are there, if any.
+        resume: continue after the lines that are there, if any.
 
     Raises:
-        OutputError: if it cannot be written; if there are lines of another job; or if there are lines and
-            `resume` is False.
+        OutputError: if it cannot be written; if another process writes to it; if there are lines of another job; or
+            if there are lines and `resume` is False.
     """
 
     def __init__(self, path: Path, job: Mapping[str, Any], *, resume: bool = False) -> None:
         check_partial(path, resume=resume)
         self._path, self._partial, self._note = path, _beside(path, ".partial"), _beside(path, ".partial.json")
+        self._lock = _lock(path)
         if self._partial.exists():
             check_job(self._note, job, self._partial)
         with atomic_write(self._note) as file:
@@ -73,15 +79,22 @@ class PartialFile:
             raise
 
     def finish(self) -> None:
-        """Give the complete file its name.
+        """Give the complete file its name, and compress it if the name says so.
 
         Raises:
             OutputError: if that fails.
         """
         with explain_os_errors(self._path):
             self._file.close()
-            self._partial.replace(self._path)
+            if is_compressed(self._path):
+                with self._partial.open("rb") as lines, atomic_write(self._path, "wb") as file:
+                    shutil.copyfileobj(lines, file)
+                self._partial.unlink()
+            else:
+                self._partial.replace(link_target(self._path))
             self._note.unlink(missing_ok=True)
+            Path(self._lock.lock_file).unlink(missing_ok=True)
+            self._lock.release(force=True)
 
 
 def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:
@@ -108,19 +121,27 @@ def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:
 
 
 def file_fingerprint(path: Path) -> dict[str, Any]:
-    """Return what tells the content of a file from any other, for a job."""
+    """Return what tells the content of a file from any other, for a job.
+
+    Raises:
+        DataError: if it is a stream, which cannot be read a second time.
+    """
     path = find_file(path)
+    if is_stream(path):
+        raise DataError(f"{path}: is a stream, and is read more than once here; save it to a file, and name that")
     return {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
 
 
 def check_partial(path: Path, *, resume: bool) -> None:
-    """Find out before long work whether `path` can be written after it, and no earlier work would be lost.
+    """Check before long work that `path` can be written after it, and that no unfinished work would be lost.
 
     Raises:
         OutputError: if not.
     """
-    partial = _beside(path, ".partial")
     check_writable(path)
+    if is_stream(path):
+        return
+    partial = _beside(path, ".partial")
     check_writable(partial)
     if not resume and partial.exists():
         raise OutputError(
@@ -134,7 +155,30 @@ def encode_lines(lines: Sequence[str]) -> bytes:
 
 
 def _beside(path: Path, ending: str) -> Path:
+    """Return the path of a file beside the one that `path` names or links to: on the same disk, found by all links."""
+    path = link_target(path)
     return path.with_name(path.name + ending)
+
+
+def _lock(path: Path) -> FileLock:
+    """Keep other processes from writing to `path`. The lock goes with the process, however that ends.
+
+    Raises:
+        OutputError: if another process has it, with its number.
+    """
+    place = _beside(path, ".lock")
+    # One lock a process: work that was interrupted in this process may still be referenced by its traceback.
+    lock = FileLock(place, timeout=0, thread_local=False, is_singleton=True)
+    with explain_os_errors(place):
+        try:
+            lock.acquire()
+        except Timeout:
+            holder = place.read_text(encoding="utf-8").strip() or "number unknown"
+            raise OutputError(
+                f"{path}: another process ({holder}) is writing to it; wait until it ends, or write to another file"
+            ) from None
+        place.write_text(f"{os.getpid()}\n", encoding="utf-8")
+    return lock
 
 
 def _cut_torn_line(file: Any) -> int:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 
-from postedit.data.resumable_file import PartialFile
+from postedit.data.line_sinks import LineSink
 from postedit.editing.windows import Detail
 from postedit.editor import PostEdit, PostEditor
 from postedit.explain.explained_sentence import Reading, reading
@@ -22,7 +22,7 @@ def explain(
     report: Callable[[int], None] = lambda done: None,
     *,
     detail: Detail = "reasons",
-    kept: PartialFile | None = None,
+    kept: LineSink | None = None,
 ) -> list[Reading | None]:
     """Edit sentences and return each with its evidence; None for one that the model was not asked about.
 

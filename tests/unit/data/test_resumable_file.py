@@ -1,13 +1,16 @@
 import io
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from postedit.core.errors import OutputError
-from postedit.data.resumable_file import PartialFile
+from postedit.core.errors import DataError, OutputError
+from postedit.core.output_paths import COMPRESSED_SUFFIXES
+from postedit.data.lines import read_lines
+from postedit.data.resumable_file import PartialFile, file_fingerprint
 
 
 def test_a_failed_write_is_a_sentence_and_keeps_what_was_written(
@@ -72,3 +75,61 @@ def test_a_folder_without_permission_is_told(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(OutputError, match="permission"):
         PartialFile(tmp_path / "out", {})
+
+
+class TestLock:
+    def test_another_process_that_writes_is_named(self, tmp_path: Path) -> None:
+        hold = (
+            "import pathlib, sys; from postedit.data.resumable_file import PartialFile\n"
+            "file = PartialFile(pathlib.Path(sys.argv[1]), {}); file.write(['one']); print(flush=True); input()"
+        )
+        with subprocess.Popen(
+            [sys.executable, "-c", hold, str(tmp_path / "out")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as other:
+            assert other.stdout is not None
+            other.stdout.readline()
+            with pytest.raises(OutputError, match=rf"out: another process \({other.pid}\) is writing to it; wait"):
+                PartialFile(tmp_path / "out", {}, resume=True)
+            other.kill()
+        again = PartialFile(tmp_path / "out", {}, resume=True)
+        again.write(["two"])
+        again.finish()
+        assert (tmp_path / "out").read_text() == "one\ntwo\n"
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+    def test_interrupted_work_of_the_same_process_can_be_continued(self, tmp_path: Path) -> None:
+        interrupted = PartialFile(tmp_path / "out", {})
+        interrupted.write(["one"])
+        again = PartialFile(tmp_path / "out", {}, resume=True)
+        assert again.done == interrupted.done
+
+
+class TestPaths:
+    @pytest.mark.parametrize("suffix", COMPRESSED_SUFFIXES)
+    def test_complete_lines_are_compressed_by_name(self, tmp_path: Path, suffix: str) -> None:
+        path = tmp_path / f"out{suffix}"
+        PartialFile(path, {}).write(["größe"] * 500)
+        again = PartialFile(path, {}, resume=True)
+        assert again.done == 500
+        again.write(["Ende"])
+        again.finish()
+        assert list(read_lines(path)) == [*["größe"] * 500, "Ende"]
+        assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+    def test_a_link_is_followed_and_unfinished_lines_are_beside_its_target(self, tmp_path: Path) -> None:
+        (tmp_path / "disk").mkdir()
+        link, target = tmp_path / "link", tmp_path / "disk" / "target"
+        link.symlink_to(target)
+        PartialFile(link, {}).write(["one"])
+        assert (tmp_path / "disk" / "target.partial").read_text() == "one\n"
+        again = PartialFile(target, {}, resume=True)
+        again.write(["two"])
+        again.finish()
+        assert link.is_symlink()
+        assert link.read_text() == "one\ntwo\n"
+        assert sorted(file.name for file in tmp_path.rglob("*")) == ["disk", "link", "target"]
+
+    def test_a_stream_cannot_be_read_again(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "fifo")
+        with pytest.raises(DataError, match="is a stream, and is read more than once here; save it to a file"):
+            file_fingerprint(tmp_path / "fifo")

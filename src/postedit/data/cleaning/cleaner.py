@@ -26,15 +26,18 @@ import numpy as np
 
 from postedit.core.errors import DataError, OutputError
 from postedit.core.files import atomic_write, check_writable, explain_os_errors, prefix_problem, reason_of
+from postedit.core.output_paths import same_file
 from postedit.core.processes import WorkerError
 from postedit.data.blocks import blocks_of, map_blocks
 from postedit.data.cleaning.config import CleanConfig, DuplicateConfig, FilterName
 from postedit.data.cleaning.filters import Filter, filters_of
 from postedit.data.cleaning.normalisation import Step, StepName, steps_of
 from postedit.data.cleaning.records import Removed, Row, line_of_place, one_line, side_texts, source_of_place
+from postedit.data.compression import find_file
 from postedit.data.duplicates import SortedRows, find_repeats, fingerprint, near_key, save_rows
 from postedit.data.lines import read_lines
 from postedit.data.resumable_file import check_job, file_fingerprint
+from postedit.data.text_paths import is_far
 from postedit.data.triplets import Triplet, TripletFiles, all_triplets
 from postedit.text.config import Side
 from postedit.text.truecase import Truecaser
@@ -157,7 +160,7 @@ def _kept(work: Path) -> Iterator[None]:
 
 
 def check_output(files: Sequence[TripletFiles], out: Path, *, resume: bool) -> Path:
-    """Find out before long work whether the cleaned files can be written; return the folder of work in progress.
+    """Check before long work that the cleaned files can be written; return the folder of work in progress.
 
     Raises:
         OutputError: if not.
@@ -166,10 +169,10 @@ def check_output(files: Sequence[TripletFiles], out: Path, *, resume: bool) -> P
         raise OutputError(f"--out {out}: {problem}")
     sides = files[0].sides
     written = [out.with_name(f"{out.name}.{end}") for end in (*sides, "removed.jsonl", "report.json")]
-    read = {path.resolve() for one in files for path in one.paths}
+    read = [find_file(path) for one in files for path in one.paths if not is_far(path)]
     for path in written:
         check_writable(path)
-        if path.resolve() in read:
+        if any(same_file(path, one) for one in read):
             raise OutputError(f"{path}: is one of the files to clean; choose another prefix by --out")
     work = out.with_name(f"{out.name}.work")
     if work.exists() and not resume:

@@ -221,6 +221,9 @@ def test_inputs_are_never_overwritten(tmp_path: Path) -> None:
         (tmp_path / f"x.{side}").write_text("a\n")
     with pytest.raises(OutputError, match=r"x\.src: is one of the files to clean; choose another prefix"):
         clean([TripletFiles.of(tmp_path / "x")], tmp_path / "x", config())
+    (tmp_path / "y.src").hardlink_to(tmp_path / "x.src")
+    with pytest.raises(OutputError, match=r"y\.src: is one of the files to clean; choose another prefix"):
+        clean([TripletFiles.of(tmp_path / "x")], tmp_path / "y", config())
 
 
 def test_nothing_left_is_an_error_and_writes_nothing(tmp_path: Path) -> None:

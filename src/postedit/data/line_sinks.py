@@ -1,0 +1,98 @@
+"""Where output lines go as soon as they are made: to a stream, or into a file that survives an interruption."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Protocol
+
+from postedit.core.errors import OutputError
+from postedit.core.files import explain_os_errors
+from postedit.core.output_paths import STANDARD_STREAM, encode_output, is_stream, open_stream
+from postedit.data.resumable_file import PartialFile, encode_lines
+
+
+class LineSink(Protocol):
+    """Takes lines in order."""
+
+    @property
+    def done(self) -> int:
+        """Lines written, those of earlier runs included."""
+        ...
+
+    @property
+    def kept(self) -> str:
+        """Where the lines of an unfinished run are, as the end of a sentence; empty for a stream, which keeps none."""
+        ...
+
+    def lines(self) -> list[str]:
+        """Return the lines of an earlier run."""
+        ...
+
+    def write(self, lines: Sequence[str]) -> None:
+        """Write further lines and pass them on at once."""
+        ...
+
+    def finish(self) -> None:
+        """Complete the output after its last line."""
+        ...
+
+
+class StreamSink:
+    """Lines to a stream: standard output, a device, or a FIFO.
+
+    Args:
+        path: of the stream; standard output if not given.
+
+    Raises:
+        OutputError: if it cannot be written.
+    """
+
+    kept: str = ""
+
+    def __init__(self, path: Path = STANDARD_STREAM) -> None:
+        self.done = 0
+        self._path, self._opened = path, ExitStack()
+        with explain_os_errors(path):
+            stream = self._opened.enter_context(open_stream(path))
+            self._file = self._opened.enter_context(encode_output(stream, path, "wb"))
+
+    def lines(self) -> list[str]:
+        """Return no lines: a stream keeps none."""
+        return []
+
+    def write(self, lines: Sequence[str]) -> None:
+        """Write lines, and flush.
+
+        Raises:
+            OutputError: if that fails.
+        """
+        with explain_os_errors(self._path):
+            self._file.write(encode_lines(lines))
+            self._file.flush()
+        self.done += len(lines)
+
+    def finish(self) -> None:
+        """Flush the stream, and close it unless it is standard output or standard error."""
+        with explain_os_errors(self._path):
+            self._opened.close()
+
+
+def open_sink(path: Path | None, job: Mapping[str, Any], *, resume: bool = False) -> LineSink:
+    """Return where lines for `path` go: a file that survives an interruption, or a stream.
+
+    Args:
+        path: of the output; standard output if None.
+        job: what determines the lines, by name; values for JSON. See `PartialFile`.
+        resume: continue after the lines that an unfinished run left.
+
+    Raises:
+        OutputError: if it cannot be written; if another process writes to it; if it has unfinished lines of another
+            job, or any without `resume`; or if `resume` is given for a stream.
+    """
+    if path is None:
+        return StreamSink()
+    if not is_stream(path):
+        return PartialFile(path, job, resume=resume)
+    if resume:
+        raise OutputError(f"{path}: is a stream, which keeps no lines of an unfinished run; leave out --resume")
+    return StreamSink(path)
