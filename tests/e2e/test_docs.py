@@ -125,9 +125,10 @@ def test_relative_links_lead_somewhere(page: str) -> None:
     assert not missing
 
 
-def test_home_lists_every_how_to() -> None:
-    home = (ROOT / "docs/index.md").read_text(encoding="utf-8")
-    missing = [path.name for path in (ROOT / "docs/how-to").glob("*.md") if f"(how-to/{path.name})" not in home]
+@pytest.mark.parametrize(("page", "entry"), [("docs/index.md", "(how-to/{})"), ("mkdocs.yml", ": how-to/{}\n")])
+def test_home_and_navigation_list_every_how_to(page: str, entry: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    missing = [path.name for path in (ROOT / "docs/how-to").glob("*.md") if entry.format(path.name) not in text]
     assert not missing
 
 
