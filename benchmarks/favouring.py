@@ -10,7 +10,7 @@ from postedit.core.model import Seq2Seq, State
 from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch, DecoderOutput, Shortlist
 from postedit.nn.heads import SoftmaxDistribution
-from postedit.nn.precision import at_least_float
+from postedit.nn.tensors import at_least_float
 
 FAVOUR = 20.0  # added to the logit of the token to write
 

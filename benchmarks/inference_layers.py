@@ -31,7 +31,7 @@ from postedit.folder import ModelFolder
 from postedit.models import ARCHITECTURES
 from postedit.nn import inference
 from postedit.nn.inference import PackedLinear, prepare_for_inference
-from postedit.nn.int8.modules import Int8Linear
+from postedit.nn.int8 import Int8Linear
 
 CALLS = ((1, 1), (1, 8), (1, 16), (5, 1), (32, 1), (160, 1))
 KINDS = ("plain", "float32", "bf16", "int8", "whole")
@@ -42,7 +42,7 @@ PAST = 12  # tokens decoded before the call
 class Whole(nn.Module):
     """The dynamic int8 linear layer of PyTorch, with one scale for the activations of a call."""
 
-    smallest = Int8Linear.smallest
+    min_weights = Int8Linear.min_weights
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         """Round `weight`."""
@@ -81,7 +81,7 @@ def parse() -> argparse.Namespace:
 
 def measure(name: str, options: argparse.Namespace) -> None:
     if options.smallest is not None:
-        PackedLinear.smallest = Int8Linear.smallest = Whole.smallest = options.smallest
+        PackedLinear.min_weights = Int8Linear.min_weights = Whole.min_weights = options.smallest
     model, batch = base() if name == "base" else trained(Path(name), options.data)
     models = {kind: variant(model, kind) for kind in KINDS}
     for rows, width in CALLS:
@@ -106,7 +106,7 @@ def measure(name: str, options: argparse.Namespace) -> None:
 def variant(model: Seq2Seq, kind: str) -> Seq2Seq:
     model = copy.deepcopy(model)
     if kind == "whole":
-        inference._replace(model, Whole, Whole.smallest)
+        inference._replace(model, Whole, Whole.min_weights)
     elif kind != "plain":
         prepare_for_inference(model, kind)
     return model

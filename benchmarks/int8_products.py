@@ -19,10 +19,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from postedit.nn.int8.integer_products import multiply, packed, tiles
-from postedit.nn.int8.modules import Int8Linear
-from postedit.nn.int8.paged_attention import Text, attend
-from postedit.nn.paged_cache import SPARE
+from postedit.nn.int8 import Int8Linear
+from postedit.nn.int8.integer_products import multiply, pack_weights, tile_config
+from postedit.nn.int8.paged_attention import PagedKeyValues, attend
+from postedit.nn.int8.paged_cache import PAGE_PADDING
 
 BEYOND_CACHE = 60 * 2**20
 PRODUCTS = [
@@ -62,7 +62,7 @@ def products(rows: int, inputs: int, outputs: int, repeats: int) -> None:
         rng.integers(-127, 128, (outputs, inputs)).astype(np.int8) for _ in range(BEYOND_CACHE // (inputs * outputs))
     ]
     x = rng.integers(1, 256, (-(-rows // 16) * 16, inputs)).astype(np.uint8)
-    sums, ours = np.empty((len(x), outputs), np.int32), [packed(weight) for weight in weights]
+    sums, ours = np.empty((len(x), outputs), np.int32), [pack_weights(weight) for weight in weights]
     theirs = [torch.ops.onednn.qlinear_prepack(torch.from_numpy(weight), None) for weight in weights]
     ones, zeros, given = torch.ones(outputs), torch.zeros(outputs, dtype=torch.long), torch.from_numpy(x[:rows])
 
@@ -76,7 +76,7 @@ def products(rows: int, inputs: int, outputs: int, repeats: int) -> None:
         for weight in ours:
             multiply(x, rows, weight, sums, by)
 
-    by_tiles = best(lambda: own(tiles()), repeats) / len(weights) if tiles().size else None
+    by_tiles = best(lambda: own(tile_config()), repeats) / len(weights) if tile_config().size else None
     found = [by_tiles, best(lambda: own(np.empty(0, np.uint8)), repeats) / len(weights)]
     rate = inputs * outputs / min(one for one in found if one is not None) / 1e3
     cells = " | ".join("" if one is None else f"{one:.0f}" for one in (best(onednn, repeats) / len(weights), *found))
@@ -96,10 +96,12 @@ def layers(width: int, repeats: int) -> None:
 def attention(sentences: int, tokens: int, slots: int, repeats: int) -> None:
     """Print a row of the third table: all slots visible, keys and values in one page."""
     q, rows = torch.randn(sentences * tokens, DIM).numpy(), np.arange(sentences * tokens)
-    page = torch.randn(sentences * slots * 2 * DIM + SPARE).bfloat16()
-    text = Text(np.array([page.data_ptr()]), 1 + np.arange(sentences * slots).reshape(sentences, slots), HEADS)
+    page = torch.randn(sentences * slots * 2 * DIM + PAGE_PADDING).bfloat16()
+    key_values = PagedKeyValues(
+        np.array([page.data_ptr()]), 1 + np.arange(sentences * slots).reshape(sentences, slots), HEADS
+    )
     mask, found, weights = np.ones((1, 1, slots), np.bool_), np.empty_like(q), np.empty((0, 0, 0), np.float32)
-    taken = best(lambda: [attend(q, text, mask, rows, tokens, found, weights) for _ in range(20)], repeats) / 20
+    taken = best(lambda: [attend(q, key_values, mask, rows, tokens, found, weights) for _ in range(20)], repeats) / 20
     print(f"| {sentences} x {tokens}, {slots} | {taken:.0f} |", flush=True)
 
 

@@ -10,13 +10,13 @@ from postedit.core.model import Seq2Seq
 from postedit.core.special_tokens import BOS
 from postedit.core.types import Shortlist
 from postedit.nn.inference import PackedLinear, Precision, prepare_for_inference
-from postedit.nn.int8.modules import Int8Linear
+from postedit.nn.int8 import Int8Linear
 
 
 @pytest.fixture(autouse=True)
 def _no_layer_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in (PackedLinear, Int8Linear):
-        monkeypatch.setattr(kind, "smallest", 1)
+        monkeypatch.setattr(kind, "min_weights", 1)
 
 
 def log_probs(model: Seq2Seq, seed: int = 3) -> torch.Tensor:

@@ -52,7 +52,7 @@ def test_law_1_log_probs_over_a_shortlist_are_normalised(model: Seq2Seq) -> None
     assert said.shape == (3, 3, shortlist.size)
     assert_close(said.logsumexp(-1), torch.zeros_like(said[..., 0]))
     if type(output.distribution) is SoftmaxDistribution:
-        assert_close(said, output.log_probs[..., shortlist.symbols].log_softmax(-1))
+        assert_close(said, output.log_probs[..., shortlist.token_ids].log_softmax(-1))
 
 
 def test_a_pretrained_model_holds_logits_of_few_positions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_a_pretrained_model_holds_logits_of_few_positions_at_once(monkeypatch: p
 
     monkeypatch.setattr(SoftmaxDistribution, "logits", watched)
     whole = output.distribution.among(shortlist)
-    monkeypatch.setattr("postedit.models.pretrained._PLACES", 2)
+    monkeypatch.setattr("postedit.models.pretrained._SHORTLIST_POSITIONS", 2)
     assert_close(output.distribution.among(shortlist), whole)
     assert held == [5, 2, 2, 1]
 

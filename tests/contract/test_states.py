@@ -24,7 +24,7 @@ from torch import Tensor
 from postedit.core.model import Seq2Seq, State
 from postedit.core.special_tokens import PAD
 from postedit.nn.inference import prepare_for_inference
-from postedit.nn.int8.modules import Int8Linear
+from postedit.nn.int8 import Int8Linear
 
 INT8 = ("transformer/both", "transference", "dual-transformer")
 """What int8 keeps of tokens is the same in all Transformers."""
@@ -39,7 +39,7 @@ def model(request: pytest.FixtureRequest) -> Seq2Seq:
     if request.param not in INT8:
         return build(name, DTYPES[dtype]).requires_grad_(False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Int8Linear, "smallest", 1)
+        patch.setattr(Int8Linear, "min_weights", 1)
         return prepare_for_inference(build(request.param, torch.float32).requires_grad_(False), "int8")
 
 

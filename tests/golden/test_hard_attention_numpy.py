@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS, STEP
 from postedit.core.types import AttentionKey, Batch, Stream
-from postedit.models.bases.conditional_gru import ConditionalConfig, ConditionalModel
+from postedit.models.bases.conditional_gru import ConditionalGRUConfig, ConditionalGRUModel
 from postedit.models.cgru import CGRU
 from postedit.models.cgru_hard import CGRUHard
 from postedit.models.gru_hard import GRUHard
@@ -44,7 +44,7 @@ def softmax(x: Array) -> Array:
 class Paper:
     """The models of sections 3 and 4, over parameters of the PyTorch model by name."""
 
-    def __init__(self, model: ConditionalModel) -> None:
+    def __init__(self, model: ConditionalGRUModel) -> None:
         self.p = {name: parameter.numpy() for name, parameter in model.named_parameters()}
         self.inputs, self.soft, self.hard = model.inputs, model.soft, model.hard
 
@@ -111,8 +111,8 @@ class Paper:
 
 
 @pytest.mark.parametrize("model_class", [CGRU, GRUHard, CGRUHard, MCGRUHard])
-def test_log_probs_and_attention_are_those_of_the_equations(model_class: type[ConditionalModel]) -> None:
-    config = ConditionalConfig(embedding=EMBEDDING, hidden=HIDDEN, attention=ATTENTION)
+def test_log_probs_and_attention_are_those_of_the_equations(model_class: type[ConditionalGRUModel]) -> None:
+    config = ConditionalGRUConfig(embedding=EMBEDDING, hidden=HIDDEN, attention=ATTENTION)
     pe = VocabularyInfo(17, "pe")
     model = model_class(config, Vocabularies({"src": VocabularyInfo(19, "src"), "mt": pe}, pe))
     model = model.double().eval().requires_grad_(False)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS
 from postedit.core.types import AttentionKey, Batch, Stream
-from postedit.models.bases.conditional_gru import ConditionalConfig
+from postedit.models.bases.conditional_gru import ConditionalGRUConfig
 from postedit.models.m_cgru import MCGRU
 
 Array = NDArray[np.float64]
@@ -124,7 +124,7 @@ class Paper:
 
 @pytest.fixture(scope="module")
 def model() -> MCGRU:
-    config = ConditionalConfig(embedding=EMBEDDING, hidden=HIDDEN, attention=ATTENTION)
+    config = ConditionalGRUConfig(embedding=EMBEDDING, hidden=HIDDEN, attention=ATTENTION)
     sizes = {name: VocabularyInfo(size, name) for name, size in SIZES.items()}
     target = sizes.pop("pe")
     model = MCGRU(config, Vocabularies(sizes, target)).double().eval().requires_grad_(False)

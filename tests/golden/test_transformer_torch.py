@@ -110,7 +110,7 @@ def test_encoder_stack(norm: Norm) -> None:
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_second_encoder_is_a_decoder_without_causal_mask(norm: Norm) -> None:
-    ours = scatter(TransformerStack(LAYERS, *SIZES, norm, reads=1))
+    ours = scatter(TransformerStack(LAYERS, *SIZES, norm, memories=1))
     x, mask = text(4, 6)
     memory, memory_mask = text(4, 8)
     theirs = torch_stack(ours, norm, decoder=True)
@@ -122,22 +122,22 @@ def test_second_encoder_is_a_decoder_without_causal_mask(norm: Norm) -> None:
 @pytest.mark.parametrize("pieces", [[5], [1, 3, 1], [2, 3]])
 @pytest.mark.parametrize("norm", NORMS)
 def test_decoder_stack_at_once_and_in_pieces(norm: Norm, pieces: list[int]) -> None:
-    ours = scatter(TransformerStack(LAYERS, *SIZES, norm, reads=1))
+    ours = scatter(TransformerStack(LAYERS, *SIZES, norm, memories=1))
     x, _ = text(4, 5)
     memory, memory_mask = text(4, 7)
     theirs = torch_stack(ours, norm, decoder=True)
     expected = theirs(x, memory, tgt_mask=causal(5), memory_key_padding_mask=~memory_mask)
     cache, outputs = DecoderCache(), []
     for chunk in x.split(pieces, 1):
-        cursor = cache.cursor(chunk[..., 0])
-        output, cache = ours.decode(chunk, cursor, cache, [ours.project(memory, memory_mask)])
+        slots = cache.next_slots(chunk[..., 0])
+        output, cache = ours.decode(chunk, slots, cache, [ours.project(memory, memory_mask)])
         outputs.append(output.x_NKD)
     assert_equal(torch.cat(outputs, 1), expected)
 
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_cross_attention_is_the_head_average_of_the_last_layer(norm: Norm) -> None:
-    ours = scatter(TransformerStack(1, *SIZES, norm, reads=1))
+    ours = scatter(TransformerStack(1, *SIZES, norm, memories=1))
     x, mask = text(4, 6)
     memory, memory_mask = text(4, 8)
     layer = torch_stack(ours, norm, decoder=True).layers[0]

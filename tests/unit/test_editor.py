@@ -15,7 +15,7 @@ from postedit.core.types import Batch
 from postedit.editing.windows import Detail
 from postedit.folder import content_fingerprint
 from postedit.nn.inference import PackedLinear, Precision
-from postedit.nn.int8.modules import Int8Linear
+from postedit.nn.int8 import Int8Linear
 from postedit.text.config import VocabularyConfig
 from postedit.text.processor import TextProcessor
 from postedit.text.truecase import Truecaser
@@ -93,7 +93,7 @@ def test_every_dtype_edits_and_what_is_saved_is_the_model_as_it_was(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: Precision
 ) -> None:
     for kind in (PackedLinear, Int8Linear):
-        monkeypatch.setattr(kind, "smallest", 1)
+        monkeypatch.setattr(kind, "min_weights", 1)
     loaded = PostEditor.load(path, device="cpu", dtype=dtype)
     kinds = {type(module).__name__ for module in loaded.model.modules()}
     assert ("Int8TransformerStack" if dtype == "int8" else "PackedLinear") in kinds

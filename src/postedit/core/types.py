@@ -160,7 +160,7 @@ class Shortlist:
 
     first: int
     others: Tensor
-    own: Tensor | None = None
+    allowed: Tensor | None = None
 
     @property
     def size(self) -> int:
@@ -168,23 +168,23 @@ class Shortlist:
         return self.first + len(self.others)
 
     @property
-    def symbols(self) -> Tensor:
-        """Long[C]: the symbols."""
+    def token_ids(self) -> Tensor:
+        """Long[C]: the tokens."""
         return torch.cat([torch.arange(self.first, device=self.others.device), self.others])
 
     def normalised(self, logits: Tensor) -> Tensor:
         """Return the log softmax Float[N,K,C] of `logits`, which are changed, over the symbols each row may have."""
-        if self.own is not None:
-            logits[..., self.first :].masked_fill_(~self.own, -torch.inf)
+        if self.allowed is not None:
+            logits[..., self.first :].masked_fill_(~self.allowed, -torch.inf)
         return logits.log_softmax(-1)
 
     def take(self, rows: slice) -> "Shortlist":
         """Return that of some rows."""
-        return Shortlist(self.first, self.others, None if self.own is None else self.own[rows])
+        return Shortlist(self.first, self.others, None if self.allowed is None else self.allowed[rows])
 
     def to(self, device: torch.device) -> "Shortlist":
         """Return the same on `device`."""
-        return Shortlist(self.first, self.others.to(device), None if self.own is None else self.own.to(device))
+        return Shortlist(self.first, self.others.to(device), None if self.allowed is None else self.allowed.to(device))
 
 
 class Distribution(Protocol):

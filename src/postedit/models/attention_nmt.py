@@ -15,8 +15,7 @@ from postedit.nn.dropout import keep_mask, variational_dropout
 from postedit.nn.embeddings import embedding_tables
 from postedit.nn.heads import SoftmaxHead
 from postedit.nn.memory import Memory
-from postedit.nn.readout import MaxoutReadout
-from postedit.nn.recurrent import BiGRU, GRUCell, RecurrentState
+from postedit.nn.recurrent import BiGRU, GRUCell, MaxoutReadout, RecurrentState
 
 _KEY = AttentionKey("src", "soft")
 
@@ -40,9 +39,9 @@ class AttentionNMTConfig(Config):
 
 
 class AttentionNMT(Seq2Seq[RecurrentState]):
-    """p(pe | src): a bidirectional GRU, attention, a GRU that reads the last symbol and the context.
+    """p(pe | src): a bidirectional GRU, attention, a GRU that reads the last token and the context.
 
-    s_0 = tanh(W_init h'_1) with h'_1 the backward state at the first position; then for each symbol
+    s_0 = tanh(W_init h'_1) with h'_1 the backward state at the first position; then for each token
     c_t = ATT(C, s_{t-1}), s_t = GRU([E[y_{t-1}]; c_t], s_{t-1}), t = maxout(U s_t + V E[y_{t-1}] + C c_t), and
     p = softmax(W_o t).
 
@@ -99,21 +98,21 @@ class AttentionNMT(Seq2Seq[RecurrentState]):
 
     def decode(self, tokens: Tensor, state: RecurrentState) -> tuple[DecoderOutput, RecurrentState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
-        memory, s_ND = state.memory, state.trail_NKD[:, -1]
+        memory, s_ND = state.memory, state.states_NKD[:, -1]
         embedded_NKE = self._embed(self.embed_pe, tokens)
         state_mask, context_mask = self._masks(s_ND)
         states, contexts, weights = [s_ND], [], []
         for projected in self.gru.project(embedded_NKE).unbind(1):
             context, weight = self.attention(s_ND, memory["keys"], memory["annotations"], memory["mask"])
-            seen = context if context_mask is None else context * context_mask
-            s_ND = self.gru(projected + self.gru_context(seen), s_ND, state_mask)
+            dropped = context if context_mask is None else context * context_mask
+            s_ND = self.gru(projected + self.gru_context(dropped), s_ND, state_mask)
             states.append(s_ND)
             contexts.append(context)
             weights.append(weight)
-        trail_NKD = torch.stack(states, 1)
-        features_NKM = self.readout(trail_NKD[:, 1:], embedded_NKE, torch.stack(contexts, 1))
+        states_NKD = torch.stack(states, 1)
+        features_NKM = self.readout(states_NKD[:, 1:], embedded_NKE, torch.stack(contexts, 1))
         output = DecoderOutput(self.head(features_NKM), {_KEY: torch.stack(weights, 1)})
-        return output, RecurrentState(memory, trail_NKD)
+        return output, RecurrentState(memory, states_NKD)
 
     def _embed(self, table: nn.Embedding, ids: Tensor) -> Tensor:
         return variational_dropout(table(ids) * self.embedding_scale, self.dropout, self.training)

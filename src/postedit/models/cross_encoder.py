@@ -50,9 +50,9 @@ class CrossEncoder(Seq2Seq[TransformerState]):
         )
         self.encoder_src = config.stack(config.layers_src)
         self.encoder_mt = config.stack(config.layers_mt)
-        self.decoder = config.stack(config.layers_pe, reads=2)
+        self.decoder = config.stack(config.layers_pe, memories=2)
         self.views = nn.ModuleList(
-            _View(config.dim, config.heads, config.dropout, config.norm) for _ in range(config.layers_pe)
+            _SrcAttention(config.dim, config.heads, config.dropout, config.norm) for _ in range(config.layers_pe)
         )
         self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
 
@@ -61,20 +61,20 @@ class CrossEncoder(Seq2Seq[TransformerState]):
         src, mt = batch.streams["src"], batch.streams["mt"]
         src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
         mt_NSD = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask).x_NKD
-        views = [cast(_View, view)(mt_NSD, src_NSD, src.mask) for view in self.views]
-        in_view = self.decoder.project_views(views, mt.mask, 1)
-        return TransformerState.of({"src": self.decoder.project(src_NSD, src.mask, 0), "mt": in_view})
+        views = [cast(_SrcAttention, view)(mt_NSD, src_NSD, src.mask) for view in self.views]
+        mt_memory = self.decoder.project_per_layer(views, mt.mask, 1)
+        return TransformerState.of({"src": self.decoder.project(src_NSD, src.mask, 0), "mt": mt_memory})
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
-        cursor = state.cache.cursor(tokens)
-        readings = [state.reading(name) for name in self.inputs]
-        x_NKD = self.embed_pe(tokens, cursor.positions)
-        (x_NKD, (to_src, to_mt), _), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
-        return DecoderOutput(self.head(x_NKD), {_SRC: to_src, _MT: to_mt}), state.after(cache)
+        slots = state.cache.next_slots(tokens)
+        memories = [state.stack_memory(name) for name in self.inputs]
+        x_NKD = self.embed_pe(tokens, slots.positions)
+        (x_NKD, (to_src, to_mt), _), cache = self.decoder.decode(x_NKD, slots, state.cache, memories)
+        return DecoderOutput(self.head(x_NKD), {_SRC: to_src, _MT: to_mt}), state.with_cache(cache)
 
 
-class _View(nn.Module):
+class _SrcAttention(nn.Module):
     """A sublayer in which one text attends to another, with residual connection and normalisation."""
 
     def __init__(self, dim: int, heads: int, dropout_rate: float, norm: Norm) -> None:

@@ -15,8 +15,7 @@ from postedit.nn.dropout import keep_mask, variational_dropout
 from postedit.nn.embeddings import Sharing, embedding_tables
 from postedit.nn.heads import SoftmaxHead
 from postedit.nn.memory import Memory
-from postedit.nn.readout import MaxoutReadout
-from postedit.nn.recurrent import BiGRU, GRUCell, RecurrentState
+from postedit.nn.recurrent import BiGRU, GRUCell, MaxoutReadout, RecurrentState
 
 _STREAMS = ("src", "mt")  # the order of the concatenated contexts
 
@@ -44,7 +43,7 @@ class DoubleAttention(Seq2Seq[RecurrentState]):
     """p(pe | src, mt), mt being the draft: two encoders, and an attention for each.
 
     s_0 = (h'_1 + g'_1) / 2, the mean of the backward states at the first positions of src and mt (equation 9); then
-    for each symbol c_t = [ATT(C_src, s_{t-1}); ATT(C_mt, s_{t-1})], s_t = GRU([E[y_{t-1}]; c_t], s_{t-1}),
+    for each token c_t = [ATT(C_src, s_{t-1}); ATT(C_mt, s_{t-1})], s_t = GRU([E[y_{t-1}]; c_t], s_{t-1}),
     t = maxout(U s_t + V E[y_{t-1}] + C c_t), and p = softmax(W_o t).
 
     Equation 7 has the annotations of the draft depend on those of the source, by a lost tilde: the text above it says
@@ -106,21 +105,21 @@ class DoubleAttention(Seq2Seq[RecurrentState]):
 
     def decode(self, tokens: Tensor, state: RecurrentState) -> tuple[DecoderOutput, RecurrentState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
-        s_ND = state.trail_NKD[:, -1]
+        s_ND = state.states_NKD[:, -1]
         embedded_NKE = self._embed(self.embed_pe, tokens)
         state_mask, context_mask = self._masks(s_ND)
         states, contexts = [s_ND], []
         weights: dict[str, list[Tensor]] = {name: [] for name in _STREAMS}
         for projected in self.gru.project(embedded_NKE).unbind(1):
             context_NC = self._attend(s_ND, state.memory, weights)
-            seen = context_NC if context_mask is None else context_NC * context_mask
-            s_ND = self.gru(projected + self.gru_context(seen), s_ND, state_mask)
+            dropped = context_NC if context_mask is None else context_NC * context_mask
+            s_ND = self.gru(projected + self.gru_context(dropped), s_ND, state_mask)
             states.append(s_ND)
             contexts.append(context_NC)
-        trail_NKD = torch.stack(states, 1)
-        features_NKM = self.readout(trail_NKD[:, 1:], embedded_NKE, torch.stack(contexts, 1))
+        states_NKD = torch.stack(states, 1)
+        features_NKM = self.readout(states_NKD[:, 1:], embedded_NKE, torch.stack(contexts, 1))
         attention = {AttentionKey(name, "soft"): torch.stack(weights[name], 1) for name in _STREAMS}
-        return DecoderOutput(self.head(features_NKM), attention), RecurrentState(state.memory, trail_NKD)
+        return DecoderOutput(self.head(features_NKM), attention), RecurrentState(state.memory, states_NKD)
 
     def _attend(self, s_ND: Tensor, memory: Memory, weights: dict[str, list[Tensor]]) -> Tensor:
         contexts = []

@@ -54,7 +54,7 @@ class DualTransformer(Seq2Seq[TransformerState]):
         )
         self.encoder_mt = config.stack(config.layers_encoder)
         self.encoder_src = self.encoder_mt if config.share_encoders else config.stack(config.layers_encoder)
-        self.decoder = config.stack(config.layers_pe, reads=2)
+        self.decoder = config.stack(config.layers_pe, memories=2)
         self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
 
     def encode(self, batch: Batch) -> TransformerState:
@@ -68,8 +68,8 @@ class DualTransformer(Seq2Seq[TransformerState]):
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
-        cursor = state.cache.cursor(tokens)
-        readings = [state.reading(name) for name in self.inputs]
-        x_NKD = self.embed_pe(tokens, cursor.positions)
-        (x_NKD, (to_mt, to_src), _), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
-        return DecoderOutput(self.head(x_NKD), {_MT: to_mt, _SRC: to_src}), state.after(cache)
+        slots = state.cache.next_slots(tokens)
+        memories = [state.stack_memory(name) for name in self.inputs]
+        x_NKD = self.embed_pe(tokens, slots.positions)
+        (x_NKD, (to_mt, to_src), _), cache = self.decoder.decode(x_NKD, slots, state.cache, memories)
+        return DecoderOutput(self.head(x_NKD), {_MT: to_mt, _SRC: to_src}), state.with_cache(cache)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from postedit.core.types import AttentionKey
-from postedit.models.bases.shared_lstm import LSTMModel, general_scores, mixed
+from postedit.models.bases.shared_lstm import LSTMModel, general_scores, weighted_sum
 from postedit.nn.memory import Memory
 
 _BOTH = AttentionKey("src+mt", "soft")
@@ -26,7 +26,7 @@ class FlatAttention(LSTMModel):
         self.scores = nn.ModuleDict({name: nn.Linear(dim, dim, bias=False) for name in self.inputs})
         self.projections = nn.ModuleDict({name: nn.Linear(dim, dim, bias=False) for name in self.inputs})
 
-    def remember(self, texts: Mapping[str, Tensor], masks: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def memory_tensors(self, texts: Mapping[str, Tensor], masks: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Keep W h and U h of both texts, one after the other."""
         keys = [cast(Tensor, self.scores[name](texts[name])) for name in self.inputs]
         values = [cast(Tensor, self.projections[name](texts[name])) for name in self.inputs]
@@ -36,4 +36,4 @@ class FlatAttention(LSTMModel):
     def attend(self, s_ND: Tensor, memory: Memory) -> tuple[Tensor, dict[AttentionKey, Tensor]]:
         """Attend to both texts with one softmax."""
         weights_NS = general_scores(s_ND, memory["keys"], memory["mask"]).softmax(-1)
-        return mixed(weights_NS, memory["values"]), {_BOTH: weights_NS}
+        return weighted_sum(weights_NS, memory["values"]), {_BOTH: weights_NS}

@@ -51,7 +51,7 @@ class JointEncoder(Seq2Seq[TransformerState]):
         self.encoder_src = config.stack(config.layers_src)
         self.encoder_mt = config.stack(config.layers_mt)
         self.encoder_joint = config.stack(config.layers_joint)
-        self.decoder = config.stack(config.layers_pe, reads=1)
+        self.decoder = config.stack(config.layers_pe, memories=1)
         self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
 
     def encode(self, batch: Batch) -> TransformerState:
@@ -65,8 +65,8 @@ class JointEncoder(Seq2Seq[TransformerState]):
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
-        cursor = state.cache.cursor(tokens)
-        readings = [state.reading("both")]
-        x_NKD = self.embed_pe(tokens, cursor.positions)
-        (x_NKD, (to_both,), _), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
-        return DecoderOutput(self.head(x_NKD), {_BOTH: to_both}), state.after(cache)
+        slots = state.cache.next_slots(tokens)
+        memories = [state.stack_memory("both")]
+        x_NKD = self.embed_pe(tokens, slots.positions)
+        (x_NKD, (to_both,), _), cache = self.decoder.decode(x_NKD, slots, state.cache, memories)
+        return DecoderOutput(self.head(x_NKD), {_BOTH: to_both}), state.with_cache(cache)

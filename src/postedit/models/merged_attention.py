@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from postedit.core.types import AttentionKey
-from postedit.models.bases.shared_lstm import LSTMModel, general_scores, mixed
+from postedit.models.bases.shared_lstm import LSTMModel, general_scores, weighted_sum
 from postedit.nn.memory import Memory
 
 _KEYS = {name: AttentionKey(name, "soft") for name in ("src", "mt")}
@@ -26,20 +26,20 @@ class MergedAttention(LSTMModel):
         self.scores = nn.ModuleDict({name: nn.Linear(dim, dim, bias=False) for name in self.inputs})
         self.merge = nn.Linear(len(self.inputs) * dim, dim)
 
-    def remember(self, texts: Mapping[str, Tensor], masks: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def memory_tensors(self, texts: Mapping[str, Tensor], masks: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Keep annotations and W h of both texts."""
-        kept: dict[str, Tensor] = {}
+        tensors: dict[str, Tensor] = {}
         for name in self.inputs:
-            kept[f"{name}.annotations"] = texts[name]
-            kept[f"{name}.keys"] = self.scores[name](texts[name])
-            kept[f"{name}.mask"] = masks[name]
-        return kept
+            tensors[f"{name}.annotations"] = texts[name]
+            tensors[f"{name}.keys"] = self.scores[name](texts[name])
+            tensors[f"{name}.mask"] = masks[name]
+        return tensors
 
     def attend(self, s_ND: Tensor, memory: Memory) -> tuple[Tensor, dict[AttentionKey, Tensor]]:
         """Attend to each text, and merge what is found."""
         contexts, weights = [], {}
         for name in self.inputs:
             weights_NS = general_scores(s_ND, memory[f"{name}.keys"], memory[f"{name}.mask"]).softmax(-1)
-            contexts.append(mixed(weights_NS, memory[f"{name}.annotations"]))
+            contexts.append(weighted_sum(weights_NS, memory[f"{name}.annotations"]))
             weights[_KEYS[name]] = weights_NS
         return self.merge(torch.cat(contexts, -1)), weights

@@ -20,17 +20,17 @@ from postedit.core.types import AttentionKey, Batch, DecoderOutput, LabelLoss, S
 from postedit.nn.attention import KeyValue
 from postedit.nn.heads import SoftmaxDistribution
 from postedit.nn.memory import Memory
-from postedit.nn.precision import at_least_float
-from postedit.nn.transformers_cache import Past, from_library, to_library
+from postedit.nn.tensors import at_least_float
+from postedit.nn.transformers_cache import TransformersCache, from_library, to_library
 
 _KEY = AttentionKey("src+mt", "soft")
 
-# Added to the logits of symbols that no text has, so that they take no probability from the others. Finite, for label
+# Added to the logits of tokens that no text has, so that they take no probability from the others. Finite, for label
 # smoothing needs the logarithm of it.
-_NEVER_WRITTEN_BIAS = -100.0
+_EXCLUDED_BIAS = -100.0
 
-_PLACES: Final = 64
-"""Whose scores of all symbols are held at a time."""
+_SHORTLIST_POSITIONS: Final = 64
+"""Whose scores of all tokens are held at a time."""
 
 
 class NetworkConfig(Config):
@@ -48,7 +48,7 @@ class NetworkConfig(Config):
 
     @property
     def numbering(self) -> Numbering:
-        """How its rows are numbered by symbols."""
+        """How its rows are numbered by tokens."""
         return Numbering(int(self.settings["vocab_size"]), self.pad, self.eos, self.unk)
 
     @classmethod
@@ -59,7 +59,7 @@ class NetworkConfig(Config):
             RecipeError: if there is no such checkpoint, or it does not know a language.
         """
         _check_weights(checkpoint.name)
-        numbering, symbols = checkpoint.numbering, checkpoint.symbols
+        numbering, tokens = checkpoint.numbering, checkpoint.symbols
         before, after = checkpoint.around(src_lang, tgt_lang)
         return cls(
             settings=checkpoint.settings,
@@ -69,8 +69,8 @@ class NetworkConfig(Config):
             before_src=before,
             after_mt=after,
             before_pe=checkpoint.start(tgt_lang),
-            controls=sorted(symbols.rows[symbol] for symbol in symbols.controls),
-            fingerprint=symbols.fingerprint,
+            controls=sorted(tokens.rows[token] for token in tokens.controls),
+            fingerprint=tokens.fingerprint,
         )
 
 
@@ -104,7 +104,7 @@ class Pretrained(Seq2Seq["PretrainedState"]):
 
     Its encoder reads `before src [SEP] mt EOS after`, without padding in between; `before` and `after` are what its
     tokenizer puts around a text, such as a language code. Its decoder starts with what it was trained to start with,
-    whose last row is BOS. The network keeps its own numbering of rows, symbols are translated on the way in and out.
+    whose last row is BOS. The network keeps its own numbering of rows, tokens are translated on the way in and out.
     What the checkpoint has no row for gets a new one, which starts as zero, but that of SEP as a copy of that of EOS.
     Attention is that of the last decoder layer to the joint text, the mean over heads, shared out among src and mt.
     """
@@ -135,17 +135,17 @@ class Pretrained(Seq2Seq["PretrainedState"]):
         self.network: Any  # a module of the library, whose methods PyTorch's type does not know
         self.network, self.head = _network(config, len(table))
         bias = torch.zeros(max(table) + 1)
-        bias[[table[BOS], table[STEP], table[SEP], *found.controls]] = _NEVER_WRITTEN_BIAS
-        for symbol, own in ((PAD, found.pad), (UNK, found.unk)):
+        bias[[table[BOS], table[STEP], table[SEP], *found.controls]] = _EXCLUDED_BIAS
+        for token, own in ((PAD, found.pad), (UNK, found.unk)):
             if own is None:
-                bias[table[symbol]] = _NEVER_WRITTEN_BIAS
+                bias[table[token]] = _EXCLUDED_BIAS
         self.register_buffer("bias", bias)
         self.register_buffer("rows", torch.tensor(table), persistent=False)
-        read = [found.before_pe[-1] if symbol == BOS else row for symbol, row in enumerate(table)]
-        self.register_buffer("read_rows", torch.tensor(read), persistent=False)
+        inputs = [found.before_pe[-1] if token == BOS else row for token, row in enumerate(table)]
+        self.register_buffer("input_rows", torch.tensor(inputs), persistent=False)
         self.bias: Tensor
         self.rows: Tensor
-        self.read_rows: Tensor
+        self.input_rows: Tensor
 
     def load_initial_weights(self) -> None:
         """Take the weights of the checkpoint, from safetensors files alone.
@@ -188,36 +188,39 @@ class Pretrained(Seq2Seq["PretrainedState"]):
         encoded_NSD = encoder(input_ids=ids, attention_mask=packed.long()).last_hidden_state
         first = len(found.before_src)
         real = mask[:, first : first + texts.size(1)]
-        places = (mask.cumsum(1) - 1)[:, first : first + texts.size(1)].masked_fill(~real, 0)
-        return PretrainedState(Memory.of(encoded=encoded_NSD, packed=packed, real=real, places=places), Past())
+        positions = (mask.cumsum(1) - 1)[:, first : first + texts.size(1)].masked_fill(~real, 0)
+        return PretrainedState(
+            Memory.of(encoded=encoded_NSD, packed=packed, real=real, positions=positions), TransformersCache()
+        )
 
     def decode(self, tokens: Tensor, state: "PretrainedState") -> tuple[DecoderOutput, "PretrainedState"]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         from transformers.modeling_outputs import BaseModelOutput
 
-        pending = state.past.pending(tokens)
-        rows = self.read_rows[pending.tokens]
-        lead = 0 if state.past.layers else len(self.config.network.before_pe) - 1
-        if lead:
-            rows = torch.cat([self._constant(self.config.network.before_pe[:lead], rows.size(0)), rows], 1)
+        inputs = state.cache.next_input(tokens)
+        rows = self.input_rows[inputs.tokens]
+        prefix = 0 if state.cache.layers else len(self.config.network.before_pe) - 1
+        if prefix:
+            rows = torch.cat([self._constant(self.config.network.before_pe[:prefix], rows.size(0)), rows], 1)
         memory = state.memory
         output = self.network(
             encoder_outputs=BaseModelOutput(last_hidden_state=memory["encoded"]),
             attention_mask=memory["packed"].long(),
             decoder_input_ids=rows,
-            past_key_values=to_library(pending.layers, state.cross),
+            past_key_values=to_library(inputs.layers, state.cross),
             use_cache=True,
             output_attentions=True,
         )
-        h_NKD = pending.select_new(output.logits[:, lead:])  # the library's output layer is the identity
-        w_NKP = pending.select_new(output.cross_attentions[-1].mean(1)[:, lead:])
+        h_NKD = inputs.select_new(output.logits[:, prefix:])  # the library's output layer is the identity
+        w_NKP = inputs.select_new(output.cross_attentions[-1].mean(1)[:, prefix:])
         layers, cross = from_library(output.past_key_values)
-        after = PretrainedState(memory if state.cross else _with_cross(memory, cross), pending.after(layers, lead))
-        return DecoderOutput(self._distribution(h_NKD), {_KEY: _shared_out(w_NKP, memory)}), after
+        memory_after = memory if state.cross else _with_cross(memory, cross)
+        after = PretrainedState(memory_after, inputs.cache_after(layers, prefix))
+        return DecoderOutput(self._distribution(h_NKD), {_KEY: _input_attention(w_NKP, memory)}), after
 
-    def _distribution(self, h_NKD: Tensor) -> "_Renumbered":
+    def _distribution(self, h_NKD: Tensor) -> "_RenumberedDistribution":
         bias = self.bias.to(h_NKD.dtype) if self.head.bias is None else self.head.bias + self.bias
-        return _Renumbered(SoftmaxDistribution(h_NKD, self.head.weight, bias, self._logits), self.rows)
+        return _RenumberedDistribution(SoftmaxDistribution(h_NKD, self.head.weight, bias, self._logits), self.rows)
 
     def _logits(self, h_NKD: Tensor) -> Tensor:
         logits: Tensor = self.head(h_NKD)
@@ -240,7 +243,7 @@ class PretrainedState:
     """
 
     memory: Memory
-    past: Past
+    cache: TransformersCache
 
     @property
     def cross(self) -> tuple[KeyValue, ...]:
@@ -250,21 +253,21 @@ class PretrainedState:
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
-        return type(self)(self.memory.select(rows), self.past.select(rows))
+        return type(self)(self.memory.select(rows), self.cache.select(rows))
 
     def rollback(self, keep: Tensor) -> Self:
         """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
-        return type(self)(self.memory, self.past.rollback(keep))
+        return type(self)(self.memory, self.cache.rollback(keep))
 
     def join(self, other: Self) -> Self:
         """Return the rows of both, those of `other` last."""
         counts = len(self.memory.sentence), len(other.memory.sentence)
-        return type(self)(self.memory.join(other.memory), self.past.join(other.past, counts))
+        return type(self)(self.memory.join(other.memory), self.cache.join(other.cache, counts))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Renumbered:
-    """A distribution over the rows of a network, by symbols: `rows` Long[V] has the row of each symbol."""
+class _RenumberedDistribution:
+    """A distribution over the rows of a network, by tokens: `rows` Long[V] has the row of each token."""
 
     of_rows: SoftmaxDistribution
     rows: Tensor
@@ -278,10 +281,12 @@ class _Renumbered:
         return type(self)(self.of_rows.at(mask), self.rows)
 
     def among(self, shortlist: Shortlist) -> Tensor:
-        """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others."""
-        # Of all symbols: weights that are laid out for inference have no rows to choose from. Few places at a time.
-        columns, features = self.rows[shortlist.symbols], self.of_rows.features_NKD
-        some = (features[start : start + _PLACES] for start in range(0, len(features), _PLACES))
+        """Return Float[N,K,C], natural logarithms, of the tokens of a shortlist if there were no others."""
+        # Of all tokens: weights that are laid out for inference have no rows to choose from. Few places at a time.
+        columns, features = self.rows[shortlist.token_ids], self.of_rows.features_NKD
+        some = (
+            features[start : start + _SHORTLIST_POSITIONS] for start in range(0, len(features), _SHORTLIST_POSITIONS)
+        )
         logits = torch.cat([replace(self.of_rows, features_NKD=one).logits().index_select(-1, columns) for one in some])
         return shortlist.normalised(logits.to(at_least_float(logits.dtype)))
 
@@ -297,10 +302,10 @@ def _with_cross(memory: Memory, cross: Sequence[KeyValue]) -> Memory:
     return Memory(tensors, memory.sentence)
 
 
-def _shared_out(w_NKP: Tensor, memory: Memory) -> Tensor:
+def _input_attention(w_NKP: Tensor, memory: Memory) -> Tensor:
     """Return Float[N,K,S], the attention to src and mt alone, each row's sum made 1."""
-    places, real = memory["places"].unsqueeze(1), memory["real"].unsqueeze(1)
-    w_NKS = w_NKP.gather(2, places.expand(-1, w_NKP.size(1), -1)).masked_fill(~real, 0.0)
+    positions, real = memory["positions"].unsqueeze(1), memory["real"].unsqueeze(1)
+    w_NKS = w_NKP.gather(2, positions.expand(-1, w_NKP.size(1), -1)).masked_fill(~real, 0.0)
     return w_NKS / w_NKS.sum(-1, keepdim=True).clamp(min=torch.finfo(w_NKS.dtype).tiny)
 
 
@@ -365,7 +370,7 @@ def _check_vocabularies(vocabularies: Vocabularies, size: int, config: Pretraine
     problem = ""
     if any(info != vocabularies.target or info.size != size for info in given):
         sizes = " and ".join(f"{number:,}" for number in sorted({info.size for info in given}))
-        problem = f"has one vocabulary of {size:,} symbols, but [text] has {sizes}"
+        problem = f"has one vocabulary of {size:,} tokens, but [text] has {sizes}"
     elif config.network.fingerprint not in (None, vocabularies.target.fingerprint):
         problem = "has a vocabulary with other pieces than [text]"
     if problem:

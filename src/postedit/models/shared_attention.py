@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from postedit.core.types import AttentionKey
-from postedit.models.bases.shared_lstm import LSTMModel, general_scores, mixed
+from postedit.models.bases.shared_lstm import LSTMModel, general_scores, weighted_sum
 from postedit.nn.memory import Memory
 
 _BOTH = AttentionKey("src+mt", "soft")
@@ -25,7 +25,7 @@ class SharedAttention(LSTMModel):
         """Create W."""
         self.score = nn.Linear(dim, dim, bias=False)
 
-    def remember(self, texts: Mapping[str, Tensor], masks: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def memory_tensors(self, texts: Mapping[str, Tensor], masks: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Keep all annotations one after the other, and W h."""
         annotations_NSD = torch.cat([texts[name] for name in self.inputs], 1)
         mask = torch.cat([masks[name] for name in self.inputs], 1)
@@ -34,4 +34,4 @@ class SharedAttention(LSTMModel):
     def attend(self, s_ND: Tensor, memory: Memory) -> tuple[Tensor, dict[AttentionKey, Tensor]]:
         """Attend to both texts as one."""
         weights_NS = general_scores(s_ND, memory["keys"], memory["mask"]).softmax(-1)
-        return mixed(weights_NS, memory["annotations"]), {_BOTH: weights_NS}
+        return weighted_sum(weights_NS, memory["annotations"]), {_BOTH: weights_NS}

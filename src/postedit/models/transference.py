@@ -27,7 +27,7 @@ class Transference(Seq2Seq[TransformerState]):
     """A source encoder; a decoder block over mt without causal mask that attends to it; a decoder of pe.
 
     The decoder attends to the second encoder alone. Attention to src is therefore not a layer of the model but
-    the composition of its last readings: decoder to mt, times second encoder from mt to src. Both factors are
+    the composition of its last memories: decoder to mt, times second encoder from mt to src. Both factors are
     means over heads and rows of the product still sum to 1.
 
     Deviation: the paper says that each stack is followed by layer normalisation, which is needed where the
@@ -50,23 +50,25 @@ class Transference(Seq2Seq[TransformerState]):
             ScaledEmbedding(table, config.dropout) for table in (tables["src"], tables["mt"], target)
         )
         self.encoder_src = config.stack(config.layers_src)
-        self.encoder_mt = config.stack(config.layers_mt, reads=1)
-        self.decoder = config.stack(config.layers_pe, reads=1)
+        self.encoder_mt = config.stack(config.layers_mt, memories=1)
+        self.decoder = config.stack(config.layers_pe, memories=1)
         self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
 
     def encode(self, batch: Batch) -> TransformerState:
         """Encode src, then mt in view of it; keep each decoder layer's keys and values of the result."""
         src, mt = batch.streams["src"], batch.streams["mt"]
         src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
-        read = self.encoder_mt.project(src_NSD, src.mask)
-        mt_NSD, (mt_to_src,), _ = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask, [read], need_weights=True)
+        encoded_src = self.encoder_mt.project(src_NSD, src.mask)
+        mt_NSD, (mt_to_src,), _ = self.encoder_mt.encode(
+            self.embed_mt(mt.ids), mt.mask, [encoded_src], need_weights=True
+        )
         return TransformerState.of({"mt": self.decoder.project(mt_NSD, mt.mask)}, mt_to_src=mt_to_src)
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
-        cursor = state.cache.cursor(tokens)
-        readings = [state.reading("mt")]
-        x_NKD = self.embed_pe(tokens, cursor.positions)
-        (x_NKD, (to_mt,), _), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
+        slots = state.cache.next_slots(tokens)
+        memories = [state.stack_memory("mt")]
+        x_NKD = self.embed_pe(tokens, slots.positions)
+        (x_NKD, (to_mt,), _), cache = self.decoder.decode(x_NKD, slots, state.cache, memories)
         attention = {_MT: to_mt, _SRC: torch.bmm(to_mt, state.memory["mt_to_src"])}
-        return DecoderOutput(self.head(x_NKD), attention), state.after(cache)
+        return DecoderOutput(self.head(x_NKD), attention), state.with_cache(cache)

@@ -54,7 +54,7 @@ class Transformer(Seq2Seq[TransformerState]):
             )
         self.embed, self.embed_pe = (ScaledEmbedding(table, config.dropout) for table in (tables[names[0]], target))
         self.encoder = config.stack(config.layers_encoder)
-        self.decoder = config.stack(config.layers_pe, reads=1)
+        self.decoder = config.stack(config.layers_pe, memories=1)
         self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
 
     def encode(self, batch: Batch) -> TransformerState:
@@ -69,8 +69,8 @@ class Transformer(Seq2Seq[TransformerState]):
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
-        cursor = state.cache.cursor(tokens)
-        readings = [state.reading("text")]
-        x_NKD = self.embed_pe(tokens, cursor.positions)
-        (x_NKD, (weights,), _), cache = self.decoder.decode(x_NKD, cursor, state.cache, readings)
-        return DecoderOutput(self.head(x_NKD), {self.key: weights}), state.after(cache)
+        slots = state.cache.next_slots(tokens)
+        memories = [state.stack_memory("text")]
+        x_NKD = self.embed_pe(tokens, slots.positions)
+        (x_NKD, (weights,), _), cache = self.decoder.decode(x_NKD, slots, state.cache, memories)
+        return DecoderOutput(self.head(x_NKD), {self.key: weights}), state.with_cache(cache)

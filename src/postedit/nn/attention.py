@@ -10,66 +10,65 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from postedit.nn.dropout import dropout as drop
-from postedit.nn.packing import Packing, join_rows
-from postedit.nn.precision import compute_dtype
+from postedit.nn.tensors import Packing, compute_dtype, join_rows
 
 
-class Kept(Protocol):
-    """What the layers of a stack keep of the tokens of N rows, slot by slot. A value: nothing is changed in place."""
+class KeyValueCache(Protocol):
+    """Keys and values of the tokens of N rows, in all layers of a stack. Immutable: methods return new caches."""
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
 
     def join(self, other: Self) -> Self:
-        """Return the rows of both, those of `other` last."""
+        """Return the rows of both caches, those of `other` last."""
 
-    def first(self, slots: int) -> Self:
-        """Return the same without what stands behind so many slots."""
+    def truncate(self, slots: int) -> Self:
+        """Return the first `slots` slots of every row."""
 
-    def nothing(self, rows: int) -> Self:
-        """Return what is kept of so many rows before their first token."""
+    def empty(self, rows: int) -> Self:
+        """Return a cache of `rows` rows without tokens."""
 
 
 class KeyValue(NamedTuple):
-    """Keys and values of multi-head attention, each Float[N,H,S,E]."""
+    """Keys and values of one multi-head attention, each Float[N,H,S,E]."""
 
     k_NHSE: Tensor
     v_NHSE: Tensor
 
-    def extended(self, new: "KeyValue", place: Callable[[Tensor, Tensor], Tensor]) -> "KeyValue":
-        """Return the same with the keys and values of more tokens; see `cache.Growing`."""
-        return KeyValue(*map(place, self, new))
+    def append(self, new: "KeyValue", write: Callable[[Tensor, Tensor], Tensor]) -> "KeyValue":
+        """Return the keys and values with those of more tokens; see `cache.Appendable`."""
+        return KeyValue(*map(write, self, new))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class KeyValues:
-    """Keys and values of every layer; see `Kept`."""
+class DenseKeyValueCache:
+    """One `KeyValue` per layer; see `KeyValueCache`."""
 
     layers: tuple[KeyValue, ...]
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
-        return self._each(lambda part: part[rows])
+        return self._map(lambda part: part[rows])
 
     def join(self, other: Self) -> Self:
-        """Return the rows of both, those of `other` last."""
+        """Return the rows of both caches, those of `other` last."""
         pairs = zip(self.layers, other.layers, strict=True)
         return type(self)(tuple(KeyValue(*map(join_rows, *pair)) for pair in pairs))
 
-    def first(self, slots: int) -> Self:
-        """Return the same without what stands behind so many slots."""
-        return self._each(lambda part: part[:, :, :slots])
+    def truncate(self, slots: int) -> Self:
+        """Return the first `slots` slots of every row."""
+        return self._map(lambda part: part[:, :, :slots])
 
-    def nothing(self, rows: int) -> Self:
-        """Return the keys and values of so many rows before their first token."""
-        return self._each(lambda part: part.new_empty(rows, part.size(1), 0, part.size(3)))
+    def empty(self, rows: int) -> Self:
+        """Return a cache of `rows` rows without tokens."""
+        return self._map(lambda part: part.new_empty(rows, part.size(1), 0, part.size(3)))
 
-    def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
+    def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
         return type(self)(tuple(KeyValue(*map(change, layer)) for layer in self.layers))
 
 
 class MultiHeadAttention(nn.Module):
-    """Multi-head attention (Vaswani et al. 2017, 3.2.2), with keys and values computed apart so they can be kept."""
+    """Multi-head attention (Vaswani et al. 2017, 3.2.2); keys and values are computed separately, for caching."""
 
     def __init__(self, dim: int, heads: int, dropout: float) -> None:
         """Create projections for `heads` heads of width dim / heads.
@@ -92,7 +91,7 @@ class MultiHeadAttention(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def project(self, memory_NSD: Tensor, packing: Packing | None = None) -> KeyValue:
-        """Return keys and values of a text, which is packed if there is a packing."""
+        """Return the keys and values of a text, which is packed if there is a packing."""
         k_NSD, v_NSD = _unpacked(self.key_value(memory_NSD), packing).chunk(2, -1)
         return KeyValue(split_heads(k_NSD, self.heads), split_heads(v_NSD, self.heads))
 
@@ -104,7 +103,7 @@ class MultiHeadAttention(nn.Module):
         need_weights: bool = False,
         packing: Packing | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend from x to what `mask` Bool[N or 1,K or 1,S] allows (None: everything).
+        """Attend from x to positions where `mask` Bool[N or 1,K or 1,S] is True (None: to all).
 
         Returns:
             Float[N,K,D], packed as x is, and, if asked for, the weights Float[N,K,S] averaged over heads.
@@ -122,7 +121,7 @@ def _unpacked(x: Tensor, packing: Packing | None) -> Tensor:
 
 
 def split_heads(x_NKD: Tensor, heads: int) -> Tensor:
-    """Return Float[N,H,K,E], the share of each head."""
+    """Return Float[N,H,K,E], the part of each head."""
     rows, length, width = x_NKD.shape
     return x_NKD.view(rows, length, heads, width // heads).transpose(1, 2)
 
@@ -130,10 +129,11 @@ def split_heads(x_NKD: Tensor, heads: int) -> Tensor:
 def attend(
     q_NHKE: Tensor, key_value: KeyValue, mask: Tensor | None, dropout: float = 0.0, need_weights: bool = False
 ) -> tuple[Tensor, Tensor | None]:
-    """Attend to what `mask` Bool[N or 1,K or 1,S] allows (None: everything).
+    """Attend to positions where `mask` Bool[N or 1,K or 1,S] is True (None: to all).
 
     Returns:
-        Float[N,K,D], the heads side by side, and, if asked for, the weights Float[N,K,S] averaged over heads.
+        Float[N,K,D], the outputs of all heads concatenated, and, if asked for, the weights Float[N,K,S] averaged over
+        heads.
     """
     allowed = None if mask is None else mask.unsqueeze(1)
     mixed_NHKE, weights_NHKS = dot_product_attention(q_NHKE, key_value, allowed, dropout, need_weights)
@@ -143,9 +143,9 @@ def attend(
 def dot_product_attention(
     q_NHKE: Tensor, key_value: KeyValue, mask: Tensor | None, dropout: float, need_weights: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Scaled dot-product attention; weights are returned (before dropout) if asked for.
+    """Compute scaled dot-product attention; return its weights (before dropout) if asked for.
 
-    On a CPU two matrix products and a softmax are faster than the fused kernel for short masked sentences.
+    On a CPU, two matrix products and a softmax are faster than the fused kernel for short masked sentences.
     """
     k_NHSE, v_NHSE = key_value
     if not need_weights and q_NHKE.device.type != "cpu":
@@ -153,19 +153,19 @@ def dot_product_attention(
         return mixed, None
     scores_NHKS = (q_NHKE * q_NHKE.size(-1) ** -0.5) @ k_NHSE.transpose(-1, -2)
     if mask is not None:
-        # Added in place: one pass over the scores, none in the backward pass.
+        # Added in place: one pass over the scores, and none in the backward pass.
         scores_NHKS += torch.zeros_like(mask, dtype=scores_NHKS.dtype).masked_fill_(~mask, -math.inf)
-    # Autocast would have the softmax in single precision at the cost of two conversions; inside it is so anyway.
+    # Autocast would convert to single precision and back; the softmax computes in single precision anyway.
     with torch.autocast(q_NHKE.device.type, enabled=need_weights and compute_dtype(q_NHKE) != q_NHKE.dtype):
         weights_NHKS = torch.softmax(scores_NHKS, -1)
-    kept = drop(weights_NHKS.to(v_NHSE.dtype), dropout, training=True)
-    return kept @ v_NHSE, weights_NHKS if need_weights else None
+    dropped = drop(weights_NHKS.to(v_NHSE.dtype), dropout, training=True)
+    return dropped @ v_NHSE, weights_NHKS if need_weights else None
 
 
 class AdditiveAttention(nn.Module):
     """e = v tanh(U s + W h + b), softmax over positions (Junczys-Dowmunt and Grundkiewicz 2017, 3: ATT).
 
-    The bias b is in W; a bias after v would not change the softmax, so there is none.
+    The bias b belongs to W. A bias after v would not change the softmax, so there is none.
     """
 
     def __init__(self, state_dim: int, annotation_dim: int, dim: int) -> None:
@@ -179,7 +179,7 @@ class AdditiveAttention(nn.Module):
         nn.init.zeros_(self.annotation.bias)
 
     def project(self, annotations_NSC: Tensor) -> Tensor:
-        """Return W h + b, Float[N,S,A], which does not depend on the state."""
+        """Return the keys W h + b, Float[N,S,A], which do not depend on the state."""
         projected: Tensor = self.annotation(annotations_NSC)
         return projected
 

@@ -1,10 +1,10 @@
-"""Heads that copy: a mixture of a distribution over the vocabulary and of distributions over input positions.
+"""Heads that copy: mixtures of a distribution over the vocabulary and distributions over input positions.
 
-p(y) = g_0 softmax(W h + b)[y] + sum over copied texts c of g_c sum over positions s with symbol y of a_c[s]
+p(y) = g_0 softmax(W h + b)[y] + sum over copy sources c of g_c sum over positions s with token y of a_c[s]
 
-All of it is in log space. A position of an input adds to the probability of its symbol, so the vocabulary stays fixed
-and search knows nothing of copying. As in `nn.heads`, training never holds all logits: the loss goes over
-positions in chunks, whose gradients are computed in the same pass.
+All computation is in log space. A position of an input adds to the probability of its token, so the vocabulary stays
+fixed and search needs no knowledge of copying. As in `nn.heads`, training never holds all logits: the loss processes
+positions in chunks and computes the gradients in the same pass.
 """
 
 import math
@@ -17,17 +17,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from postedit.core.types import LabelLoss, Shortlist
-from postedit.nn.heads import SoftmaxDistribution, chunks, label_places
-from postedit.nn.precision import at_least_float, compute_dtype
+from postedit.nn.heads import SoftmaxDistribution, label_positions, position_chunks
+from postedit.nn.tensors import at_least_float, compute_dtype
 
 
-class Copied(NamedTuple):
-    """A text that symbols are copied from.
+class CopySource(NamedTuple):
+    """A text that tokens are copied from.
 
     Args:
-        log_weights: Float[N,K,S], log of a distribution over its positions; -inf on padding.
-        ids: Long[N,S], its symbols, in the vocabulary of the target.
-        mask: Bool[N,S], its real positions.
+        log_weights: Float[N,K,S], log of a distribution over its positions; -inf at padding.
+        ids: Long[N,S], its tokens, in the target vocabulary.
+        mask: Bool[N,S], True at real positions.
     """
 
     log_weights: Tensor
@@ -35,10 +35,10 @@ class Copied(NamedTuple):
     mask: Tensor
 
 
-def pointer(queries_NKD: Tensor, memory_NSD: Tensor, mask_NS: Tensor, scale: float = 1.0) -> Tensor:
-    """Return Float[N,K,S]: log softmax over the real positions of scale times the dot products of queries and memory.
+def pointer_log_weights(queries_NKD: Tensor, memory_NSD: Tensor, mask_NS: Tensor, scale: float = 1.0) -> Tensor:
+    """Return Float[N,K,S]: log softmax over real positions of `scale` times the dot products of queries and memory.
 
-    At least in single precision, as a gate must be able to tell a weight from the sum of all others.
+    The result is at least single precision, because a gate must distinguish one weight from the sum of all others.
     """
     scores = torch.bmm(queries_NKD, memory_NSD.transpose(1, 2)) * scale
     scores = scores.to(at_least_float(scores.dtype))
@@ -47,24 +47,24 @@ def pointer(queries_NKD: Tensor, memory_NSD: Tensor, mask_NS: Tensor, scale: flo
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CopyDistribution:
-    """The mixture at each of N x K positions, not yet computed.
+    """The mixture at each of N x K positions, computed when asked for.
 
     Args:
         generator: the distribution over the vocabulary.
-        log_gates_NKG: logarithms of the shares of the generator and of each copied text, in that order.
-        copied: the texts.
+        log_gates_NKG: log weights of the generator and of each copy source, in that order.
+        sources: the texts that are copied from.
     """
 
     generator: SoftmaxDistribution
     log_gates_NKG: Tensor
-    copied: tuple[Copied, ...]
+    sources: tuple[CopySource, ...]
 
     def log_probs(self) -> Tensor:
         """Float[N,K,V], at least in single precision."""
         return self._mixed(self.generator.log_probs(), self._ids(), 0.0)
 
     def among(self, shortlist: Shortlist) -> Tensor:
-        """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others."""
+        """Return Float[N,K,C]: natural logarithms over the tokens of a shortlist, as if there were no others."""
         ids, others = self._ids(), shortlist.others
         beyond = torch.searchsorted(others, ids).clamp(max=max(0, len(others) - 1))
         listed = ids < shortlist.first
@@ -82,26 +82,29 @@ class CopyDistribution:
         return torch.logaddexp(log_gates[..., :1] + generated, copying)
 
     def at(self, mask: Tensor) -> Self:
-        """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        """Return the distributions where `mask` Bool[N,K] is True: M of them, in order, as [M,1]."""
         rows = mask.nonzero()[:, 0]
-        copied = (Copied(text.log_weights[mask].unsqueeze(1), text.ids[rows], text.mask[rows]) for text in self.copied)
-        return type(self)(self.generator.at(mask), self.log_gates_NKG[mask].unsqueeze(1), tuple(copied))
+        sources = (
+            CopySource(source.log_weights[mask].unsqueeze(1), source.ids[rows], source.mask[rows])
+            for source in self.sources
+        )
+        return type(self)(self.generator.at(mask), self.log_gates_NKG[mask].unsqueeze(1), tuple(sources))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
-        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
-        places = label_places(mask)
-        rows = places // mask.size(1)
+        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K] is True; see `core.types.Distribution`."""
+        positions = label_positions(mask)
+        rows = positions // mask.size(1)
         dtype = at_least_float(self.generator.features_NKD.dtype)
         loss, nll = _ChunkedMixture.apply(  # type: ignore[no-untyped-call]  # PyTorch does not type it
-            self.generator.features_NKD.flatten(0, 1)[places],
+            self.generator.features_NKD.flatten(0, 1)[positions],
             self.generator.weight_VD,
             self.generator.bias_V,
-            self.log_gates_NKG[..., 0].flatten()[places].to(dtype),
-            self._terms(dtype).flatten(0, 1)[places],
+            self.log_gates_NKG[..., 0].flatten()[positions].to(dtype),
+            self._terms(dtype).flatten(0, 1)[positions],
             self._ids()[rows],
-            torch.cat([text.mask for text in self.copied], 1)[rows],
-            labels.flatten()[places],
-            mask.flatten()[places],
+            torch.cat([source.mask for source in self.sources], 1)[rows],
+            labels.flatten()[positions],
+            mask.flatten()[positions],
             smoothing,
             compute_dtype(self.generator.features_NKD),
             torch.is_grad_enabled(),
@@ -109,20 +112,21 @@ class CopyDistribution:
         return LabelLoss(loss, nll, mask.sum())
 
     def _terms(self, dtype: torch.dtype) -> Tensor:
-        """Float[N,K,S]: the logarithm of what each position of each copied text adds, texts one after the other."""
+        """Float[N,K,S]: the log probability that each position adds to its token; the sources are concatenated."""
         gates = self.log_gates_NKG[..., 1:].to(dtype).unbind(-1)
-        return torch.cat([gate.unsqueeze(-1) + text.log_weights.to(dtype) for gate, text in zip(gates, self.copied)], 2)
+        terms = [gate.unsqueeze(-1) + source.log_weights.to(dtype) for gate, source in zip(gates, self.sources)]
+        return torch.cat(terms, 2)
 
     def _ids(self) -> Tensor:
-        return torch.cat([text.ids for text in self.copied], 1)
+        return torch.cat([source.ids for source in self.sources], 1)
 
 
 class _ChunkedMixture(torch.autograd.Function):
-    """Sum over the real ones of M positions of the label-smoothed loss of a mixture, and of the plain one.
+    """The label-smoothed loss of a mixture and the plain one, summed over the real ones of M positions.
 
-    Inputs are rows of positions: features Float[M,D], the log gate of the generator Float[M], what each input
-    position adds Float[M,S] with its symbol Long[M,S] and whether it is real Bool[M,S], labels Long[M], and whether the
-    row is real Bool[M].
+    Inputs have one row per position: features Float[M,D], the log gate of the generator Float[M], the log probability
+    that each input position adds Float[M,S], its token Long[M,S] and whether it is real Bool[M,S], labels Long[M], and
+    whether the row is real Bool[M].
     """
 
     @staticmethod
@@ -148,9 +152,9 @@ class _ChunkedMixture(torch.autograd.Function):
         d_own = [torch.empty_like(tensor) for tensor in own]
         totals = torch.zeros(2, dtype=precise, device=features_MD.device)
         with torch.set_grad_enabled(need_gradients), torch.autocast(features_MD.device.type, enabled=False):
-            # Smoothing compares each symbol of the inputs with each other one.
+            # Smoothing compares every pair of input positions.
             widest = max(weight_VD.size(0), ids_MS.size(1) ** 2 if smoothing else 0)
-            for rows in chunks(labels_M.size(0), widest, features_MD.device):
+            for rows in position_chunks(labels_M.size(0), widest, features_MD.device):
                 inputs = [tensor[rows].requires_grad_(need_gradients) for tensor in own]
                 inputs += shared
                 texts = ids_MS[rows], mask_MS[rows]
@@ -158,8 +162,8 @@ class _ChunkedMixture(torch.autograd.Function):
                 totals += torch.stack([loss.detach(), nll.detach()])
                 if need_gradients:
                     gradients = torch.autograd.grad(loss, inputs)
-                    for kept, gradient in zip(d_own, gradients[:3]):
-                        kept[rows] = gradient
+                    for stored, gradient in zip(d_own, gradients[:3]):
+                        stored[rows] = gradient
                     for total, gradient in zip(d_shared, gradients[3:]):
                         total += gradient
         ctx.gradients = [d_own[0], *d_shared, *d_own[1:]]
@@ -185,7 +189,7 @@ def _mixture_loss(
 ) -> tuple[Tensor, Tensor]:
     """Return the loss with smoothing and the plain one, summed over the real ones of M positions.
 
-    `inputs` are features Float[M,D], log gates Float[M], terms Float[M,S], weight Float[V,D] and bias Float[V].
+    `inputs` are features Float[M,D], log gates Float[M], terms Float[M,S], weights Float[V,D] and bias Float[V].
     """
     features_MD, log_gate_M, terms_MS, weight_VD, bias_V = inputs
     generated_MV = F.log_softmax(F.linear(features_MD, weight_VD, bias_V), -1, dtype=precise)
@@ -195,7 +199,7 @@ def _mixture_loss(
     nll = -log_p_M.masked_fill(~real_M, 0.0).sum()
     if smoothing == 0.0:
         return nll, nll
-    # The mixture is the generator's share but for the symbols of the inputs, each of which is corrected once.
+    # log p(y) is the generator's term except for tokens of the inputs; each of these is corrected once.
     vocabulary = weight_VD.size(0)
     same_MSS = (ids_MS.unsqueeze(2) == ids_MS.unsqueeze(1)) & mask_MS.unsqueeze(1)
     first_MS = mask_MS & ~same_MSS.tril(-1).any(2)
@@ -208,7 +212,7 @@ def _mixture_loss(
 
 
 def _log_sum_exp(x: Tensor) -> Tensor:
-    """Return logsumexp over the last dimension; -inf, with a gradient of zero, where all of it is -inf."""
+    """Return logsumexp over the last dimension; where all of it is -inf, -inf with a gradient of zero."""
     highest = x.detach().amax(-1, keepdim=True)
     highest = highest.masked_fill(highest == -math.inf, 0.0)
     total = (x - highest).exp().sum(-1)
@@ -217,7 +221,7 @@ def _log_sum_exp(x: Tensor) -> Tensor:
 
 
 def _scatter_log(terms_NKS: Tensor, ids_NS: Tensor, vocabulary: int) -> Tensor:
-    """Return Float[N,K,V]: the logarithm of the sum over the positions with a symbol, -inf where there is none."""
+    """Return Float[N,K,V]: the log of the sum over the positions of each token; -inf where a token has none."""
     index = ids_NS.unsqueeze(1).expand_as(terms_NKS)
     empty = terms_NKS.new_full((*terms_NKS.shape[:2], vocabulary), -math.inf)
     highest = empty.scatter_reduce(2, index, terms_NKS.detach(), "amax")
@@ -228,7 +232,7 @@ def _scatter_log(terms_NKS: Tensor, ids_NS: Tensor, vocabulary: int) -> Tensor:
 
 
 def sigmoid_gates(logits_NK: Tensor) -> Tensor:
-    """Return Float[N,K,2], at least in single precision: log sigmoid of the logits, and of what is left of 1."""
+    """Return Float[N,K,2], at least in single precision: log sigmoid(logit) and log(1 - sigmoid(logit))."""
     logits_NK = logits_NK.to(at_least_float(logits_NK.dtype))
     return torch.stack([F.logsigmoid(logits_NK), F.logsigmoid(-logits_NK)], -1)
 

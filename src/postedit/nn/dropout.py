@@ -1,4 +1,4 @@
-"""Dropout, plain and as the papers use it; each is the identity outside training, and scales by 1/(1-p) within."""
+"""Dropout, plain and as the papers use it; each is the identity outside training, and scales by 1/(1-p) in training."""
 
 import math
 
@@ -10,9 +10,9 @@ from torch import Tensor
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """Drop single units with probability p.
 
-    On a CPU, where PyTorch draws one number at a time and dropout would be a third of a training step, random
-    bits are drawn by the word and used 16 at a time; p is then rounded to a multiple of 2**-16. A compiler, which
-    cannot follow that, gets PyTorch's own function.
+    On a CPU PyTorch draws one number at a time, and dropout would take a third of a training step. Here random bits are
+    drawn in 64-bit words, of which each unit uses 16; p is thereby rounded to a multiple of 2**-16. A compiler cannot
+    trace that and gets PyTorch's own function.
     """
     if not training or p == 0.0:
         return x
@@ -28,7 +28,7 @@ def keep_mask(like: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
 
 
 def word_dropout(embedded_NKD: Tensor, p: float, training: bool) -> Tensor:
-    """Drop whole words: the embedding at a position is zeroed as one (Junczys-Dowmunt and Grundkiewicz 2017, 5.2)."""
+    """Drop whole words: zero the embedding at a position (Junczys-Dowmunt and Grundkiewicz 2017, 5.2)."""
     if not training or p == 0.0:
         return embedded_NKD
     return embedded_NKD * keep_mask(embedded_NKD, (*embedded_NKD.shape[:2], 1), p)

@@ -19,10 +19,10 @@ _SHARED_STREAMS: dict[Sharing, tuple[str, ...]] = {"none": (), "mt-pe": ("mt",),
 def embedding_tables(
     vocabularies: Vocabularies, inputs: tuple[str, ...], dim: int, sharing: Sharing
 ) -> tuple[dict[str, nn.Embedding], nn.Embedding]:
-    """Return one table for each input stream, and the target's; shared ones are the same module.
+    """Return one table for each input stream, and the target's; a shared table is the same module.
 
     Raises:
-        RecipeError: if streams that shall share a table have different vocabularies.
+        RecipeError: if streams that must share a table have different vocabularies.
     """
     target = nn.Embedding(vocabularies.target.size, dim, padding_idx=PAD)
     streams = {}
@@ -43,7 +43,7 @@ def embedding_tables(
 def sinusoids(positions: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
     """Return the positional encoding Float[*,dim] of positions Long[*] (Vaswani et al. 2017, 3.5).
 
-    All sines stand before all cosines, which permutes the paper's interleaved dimensions and nothing else.
+    All sines come before all cosines, a permutation of the paper's interleaved dimensions.
     """
     angles = positions.unsqueeze(-1) * _rates(dim, torch.promote_types(dtype, torch.float32), positions.device)
     return torch.cat([angles.sin(), angles.cos()], -1)[..., :dim].to(dtype)
@@ -51,6 +51,6 @@ def sinusoids(positions: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
 
 @lru_cache(maxsize=16)
 def _rates(dim: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return how fast the angle of each sine grows."""
+    """Return the rate at which the angle of each sine grows with the position."""
     with torch.inference_mode(False):  # training may use it after a search
         return torch.exp(torch.arange((dim + 1) // 2, device=device, dtype=dtype) * (-math.log(10_000.0) * 2.0 / dim))

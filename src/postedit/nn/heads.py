@@ -1,9 +1,9 @@
 """Output heads: from features to a distribution over the target vocabulary.
 
-The output layer is the widest of a model: N x K x V logits are by far its largest tensor. Search needs them,
-training needs one number a position. So the head returns a distribution that writes out what is asked for, and
-its label loss goes over the positions in chunks whose logits fit the cache, computing the gradients in the
-same pass (they are the softmax minus the labels) and keeping neither logits nor probabilities.
+The N x K x V logits of the output layer are by far the largest tensor of a model. Search needs all of them; training
+needs one number per position. A head therefore returns a distribution that computes what is asked for. Its label loss
+processes positions in chunks whose logits fit the cache, computes the gradients in the same pass (softmax minus
+labels), and stores neither logits nor probabilities.
 """
 
 from collections.abc import Callable
@@ -16,65 +16,65 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from postedit.core.types import LabelLoss, Shortlist
-from postedit.nn.precision import at_least_float, compute_dtype
+from postedit.nn.tensors import at_least_float, compute_dtype
 
-# Logits alive at a time. On a CPU a chunk should stay in the cache, on a GPU it should fill the device.
+# Logits held at a time. On a CPU a chunk should fit the cache, on a GPU it should fill the device.
 _CHUNK_LOGITS = {"cpu": 2**22}
 _CHUNK_LOGITS_ACCELERATOR = 2**28
 
-# Width of a row from which on a plain maximum costs nothing.
-_FOLDED = 256
+# Rows of at most this width are not worth folding before their maximum is taken.
+_FOLD_WIDTH = 256
 
 
 class SoftmaxHead(nn.Module):
     """A linear layer and a softmax: `p = softmax(W h + b)`."""
 
     def __init__(self, dim: int, vocabulary: int, *, tied: nn.Embedding | None = None) -> None:
-        """Create W Float[V,D] and b Float[V], or take W from the embedding `tied`."""
+        """Create W Float[V,D] and b Float[V]; take W from the embedding `tied` if it is given."""
         super().__init__()
         self.weight = nn.Parameter(torch.empty(vocabulary, dim)) if tied is None else tied.weight
         self.bias = nn.Parameter(torch.zeros(vocabulary))
         if tied is None:
             nn.init.xavier_uniform_(self.weight)
-        self.layer: Callable[[Tensor], Tensor] | None = None  # W h + b, computed as is fastest for inference
-        self._make: LayerMaker | None = None
-        self._first: dict[int, Callable[[Tensor], Tensor]] = {}
+        self.linear: Callable[[Tensor], Tensor] | None = None  # computes W h + b in inference
+        self._factory: LinearFactory | None = None
+        self._first_tokens: dict[int, Callable[[Tensor], Tensor]] = {}
 
     def forward(self, features_NKD: Tensor) -> "SoftmaxDistribution":
         """Return the distribution at each position."""
-        return SoftmaxDistribution(features_NKD, self.weight, self.bias, self.layer, self.first)
+        return SoftmaxDistribution(features_NKD, self.weight, self.bias, self.linear, self.linear_of_first)
 
-    def prepare(self, make: "LayerMaker") -> None:
-        """For inference: compute W h + b by layers that `make` makes of weights and a bias."""
-        self._make, self._first = make, {}
-        self.layer = make(self.weight.detach(), self.bias.detach()).forward
+    def use_linear_layers(self, factory: "LinearFactory") -> None:
+        """For inference: compute W h + b with layers made by `factory`."""
+        self._factory, self._first_tokens = factory, {}
+        self.linear = factory(self.weight.detach(), self.bias.detach()).forward
 
-    def first(self, symbols: int) -> Callable[[Tensor], Tensor]:
-        """Return what computes W h + b for the first so many symbols."""
-        weight, bias = self.weight[:symbols], self.bias[:symbols]
-        if self._make is None:
+    def linear_of_first(self, count: int) -> Callable[[Tensor], Tensor]:
+        """Return a function that computes W h + b for the first `count` tokens of the vocabulary."""
+        weight, bias = self.weight[:count], self.bias[:count]
+        if self._factory is None:
             return partial(F.linear, weight=weight, bias=bias)
-        if symbols not in self._first:
-            self._first[symbols] = self._make(weight.detach(), bias.detach()).forward
-        return self._first[symbols]
+        if count not in self._first_tokens:
+            self._first_tokens[count] = self._factory(weight.detach(), bias.detach()).forward
+        return self._first_tokens[count]
 
 
-LayerMaker = Callable[[Tensor, Tensor | None], nn.Module]
-"""Makes a linear layer of weights Float[out,in] and a bias Float[out]."""
+LinearFactory = Callable[[Tensor, Tensor | None], nn.Module]
+"""Makes a linear layer from weights Float[out,in] and a bias Float[out]."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SoftmaxDistribution:
-    """`softmax(W h + b)` at each of N x K positions, not yet computed.
+    """`softmax(W h + b)` at each of N x K positions, computed when asked for.
 
-    If they are given, `layer` computes W h + b, and what `first(n)` returns computes it for the first n symbols.
+    If given, `linear` computes W h + b, and `linear_of_first(n)` returns a function that does so for n tokens.
     """
 
     features_NKD: Tensor
     weight_VD: Tensor
     bias_V: Tensor
-    layer: Callable[[Tensor], Tensor] | None = None
-    first: Callable[[int], Callable[[Tensor], Tensor]] | None = None
+    linear: Callable[[Tensor], Tensor] | None = None
+    linear_of_first: Callable[[int], Callable[[Tensor], Tensor]] | None = None
 
     def log_probs(self) -> Tensor:
         """Float[N,K,V], at least in single precision."""
@@ -83,33 +83,33 @@ class SoftmaxDistribution:
 
     def logits(self) -> Tensor:
         """Float[N,K,V]."""
-        linear = self.layer or partial(F.linear, weight=self.weight_VD, bias=self.bias_V)
+        linear = self.linear or partial(F.linear, weight=self.weight_VD, bias=self.bias_V)
         return linear(self.features_NKD)
 
     def at(self, mask: Tensor) -> Self:
-        """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        """Return the distributions where `mask` Bool[N,K] is True: M of them, in order, as [M,1]."""
         return replace(self, features_NKD=self.features_NKD[mask].unsqueeze(1))
 
     def among(self, shortlist: Shortlist) -> Tensor:
-        """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others."""
+        """Return Float[N,K,C]: natural logarithms over the tokens of a shortlist, as if there were no others."""
         count = shortlist.first
-        if self.first is None:
+        if self.linear_of_first is None:
             first = F.linear(self.features_NKD, self.weight_VD[:count], self.bias_V[:count])
         else:
-            first = self.first(count)(self.features_NKD)
+            first = self.linear_of_first(count)(self.features_NKD)
         others = shortlist.others
         rest = F.linear(self.features_NKD, self.weight_VD[others], self.bias_V[others])
         return shortlist.normalised(torch.cat([first, rest], -1).to(at_least_float(first.dtype)))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
-        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
-        places = label_places(mask)
+        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K] is True; see `core.types.Distribution`."""
+        positions = label_positions(mask)
         loss, nll = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]  # PyTorch does not type it
-            self.features_NKD.flatten(0, 1)[places],
+            self.features_NKD.flatten(0, 1)[positions],
             self.weight_VD,
             self.bias_V,
-            labels.flatten()[places],
-            mask.flatten()[places],
+            labels.flatten()[positions],
+            mask.flatten()[positions],
             smoothing,
             compute_dtype(self.features_NKD),
             torch.is_grad_enabled(),
@@ -118,11 +118,11 @@ class SoftmaxDistribution:
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
-    """Sum over the real ones of M positions of the label-smoothed cross-entropy, and of the plain one.
+    """The label-smoothed cross-entropy and the plain one, summed over the real ones of M positions.
 
-    Passes over logits cost more than their product does, so there are few. With p = softmax(l), log sum exp(l) is
-    max(l) - log max(p), where max(p) >= 1/V. The gradient is p - (1-s) at the label - s/V; as the mean of all logits
-    is h mean(W) + mean(b), what smoothing adds to loss and gradients needs no logits at all.
+    A pass over the logits costs more than the product that computes them, so there are few passes. With p = softmax(l),
+    log sum exp(l) is max(l) - log max(p), where max(p) >= 1/V. The gradient is p - (1-s) at the label - s/V. The mean
+    of all logits is h mean(W) + mean(b), so the smoothing terms of loss and gradients need no logits.
     """
 
     @staticmethod
@@ -142,12 +142,12 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             precise = at_least_float(dtype)
             nll_M = torch.empty(h_MD.size(0), dtype=precise, device=h_MD.device)
             normaliser_M = torch.empty_like(nll_M)
-            gradients = _Gradients(h_MD, w_VD, real_M, precise) if need_gradients else None
-            for rows in chunks(h_MD.size(0), w_VD.size(0), h_MD.device):
+            gradients = _GradientSums(h_MD, w_VD, real_M, precise) if need_gradients else None
+            for rows in position_chunks(h_MD.size(0), w_VD.size(0), h_MD.device):
                 logits, labels = F.linear(h_MD[rows], w_VD, b_V), labels_M[rows]
                 at_labels = torch.arange(labels.size(0), device=labels.device), labels
                 p = torch.softmax(logits, 1)
-                normaliser_M[rows] = _highest(logits).to(precise) - _highest(p).to(precise).log()
+                normaliser_M[rows] = _row_maximum(logits).to(precise) - _row_maximum(p).to(precise).log()
                 nll_M[rows] = normaliser_M[rows] - logits[at_labels]
                 if gradients is not None:
                     p[at_labels] += smoothing - 1.0
@@ -177,8 +177,8 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         return features, weight, bias, None, None, None, None, None
 
 
-class _Gradients:
-    """Gradients of the chunks so far, those of the weights in full precision."""
+class _GradientSums:
+    """Gradients summed over the chunks so far; those of the weights in full precision."""
 
     def __init__(self, h_MD: Tensor, w_VD: Tensor, real_M: Tensor, precise: torch.dtype) -> None:
         self.real_M = real_M.to(h_MD.dtype)
@@ -188,38 +188,38 @@ class _Gradients:
         self.b_V = torch.zeros(w_VD.size(0), dtype=precise, device=w_VD.device)
 
     def add(self, rows: slice, d_logits: Tensor) -> None:
-        """Add what the gradient of some rows' logits brings."""
+        """Add the contribution of the gradient of some rows' logits."""
         self.b_V += self.real_M[rows] @ d_logits
         torch.mm(d_logits, self.weight_VD, out=self.h_MD[rows])
         self.w_VD += d_logits.T @ self.inputs_MD[rows]
 
     def smooth(self, smoothing: float, mean_D: Tensor) -> None:
-        """Add what the share -s/V of every logit's gradient brings; `mean_D` is the mean of the weights."""
+        """Add the contribution of the term -s/V in every logit's gradient; `mean_D` is the mean of the weights."""
         share = smoothing / self.b_V.size(0)
         self.b_V -= share * self.real_M.to(self.b_V.dtype).sum()
         self.h_MD -= (smoothing * mean_D).to(self.h_MD.dtype)
         self.w_VD -= share * self.inputs_MD.to(self.w_VD.dtype).sum(0)
 
 
-def _highest(x_MV: Tensor) -> Tensor:
-    """Return the maximum of each row Float[M]."""
-    while x_MV.device.type == "cpu" and x_MV.element_size() < 4 and x_MV.size(1) > _FOLDED:
+def _row_maximum(x_MV: Tensor) -> Tensor:
+    """Return the maximum of each row, Float[M]."""
+    while x_MV.device.type == "cpu" and x_MV.element_size() < 4 and x_MV.size(1) > _FOLD_WIDTH:
         # PyTorch compares two narrow tensors much faster than the elements of one.
         half = (x_MV.size(1) + 1) // 2
         x_MV = torch.maximum(x_MV[:, :half], x_MV[:, -half:])
     return x_MV.amax(1)
 
 
-def label_places(mask: Tensor) -> Tensor:
-    """Return Long[M], the places of Bool[N,K] to compute the loss at: those that are real.
+def label_positions(mask: Tensor) -> Tensor:
+    """Return Long[M], the positions of Bool[N,K] at which to compute the loss: the real ones.
 
-    All of them on an accelerator, where the host would have to wait for their number, once an update.
+    On an accelerator it returns all positions, because the host would have to wait for the number of real ones.
     """
     flat = mask.flatten()
     return flat.nonzero().squeeze(1) if mask.device.type == "cpu" else torch.arange(len(flat), device=mask.device)
 
 
-def chunks(positions: int, vocabulary: int, device: torch.device) -> list[slice]:
-    """Return the stretches of positions whose logits shall be alive at a time."""
+def position_chunks(positions: int, vocabulary: int, device: torch.device) -> list[slice]:
+    """Return slices of the positions; the logits of one slice are held at a time."""
     size = max(1, _CHUNK_LOGITS.get(device.type, _CHUNK_LOGITS_ACCELERATOR) // vocabulary)
     return [slice(start, start + size) for start in range(0, positions, size)]

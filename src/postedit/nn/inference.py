@@ -1,6 +1,6 @@
-"""Models made ready for inference: on a CPU weights are laid out for oneDNN once, or rounded to eight bits.
+"""Prepare models for inference: on a CPU, weights get oneDNN's layout once, or are quantised to eight bits.
 
-What a row of a batch gives does not depend on the others. For eight bits see `nn.int8`.
+The result of a row does not depend on other rows of the batch. For eight bits see `nn.int8`.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from postedit.core.errors import DataError
-from postedit.nn.heads import LayerMaker, SoftmaxHead
+from postedit.nn.heads import LinearFactory, SoftmaxHead
 
 Precision = Literal["float32", "bf16", "int8"]
 
@@ -20,33 +20,32 @@ _ModelT = TypeVar("_ModelT", bound=nn.Module)
 
 
 def prepare_for_inference(model: _ModelT, precision: Precision = "float32") -> _ModelT:
-    """Change `model` in place so that it runs fast, and return it; it can be neither trained nor saved any more.
+    """Change `model` in place so that it runs fast, and return it; afterwards it can be neither trained nor saved.
 
-    On a CPU large linear layers and output layers get a layout of their own. Elsewhere weights stay as they are but
-    for their type.
+    On a CPU, large linear layers and output layers are replaced. On other devices only the type of the weights changes.
 
     Raises:
-        DataError: if the device cannot have that precision.
+        DataError: if the device does not support that precision.
     """
     device = next(model.parameters()).device
     check_precision(precision, device)
     if precision == "bf16":
         model.to(torch.bfloat16)
     if precision == "int8":
-        from postedit.nn.int8 import modules as int8  # kernels are loaded for those who need them
+        from postedit.nn.int8 import Int8Linear, Int8TransformerStack  # loads compiled kernels
 
-        _replace(model, int8.Int8TransformerStack.made_of)
-        _replace_linear(model, int8.Int8Linear, int8.Int8Linear.smallest)
+        _replace(model, Int8TransformerStack.from_stack)
+        _replace_linear(model, Int8Linear, Int8Linear.min_weights)
     elif device.type == "cpu" and _has_layouts(precision):
-        _replace_linear(model, PackedLinear, PackedLinear.smallest)
+        _replace_linear(model, PackedLinear, PackedLinear.min_weights)
     return model.requires_grad_(False)
 
 
 def check_precision(precision: str, device: torch.device) -> None:
-    """See to it that a model on `device` can have that precision.
+    """Check that `device` supports a precision.
 
     Raises:
-        DataError: if not.
+        DataError: if it does not.
     """
     allowed = [one for one in PRECISIONS if one != "int8" or device.type == "cpu"]
     if precision not in allowed:
@@ -54,17 +53,17 @@ def check_precision(precision: str, device: torch.device) -> None:
 
 
 def _has_layouts(precision: str) -> bool:
-    """Whether oneDNN can lay out weights here; those of bf16 it can on processors with AVX-512 alone."""
+    """Return whether oneDNN can lay out weights here; for bf16 it needs AVX-512."""
     available = bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
     return available and (precision != "bf16" or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()))
 
 
-def _replace(model: nn.Module, make: Callable[[nn.Module], nn.Module | None], but_in: tuple[type, ...] = ()) -> None:
-    """Put what `make` makes of parts of a model, if anything, in their place; not in modules of some types."""
-    made: dict[nn.Module, nn.Module | None] = {}  # a part that stands in two places stays one
+def _replace(model: nn.Module, make: Callable[[nn.Module], nn.Module | None], except_in: tuple[type, ...] = ()) -> None:
+    """Replace parts of a model by what `make` returns for them, unless that is None; skip children of some types."""
+    made: dict[nn.Module, nn.Module | None] = {}  # a part used in two places stays one module
     for parent in list(model.modules()):
-        for name, part in list(parent._modules.items()):  # not named_children, which knows only one name of each
-            if part is None or isinstance(parent, but_in):
+        for name, part in list(parent._modules.items()):  # named_children skips repeated modules
+            if part is None or isinstance(parent, except_in):
                 continue
             if part not in made:
                 made[part] = make(part)
@@ -72,30 +71,30 @@ def _replace(model: nn.Module, make: Callable[[nn.Module], nn.Module | None], bu
                 parent.add_module(name, new)
 
 
-def _replace_linear(model: nn.Module, make: LayerMaker, smallest: int) -> None:
-    """Put layers that `make` makes in place of large linear layers, and beside the weights of large output layers."""
+def _replace_linear(model: nn.Module, factory: LinearFactory, min_weights: int) -> None:
+    """Replace large linear layers, and add layers beside the weights of large output layers, using `factory`."""
 
-    def made_of(part: nn.Module) -> nn.Module | None:
-        if type(part) is not nn.Linear or not _worth(part.weight, smallest):
+    def replacement(part: nn.Module) -> nn.Module | None:
+        if type(part) is not nn.Linear or not _is_large(part.weight, min_weights):
             return None
-        return make(part.weight.detach(), None if part.bias is None else part.bias.detach())
+        return factory(part.weight.detach(), None if part.bias is None else part.bias.detach())
 
-    # What stands in a dictionary is an adapter of peft's, which asks for the type of its weights.
-    _replace(model, made_of, but_in=(nn.ModuleDict,))
+    # A ModuleDict holds adapters of peft, which read the type of their weights.
+    _replace(model, replacement, except_in=(nn.ModuleDict,))
     for part in model.modules():
-        if isinstance(part, SoftmaxHead) and _worth(part.weight, smallest):
-            part.prepare(make)
+        if isinstance(part, SoftmaxHead) and _is_large(part.weight, min_weights):
+            part.use_linear_layers(factory)
 
 
-def _worth(weight: Tensor, smallest: int) -> bool:
-    return weight.numel() >= smallest and weight.dtype in (torch.float32, torch.bfloat16)
+def _is_large(weight: Tensor, min_weights: int) -> bool:
+    return weight.numel() >= min_weights and weight.dtype in (torch.float32, torch.bfloat16)
 
 
 class PackedLinear(nn.Module):
-    """A linear layer as it was, up to the order in which products are added."""
+    """A linear layer in oneDNN's layout; equal to the original up to the order of additions."""
 
-    smallest: ClassVar[int] = 2**19
-    """Weights. Smaller layers spend more time on being called than they save (benchmarks/inference_layers.py)."""
+    min_weights: ClassVar[int] = 2**19
+    """Smaller layers spend more time on the call than they save (benchmarks/inference_layers.py)."""
 
     weight: Tensor
     bias: Tensor | None
@@ -103,7 +102,7 @@ class PackedLinear(nn.Module):
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         """Lay out `weight` Float[out,in]; `bias` is Float[out]."""
         super().__init__()
-        # In a layout of oneDNN's, and therefore in no state dict.
+        # The layout is private to oneDNN, so the weights are in no state dict.
         self.register_buffer("weight", torch.ops.mkldnn._reorder_linear_weight(weight), persistent=False)
         self.register_buffer("bias", bias)
 

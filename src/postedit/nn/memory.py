@@ -1,4 +1,4 @@
-"""What a decoder keeps of its inputs: one entry a row, the same from the first token to the last."""
+"""Encoder outputs that a decoder attends to; constant during decoding."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,26 +7,26 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from postedit.nn.attention import Kept
-from postedit.nn.packing import join_rows
+from postedit.nn.attention import KeyValueCache
+from postedit.nn.tensors import join_rows
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Memory:
     """Tensors computed once from the inputs, and the sentence that each row belongs to.
 
-    Beam search reorders hypotheses at every step, nearly always within a sentence. As hypotheses of one
-    sentence share their inputs, such a `select` changes nothing here and copies nothing.
+    Beam search reorders hypotheses at every step, nearly always within a sentence. Hypotheses of one sentence share
+    their inputs, so such a `select` copies nothing.
 
     Args:
         tensors: by name, each with N rows.
-        sentence: Long[N], which sentence of the encoded batch a row belongs to.
-        texts: by name, what the layers of a stack keep of a text that they attend to.
+        sentence: Long[N], the sentence of the encoded batch that a row belongs to.
+        key_values: by name, keys and values of an encoded text in the cross-attentions of a stack.
     """
 
     tensors: dict[str, Tensor]
     sentence: Tensor
-    texts: Mapping[str, Kept] = field(default_factory=dict)
+    key_values: Mapping[str, KeyValueCache] = field(default_factory=dict)
 
     @classmethod
     def of(cls, **tensors: Tensor) -> Self:
@@ -44,15 +44,15 @@ class Memory:
         if torch.equal(sentence, self.sentence):
             return self
         tensors = {name: tensor[rows] for name, tensor in self.tensors.items()}
-        texts = {name: kept.select(rows) for name, kept in self.texts.items()}
-        return type(self)(tensors, sentence, texts)
+        key_values = {name: cache.select(rows) for name, cache in self.key_values.items()}
+        return type(self)(tensors, sentence, key_values)
 
     def join(self, other: Self) -> Self:
-        """Return the rows of both, those of `other` last; of tensors that both have."""
+        """Return the rows of both, those of `other` last, for the tensors that both have."""
         tensors = {
             name: join_rows(tensor, other.tensors[name])
             for name, tensor in self.tensors.items()
             if name in other.tensors
         }
-        texts = {name: kept.join(other.texts[name]) for name, kept in self.texts.items()}
-        return type(self)(tensors, torch.cat([self.sentence, other.sentence + self.sentence.max() + 1]), texts)
+        key_values = {name: cache.join(other.key_values[name]) for name, cache in self.key_values.items()}
+        return type(self)(tensors, torch.cat([self.sentence, other.sentence + self.sentence.max() + 1]), key_values)

@@ -1,4 +1,4 @@
-"""Recurrent layers: the GRU of the papers, a bidirectional encoder of it, and what a decoder of it keeps."""
+"""Recurrent layers: the GRU of the papers, a bidirectional encoder, a maxout readout, and a decoder state."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -13,8 +13,8 @@ from postedit.nn.memory import Memory
 class GRUCell(nn.Module):
     """The GRU of Junczys-Dowmunt and Grundkiewicz 2017, equation 1, with biases.
 
-    r = sigma(W_r x + U_r s), z = sigma(W_z x + U_z s), n = tanh(W x + r * (U s)), s' = (1 - z) * n + z * s.
-    The products with x do not depend on s, so `project` computes them for many steps at once.
+    r = sigma(W_r x + U_r s), z = sigma(W_z x + U_z s), n = tanh(W x + r * (U s)), s' = (1 - z) * n + z * s. The
+    products with x do not depend on s, so `project` computes them for many steps at once.
     """
 
     def __init__(self, input_dim: int, dim: int) -> None:
@@ -35,7 +35,7 @@ class GRUCell(nn.Module):
         return projected
 
     def forward(self, projected: Tensor, s_ND: Tensor, state_mask: Tensor | None = None) -> Tensor:
-        """Return s' from W x Float[N,3D] and s; `state_mask` Float[N,D] drops units of s inside the gates."""
+        """Return s' given W x Float[N,3D] and s; `state_mask` Float[N,D] drops units of s inside the gates."""
         seen_ND = s_ND if state_mask is None else s_ND * state_mask
         x_r, x_z, x_n = projected.chunk(3, -1)
         s_r, s_z, s_n = self.state(seen_ND).chunk(3, -1)
@@ -47,11 +47,11 @@ class GRUCell(nn.Module):
 class BiGRU(nn.Module):
     """Two GRUs that read a text in both directions; an annotation is both states at a position, [forward; backward].
 
-    The backward GRU reads each row reversed within its own length, so neither meets padding before a real token.
+    The backward GRU reads each row reversed within its own length, so neither GRU reads padding before a real token.
     """
 
     def __init__(self, input_dim: int, dim: int, dropout: float) -> None:
-        """Create both cells; `dropout` drops the same units of the state at every step of a row in training."""
+        """Create both cells; in training `dropout` drops the same units of the state at every step of a row."""
         super().__init__()
         self.dim, self.dropout = dim, dropout
         self.forwards = GRUCell(input_dim, dim)
@@ -81,34 +81,54 @@ class BiGRU(nn.Module):
 
 
 def _reversal(mask_NS: Tensor) -> Tensor:
-    """Return Long[N,S]: the index that reverses the real tokens of each row and leaves padding in place."""
+    """Return Long[N,S]: the indices that reverse the real tokens of each row and leave padding in place."""
     positions = torch.arange(mask_NS.size(1), device=mask_NS.device).unsqueeze(0)
     mirrored = mask_NS.sum(1, keepdim=True) - 1 - positions
     return torch.where(mask_NS, mirrored, positions)
 
 
+class MaxoutReadout(nn.Module):
+    """t = maxout(U s + V e + C c + b), the larger of each pair of units (Bahdanau et al. 2014, A.2.2)."""
+
+    def __init__(self, state_dim: int, embedding_dim: int, context_dim: int, dim: int) -> None:
+        """Create U, V and C for `dim` pairs of units; b is in U."""
+        super().__init__()
+        self.state = nn.Linear(state_dim, 2 * dim)
+        self.embedding = nn.Linear(embedding_dim, 2 * dim, bias=False)
+        self.context = nn.Linear(context_dim, 2 * dim, bias=False)
+        for layer in (self.state, self.embedding, self.context):
+            nn.init.xavier_uniform_(layer.weight)
+        nn.init.zeros_(self.state.bias)
+
+    def forward(self, s_NKD: Tensor, e_NKE: Tensor, c_NKC: Tensor) -> Tensor:
+        """Return t Float[N,K,dim] from states, embeddings of the input tokens, and contexts."""
+        units = self.state(s_NKD) + self.embedding(e_NKE) + self.context(c_NKC)
+        largest: Tensor = torch.amax(units.unflatten(-1, (-1, 2)), -1)
+        return largest
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class RecurrentState:
-    """What a decoder with one recurrent layer keeps: the encoded inputs, and its states of the last call.
+    """The state of a decoder with one recurrent layer.
 
     Args:
         memory: annotations, attention keys and masks of the inputs.
-        trail_NKD: the state before the last call and after each of its K tokens; the last one is the current one.
+        states_NKD: the recurrent state before the last call and after each of its K tokens; the last is current.
     """
 
     memory: Memory
-    trail_NKD: Tensor
+    states_NKD: Tensor
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
-        return type(self)(self.memory.select(rows), self.trail_NKD[rows])
+        return type(self)(self.memory.select(rows), self.states_NKD[rows])
 
     def rollback(self, keep: Tensor) -> Self:
-        """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
+        """Return the state with only the first `keep` Long[N] tokens of the last decode in each row."""
         rows = torch.arange(keep.size(0), device=keep.device)
-        return type(self)(self.memory, self.trail_NKD[rows, keep].unsqueeze(1))
+        return type(self)(self.memory, self.states_NKD[rows, keep].unsqueeze(1))
 
     def join(self, other: Self) -> Self:
-        """Return the rows of both, those of `other` last."""
-        trail_NKD = torch.cat([self.trail_NKD[:, -1:], other.trail_NKD[:, -1:]])
-        return type(self)(self.memory.join(other.memory), trail_NKD)
+        """Return the rows of both states, those of `other` last."""
+        states_NKD = torch.cat([self.states_NKD[:, -1:], other.states_NKD[:, -1:]])
+        return type(self)(self.memory.join(other.memory), states_NKD)

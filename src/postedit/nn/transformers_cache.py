@@ -1,9 +1,9 @@
-"""Decoders of the Transformers library: what they have read, as a value.
+"""The decoder cache of a network from the Transformers library, as an immutable value.
 
-The library's caches grow in whole columns, one for all rows, and know no row-wise rollback. So the cache here is cut
-back to the columns that all rows share, and what longer rows have beyond them is read again with the next tokens.
-That costs nothing while rows are equally long, and is right for any network whose decoder looks back only. Rows that
-join others share no columns with them, so all is read again.
+The library's caches grow by whole columns, one for all rows, and have no row-wise rollback. This cache is therefore cut
+back to the columns that all rows share; the tokens that longer rows have beyond them are decoded again with the next
+call. That costs nothing while rows have equal lengths, and is correct for any causal decoder. Rows that join others
+share no columns with them, so all their tokens are decoded again.
 """
 
 from dataclasses import dataclass, replace
@@ -13,71 +13,71 @@ import torch
 from torch import Tensor
 
 from postedit.nn.attention import KeyValue
-from postedit.nn.packing import join_rows
+from postedit.nn.tensors import join_rows
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Pending:
-    """What a network reads in one call.
+class DecoderInput:
+    """The input of one decoder call.
 
     Args:
-        layers: keys and values of the columns that it need not read again.
-        tokens: Long[N,W], the tokens of the next columns; what stands behind the new ones of a row is of no account.
-        rest: Long[N], how many columns of each row come before its new tokens; None if there are none in any row.
-        count: K, how many of the tokens are new.
-        grown: all that is decoded after the call, but for its layers.
+        layers: cached keys and values, of the columns that need not be decoded again.
+        tokens: Long[N,W], the tokens of the next columns; tokens after the new ones of a row are ignored.
+        offsets: Long[N], the number of columns in each row before its new tokens; None if it is 0 in every row.
+        count: K, the number of new tokens.
+        cache: the cache after the call, but for its layers.
     """
 
     layers: tuple[KeyValue, ...]
     tokens: Tensor
-    rest: Tensor | None
+    offsets: Tensor | None
     count: int
-    grown: "Past"
+    cache: "TransformersCache"
 
     def select_new(self, values: Tensor) -> Tensor:
-        """Return [N,K,...] of [N,W,...]: at the new tokens of each row."""
-        if self.rest is None:
+        """Return the part of `values` [N,W,...] at the new tokens of each row, [N,K,...]."""
+        if self.offsets is None:
             return values
-        columns = self.rest.unsqueeze(1) + torch.arange(self.count, device=values.device)
+        columns = self.offsets.unsqueeze(1) + torch.arange(self.count, device=values.device)
         return values.gather(1, columns.unsqueeze(-1).expand(-1, -1, values.size(-1)))
 
-    def after(self, layers: tuple[KeyValue, ...], lead: int) -> "Past":
-        """Return what was read when the call left `layers`, the first `lead` new columns of them being no tokens."""
-        return replace(self.grown, layers=layers, lead=self.grown.lead + lead)
+    def cache_after(self, layers: tuple[KeyValue, ...], prefix: int) -> "TransformersCache":
+        """Return the cache after the call returned `layers`, whose first `prefix` new columns are not tokens."""
+        return replace(self.cache, layers=layers, prefix=self.cache.prefix + prefix)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Past:
-    """The tokens decoded so far.
+class TransformersCache:
+    """The tokens decoded so far, with keys and values of the columns that all rows share.
 
     Args:
-        layers: keys and values of the first columns, empty if none are kept.
-        lead: how many of these columns come before the first token.
+        layers: keys and values of the first columns; empty if there are none.
+        prefix: the number of these columns that come before the first token.
         tokens: Long[N,L], all tokens.
-        lengths: Long[N], how many of them each row has; None if all have L. What is behind them is stale.
-        last: K of the last call, the furthest a rollback may go.
+        lengths: Long[N], the number of tokens in each row, those after them being stale; None if every row has L.
+        last: K of the last call, the most that a rollback can take back.
     """
 
     layers: tuple[KeyValue, ...] = ()
-    lead: int = 0
+    prefix: int = 0
     tokens: Tensor | None = None
     lengths: Tensor | None = None
     last: int = 0
 
-    def pending(self, tokens: Tensor) -> Pending:
-        """Return what a network reads to decode `tokens` Long[N,K]."""
+    def next_input(self, tokens: Tensor) -> DecoderInput:
+        """Return the decoder input for the next `tokens` Long[N,K]."""
         count = tokens.size(1)
         if self.tokens is None:
-            return Pending((), tokens, None, count, Past(tokens=tokens, last=count))
-        grown = replace(self, layers=(), tokens=self._with(tokens), lengths=self._plus(count), last=count)
-        held = self.tokens.size(1)
-        shared = 0 if not self.layers else held if self.lengths is None else int(self.lengths.min())
-        layers = tuple(KeyValue(*(part[:, :, : self.lead + shared] for part in layer)) for layer in self.layers)
-        if self.lengths is None and shared == held:
-            return Pending(layers, tokens, None, count, grown)
-        lengths = tokens.new_full((len(tokens),), held) if self.lengths is None else self.lengths
+            return DecoderInput((), tokens, None, count, TransformersCache(tokens=tokens, last=count))
+        grown = replace(self, layers=(), tokens=self._append(tokens), lengths=self._lengths_plus(count), last=count)
+        length = self.tokens.size(1)
+        shared = 0 if not self.layers else length if self.lengths is None else int(self.lengths.min())
+        layers = tuple(KeyValue(*(part[:, :, : self.prefix + shared] for part in layer)) for layer in self.layers)
+        if self.lengths is None and shared == length:
+            return DecoderInput(layers, tokens, None, count, grown)
+        lengths = tokens.new_full((len(tokens),), length) if self.lengths is None else self.lengths
         assert grown.tokens is not None
-        return Pending(layers, grown.tokens[:, shared:], lengths - shared, count, grown)
+        return DecoderInput(layers, grown.tokens[:, shared:], lengths - shared, count, grown)
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
@@ -89,7 +89,7 @@ class Past:
         )
 
     def rollback(self, keep: Tensor) -> Self:
-        """Return what there was after only the first `keep` Long[N] tokens of the last call, row by row."""
+        """Return the cache with only the first `keep` Long[N] tokens of the last call in each row."""
         if self.tokens is None:
             return self
         lengths = keep - self.last + (self.tokens.size(1) if self.lengths is None else self.lengths)
@@ -98,36 +98,36 @@ class Past:
         return replace(self, tokens=self.tokens[:, :longest], lengths=None if equal else lengths, last=0)
 
     def join(self, other: Self, counts: tuple[int, int]) -> Self:
-        """Return the rows of both, `counts` of them, whose tokens will all be read again."""
-        held = [part.tokens if part.tokens is not None else None for part in (self, other)]
-        if held[0] is None and held[1] is None:
+        """Return the rows of both caches, `counts` of them; all their tokens will be decoded again."""
+        ours, theirs = self.tokens, other.tokens
+        if ours is None and theirs is None:
             return self
-        device = next(tokens.device for tokens in held if tokens is not None)
+        device = next(tokens.device for tokens in (ours, theirs) if tokens is not None)
         parts = [
             torch.empty((count, 0), dtype=torch.long, device=device) if tokens is None else tokens
-            for tokens, count in zip(held, counts, strict=True)
+            for tokens, count in zip((ours, theirs), counts, strict=True)
         ]
         lengths = [
-            torch.full((count,), tokens.size(1), device=device) if past.lengths is None else past.lengths
-            for past, tokens, count in zip((self, other), parts, counts, strict=True)
+            torch.full((count,), tokens.size(1), device=device) if cache.lengths is None else cache.lengths
+            for cache, tokens, count in zip((self, other), parts, counts, strict=True)
         ]
         return type(self)(tokens=join_rows(*parts), lengths=torch.cat(lengths))
 
-    def _with(self, tokens: Tensor) -> Tensor:
-        """Return all tokens with `tokens` Long[N,K] after them, row by row."""
+    def _append(self, tokens: Tensor) -> Tensor:
+        """Return all tokens with `tokens` Long[N,K] after those of each row."""
         assert self.tokens is not None
         if self.lengths is None:
             return torch.cat([self.tokens, tokens], 1)
         longest = int(self.lengths.max())
-        places = self.lengths.unsqueeze(1) + torch.arange(tokens.size(1), device=tokens.device)
-        return torch.cat([self.tokens[:, :longest], torch.zeros_like(tokens)], 1).scatter(1, places, tokens)
+        columns = self.lengths.unsqueeze(1) + torch.arange(tokens.size(1), device=tokens.device)
+        return torch.cat([self.tokens[:, :longest], torch.zeros_like(tokens)], 1).scatter(1, columns, tokens)
 
-    def _plus(self, count: int) -> Tensor | None:
+    def _lengths_plus(self, count: int) -> Tensor | None:
         return None if self.lengths is None else self.lengths + count
 
 
 def to_library(own: tuple[KeyValue, ...], cross: tuple[KeyValue, ...]) -> Any:
-    """Return the library's cache of self-attention and of attention to the encoder, which it will not change."""
+    """Return the library's cache of self-attention and cross-attention; the library does not change it."""
     from transformers import DynamicCache, EncoderDecoderCache
     from transformers.cache_utils import DynamicLayer
 
@@ -144,7 +144,7 @@ def to_library(own: tuple[KeyValue, ...], cross: tuple[KeyValue, ...]) -> Any:
 
 
 def from_library(cache: Any) -> tuple[tuple[KeyValue, ...], tuple[KeyValue, ...]]:
-    """Return the layers of both parts of the library's cache."""
+    """Return the layers of the library's cache: of self-attention and of cross-attention."""
     own, cross = (
         tuple(KeyValue(layer.keys, layer.values) for layer in part.layers)
         for part in (cache.self_attention_cache, cache.cross_attention_cache)

@@ -294,7 +294,7 @@ class _Live:
             few = None if shortlist is None else shortlist.take(part)
             scores = (said.log_probs() if few is None else said.among(few)).squeeze(1)
             choice = Rules(limits[part], (), NONE).best(scores, written[part], 1)
-            found += _listed(choice if few is None else replace(choice, symbols=few.symbols[choice.symbols]))
+            found += _listed(choice if few is None else replace(choice, symbols=few.token_ids[choice.symbols]))
         answers = iter(found)
         return [[next(answers) for _ in range(count)] for count in fed]
 

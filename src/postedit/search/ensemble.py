@@ -175,7 +175,7 @@ class WrittenOut:
 
     def among(self, shortlist: Shortlist) -> Tensor:
         """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others."""
-        return shortlist.normalised(self.values[..., shortlist.symbols])
+        return shortlist.normalised(self.values[..., shortlist.token_ids])
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""

@@ -5,13 +5,13 @@ import torch
 
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.types import Batch, Stream
-from postedit.models.bases.conditional_gru import ConditionalConfig
+from postedit.models.bases.conditional_gru import ConditionalGRUConfig
 from postedit.models.m_cgru import MCGRU
 
 
 def test_the_loss_needs_a_target_and_models_have_no_grammar_by_default() -> None:
     info = VocabularyInfo(9, "one")
-    model = MCGRU(ConditionalConfig(embedding=3, hidden=2), Vocabularies({"src": info, "mt": info}, info))
+    model = MCGRU(ConditionalGRUConfig(embedding=3, hidden=2), Vocabularies({"src": info, "mt": info}, info))
     stream = Stream(torch.tensor([[2]]), torch.tensor([[True]]))
     batch = Batch({"src": stream, "mt": stream})
     assert model.constraints(batch) == ()

@@ -5,7 +5,7 @@ import pytest
 from postedit.core.errors import RecipeError, nearest
 from postedit.core.registry import Architecture, Registry
 from postedit.models import ARCHITECTURES
-from postedit.models.bases.conditional_gru import ConditionalConfig
+from postedit.models.bases.conditional_gru import ConditionalGRUConfig
 from postedit.models.m_cgru import MCGRU
 
 ONE = Architecture("m-cgru", MCGRU, "paper", "summary")
@@ -22,7 +22,7 @@ def test_a_registry_is_a_mapping_in_the_order_given() -> None:
 
 
 def test_an_architecture_tells_what_its_class_says() -> None:
-    assert ONE.config_class is ConditionalConfig
+    assert ONE.config_class is ConditionalGRUConfig
     assert ONE.inputs == MCGRU.inputs
 
 

@@ -4,22 +4,22 @@ import pytest
 import torch
 from torch import Tensor
 
-from postedit.nn.attention import KeyValue, KeyValues
+from postedit.nn.attention import DenseKeyValueCache, KeyValue
 from postedit.nn.cache import DecoderCache
 
 
 def call(cache: DecoderCache, tokens: list[list[int]]) -> tuple[DecoderCache, Tensor, Tensor | None]:
     """Decode with one layer whose keys and values are the tokens; return the cache, positions and mask."""
     ids = torch.tensor(tokens)
-    cursor = cache.cursor(ids)
+    slots = cache.next_slots(ids)
     new = KeyValue(ids[:, None, :, None].double(), -ids[:, None, :, None].double())
-    layer = cursor.extend(None if cache.kept is None else held(cache), new)
-    return cache.advanced(KeyValues((layer,)), ids.size(1)), cursor.positions, cursor.mask
+    layer = slots.append(None if cache.key_values is None else held(cache), new)
+    return cache.advanced(DenseKeyValueCache((layer,)), ids.size(1)), slots.positions, slots.mask
 
 
 def held(cache: DecoderCache) -> KeyValue:
-    assert isinstance(cache.kept, KeyValues)
-    return cache.kept.layers[0]
+    assert isinstance(cache.key_values, DenseKeyValueCache)
+    return cache.key_values.layers[0]
 
 
 def seen(cache: DecoderCache, mask: Tensor | None) -> list[list[int]]:
@@ -95,7 +95,7 @@ def test_rows_that_become_equally_long_again_are_a_plain_cache_again() -> None:
 
 def test_rollback_before_any_decode_keeps_nothing() -> None:
     cache = DecoderCache().rollback(torch.tensor([0, 0]))
-    assert (cache.length, cache.kept) == (0, None)
+    assert (cache.length, cache.key_values) == (0, None)
 
 
 def test_an_older_cache_stays_what_it_was() -> None:

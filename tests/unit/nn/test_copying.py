@@ -15,7 +15,7 @@ from postedit.core.types import Batch, Stream, Target
 from postedit.models.copycat import Copycat, CopycatConfig
 from postedit.models.transformer import Transformer, TransformerConfig
 from postedit.nn import copying, heads
-from postedit.nn.copying import Copied, CopyDistribution, pointer, sigmoid_gates, softmax_gates
+from postedit.nn.copying import CopyDistribution, CopySource, pointer_log_weights, sigmoid_gates, softmax_gates
 from postedit.nn.heads import SoftmaxDistribution
 from postedit.search import greedy
 
@@ -42,7 +42,7 @@ def parts(seed: int = 0, spread: float = 1.0) -> tuple[list[Tensor], list[Tensor
 def distribution(leaves: list[Tensor], ids: list[Tensor], masks: list[Tensor]) -> CopyDistribution:
     features, weight, bias, gates, *scores = leaves
     copied = tuple(
-        Copied(score.masked_fill(~mask.unsqueeze(1), -math.inf).log_softmax(-1), symbols, mask)
+        CopySource(score.masked_fill(~mask.unsqueeze(1), -math.inf).log_softmax(-1), symbols, mask)
         for score, symbols, mask in zip(scores, ids, masks)
     )
     return CopyDistribution(SoftmaxDistribution(features, weight, bias), softmax_gates(gates), copied)
@@ -96,7 +96,7 @@ def test_a_device_that_computes_padding_too_has_the_same_loss_and_gradients(
     mask = torch.tensor([[True] * 4, [True, True, False, False], [False] * 4])
     wanted = distribution(leaves, ids, masks).label_loss(labels, mask, smoothing)
     wanted_gradients = torch.autograd.grad(wanted.loss, leaves)
-    monkeypatch.setattr(copying, "label_places", lambda mask: torch.arange(mask.numel()))
+    monkeypatch.setattr(copying, "label_positions", lambda mask: torch.arange(mask.numel()))
     found = distribution(leaves, ids, masks).label_loss(labels, mask, smoothing)
     torch.testing.assert_close(found, wanted)
     torch.testing.assert_close(torch.autograd.grad(found.loss, leaves), wanted_gradients)
@@ -124,7 +124,7 @@ def test_on_a_device_that_computes_padding_too_the_host_never_waits(
     with Waits() as here:
         distribution(leaves, ids, masks).label_loss(labels, mask, smoothing)
     assert here.found == ["aten.nonzero.default"]
-    monkeypatch.setattr(copying, "label_places", lambda mask: torch.arange(mask.numel()))
+    monkeypatch.setattr(copying, "label_positions", lambda mask: torch.arange(mask.numel()))
     with Waits() as there:
         torch.autograd.grad(distribution(leaves, ids, masks).label_loss(labels, mask, smoothing).loss, leaves)
     assert there.found == []
@@ -157,7 +157,7 @@ def test_logits_and_shares_of_any_size_give_finite_losses_and_gradients() -> Non
 
 def test_a_pointer_sees_real_positions_only() -> None:
     mask = torch.tensor([[True, True, False]])
-    log_weights = pointer(torch.randn(1, 2, D), torch.randn(1, 3, D), mask, scale=0.5)
+    log_weights = pointer_log_weights(torch.randn(1, 2, D), torch.randn(1, 3, D), mask, scale=0.5)
     assert (log_weights[..., 2] == -math.inf).all()
     torch.testing.assert_close(log_weights.exp().sum(-1), torch.ones(1, 2))
 

@@ -95,7 +95,7 @@ def test_a_device_that_computes_padding_too_has_the_same_loss_and_gradients(
     assert not mask.all()
     wanted = distribution.label_loss(labels, mask, smoothing)
     wanted_gradients = gradients(wanted.loss, distribution)
-    monkeypatch.setattr(heads, "label_places", lambda mask: torch.arange(mask.numel()))
+    monkeypatch.setattr(heads, "label_positions", lambda mask: torch.arange(mask.numel()))
     found = distribution.label_loss(labels, mask, smoothing)
     torch.testing.assert_close(found, wanted)
     torch.testing.assert_close(gradients(found.loss, distribution), wanted_gradients)

@@ -14,7 +14,7 @@ from torch import nn
 from postedit.core.errors import DataError
 from postedit.nn.heads import SoftmaxHead
 from postedit.nn.inference import PackedLinear, check_precision, prepare_for_inference
-from postedit.nn.int8.modules import Int8Linear
+from postedit.nn.int8 import Int8Linear
 
 
 def int8(inputs: int, outputs: int, bias: bool = True) -> tuple[Int8Linear, nn.Linear]:
@@ -94,7 +94,7 @@ def test_bf16_is_to_be_had_where_onednn_has_no_layout_for_it() -> None:
     program = """
 import torch
 from postedit.nn.inference import PackedLinear, prepare_for_inference
-PackedLinear.smallest = 1
+PackedLinear.min_weights = 1
 layer = prepare_for_inference(torch.nn.Sequential(torch.nn.Linear(8, 8)), "bf16")
 print(layer(torch.ones(1, 8, dtype=torch.bfloat16)).dtype)
 """

@@ -20,7 +20,7 @@ from postedit.core.types import AttentionKey, Batch, DecoderOutput, Stream
 from postedit.nn.attention import AdditiveAttention
 from postedit.nn.dropout import keep_mask, variational_dropout, word_dropout
 from postedit.nn.embeddings import Sharing, embedding_tables
-from postedit.nn.hard import StepGrammar, walk
+from postedit.nn.hard_attention import StepGrammar, hard_positions
 from postedit.nn.heads import SoftmaxHead
 from postedit.nn.memory import Memory
 from postedit.nn.recurrent import BiGRU, GRUCell
@@ -28,7 +28,7 @@ from postedit.nn.recurrent import BiGRU, GRUCell
 HARD = AttentionKey("mt", "hard")
 
 
-class ConditionalConfig(Config):
+class ConditionalGRUConfig(Config):
     """Sizes; the defaults are the paper's (section 5.2)."""
 
     embedding: int = Field(512, ge=1, description="width of embeddings, and of the deep output layer")
@@ -42,26 +42,26 @@ class ConditionalConfig(Config):
     tie_output: bool = Field(False, description="the output layer's weights are the embeddings of pe")
 
 
-class ConditionalModel(Seq2Seq["ConditionalState"]):
+class ConditionalGRUModel(Seq2Seq["ConditionalGRUState"]):
     """Base of the family; a subclass names its inputs, which of them it attends to softly, and whether hard to mt.
 
-    s0 = tanh(W_init [mean of each input's annotations]); for each symbol s' = GRU1(s, x), c = [ATT(C, s') of each
+    s0 = tanh(W_init [mean of each input's annotations]); for each token s' = GRU1(s, x), c = [ATT(C, s') of each
     softly attended text], s = GRU2(s', c), t = tanh(W1 s + W2 E[y] + W3 c), p = softmax(W_o t), where x = E[y], or
     [E[y]; h_a] under hard attention, h_a being the annotation of mt at its position. With hard attention alone there
     is no GRU2: s = s', and c = h_a.
 
     The paper leaves biases out of its formulas (its footnote 2), does not give the width of the attention layer, and
-    does not say what is read before the first symbol. Here each tanh, sigmoid and the last softmax has a bias inside,
+    does not say what is read before the first token. Here each tanh, sigmoid and the last softmax has a bias inside,
     those of the GRUs two, as in PyTorch; the width is that of annotations, as in the Nematus model the paper follows;
     and BOS has an embedding of its own. Embeddings are read times sqrt(width), as in a Transformer: E[y] above is that
     product, so that one table, of deviation 1/sqrt(width) at first, has the right size to read from and to write with.
     """
 
-    config_class: ClassVar = ConditionalConfig
+    config_class: ClassVar = ConditionalGRUConfig
     soft: ClassVar[tuple[str, ...]]
     hard: ClassVar[bool] = False
 
-    def __init__(self, config: ConditionalConfig, vocabularies: Vocabularies) -> None:
+    def __init__(self, config: ConditionalGRUConfig, vocabularies: Vocabularies) -> None:
         """Create a model with fresh weights.
 
         Raises:
@@ -99,7 +99,7 @@ class ConditionalModel(Seq2Seq["ConditionalState"]):
         nn.init.zeros_(self.init.bias)
         nn.init.zeros_(self.deep_state.bias)
 
-    def encode(self, batch: Batch) -> "ConditionalState":
+    def encode(self, batch: Batch) -> "ConditionalGRUState":
         """Encode all inputs; keep annotations, their projections and the start state."""
         tensors: dict[str, Tensor] = {}
         means = []
@@ -111,31 +111,31 @@ class ConditionalModel(Seq2Seq["ConditionalState"]):
             if name in self.soft:
                 tensors[f"{name}.keys"] = cast(AdditiveAttention, self.attentions[name]).project(annotations_NSC)
         start_ND = torch.tanh(self.init(torch.cat(means, -1)))
-        path_N1 = torch.zeros(batch.rows, 1, dtype=torch.long, device=start_ND.device)
-        return ConditionalState(Memory.of(**tensors), start_ND.unsqueeze(1), path_N1)
+        positions_N1 = torch.zeros(batch.rows, 1, dtype=torch.long, device=start_ND.device)
+        return ConditionalGRUState(Memory.of(**tensors), start_ND.unsqueeze(1), positions_N1)
 
-    def decode(self, tokens: Tensor, state: "ConditionalState") -> tuple[DecoderOutput, "ConditionalState"]:
+    def decode(self, tokens: Tensor, state: "ConditionalGRUState") -> tuple[DecoderOutput, "ConditionalGRUState"]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         memory = state.memory
         embedded_NKE = self._embed(self.embed_pe, tokens)
         masks = self._masks(embedded_NKE)
-        inputs_NKX, path_NK, hard_NKC = embedded_NKE, torch.zeros_like(tokens), None
+        inputs_NKX, positions_NK, hard_NKC = embedded_NKE, torch.zeros_like(tokens), None
         if self.hard:
-            path_NK = walk(state.path_NK[:, -1], memory["mt.mask"].sum(1) - 1, tokens)
+            positions_NK = hard_positions(state.positions_NK[:, -1], memory["mt.mask"].sum(1) - 1, tokens)
             annotations_NSC = memory["mt.annotations"]
-            hard_NKC = annotations_NSC.gather(1, path_NK.unsqueeze(-1).expand(-1, -1, annotations_NSC.size(-1)))
-            dropped = hard_NKC if masks.hard is None else hard_NKC * masks.hard.unsqueeze(1)
-            inputs_NKX = torch.cat([embedded_NKE, dropped], -1)
-        trail_NKD, contexts_NKC, attention = self._run(inputs_NKX, state, masks)
+            hard_NKC = annotations_NSC.gather(1, positions_NK.unsqueeze(-1).expand(-1, -1, annotations_NSC.size(-1)))
+            dropped_NKC = hard_NKC if masks.hard is None else hard_NKC * masks.hard.unsqueeze(1)
+            inputs_NKX = torch.cat([embedded_NKE, dropped_NKC], -1)
+        states_NKD, contexts_NKC, attention = self._run_decoder(inputs_NKX, state, masks)
         if hard_NKC is not None:
-            positions = F.one_hot(path_NK, memory["mt.mask"].size(1))
-            attention[HARD] = positions.to(trail_NKD.dtype)
+            one_hot_NKS = F.one_hot(positions_NK, memory["mt.mask"].size(1))
+            attention[HARD] = one_hot_NKS.to(states_NKD.dtype)
         contexts_NKC = hard_NKC if contexts_NKC is None else contexts_NKC
         features_NKE = torch.tanh(
-            self.deep_state(trail_NKD[:, 1:]) + self.deep_embedding(embedded_NKE) + self.deep_context(contexts_NKC)
+            self.deep_state(states_NKD[:, 1:]) + self.deep_embedding(embedded_NKE) + self.deep_context(contexts_NKC)
         )
-        path_NK = torch.cat([state.path_NK[:, -1:], path_NK], 1)
-        return DecoderOutput(self.head(features_NKE), attention), ConditionalState(memory, trail_NKD, path_NK)
+        positions_NK = torch.cat([state.positions_NK[:, -1:], positions_NK], 1)
+        return DecoderOutput(self.head(features_NKE), attention), ConditionalGRUState(memory, states_NKD, positions_NK)
 
     def constraints(self, batch: Batch) -> tuple[Constraint, ...]:
         """Under hard attention, pass all of mt and no more."""
@@ -143,19 +143,19 @@ class ConditionalModel(Seq2Seq["ConditionalState"]):
             return ()
         return (StepGrammar.of(batch.streams["mt"].lengths, self.spec.vocabularies.target.size),)
 
-    def _run(
-        self, inputs_NKX: Tensor, state: "ConditionalState", masks: "_StepMasks"
+    def _run_decoder(
+        self, inputs_NKX: Tensor, state: "ConditionalGRUState", masks: "_StepMasks"
     ) -> tuple[Tensor, Tensor | None, dict[AttentionKey, Tensor]]:
         """Return the states Float[N,K+1,D], the first one included, soft contexts Float[N,K,C], and soft attention."""
-        s_ND = state.trail_NKD[:, -1]
+        s_ND = state.states_NKD[:, -1]
         states, contexts = [s_ND], []
         weights: dict[str, list[Tensor]] = {name: [] for name in self.soft}
         for projected in self.gru1.project(inputs_NKX).unbind(1):
             s_ND = self.gru1(projected, s_ND, masks.state1)
             if self.gru2 is not None:
                 context_NC = self._attend(s_ND, state.memory, weights)
-                seen = context_NC if masks.context is None else context_NC * masks.context
-                s_ND = self.gru2(self.gru2.project(seen), s_ND, masks.state2)
+                dropped_NC = context_NC if masks.context is None else context_NC * masks.context
+                s_ND = self.gru2(self.gru2.project(dropped_NC), s_ND, masks.state2)
                 contexts.append(context_NC)
             states.append(s_ND)
         attention = {AttentionKey(name, "soft"): torch.stack(weights[name], 1) for name in self.soft}
@@ -193,33 +193,35 @@ class ConditionalModel(Seq2Seq["ConditionalState"]):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class ConditionalState:
+class ConditionalGRUState:
     """The encoded inputs, and the decoder states of the last call.
 
     Args:
         memory: annotations, attention keys and masks of the inputs.
-        trail_NKD: the state before the last call and after each of its K tokens; the last one is the current one.
-        path_NK: Long[N,K+1], likewise the position of hard attention; 0 without.
+        states_NKD: the state before the last call and after each of its K tokens; the last one is the current one.
+        positions_NK: Long[N,K+1], likewise the position of hard attention; 0 without.
     """
 
     memory: Memory
-    trail_NKD: Tensor
-    path_NK: Tensor
+    states_NKD: Tensor
+    positions_NK: Tensor
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
-        return type(self)(self.memory.select(rows), self.trail_NKD[rows], self.path_NK[rows])
+        return type(self)(self.memory.select(rows), self.states_NKD[rows], self.positions_NK[rows])
 
     def rollback(self, keep: Tensor) -> Self:
         """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
         rows = torch.arange(keep.size(0), device=keep.device)
-        return type(self)(self.memory, self.trail_NKD[rows, keep].unsqueeze(1), self.path_NK[rows, keep].unsqueeze(1))
+        return type(self)(
+            self.memory, self.states_NKD[rows, keep].unsqueeze(1), self.positions_NK[rows, keep].unsqueeze(1)
+        )
 
     def join(self, other: Self) -> Self:
         """Return the rows of both, those of `other` last."""
-        trail_NKD = torch.cat([self.trail_NKD[:, -1:], other.trail_NKD[:, -1:]])
-        path_NK = torch.cat([self.path_NK[:, -1:], other.path_NK[:, -1:]])
-        return type(self)(self.memory.join(other.memory), trail_NKD, path_NK)
+        states_NKD = torch.cat([self.states_NKD[:, -1:], other.states_NKD[:, -1:]])
+        positions_NK = torch.cat([self.positions_NK[:, -1:], other.positions_NK[:, -1:]])
+        return type(self)(self.memory.join(other.memory), states_NKD, positions_NK)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -241,6 +243,6 @@ def _require_one_vocabulary(vocabularies: Vocabularies) -> None:
     mt, pe = vocabularies.streams["mt"], vocabularies.target
     if mt != pe:
         raise RecipeError(
-            "hard attention finds the pieces of mt in pe and needs one vocabulary for both, but they differ "
-            f'({mt.size} and {pe.size} symbols); set text.vocabulary.sharing to "joint" or "mt-pe"'
+            "hard attention finds the tokens of mt in pe and needs one vocabulary for both, but they differ "
+            f'({mt.size} and {pe.size} tokens); set text.vocabulary.sharing to "joint" or "mt-pe"'
         )

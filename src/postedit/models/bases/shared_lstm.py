@@ -32,7 +32,7 @@ class LSTMConfig(Config):
     hidden: int = Field(500, ge=2, multiple_of=2, description="width of states; half of it for each encoder direction")
     layers: int = Field(2, ge=1, description="layers of each encoder and of the decoder")
     dropout: float = Field(0.3, ge=0, lt=1, description="between layers, and on the attentional state")
-    input_feeding: bool = Field(True, description="the decoder reads its last attentional state with each symbol")
+    input_feeding: bool = Field(True, description="the decoder reads its last attentional state with each token")
     share_embeddings: Sharing = Field("none", description="streams that share an embedding table with pe")
     init: float = Field(
         0.1,
@@ -42,7 +42,7 @@ class LSTMConfig(Config):
     )
 
 
-class Encoded(NamedTuple):
+class EncodedText(NamedTuple):
     """A text: annotations Float[N,S,D], zero on padding, and the last states h and c, Float[N,layers,D] each."""
 
     annotations_NSD: Tensor
@@ -59,22 +59,23 @@ class BiLSTM(nn.Module):
         between = dropout_rate if layers > 1 else 0.0
         self.lstm = nn.LSTM(input_dim, dim // 2, layers, batch_first=True, dropout=between, bidirectional=True)
 
-    def forward(self, x_NSE: Tensor, mask_NS: Tensor) -> Encoded:
+    def forward(self, x_NSE: Tensor, mask_NS: Tensor) -> EncodedText:
         """Encode texts with mask Bool[N,S]; neither direction meets padding."""
         packed = pack_padded_sequence(x_NSE, mask_NS.sum(1).cpu(), batch_first=True, enforce_sorted=False)
         outputs, (h, c) = self.lstm(packed)
         annotations_NSD, _ = pad_packed_sequence(outputs, batch_first=True, total_length=mask_NS.size(1))
-        return Encoded(annotations_NSD, self._joined(h), self._joined(c))
+        return EncodedText(annotations_NSD, _both_directions(h), _both_directions(c))
 
-    def _joined(self, states: Tensor) -> Tensor:
-        """Return Float[N,layers,D] of Float[layers*2,N,D/2]."""
-        return states.view(-1, 2, *states.shape[1:]).permute(2, 0, 1, 3).flatten(2)
+
+def _both_directions(states: Tensor) -> Tensor:
+    """Return Float[N,layers,D], the states of both directions concatenated, from Float[layers*2,N,D/2]."""
+    return states.view(-1, 2, *states.shape[1:]).permute(2, 0, 1, 3).flatten(2)
 
 
 class LSTMModel(Seq2Seq["LSTMState"]):
     """Base of the family; a subclass makes of encoded texts what is attended to, and attends.
 
-    For each symbol: s = LSTM([E[y]; u]) on top of s, u being the last attentional state (input feeding), which is 0 at
+    For each token: s = LSTM([E[y]; u]) on top of s, u being the last attentional state (input feeding), which is 0 at
     first; c and weights from attention with s; u = tanh(W_c [c; s]); p = softmax(W_o u). Scores are s^T W h.
 
     The paper writes the state that attention asks with as s_{i-1}, the one that has read y_{i-1}, and refers to OpenNMT
@@ -102,8 +103,8 @@ class LSTMModel(Seq2Seq["LSTMState"]):
         self.encoders = nn.ModuleDict(
             {name: BiLSTM(width, hidden, config.layers, config.dropout) for name in self.inputs}
         )
-        read = width + hidden if config.input_feeding else width
-        self.cells = nn.ModuleList(nn.LSTMCell(hidden if layer else read, hidden) for layer in range(config.layers))
+        first = width + hidden if config.input_feeding else width
+        self.cells = nn.ModuleList(nn.LSTMCell(hidden if layer else first, hidden) for layer in range(config.layers))
         self.attentional = nn.Linear(2 * hidden, hidden, bias=False)
         self.head = SoftmaxHead(hidden, vocabularies.target.size)
         self.build_attention(hidden)
@@ -115,7 +116,7 @@ class LSTMModel(Seq2Seq["LSTMState"]):
         """Create the weights of attention, for annotations and states of width `dim`."""
 
     @abstractmethod
-    def remember(self, texts: Mapping[str, Tensor], masks: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def memory_tensors(self, texts: Mapping[str, Tensor], masks: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return what to keep of annotations Float[N,S,D] and masks Bool[N,S] by stream."""
 
     @abstractmethod
@@ -127,31 +128,31 @@ class LSTMModel(Seq2Seq["LSTMState"]):
         texts, masks, starts = {}, {}, []
         for name in self.inputs:
             stream = batch.streams[name]
-            encoded: Encoded = self.encoders[name](self.embed_inputs[name](stream.ids), stream.mask)
+            encoded: EncodedText = self.encoders[name](self.embed_inputs[name](stream.ids), stream.mask)
             texts[name], masks[name] = encoded.annotations_NSD, stream.mask
             starts.append(torch.stack([encoded.h_NLD, encoded.c_NLD], 1))
-        trail = (sum(starts) / len(starts)).unsqueeze(1)  # type: ignore[union-attr]
-        fed = trail.new_zeros(batch.rows, 1, trail.size(-1))
-        return LSTMState(Memory.of(**self.remember(texts, masks)), trail, fed)
+        states = (sum(starts) / len(starts)).unsqueeze(1)  # type: ignore[union-attr]
+        attentional = states.new_zeros(batch.rows, 1, states.size(-1))
+        return LSTMState(Memory.of(**self.memory_tensors(texts, masks)), states, attentional)
 
     def decode(self, tokens: Tensor, state: "LSTMState") -> tuple[DecoderOutput, "LSTMState"]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
-        h, c = (part.unbind(1) for part in state.trail[:, -1].unbind(1))
-        fed_ND = state.fed_NKD[:, -1]
-        trail, fed = [state.trail[:, -1]], [fed_ND]
+        h, c = (part.unbind(1) for part in state.states[:, -1].unbind(1))
+        u_ND = state.attentional_NKD[:, -1]
+        states, attentional = [state.states[:, -1]], [u_ND]
         weights: dict[AttentionKey, list[Tensor]] = {key: [] for key in self.keys}
         for embedded in self.embed_pe(tokens).unbind(1):
-            h, c = self._step(torch.cat([embedded, fed_ND], -1) if self.input_feeding else embedded, h, c)
-            context, found = self.attend(h[-1], state.memory)
-            fed_ND = dropout(torch.tanh(self.attentional(torch.cat([context, h[-1]], -1))), self.dropout, self.training)
-            trail.append(torch.stack([torch.stack(h, 1), torch.stack(c, 1)], 1))
-            fed.append(fed_ND)
-            for key, weight in found.items():
+            h, c = self._step(torch.cat([embedded, u_ND], -1) if self.input_feeding else embedded, h, c)
+            context, step_weights = self.attend(h[-1], state.memory)
+            u_ND = dropout(torch.tanh(self.attentional(torch.cat([context, h[-1]], -1))), self.dropout, self.training)
+            states.append(torch.stack([torch.stack(h, 1), torch.stack(c, 1)], 1))
+            attentional.append(u_ND)
+            for key, weight in step_weights.items():
                 weights[key].append(weight)
-        fed_NKD = torch.stack(fed, 1)
+        attentional_NKD = torch.stack(attentional, 1)
         attention = {key: torch.stack(rows, 1) for key, rows in weights.items()}
-        after = LSTMState(state.memory, torch.stack(trail, 1), fed_NKD)
-        return DecoderOutput(self.head(fed_NKD[:, 1:]), attention), after
+        after = LSTMState(state.memory, torch.stack(states, 1), attentional_NKD)
+        return DecoderOutput(self.head(attentional_NKD[:, 1:]), attention), after
 
     def _step(
         self, x_NX: Tensor, h: tuple[Tensor, ...], c: tuple[Tensor, ...]
@@ -160,9 +161,9 @@ class LSTMModel(Seq2Seq["LSTMState"]):
         new_h, new_c = [], []
         for layer, cell in enumerate(self.cells):
             x_NX = x_NX if layer == 0 else dropout(x_NX, self.dropout, self.training)
-            x_NX, memory = cast(nn.LSTMCell, cell)(x_NX, (h[layer], c[layer]))
+            x_NX, new = cast(nn.LSTMCell, cell)(x_NX, (h[layer], c[layer]))
             new_h.append(x_NX)
-            new_c.append(memory)
+            new_c.append(new)
         return tuple(new_h), tuple(new_c)
 
 
@@ -177,24 +178,24 @@ class LSTMState:
     """
 
     memory: Memory
-    trail: Tensor
-    fed_NKD: Tensor
+    states: Tensor
+    attentional_NKD: Tensor
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
-        return type(self)(self.memory.select(rows), self.trail[rows], self.fed_NKD[rows])
+        return type(self)(self.memory.select(rows), self.states[rows], self.attentional_NKD[rows])
 
     def rollback(self, keep: Tensor) -> Self:
         """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
         rows = torch.arange(keep.size(0), device=keep.device)
-        return type(self)(self.memory, self.trail[rows, keep].unsqueeze(1), self.fed_NKD[rows, keep].unsqueeze(1))
+        states, attentional_NKD = self.states[rows, keep], self.attentional_NKD[rows, keep]
+        return type(self)(self.memory, states.unsqueeze(1), attentional_NKD.unsqueeze(1))
 
     def join(self, other: Self) -> Self:
         """Return the rows of both, those of `other` last."""
-        trail = torch.cat([self.trail[:, -1:], other.trail[:, -1:]])
-        return type(self)(
-            self.memory.join(other.memory), trail, torch.cat([self.fed_NKD[:, -1:], other.fed_NKD[:, -1:]])
-        )
+        states = torch.cat([self.states[:, -1:], other.states[:, -1:]])
+        attentional_NKD = torch.cat([self.attentional_NKD[:, -1:], other.attentional_NKD[:, -1:]])
+        return type(self)(self.memory.join(other.memory), states, attentional_NKD)
 
 
 def general_scores(s_ND: Tensor, keys_NSD: Tensor, mask_NS: Tensor) -> Tensor:
@@ -203,6 +204,6 @@ def general_scores(s_ND: Tensor, keys_NSD: Tensor, mask_NS: Tensor) -> Tensor:
     return scores_NS.masked_fill(~mask_NS, -torch.inf)
 
 
-def mixed(weights_NS: Tensor, values_NSD: Tensor) -> Tensor:
+def weighted_sum(weights_NS: Tensor, values_NSD: Tensor) -> Tensor:
     """Return the sum of values, weighted, Float[N,D]."""
     return torch.bmm(weights_NS.to(values_NSD.dtype).unsqueeze(1), values_NSD).squeeze(1)

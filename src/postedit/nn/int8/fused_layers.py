@@ -1,11 +1,11 @@
-"""What stands between the integer products of a Transformer, compiled: one pass over each row while it is cached.
+"""Compiled Transformer layers: everything around the integer products, in one pass over each row while it is cached.
 
-A row is rounded to bytes 1 .. 255 around 128, as fine as its own largest absolute value allows. What a row gives does
-not depend on others. PyTorch has no such operators; made of its own ones they take longer than the products. All arrays
-are contiguous.
+A row is quantised to bytes 1 .. 255 around 128, with a scale from its largest absolute value. The result of a row does
+not depend on other rows. PyTorch has no such operators; composed of its operators, these steps take longer than the
+products. All arrays are contiguous.
 
-Letters: M rows of width D; N sentences of K tokens, H heads of width E, S slots that are attended to. Rows come as
-Float32[M,D], bytes as UInt8[M,D], scales (what a step of a row stands for) as Float32[M].
+Letters: M rows of width D; N sentences of K tokens, H heads of width E, S slots that are attended to. Rows are
+Float32[M,D], quantised rows UInt8[M,D], their scales (the value of one step) Float32[M].
 """
 
 from collections.abc import Sequence
@@ -16,72 +16,70 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 
 from postedit import compiled
-from postedit.nn import paged_cache
-from postedit.nn.int8 import epilogues, integer_products, paged_attention, simd
-from postedit.nn.int8.epilogues import bytes_panel, largest_panel, scale_panel
-from postedit.nn.int8.integer_products import multiply, tiles
-from postedit.nn.int8.paged_attention import Text, attend
+from postedit.nn.int8 import epilogues, integer_products, paged_attention, paged_cache, simd
+from postedit.nn.int8.epilogues import dequantise, largest_magnitude, quantise
+from postedit.nn.int8.integer_products import multiply, tile_config
+from postedit.nn.int8.paged_attention import PagedKeyValues, attend
 from postedit.nn.int8.simd import address
 
 
-def _forget_older_kernels() -> None:
-    """Delete kernels that numba keeps from before a change of what is in them: it knows only of their own file."""
+def _delete_stale_kernels() -> None:
+    """Delete cached kernels older than any module that they use: numba compares only the file of the kernel itself."""
     parts = [
         Path(str(part.__file__)) for part in (compiled, simd, paged_cache, epilogues, integer_products, paged_attention)
     ]
     changed = max(part.stat().st_mtime for part in parts)
     for name in (Path(__file__), *parts):
         for index in name.parent.glob(f"__pycache__/{name.stem}.*.nbi"):
-            with suppress(OSError):  # another process does the same, or nobody may
+            with suppress(OSError):  # another process deletes it too, or the folder is read-only
                 if index.stat().st_mtime < changed:
                     index.unlink()
 
 
-_forget_older_kernels()
+_delete_stale_kernels()
 
-# Sums may be added in another order, which is what lets them be vectorised.
+# Reassociation lets LLVM vectorise sums.
 _compiled = compiled.compiled_with(error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
 
-_TINY = np.float32(1e-30)
-"""A row of zeros has some scale too."""
+_MIN_MAGNITUDE = np.float32(1e-30)
+"""Lower bound of a row's largest absolute value, so that rows of zeros have a scale."""
 
-_STEPS = np.float32(127.0)
+_LEVELS = np.float32(127.0)
 
 _BLOCK: Final = 128
-"""Rows that go through a layer together: enough to make use of weights, few enough to stay in the cache."""
+"""Rows that pass through a layer together: enough to reuse the weights, few enough to stay in the cache."""
 
-_ANY: Final = np.float32(-np.inf)
-"""Not greater than any output."""
+_NO_FLOOR: Final = np.float32(-np.inf)
 
 _STRIPE: Final = 256
 """Outputs whose sums are held at a time; a multiple of 64."""
 
 
 @_compiled
-def _round(row: Any, rounded: Any, spare: Any) -> Any:
-    """Write a row's bytes, up to 15 more after them, and return its scale; `spare` Float32[16] is for use within."""
+def _quantise_row(row: Any, quantised: Any, buffer: Any) -> Any:
+    """Write a row's bytes, and up to 15 more after them; return its scale. `buffer` is Float32[16]."""
     whole = row.size // 16
     rest = row.size - 16 * whole
     highest = np.int32(0)
     if whole:
-        highest = largest_panel(address(row), whole)
+        highest = largest_magnitude(address(row), whole)
     if rest:
-        spare[:rest] = row[16 * whole :]
-        spare[rest:] = np.float32(0.0)
-        highest = max(highest, largest_panel(address(spare), 1))
-    cell = spare[rest : rest + 1]
+        buffer[:rest] = row[16 * whole :]
+        buffer[rest:] = np.float32(0.0)
+        highest = max(highest, largest_magnitude(address(buffer), 1))
+    cell = buffer[rest : rest + 1]
     cell.view(np.int32)[0] = highest
-    largest = max(cell[0], _TINY)
-    factor = _STEPS / largest
+    largest = max(cell[0], _MIN_MAGNITUDE)
+    factor = _LEVELS / largest
     if whole:
-        bytes_panel(address(row), factor, address(rounded), whole)
+        quantise(address(row), factor, address(quantised), whole)
     if rest:
-        bytes_panel(address(spare), factor, address(rounded) + 16 * whole, 1)
-    return largest / _STEPS
+        quantise(address(buffer), factor, address(quantised) + 16 * whole, 1)
+    return largest / _LEVELS
 
 
 @_compiled
-def _normalise(row: Any, weight: Any, bias: Any, epsilon: Any, out: Any) -> None:
+def _normalise_row(row: Any, weight: Any, bias: Any, epsilon: Any, out: Any) -> None:
     """Write the layer normalisation of a row."""
     mean = np.float32(0.0)
     for j in range(row.size):
@@ -95,16 +93,17 @@ def _normalise(row: Any, weight: Any, bias: Any, epsilon: Any, out: Any) -> None
         out[j] = (row[j] - mean) * factor * weight[j] + bias[j]
 
 
-class Weights(NamedTuple):
-    """A linear layer in steps.
+class LinearWeights(NamedTuple):
+    """A quantised linear layer.
 
     Args:
-        packed: Int8[N/16,K/4,16,4], of `integer_products.packed`.
-        steps: Float32[N], what a step of each output's weights stands for; 16 or more zeros follow, as in the next two.
-        zeros: Int32[N], what the zero of unsigned bytes adds to each output.
+        packed: Int8[N/16,K/4,16,4], from `integer_products.pack_weights`.
+        steps: Float32[N], the value of one step of each output's weights; padded with at least 16 zeros, as are the
+            next two.
+        zeros: Int32[N], what the zero point of the unsigned inputs adds to each output.
         bias: Float32[N].
         outputs: N.
-        tiles: of `integer_products.tiles`.
+        tiles: from `integer_products.tile_config`.
     """
 
     packed: Any
@@ -116,72 +115,72 @@ class Weights(NamedTuple):
 
     @classmethod
     def of(cls, packed: Any, steps: Any, zeros: Any, bias: Any, outputs: int) -> Self:
-        """Return the weights, aligned as copies are not, with the tiles that this process may use."""
-        if packed.ctypes.data % integer_products.STEP:
-            room = integer_products.aligned(packed.shape)
-            room[...] = packed
-            packed = room
-        return cls(packed, steps, zeros, bias, outputs, tiles())
+        """Return the weights, aligned (copies are not), with the tile configuration of this process."""
+        if packed.ctypes.data % integer_products.ALIGNMENT:
+            buffer = integer_products.aligned_zeros(packed.shape)
+            buffer[...] = packed
+            packed = buffer
+        return cls(packed, steps, zeros, bias, outputs, tile_config())
 
     def __reduce__(self) -> Any:
-        """Leave tiles out of copies: another process may have none."""
-        return Weights.of, tuple(self[:-1])
+        """Leave the tile configuration out of copies: another process may not have tiles."""
+        return LinearWeights.of, tuple(self[:-1])
 
     @classmethod
-    def stacked(cls, layers: Sequence["Weights"]) -> "Weights":
-        """Return layers of the same size as one value, each array with a dimension more; see `_number`."""
+    def stack(cls, layers: Sequence["LinearWeights"]) -> "LinearWeights":
+        """Return layers of the same size as one value, each array with a new first dimension; see `_layer_weights`."""
         arrays = zip(*(layer[:4] for layer in layers), strict=True)
         packed, steps, zeros, bias = map(np.stack, arrays)
         return cls.of(packed, steps, zeros, bias, layers[0].outputs)
 
-    def none(self) -> "Weights":
-        """Return none of `stacked` ones."""
+    def without_layers(self) -> "LinearWeights":
+        """Return a stack of no layers, with arrays of the same types as this one's."""
         return self._replace(**{name: getattr(self, name)[:0] for name in ("packed", "steps", "zeros", "bias")})
 
 
-class Norm(NamedTuple):
-    """A layer normalisation of rows: Float32[D] twice, and what is added to the variance."""
+class NormWeights(NamedTuple):
+    """A layer normalisation: weight and bias Float32[D], and the epsilon added to the variance."""
 
     weight: Any
     bias: Any
     epsilon: Any
 
 
-class Stack(NamedTuple):
-    """Layers of a Transformer, each with self-attention and R attentions to other texts.
+class StackWeights(NamedTuple):
+    """L Transformer layers, each with self-attention and R cross-attentions.
 
     Args:
         layers: L.
-        reads: R.
+        cross_attentions: R.
         heads: H.
-        before: whether sublayers have their input normalised; else their sum with it is.
-        norms: a `Norm` of Float32[L (R + 2),D].
-        entries: `Weights.stacked` of L: queries, keys and values of self-attention.
-        queries: of L R.
-        outputs: of L (R + 1).
+        pre_norm: whether sublayers normalise their input; else the sum with the residual.
+        norms: `NormWeights` of Float32[L (R + 2),D].
+        self_projections: `LinearWeights.stack` of L: queries, keys and values of self-attention.
+        cross_queries: of L R.
+        attention_outputs: of L (R + 1).
         inner: of L.
         outer: of L.
     """
 
     layers: Any
-    reads: Any
+    cross_attentions: Any
     heads: Any
-    before: Any
+    pre_norm: Any
     norms: Any
-    entries: Any
-    queries: Any
-    outputs: Any
+    self_projections: Any
+    cross_queries: Any
+    attention_outputs: Any
     inner: Any
     outer: Any
 
 
-class Source(NamedTuple):
-    """A text that layers attend to.
+class PagedMemory(NamedTuple):
+    """A memory that the layers of a stack attend to.
 
     Args:
-        pages: Int64[2,P], of `Pages.addresses`.
-        slots: Int64[N,S], of `Pages`.
-        mask: Bool[N or 1,K or 1,S], what tokens may attend to.
+        pages: Int64[2,P], from `PagedKeyValueCache.addresses`.
+        slots: Int64[N,S], from `PagedKeyValueCache`.
+        mask: Bool[N or 1,K or 1,S], True at slots that a token may attend to.
     """
 
     pages: Any
@@ -190,132 +189,138 @@ class Source(NamedTuple):
 
 
 @_compiled
-def _bytes_for(rows: Any, weights: Any) -> Any:
-    """Return room for rows in bytes, UInt8[M,K], aligned and with M and K rounded up as products need them."""
-    high, wide = (rows + 15) // 16 * 16, 4 * weights.packed.shape[1]
-    room = np.empty(high * wide + 64, np.uint8)
-    start = -room.ctypes.data % 64
-    return room[start : start + high * wide].reshape(high, wide)
+def _empty_quantised(rows: Any, weights: Any) -> Any:
+    """Return an uninitialised UInt8[M,K] for quantised rows, aligned, with M and K padded as products need them."""
+    padded_rows, width = (rows + 15) // 16 * 16, 4 * weights.packed.shape[1]
+    buffer = np.empty(padded_rows * width + 64, np.uint8)
+    start = -buffer.ctypes.data % 64
+    return buffer[start : start + padded_rows * width].reshape(padded_rows, width)
 
 
 @_compiled
-def round_rows(x: Any, first: Any, count: Any, rounded: Any, scales: Any) -> None:
-    """Write bytes and scales of `count` rows from `first` on."""
-    spare = np.empty(16, np.float32)
+def quantise_rows(x: Any, first: Any, count: Any, quantised: Any, scales: Any) -> None:
+    """Write the bytes and scales of `count` rows from `first` on."""
+    buffer = np.empty(16, np.float32)
     for i in range(count):
-        scales[i] = _round(x[first + i], rounded[i], spare)
+        scales[i] = _quantise_row(x[first + i], quantised[i], buffer)
 
 
 @_compiled
-def _round_entry(x: Any, first: Any, count: Any, before: Any, norm: Any, rounded: Any, scales: Any) -> None:
-    """Do the same for what goes into a sublayer: rows, or if `before` their layer normalisation."""
-    if not before:
-        round_rows(x, first, count, rounded, scales)
-        return
-    spare, normal = np.empty(16, np.float32), np.empty(x.shape[1], np.float32)
-    for i in range(count):
-        _normalise(x[first + i], norm.weight, norm.bias, norm.epsilon, normal)
-        scales[i] = _round(normal, rounded[i], spare)
-
-
-@_compiled
-def _scale(
-    sums: Any, first: Any, count: Any, scale: Any, weights: Any, floor: Any, out: Any, at: Any, spare: Any
+def _quantise_sublayer_input(
+    x: Any, first: Any, count: Any, pre_norm: Any, norm: Any, quantised: Any, scales: Any
 ) -> None:
-    """Write max(floor, W x + b) of a row for `count` outputs from `first` on to `out`, flat, from `at` on.
+    """Write the bytes and scales of rows or, if `pre_norm`, of their layer normalisation."""
+    if not pre_norm:
+        quantise_rows(x, first, count, quantised, scales)
+        return
+    buffer, normal = np.empty(16, np.float32), np.empty(x.shape[1], np.float32)
+    for i in range(count):
+        _normalise_row(x[first + i], norm.weight, norm.bias, norm.epsilon, normal)
+        scales[i] = _quantise_row(normal, quantised[i], buffer)
 
-    `out` is Float32, or UInt16 for the upper halves of numbers. `sums` is the address of theirs; up to 15 numbers
-    beyond them are read, and not used. `spare`, 16 numbers like `out`, is for use within.
+
+@_compiled
+def _dequantise_outputs(
+    sums: Any, first: Any, count: Any, scale: Any, weights: Any, floor: Any, out: Any, at: Any, buffer: Any
+) -> None:
+    """Write max(floor, W x + b) of a row for `count` outputs from `first` on to the flat array `out` from `at` on.
+
+    `out` is Float32, or UInt16 for bfloat16. `sums` is the address of the outputs' sums; up to 15 numbers after them
+    are read and not used. `buffer` has 16 numbers of the type of `out`.
     """
-    whole, place = count // 16, 4 * first
+    whole, position = count // 16, 4 * first
     steps, zeros, bias = address(weights.steps), address(weights.zeros), address(weights.bias)
     if whole:
         to = address(out) + out.itemsize * at
-        scale_panel(sums, zeros + place, steps + place, bias + place, scale, floor, to, whole, out)
+        dequantise(sums, zeros + position, steps + position, bias + position, scale, floor, to, whole, out)
     if count > 16 * whole:
-        place += 64 * whole
-        to = address(spare)
-        scale_panel(sums + 64 * whole, zeros + place, steps + place, bias + place, scale, floor, to, 1, out)
+        position += 64 * whole
+        to = address(buffer)
+        dequantise(sums + 64 * whole, zeros + position, steps + position, bias + position, scale, floor, to, 1, out)
         for j in range(count - 16 * whole):
-            out[at + 16 * whole + j] = spare[j]
+            out[at + 16 * whole + j] = buffer[j]
 
 
 @_compiled
-def _multiply(rounded: Any, scales: Any, count: Any, weights: Any, floor: Any, out: Any) -> None:
-    """Write max(floor, W x + b) of `count` rows in bytes, some outputs at a time while they are cached."""
-    # A row more than needed, as `_scale` reads up to 15 numbers further.
-    sums, spare = np.empty((len(rounded) + 1, _STRIPE), np.int32), np.empty(16, np.float32)
+def _linear_block(quantised: Any, scales: Any, count: Any, weights: Any, floor: Any, out: Any) -> None:
+    """Write max(floor, W x + b) of `count` quantised rows, a stripe of outputs at a time while it is cached."""
+    # One row more than needed, because `_dequantise_outputs` reads up to 15 numbers further.
+    sums, buffer = np.empty((len(quantised) + 1, _STRIPE), np.int32), np.empty(16, np.float32)
     flat, outputs = out.reshape(-1), out.shape[1]
     for first in range(0, outputs, _STRIPE):
-        multiply(rounded, count, weights.packed[first // 16 : (first + _STRIPE) // 16], sums, weights.tiles)
-        some = min(_STRIPE, outputs - first)
+        multiply(quantised, count, weights.packed[first // 16 : (first + _STRIPE) // 16], sums, weights.tiles)
+        stripe = min(_STRIPE, outputs - first)
         for i in range(count):
             at = address(sums) + 4 * _STRIPE * i
-            _scale(at, first, some, scales[i], weights, floor, flat, i * outputs + first, spare)
+            _dequantise_outputs(at, first, stripe, scales[i], weights, floor, flat, i * outputs + first, buffer)
 
 
 @_compiled
 def linear(x: Any, weights: Any, out: Any) -> None:
     """Write W x + b, Float32[M,N]."""
-    rounded, scales = _bytes_for(min(len(x), _BLOCK), weights), np.empty(_BLOCK, np.float32)
+    quantised, scales = _empty_quantised(min(len(x), _BLOCK), weights), np.empty(_BLOCK, np.float32)
     for first in range(0, len(x), _BLOCK):
         count = min(_BLOCK, len(x) - first)
-        round_rows(x, first, count, rounded, scales)
-        _multiply(rounded, scales, count, weights, _ANY, out[first : first + count])
+        quantise_rows(x, first, count, quantised, scales)
+        _linear_block(quantised, scales, count, weights, _NO_FLOOR, out[first : first + count])
 
 
 @_compiled
 def normalise_rows(rows: Any, norm: Any, normal: Any) -> None:
     """Write the layer normalisation of rows."""
     for i in range(len(rows)):
-        _normalise(rows[i], norm.weight, norm.bias, norm.epsilon, normal[i])
+        _normalise_row(rows[i], norm.weight, norm.bias, norm.epsilon, normal[i])
 
 
 @_compiled
-def share(x: Any, before: Any, norm: Any, weights: Any, queries: Any, kept: Any) -> None:
-    """Write W x + b to two places: what attention asks with, and what it keeps.
+def project_queries_and_key_values(
+    x: Any, pre_norm: Any, norm: Any, weights: Any, queries: Any, key_values: Any
+) -> None:
+    """Write W x + b of an attention: the first outputs as queries, the others as keys and values.
 
     Args:
         x: Float32[M,D].
-        before: whether x is normalised first.
-        norm: a `Norm`.
+        pre_norm: whether x is normalised first.
+        norm: `NormWeights`.
         weights: for Q + R outputs.
         queries: Float32[M,Q].
-        kept: UInt16[M,R], the other outputs, as the upper halves of Float32.
+        key_values: UInt16[M,R], the other outputs as bfloat16.
     """
-    asked = queries.shape[1]
-    rounded, scales = _bytes_for(min(len(x), _BLOCK), weights), np.empty(_BLOCK, np.float32)
-    # A row more than needed, as `_scale` reads up to 15 numbers further.
-    sums, spare = np.empty((len(rounded) + 1, _STRIPE), np.int32), np.empty(16, np.float32)
-    flat, flat_kept, spare_kept = queries.reshape(-1), kept.reshape(-1), np.empty(16, np.uint16)
+    width = queries.shape[1]
+    quantised, scales = _empty_quantised(min(len(x), _BLOCK), weights), np.empty(_BLOCK, np.float32)
+    # One row more than needed, because `_dequantise_outputs` reads up to 15 numbers further.
+    sums, buffer = np.empty((len(quantised) + 1, _STRIPE), np.int32), np.empty(16, np.float32)
+    flat_queries, flat_key_values, narrow_buffer = queries.reshape(-1), key_values.reshape(-1), np.empty(16, np.uint16)
     outputs = weights.outputs
     for first in range(0, len(x), _BLOCK):
         count = min(_BLOCK, len(x) - first)
-        _round_entry(x, first, count, before, norm, rounded, scales)
+        _quantise_sublayer_input(x, first, count, pre_norm, norm, quantised, scales)
         for start in range(0, outputs, _STRIPE):
-            multiply(rounded, count, weights.packed[start // 16 : (start + _STRIPE) // 16], sums, weights.tiles)
+            multiply(quantised, count, weights.packed[start // 16 : (start + _STRIPE) // 16], sums, weights.tiles)
             end = min(start + _STRIPE, outputs)
-            between = max(start, min(asked, end))
+            border = max(start, min(width, end))
             for i in range(count):
                 at, row = address(sums) + 4 * _STRIPE * i, first + i
-                to = row * asked + start
-                _scale(at, start, between - start, scales[i], weights, _ANY, flat, to, spare)
-                at, to = at + 4 * (between - start), row * kept.shape[1] + between - asked
-                _scale(at, between, end - between, scales[i], weights, _ANY, flat_kept, to, spare_kept)
+                to = row * width + start
+                _dequantise_outputs(at, start, border - start, scales[i], weights, _NO_FLOOR, flat_queries, to, buffer)
+                at, to = at + 4 * (border - start), row * key_values.shape[1] + border - width
+                _dequantise_outputs(
+                    at, border, end - border, scales[i], weights, _NO_FLOOR, flat_key_values, to, narrow_buffer
+                )
 
 
 @_compiled
-def feed(x: Any, before: Any, norm: Any, inner: Any, outer: Any, out: Any) -> None:
-    """Write x + W max(0, V x + b) + c, Float32[M,D]; x is normalised within if `before`."""
-    most = min(len(x), _BLOCK)
-    rounded, wide = _bytes_for(most, inner), _bytes_for(most, outer)
-    scales, hidden = np.empty(most, np.float32), np.empty((most, inner.outputs), np.float32)
+def feed_forward(x: Any, pre_norm: Any, norm: Any, inner: Any, outer: Any, out: Any) -> None:
+    """Write x + W max(0, V x + b) + c, Float32[M,D]; within the sum, x is normalised if `pre_norm`."""
+    rows = min(len(x), _BLOCK)
+    quantised, quantised_hidden = _empty_quantised(rows, inner), _empty_quantised(rows, outer)
+    scales, hidden = np.empty(rows, np.float32), np.empty((rows, inner.outputs), np.float32)
     for first in range(0, len(x), _BLOCK):
         count = min(_BLOCK, len(x) - first)
-        _round_entry(x, first, count, before, norm, rounded, scales)
-        _multiply(rounded, scales, count, inner, np.float32(0.0), hidden)
-        round_rows(hidden, 0, count, wide, scales)
-        _multiply(wide, scales, count, outer, _ANY, out[first : first + count])
+        _quantise_sublayer_input(x, first, count, pre_norm, norm, quantised, scales)
+        _linear_block(quantised, scales, count, inner, np.float32(0.0), hidden)
+        quantise_rows(hidden, 0, count, quantised_hidden, scales)
+        _linear_block(quantised_hidden, scales, count, outer, _NO_FLOOR, out[first : first + count])
         _add_rows(x, first, count, out)
 
 
@@ -328,80 +333,86 @@ def _add_rows(x: Any, first: Any, count: Any, out: Any) -> None:
 
 
 @_compiled
-def _number(weights: Any, number: Any) -> Any:
-    """Return one of `Weights.stacked`."""
-    return Weights(
-        weights.packed[number],
-        weights.steps[number],
-        weights.zeros[number],
-        weights.bias[number],
-        weights.outputs,
-        weights.tiles,
+def _layer_weights(stacked: Any, layer: Any) -> Any:
+    """Return one layer of `LinearWeights.stack`."""
+    return LinearWeights(
+        stacked.packed[layer],
+        stacked.steps[layer],
+        stacked.zeros[layer],
+        stacked.bias[layer],
+        stacked.outputs,
+        stacked.tiles,
     )
 
 
 @_compiled
-def run(x: Any, stack: Any, sources: Any, places: Any, tokens: Any, page: Any, sums: Any, means: Any) -> None:
-    """Run layers one after the other.
+def transformer_layers(
+    x: Any, stack: Any, memories: Any, positions: Any, tokens: Any, page: Any, cross_outputs: Any, means: Any
+) -> None:
+    """Compute all layers of a stack, one after the other.
 
     Args:
-        x: Float32[M,D], hidden states of tokens, to be replaced by what the last layer makes of them.
-        stack: a `Stack`.
-        sources: the `Source` of the tokens themselves, then those of R other texts, then any others.
-        places: Int64[M], of rows among all N x K tokens, in order.
+        x: Float32[M,D], hidden states of packed tokens; replaced by the output of the last layer.
+        stack: `StackWeights`.
+        memories: a `PagedMemory` of the tokens themselves, then one for each of R cross-attentions; more are ignored.
+        positions: Int64[M], the positions of the rows among all N x K tokens, ascending.
         tokens: K.
-        page: Bfloat16[L,M,2D] as UInt16, what self-attention keeps of the tokens; or [1,M,2D] to be used by the layers
-            in turn, as `Pages.addresses` has it.
-        sums: for each other text Float32[M,D], to be what follows attention to it in the last layer, before any
-            normalisation; then any others.
-        means: for each other text Float32[N,K,S], zeros to which the weights of the same attention are added, or empty,
-            if they are not wanted; then any others.
+        page: Bfloat16[L,M,2D] as UInt16, to receive the keys and values of self-attention; or [1,M,2D], used by all
+            layers in turn (see `PagedKeyValueCache.addresses`).
+        cross_outputs: for each cross-attention Float32[M,D], to receive the residual sum after it in the last layer,
+            before any normalisation; more are ignored.
+        means: for each cross-attention Float32[N,K,S], zeros to which the weights of the last layer are added, averaged
+            over heads; or empty if they are not needed; more are ignored.
     """
     queries, found, mixed = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-    nothing, unwanted = np.empty((len(x), 0), np.uint16), np.empty((0, 0, 0), np.float32)
-    norms, before, attentions = stack.norms, stack.before, stack.reads + 1
+    no_key_values, no_means = np.empty((len(x), 0), np.uint16), np.empty((0, 0, 0), np.float32)
+    norms, pre_norm, attentions = stack.norms, stack.pre_norm, stack.cross_attentions + 1
     for layer in range(stack.layers):
         for i in range(attentions):
-            number = layer * (attentions + 1) + i
-            norm = Norm(norms.weight[number], norms.bias[number], norms.epsilon)
-            wanted = i > 0 and layer == stack.layers - 1
+            sublayer = layer * (attentions + 1) + i
+            norm = NormWeights(norms.weight[sublayer], norms.bias[sublayer], norms.epsilon)
+            returned = i > 0 and layer == stack.layers - 1
             if i:
-                share(x, before, norm, _number(stack.queries, layer * stack.reads + i - 1), queries, nothing)
+                weights = _layer_weights(stack.cross_queries, layer * stack.cross_attentions + i - 1)
+                project_queries_and_key_values(x, pre_norm, norm, weights, queries, no_key_values)
             else:
-                share(x, before, norm, _number(stack.entries, layer), queries, page[min(layer, len(page) - 1)])
-            source = sources[i]
-            text = Text(source.pages[0] + layer * source.pages[1], source.slots, stack.heads)
-            attend(queries, text, source.mask, places, tokens, mixed, means[i - 1] if wanted else unwanted)
-            linear(mixed, _number(stack.outputs, layer * attentions + i), found)
+                weights = _layer_weights(stack.self_projections, layer)
+                own_page = page[min(layer, len(page) - 1)]
+                project_queries_and_key_values(x, pre_norm, norm, weights, queries, own_page)
+            memory = memories[i]
+            key_values = PagedKeyValues(memory.pages[0] + layer * memory.pages[1], memory.slots, stack.heads)
+            attend(queries, key_values, memory.mask, positions, tokens, mixed, means[i - 1] if returned else no_means)
+            linear(mixed, _layer_weights(stack.attention_outputs, layer * attentions + i), found)
             _add_rows(x, 0, len(x), found)
-            if wanted:
-                sums[i - 1][:] = found
-            if before:
+            if returned:
+                cross_outputs[i - 1][:] = found
+            if pre_norm:
                 x[:] = found
             else:
                 normalise_rows(found, norm, x)
-        number = layer * (attentions + 1) + attentions
-        norm = Norm(norms.weight[number], norms.bias[number], norms.epsilon)
-        feed(x, before, norm, _number(stack.inner, layer), _number(stack.outer, layer), found)
-        if before:
+        sublayer = layer * (attentions + 1) + attentions
+        norm = NormWeights(norms.weight[sublayer], norms.bias[sublayer], norms.epsilon)
+        feed_forward(x, pre_norm, norm, _layer_weights(stack.inner, layer), _layer_weights(stack.outer, layer), found)
+        if pre_norm:
             x[:] = found
         else:
             normalise_rows(found, norm, x)
 
 
 @_compiled
-def keep(views: Any, weights: Any, first: Any, step: Any, page: Any) -> None:
-    """Write what L layers keep of a text that they attend to.
+def project_key_values(memories: Any, weights: Any, first: Any, step: Any, page: Any) -> None:
+    """Write the keys and values of a memory for one cross-attention of L layers.
 
     Args:
-        views: Float32[L,M,D], the text as each layer sees it; or [1,M,D], if all see the same.
-        weights: `Weights.stacked`.
-        first: which of them are those of the first layer.
-        step: how much further those of the next layer are.
+        memories: Float32[L,M,D], the memory as each layer sees it; or [1,M,D] if all layers see the same.
+        weights: `LinearWeights.stack`.
+        first: index of the first layer's weights in the stack.
+        step: distance to the weights of the next layer.
         page: Bfloat16[L,M,2D] as UInt16.
     """
-    none, nothing = np.empty(0, np.float32), np.empty((views.shape[1], 0), np.float32)
-    unused = Norm(none, none, np.float32(0.0))
+    empty, no_queries = np.empty(0, np.float32), np.empty((memories.shape[1], 0), np.float32)
+    no_norm = NormWeights(empty, empty, np.float32(0.0))
     for layer in range(len(page)):
-        view = views[min(layer, len(views) - 1)]
-        share(view, False, unused, _number(weights, first + layer * step), nothing, page[layer])
+        memory = memories[min(layer, len(memories) - 1)]
+        layer_weights = _layer_weights(weights, first + layer * step)
+        project_queries_and_key_values(memory, False, no_norm, layer_weights, no_queries, page[layer])

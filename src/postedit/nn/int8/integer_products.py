@@ -1,12 +1,12 @@
-"""Sums of products of bytes and rounded weights, by the instructions that the processor has for them.
+"""Matrix products of unsigned bytes and 8-bit weights, with the instructions that the processor has for them.
 
-A product of a few rows waits for its weights to come from memory. These kernels read them in the order in which they
-stand, 64 bytes at a time, and start at once. AMX multiplies tiles of 16 rows and 16 columns, VNNI a row and 16 columns;
-where there is neither, AVX2 or ordinary vectors do the same more slowly. All give the same exact integers from the same
-layout.
+A product of few rows is limited by the bandwidth at which weights come from memory. These kernels read weights in
+memory order, 64 bytes at a time, without any setup. AMX multiplies tiles of 16 rows and 16 columns; VNNI multiplies one
+row by 16 columns; without either, AVX2 or generic vectors do the same more slowly. All give the same exact integers
+from the same layout of weights.
 
-Letters: M rows of width K, times weights for N outputs; both in steps of integers. M, K and N are rounded up for whole
-tiles: to 16, 64 and 64. What stands in padding of rows is multiplied by weights of zero, or its result is not used.
+Letters: M rows of width K, times weights for N outputs, all quantised integers. M, K and N are padded to multiples of
+16, 64 and 64. Padding of rows is multiplied by zero weights, or its result is not used.
 """
 
 import ctypes
@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from postedit.nn.int8 import simd as v
 from postedit.nn.int8.simd import address
 
-STEP: Final = 64
-"""What K and N are rounded up to."""
+ALIGNMENT: Final = 64
+"""Bytes in a tile row and in a cache line: K and N are padded to multiples of it, and weights are aligned to it."""
 
 
-def _may_use_tiles() -> bool:
-    """Ask Linux for the use of tiles, as each process has to; whether they can be had."""
+def _request_tiles() -> bool:
+    """Request the use of AMX tiles from Linux, which every process has to do; return whether it was granted."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return False
     arch_prctl, request, tile_data = 158, 0x1023, 18
@@ -39,76 +39,76 @@ def _may_use_tiles() -> bool:
 _VNNI: Final = {"avx512vnni", "avx512f"} <= v.features()
 _AVX2: Final = "avx2" in v.features()
 _AMX: Final = {"amx-int8", "amx-tile"} <= v.features()
-_TILES_ALLOWED: Final = _AMX and _may_use_tiles()
+_TILES_ALLOWED: Final = _AMX and _request_tiles()
 
 
-def tiles() -> NDArray[np.uint8]:
-    """Return how AMX shall divide its registers, UInt8[64]: eight tiles of 16 rows of 64 bytes; empty without AMX."""
+def tile_config() -> NDArray[np.uint8]:
+    """Return the AMX tile configuration UInt8[64]: eight tiles of 16 rows of 64 bytes; empty without AMX."""
     if not _TILES_ALLOWED:
         return np.empty(0, np.uint8)
-    settings = np.zeros(64, np.uint8)
-    settings[0] = 1  # the palette
-    settings[16:32:2] = 64  # bytes of a row, of two bytes each
-    settings[48:56] = v.TILE  # rows
-    return settings
+    config = np.zeros(64, np.uint8)
+    config[0] = 1  # palette
+    config[16:32:2] = 64  # bytes per row, as 16-bit numbers
+    config[48:56] = v.LANES  # rows
+    return config
 
 
-def aligned(shape: tuple[int, ...]) -> NDArray[np.int8]:
-    """Return zeros that begin at a multiple of 64 bytes."""
+def aligned_zeros(shape: tuple[int, ...]) -> NDArray[np.int8]:
+    """Return zeros that start at a multiple of 64 bytes."""
     size = math.prod(shape)
-    room = np.zeros(size + STEP, np.int8)
-    start = -room.ctypes.data % STEP
-    return room[start : start + size].reshape(shape)
+    buffer = np.zeros(size + ALIGNMENT, np.int8)
+    start = -buffer.ctypes.data % ALIGNMENT
+    return buffer[start : start + size].reshape(shape)
 
 
-def packed(weight: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return Int8[N/16,K/4,16,4] of weights Int8[N,K], filled up with zeros and aligned to 64 bytes."""
-    outputs, inputs = (-(-size // STEP) * STEP for size in weight.shape)
-    whole = aligned((outputs // v.TILE, inputs // 4, v.TILE, 4))
-    filled = np.zeros((outputs, inputs), np.int8)
-    filled[: weight.shape[0], : weight.shape[1]] = weight
-    whole[...] = filled.reshape(outputs // v.TILE, v.TILE, inputs // 4, 4).transpose(0, 2, 1, 3)
-    return whole
+def pack_weights(weight: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return Int8[N/16,K/4,16,4] from weights Int8[N,K], padded with zeros and aligned to 64 bytes."""
+    outputs, inputs = (-(-size // ALIGNMENT) * ALIGNMENT for size in weight.shape)
+    result = aligned_zeros((outputs // v.LANES, inputs // 4, v.LANES, 4))
+    padded = np.zeros((outputs, inputs), np.int8)
+    padded[: weight.shape[0], : weight.shape[1]] = weight
+    result[...] = padded.reshape(outputs // v.LANES, v.LANES, inputs // 4, 4).transpose(0, 2, 1, 3)
+    return result
 
 
-def _dot_by_vnni(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
-    dot = v.declared(builder, "llvm.x86.avx512.vpdpbusd.512", ir.FunctionType(v.INTS, [v.INTS] * 3))
-    return builder.call(dot, [sums, v.repeated(builder, four, v.INTS), builder.bitcast(weights, v.INTS)])
+def _vnni_dot(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
+    dot = v.declare(builder, "llvm.x86.avx512.vpdpbusd.512", ir.FunctionType(v.INTS, [v.INTS] * 3))
+    return builder.call(dot, [sums, v.broadcast_bytes(builder, four, v.INTS), builder.bitcast(weights, v.INTS)])
 
 
-def _dot_by_vectors(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
-    """Any processor's: a byte times a weight has 16 bits, their sums have 32."""
+def _vector_dot(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
+    """Build a dot product for any processor: a byte times a weight has 16 bits, sums have 32."""
     short, whole = ir.VectorType(ir.IntType(16), v.BYTES.count), ir.VectorType(v.I32, v.BYTES.count)
-    factor = builder.zext(v.repeated(builder, four, v.BYTES), short)
+    factor = builder.zext(v.broadcast_bytes(builder, four, v.BYTES), short)
     products = builder.sext(builder.mul(factor, builder.sext(weights, short)), whole)
-    return builder.add(sums, _sums_of_pairs(builder, _sums_of_pairs(builder, products)))
+    return builder.add(sums, _pair_sums(builder, _pair_sums(builder, products)))
 
 
-def _dot_by_pairs(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
-    """AVX2's: an instruction multiplies numbers of 16 bits and adds the products of each two; two sums an output."""
-    words, quarter = ir.VectorType(ir.IntType(16), v.TILE), ir.VectorType(v.I32, v.TILE // 2)
-    multiply_add = v.declared(builder, "llvm.x86.avx2.pmadd.wd", ir.FunctionType(quarter, [words] * 2))
-    factor = v.chosen(builder, v.repeated(builder, four, v.BYTES), range(v.TILE))
+def _avx2_dot(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
+    """Build a dot product for AVX2, which multiplies 16-bit numbers and adds pairs of products: two sums per output."""
+    words, quarter = ir.VectorType(ir.IntType(16), v.LANES), ir.VectorType(v.I32, v.LANES // 2)
+    multiply_add = v.declare(builder, "llvm.x86.avx2.pmadd.wd", ir.FunctionType(quarter, [words] * 2))
+    factor = v.shuffle(builder, v.broadcast_bytes(builder, four, v.BYTES), range(v.LANES))
     factor, found = builder.zext(factor, words), []
-    for start in range(0, v.BYTES.count, v.TILE):
-        some = builder.sext(v.chosen(builder, weights, range(start, start + v.TILE)), words)
+    for start in range(0, v.BYTES.count, v.LANES):
+        some = builder.sext(v.shuffle(builder, weights, range(start, start + v.LANES)), words)
         found.append(builder.call(multiply_add, [factor, some]))
     while len(found) > 1:
-        found = [_joined(builder, *found[i : i + 2]) for i in range(0, len(found), 2)]
+        found = [_concatenate(builder, *found[i : i + 2]) for i in range(0, len(found), 2)]
     return builder.add(sums, found[0])
 
 
-def _sums_of_pairs(builder: Any, sums: Any) -> Any:
-    even, odd = (v.chosen(builder, sums, range(first, sums.type.count, 2)) for first in (0, 1))
+def _pair_sums(builder: Any, sums: Any) -> Any:
+    even, odd = (v.shuffle(builder, sums, range(first, sums.type.count, 2)) for first in (0, 1))
     return builder.add(even, odd)
 
 
-def _joined(builder: Any, first: Any, second: Any) -> Any:
-    return v.chosen(builder, first, range(2 * first.type.count), second)
+def _concatenate(builder: Any, first: Any, second: Any) -> Any:
+    return v.shuffle(builder, first, range(2 * first.type.count), second)
 
 
-def _dot_of_floats(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
-    return v.fused(builder, v.repeated(builder, four, v.FLOATS), builder.bitcast(weights, v.FLOATS), sums)
+def _float_dot(builder: Any, sums: Any, four: Any, weights: Any) -> Any:
+    return v.multiply_add(builder, v.broadcast_bytes(builder, four, v.FLOATS), builder.bitcast(weights, v.FLOATS), sums)
 
 
 def _row_panel(
@@ -116,43 +116,43 @@ def _row_panel(
     total: Any = v.INTS,
     finish: Callable[[Any, Any], Any] = lambda _, sums: sums,
 ) -> Callable[..., None]:
-    """Return what multiplies some rows by weights for some times 16 outputs.
+    """Return a kernel that multiplies a block of rows by weights for a block of 16-output columns.
 
-    `dot` adds to vectors of type `total`, of which `finish` makes vectors of 16 in the end.
+    `dot` adds to vectors of type `total`; `finish` reduces them to vectors of 16 at the end.
     """
 
-    @v.built
+    @v.llvm_intrinsic
     def panel(
         _: Any, rows: Any, columns: Any, x: Any, x_row: Any, x_step: Any, w: Any, w_column: Any, w_step: Any,
         steps: Any, sums: Any, sums_row: Any,
     ) -> Any:  # fmt: skip
         """Write the sums of `rows` rows for `columns` times 16 outputs.
 
-        A step takes four bytes of a row and 64 bytes of weights. Addresses are followed by the ways to the next row or
-        column, and to the next step, in bytes.
+        A step takes four bytes of a row and 64 bytes of weights. Each address is followed by its strides in bytes: to
+        the next row or column, then to the next step.
         """
         if not (isinstance(rows, types.IntegerLiteral) and isinstance(columns, types.IntegerLiteral)):
-            return None  # numba asks again, with their values
+            return None  # numba calls again with the literal values
         shape = [(row, column) for row in range(rows.literal_value) for column in range(columns.literal_value)]
 
         def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
             x_row, x_step, w_column, w_step, steps, sums_row = (arguments[i] for i in (3, 4, 6, 7, 8, 10))
-            x, w, sums = v.pointers(builder, arguments[2], arguments[5], arguments[9])
+            x, w, sums = v.to_pointers(builder, arguments[2], arguments[5], arguments[9])
 
-            def step(k: Any, held: list[Any]) -> list[Any]:
+            def step(k: Any, carried: list[Any]) -> list[Any]:
                 weights = [
-                    v.load(builder, v.BYTES, w, v.times(builder, w_column, column), builder.mul(w_step, k))
+                    v.load(builder, v.BYTES, w, v.multiply_int(builder, w_column, column), builder.mul(w_step, k))
                     for column in range(columns.literal_value)
                 ]
                 fours = [
-                    v.load(builder, v.I32, x, v.times(builder, x_row, row), builder.mul(x_step, k))
+                    v.load(builder, v.I32, x, v.multiply_int(builder, x_row, row), builder.mul(x_step, k))
                     for row in range(rows.literal_value)
                 ]
-                return [dot(builder, total, fours[r], weights[c]) for total, (r, c) in zip(held, shape)]
+                return [dot(builder, total, fours[r], weights[c]) for total, (r, c) in zip(carried, shape)]
 
             found = v.loop(builder, steps, step, [ir.Constant(total, None)] * len(shape))
             for value, (row, column) in zip(found, shape):
-                place = v.at(builder, sums, v.times(builder, sums_row, row), v.number(4 * v.TILE * column))
+                place = v.offset(builder, sums, v.multiply_int(builder, sums_row, row), v.int64(4 * v.LANES * column))
                 value = finish(builder, value)
                 builder.store(value, builder.bitcast(place, value.type.as_pointer()), align=4)
             return context.get_dummy_value()
@@ -165,25 +165,25 @@ def _row_panel(
 
 
 def _call(builder: Any, name: str, *arguments: Any) -> None:
-    """Build an instruction that gives nothing."""
+    """Build a call of an x86 instruction without a result."""
     signature = ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments])
-    builder.call(v.declared(builder, f"llvm.x86.{name}", signature), arguments)
+    builder.call(v.declare(builder, f"llvm.x86.{name}", signature), arguments)
 
 
-@v.built
-def _divide_registers(_: Any, settings: Any) -> Any:
-    """Make tiles of registers, as is written at the address."""
+@v.llvm_intrinsic
+def _load_tile_config(_: Any, config: Any) -> Any:
+    """Configure the tile registers from the configuration at the address `config`."""
 
     def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-        _call(builder, "ldtilecfg", *v.pointers(builder, *arguments))
+        _call(builder, "ldtilecfg", *v.to_pointers(builder, *arguments))
         return context.get_dummy_value()
 
-    return types.void(settings), build
+    return types.void(config), build
 
 
-@v.built
-def _release_registers(_: Any) -> Any:
-    """Give the tiles back, for others and for the sake of switches between processes."""
+@v.llvm_intrinsic
+def _release_tiles(_: Any) -> Any:
+    """Release the tile registers, which makes later context switches cheaper."""
 
     def build(context: Any, builder: Any, _: Any, __: Any) -> Any:
         _call(builder, "tilerelease")
@@ -192,18 +192,18 @@ def _release_registers(_: Any) -> Any:
     return types.void(), build
 
 
-@v.built
+@v.llvm_intrinsic
 def _tile_panel(
     _: Any, high: Any, x: Any, x_row: Any, w: Any, w_column: Any, steps: Any, sums: Any, sums_row: Any
 ) -> Any:
-    """Write the sums of `high` times 16 rows for twice 16 outputs, in steps of 64 bytes; see `_row_panel`."""
+    """Write the sums of `high` times 16 rows for two times 16 outputs, in steps of 64 bytes; see `_row_panel`."""
     if not isinstance(high, types.IntegerLiteral):
         return None
     rows, columns = range(high.literal_value), range(_TILE_COLUMNS)
 
     def build(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
         x_row, w_column, steps, sums_row = (arguments[i] for i in (2, 4, 5, 7))
-        x, w, sums = v.pointers(builder, arguments[1], arguments[3], arguments[6])
+        x, w, sums = v.to_pointers(builder, arguments[1], arguments[3], arguments[6])
         numbers = iter(range(8))
         totals = {(r, c): ir.Constant(v.I8, next(numbers)) for r in rows for c in columns}
         factors, weights = ([ir.Constant(v.I8, next(numbers)) for _ in of] for of in (rows, columns))
@@ -212,23 +212,27 @@ def _tile_panel(
 
         def step(k: Any, _: Any) -> list[Any]:
             for r in rows:
-                place = v.at(builder, x, v.times(builder, x_row, v.TILE * r), v.times(builder, k, STEP))
+                place = v.offset(
+                    builder, x, v.multiply_int(builder, x_row, v.LANES * r), v.multiply_int(builder, k, ALIGNMENT)
+                )
                 _call(builder, "tileloadd64", factors[r], place, x_row)
             for c in columns:
-                place = v.at(builder, w, v.times(builder, w_column, c), v.times(builder, k, STEP * v.TILE))
-                # The processor foresees reading within 4 kB alone. To ask for what is behind the last weights does no
-                # harm, nor does asking again in the next block of rows.
-                next_turn = v.at(builder, place, v.times(builder, w_column, _TILE_COLUMNS))
-                for line in range(v.TILE):
-                    v.prefetch(builder, v.at(builder, next_turn, v.number(STEP * line)))
-                _call(builder, "tileloadd64", weights[c], place, v.number(4 * v.TILE))
+                place = v.offset(
+                    builder, w, v.multiply_int(builder, w_column, c), v.multiply_int(builder, k, ALIGNMENT * v.LANES)
+                )
+                # The hardware prefetcher stops at each 4 kB page. Prefetching beyond the last weights does no harm, nor
+                # does prefetching again in the next block of rows.
+                next_columns = v.offset(builder, place, v.multiply_int(builder, w_column, _TILE_COLUMNS))
+                for line in range(v.LANES):
+                    v.prefetch(builder, v.offset(builder, next_columns, v.int64(ALIGNMENT * line)))
+                _call(builder, "tileloadd64", weights[c], place, v.int64(4 * v.LANES))
                 for r in rows:
                     _call(builder, "tdpbusd", totals[r, c], factors[r], weights[c])
             return []
 
         v.loop(builder, steps, step)
         for (r, c), total in totals.items():
-            place = v.at(builder, sums, v.times(builder, sums_row, v.TILE * r), v.number(4 * v.TILE * c))
+            place = v.offset(builder, sums, v.multiply_int(builder, sums_row, v.LANES * r), v.int64(4 * v.LANES * c))
             _call(builder, "tilestored64", total, place, sums_row)
         return context.get_dummy_value()
 
@@ -236,19 +240,19 @@ def _tile_panel(
 
 
 _TILE_COLUMNS: Final = 2
-"""With two by two tiles of sums, each tile of rows and of weights that is loaded is used twice."""
+"""With two by two tiles of sums, each tile of rows or weights that is loaded is used twice."""
 
 _ROWS, _COLUMNS = (6, 4) if _VNNI else (2, 1) if _AVX2 else (4, 1)
-"""Rows and columns of 16 outputs that are multiplied at a time: all their sums stay in registers."""
+"""Rows and columns of 16 outputs in one block: all their sums stay in registers."""
 
 _panel: Final = (
-    _row_panel(_dot_by_vnni)
+    _row_panel(_vnni_dot)
     if _VNNI
-    else _row_panel(_dot_by_pairs, ir.VectorType(v.I32, 2 * v.TILE), _sums_of_pairs)
+    else _row_panel(_avx2_dot, ir.VectorType(v.I32, 2 * v.LANES), _pair_sums)
     if _AVX2
-    else _row_panel(_dot_by_vectors)
+    else _row_panel(_vector_dot)
 )
-_float_panel: Final = _row_panel(_dot_of_floats, v.FLOATS)
+_float_panel: Final = _row_panel(_float_dot, v.FLOATS)
 
 
 @v.compiled
@@ -282,10 +286,10 @@ def multiply_floats(
     out: Any,
     out_row: Any,
 ) -> None:
-    """Write sums over `steps` of x[row,step] w[step,output], for `columns` times 16 outputs.
+    """Write the sums over `steps` of x[row,step] w[step,output], for `columns` times 16 outputs.
 
-    `x`, `weights` and `out` are addresses of Float32; what follows them are the ways to the next row and step in bytes.
-    Outputs stand side by side.
+    `x`, `weights` and `out` are addresses of Float32; each is followed by its strides in bytes, to the next row and the
+    next step. Outputs are contiguous.
     """
     column = 0
     while column < columns:
@@ -315,7 +319,7 @@ def multiply_floats(
 @v.compiled
 def _multiply_tiles(x: Any, rows: Any, weights: Any, sums: Any, tiles: Any) -> None:
     x_row, w_column, steps, sums_row = x.shape[1], 64 * weights.shape[1], weights.shape[1] // 16, 4 * sums.shape[1]
-    _divide_registers(address(tiles))
+    _load_tile_config(address(tiles))
     for column in range(0, len(weights), _TILE_COLUMNS):
         at, to, i = address(weights) + column * w_column, address(sums) + 64 * column, 0
         while i + 16 < rows:
@@ -323,7 +327,7 @@ def _multiply_tiles(x: Any, rows: Any, weights: Any, sums: Any, tiles: Any) -> N
             i += 32
         if i < rows:
             _tile_panel(1, address(x) + i * x_row, x_row, at, w_column, steps, to + i * sums_row, sums_row)
-    _release_registers()
+    _release_tiles()
 
 
 @v.compiled
@@ -340,12 +344,12 @@ def _multiply_without_tiles(x: Any, rows: Any, weights: Any, sums: Any, _: Any) 
 
 
 multiply: Final = _multiply if _AMX else _multiply_without_tiles
-"""Write the first `rows` rows of sums; what is in the other rows of their tile is lost.
+"""Write the first `rows` rows of sums; other rows of the same tile are overwritten.
 
 Args:
-    x: UInt8[M,K], M and K rounded up; best aligned to 64 bytes.
-    rows: how many of them are wanted.
-    weights: Int8[N/16,K/4,16,4], of `packed`; a stretch of its first dimension will do, of a multiple of four.
-    sums: Int32[M,N], M and N rounded up.
-    tiles: of `tiles()`.
+    x: UInt8[M,K], padded; best aligned to 64 bytes.
+    rows: number of rows wanted.
+    weights: Int8[N/16,K/4,16,4], from `pack_weights`; or a slice of its first dimension, of a multiple of four.
+    sums: Int32[M,N], padded.
+    tiles: from `tile_config`.
 """

@@ -1,7 +1,8 @@
-"""Vectors of sixteen, and loops over them, for kernels that numba compiles: what Python has no words for.
+"""LLVM building blocks for numba kernels: vectors of sixteen numbers and loops over them.
 
-A kernel's innermost loop is written in the language of LLVM, as an intrinsic of numba's; the rest is ordinary Python.
-Vectors are as wide as AVX-512 has them; for other processors LLVM divides them.
+The innermost loop of a kernel is LLVM IR, built by a numba intrinsic, because numba has no vector types and no name for
+the instructions that the kernels need. The rest of a kernel is ordinary Python. Vectors have the width of AVX-512; for
+other processors LLVM splits them.
 """
 
 import platform
@@ -15,123 +16,126 @@ from numba.extending import intrinsic
 
 from postedit.compiled import compiled_with
 
-TILE: Final = 16
-"""Numbers in a vector; rows of a tile of AMX, and columns, each of them of four bytes of a row."""
+LANES: Final = 16
+"""Numbers in a vector; also the rows of an AMX tile, and its columns of four bytes each."""
 
-built: Final[Callable[[Any], Any]] = intrinsic  # has no types
+llvm_intrinsic: Final[Callable[[Any], Any]] = intrinsic  # numba has no type annotations
 compiled: Final = compiled_with(error_model="numpy")
 
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-INTS, FLOATS = ir.VectorType(I32, TILE), ir.VectorType(ir.FloatType(), TILE)
-BYTES, HALVES = ir.VectorType(I8, 4 * TILE), ir.VectorType(ir.IntType(16), TILE)
+INTS, FLOATS = ir.VectorType(I32, LANES), ir.VectorType(ir.FloatType(), LANES)
+BYTES, SHORTS = ir.VectorType(I8, 4 * LANES), ir.VectorType(ir.IntType(16), LANES)
 
 
 def features() -> frozenset[str]:
-    """Return the instructions that numba compiles for; they are part of the key of what it keeps on disk."""
+    """Return the processor features that numba compiles for; they are part of the key of its cache on disk."""
     *_, features = cpu_target.target_context.codegen().magic_tuple()
     return frozenset(part[1:] for part in features.split(",") if part.startswith("+"))
 
 
-_FUSED: Final = "fma" in features() or platform.machine() not in ("x86_64", "AMD64")
+_HAS_FMA: Final = "fma" in features() or platform.machine() not in ("x86_64", "AMD64")
 
 
-def number(value: int) -> Any:
-    """Return a whole number of 64 bits."""
+def int64(value: int) -> Any:
+    """Return a 64-bit integer constant."""
     return ir.Constant(I64, value)
 
 
-def pointers(builder: Any, *addresses: Any) -> list[Any]:
-    """Build pointers to bytes at addresses."""
+def to_pointers(builder: Any, *addresses: Any) -> list[Any]:
+    """Build byte pointers from addresses."""
     return [builder.inttoptr(address, I8.as_pointer()) for address in addresses]
 
 
-def at(builder: Any, pointer: Any, *offsets: Any) -> Any:
-    """Build the place some bytes after a pointer."""
-    for offset in offsets:
-        pointer = builder.gep(pointer, [offset])
+def offset(builder: Any, pointer: Any, *offsets: Any) -> Any:
+    """Build a byte pointer plus offsets in bytes."""
+    for each in offsets:
+        pointer = builder.gep(pointer, [each])
     return pointer
 
 
 def load(builder: Any, kind: Any, pointer: Any, *offsets: Any) -> Any:
-    """Build what has the type `kind` some bytes after a pointer."""
-    return builder.load(builder.bitcast(at(builder, pointer, *offsets), kind.as_pointer()), align=4)
+    """Build a load of type `kind` from a byte pointer plus offsets."""
+    return builder.load(builder.bitcast(offset(builder, pointer, *offsets), kind.as_pointer()), align=4)
 
 
 def store(builder: Any, value: Any, pointer: Any, *offsets: Any) -> None:
-    """Build the writing of a value some bytes after a pointer."""
-    builder.store(value, builder.bitcast(at(builder, pointer, *offsets), value.type.as_pointer()), align=4)
+    """Build a store of a value to a byte pointer plus offsets."""
+    builder.store(value, builder.bitcast(offset(builder, pointer, *offsets), value.type.as_pointer()), align=4)
 
 
-def chosen(builder: Any, vector: Any, lanes: Sequence[int], other: Any = None) -> Any:
-    """Build a vector of some lanes of one, or of two side by side."""
-    places = ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))
-    return builder.shuffle_vector(vector, vector if other is None else other, places)
+def shuffle(builder: Any, vector: Any, lanes: Sequence[int], other: Any = None) -> Any:
+    """Build a vector of the given lanes of one vector, or of two vectors side by side."""
+    indices = ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))
+    return builder.shuffle_vector(vector, vector if other is None else other, indices)
 
 
-def times(builder: Any, value: Any, factor: int) -> Any:
-    """Build `value` times a constant."""
-    return builder.mul(value, number(factor))
+def multiply_int(builder: Any, value: Any, factor: int) -> Any:
+    """Build `value` times a 64-bit constant."""
+    return builder.mul(value, int64(factor))
 
 
-def declared(builder: Any, name: str, signature: Any) -> Any:
-    """Return an operation of LLVM's."""
+def declare(builder: Any, name: str, signature: Any) -> Any:
+    """Return an LLVM intrinsic function, declared in the module if it is not yet."""
     return builder.module.globals.get(name) or ir.Function(builder.module, signature, name)
 
 
 def loop(
     builder: Any, steps: Any, body: Callable[[Any, list[Any]], list[Any]], starts: Sequence[Any] = ()
 ) -> list[Any]:
-    """Build a loop of `steps`, one or more; `body` has the number of a step and what the one before it gave."""
+    """Build a loop of at least one step; return the values that it carries after the last step.
+
+    `body` receives the step number and the carried values, which begin as `starts`, and returns their next values.
+    """
     before, inside, after = builder.block, builder.append_basic_block(), builder.append_basic_block()
     builder.branch(inside)
     builder.position_at_end(inside)
-    turn = builder.phi(I64)
-    turn.add_incoming(number(0), before)
-    held = [builder.phi(start.type) for start in starts]
-    for phi, start in zip(held, starts):
+    step = builder.phi(I64)
+    step.add_incoming(int64(0), before)
+    carried = [builder.phi(start.type) for start in starts]
+    for phi, start in zip(carried, starts):
         phi.add_incoming(start, before)
-    given = body(turn, held)
-    following = builder.add(turn, number(1))
-    turn.add_incoming(following, inside)
-    for phi, value in zip(held, given):
+    results = body(step, carried)
+    following = builder.add(step, int64(1))
+    step.add_incoming(following, inside)
+    for phi, value in zip(carried, results):
         phi.add_incoming(value, inside)
     builder.cbranch(builder.icmp_signed("<", following, steps), inside, after)
     builder.position_at_end(after)
-    return given
+    return results
 
 
 def prefetch(builder: Any, pointer: Any) -> None:
-    """Build the asking for 64 bytes that will be read soon, to come to the second cache."""
+    """Build a prefetch of the 64 bytes at a pointer into the second-level cache."""
     signature = ir.FunctionType(ir.VoidType(), [I8.as_pointer(), I32, I32, I32])
     read, second, data = (ir.Constant(I32, value) for value in (0, 2, 1))
-    builder.call(declared(builder, "llvm.prefetch.p0i8", signature), [pointer, read, second, data])
+    builder.call(declare(builder, "llvm.prefetch.p0i8", signature), [pointer, read, second, data])
 
 
-def repeated(builder: Any, four: Any, of: Any) -> Any:
-    """Return four bytes sixteen times, as a vector of that type."""
+def broadcast_bytes(builder: Any, four: Any, kind: Any) -> Any:
+    """Build a vector of type `kind` that repeats four bytes, given as an Int32, sixteen times."""
     first = builder.insert_element(ir.Constant(INTS, ir.Undefined), four, ir.Constant(I32, 0))
-    return builder.bitcast(builder.shuffle_vector(first, first, ir.Constant(INTS, None)), of)
+    return builder.bitcast(builder.shuffle_vector(first, first, ir.Constant(INTS, None)), kind)
 
 
-def spread(builder: Any, value: Any) -> Any:
-    """Build a vector of one Float32, sixteen times."""
+def broadcast_float(builder: Any, value: Any) -> Any:
+    """Build a vector that repeats one Float32."""
     first = builder.insert_element(ir.Constant(FLOATS, ir.Undefined), value, ir.Constant(I32, 0))
     return builder.shuffle_vector(first, first, ir.Constant(INTS, None))
 
 
-def floats(value: float) -> Any:
-    """Return a vector of a constant, sixteen times."""
-    return ir.Constant(FLOATS, [float(np.float32(value))] * TILE)
+def float_vector(value: float) -> Any:
+    """Return a constant vector that repeats one Float32."""
+    return ir.Constant(FLOATS, [float(np.float32(value))] * LANES)
 
 
-def fused(builder: Any, x: Any, y: Any, z: Any) -> Any:
-    """Build x y + z, rounded once where the processor can; where it cannot that would take a call for each number."""
-    if not _FUSED:
+def multiply_add(builder: Any, x: Any, y: Any, z: Any) -> Any:
+    """Build x y + z, rounded once if the processor has FMA; without FMA that would be a function call per number."""
+    if not _HAS_FMA:
         return builder.fadd(builder.fmul(x, y), z)
-    return builder.call(declared(builder, "llvm.fma.v16f32", ir.FunctionType(FLOATS, [FLOATS] * 3)), [x, y, z])
+    return builder.call(declare(builder, "llvm.fma.v16f32", ir.FunctionType(FLOATS, [FLOATS] * 3)), [x, y, z])
 
 
 @compiled
 def address(array: Any) -> Any:
-    """Return where an array begins, with a sign, so that sums of it stay whole numbers."""
+    """Return the address of an array as a signed integer, so that sums with it stay integers."""
     return np.int64(array.ctypes.data)

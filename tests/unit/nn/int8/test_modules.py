@@ -1,4 +1,4 @@
-"""Transformer layers in int8: the compiled kernels say what PyTorch's operators say, and padding is not looked at."""
+"""Int8 Transformer layers: compiled kernels agree with PyTorch's operators and ignore padding."""
 
 import copy
 import math
@@ -16,17 +16,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from postedit.nn import paged_cache
-from postedit.nn.attention import KeyValue, KeyValues, MultiHeadAttention
+from postedit.nn.attention import DenseKeyValueCache, KeyValue, MultiHeadAttention
 from postedit.nn.cache import DecoderCache
 from postedit.nn.inference import prepare_for_inference
-from postedit.nn.int8 import epilogues, integer_products, paged_attention, simd
+from postedit.nn.int8 import (
+    Int8Linear,
+    Int8TransformerStack,
+    epilogues,
+    integer_products,
+    paged_attention,
+    paged_cache,
+    simd,
+)
 from postedit.nn.int8 import fused_layers as kernels
-from postedit.nn.int8.integer_products import STEP
-from postedit.nn.int8.modules import Int8Linear, Int8TransformerStack
-from postedit.nn.int8.paged_attention import Text, attend
-from postedit.nn.packing import Packing
-from postedit.nn.paged_cache import PAGE_BITS, SPARE, Pages
+from postedit.nn.int8.integer_products import ALIGNMENT
+from postedit.nn.int8.paged_attention import PagedKeyValues, attend
+from postedit.nn.int8.paged_cache import PAGE_BITS, PAGE_PADDING, PagedKeyValueCache
+from postedit.nn.tensors import Packing
 from postedit.nn.transformer import Norm, TransformerStack
 
 _SIZES = st.integers(1, 40)
@@ -38,10 +44,10 @@ def random(*shape: int, seed: int = 1) -> Tensor:
 
 @settings(max_examples=25)
 @given(rows=_SIZES, width=st.integers(1, 300), seed=st.integers(0, 999), size=st.sampled_from([1e-20, 1.0, 1e20]))
-def test_rounding_is_within_half_a_step(rows: int, width: int, seed: int, size: float) -> None:
+def test_quantisation_error_is_within_half_a_step(rows: int, width: int, seed: int, size: float) -> None:
     x = random(rows, width, seed=seed) * size
     filled, scales = np.zeros((rows, -(-width // 16) * 16), np.uint8), np.zeros(rows, np.float32)
-    kernels.round_rows(x.numpy(), 0, rows, filled, scales)
+    kernels.quantise_rows(x.numpy(), 0, rows, filled, scales)
     rounded = filled[:, :width]
     steps = torch.from_numpy(scales).unsqueeze(1)
     assert (rounded >= 1).all()
@@ -63,7 +69,7 @@ def halves(numbers: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
     seed=st.integers(0, 999),
     zero=st.booleans(),
 )
-def test_a_linear_layer_is_that_of_the_rounded_numbers(
+def test_int8_linear_is_the_linear_layer_of_rounded_numbers(
     rows: int, inputs: int, outputs: int, seed: int, zero: bool
 ) -> None:
     x, weight, bias = random(rows, inputs, seed=seed), random(outputs, inputs, seed=seed + 1), random(outputs)
@@ -73,22 +79,22 @@ def test_a_linear_layer_is_that_of_the_rounded_numbers(
     rounded_x, rounded_weight = x.div(scales).round() * scales, weight.div(steps).round() * steps
     expected = F.linear(rounded_x, rounded_weight, bias)
     found = Int8Linear(weight, bias)(x)
-    # What lies half-way between two numbers may become either.
+    # A number half-way between two steps may be rounded to either.
     either = F.linear(halves(x, scales), rounded_weight.abs()) + F.linear(rounded_x.abs(), halves(weight, steps))
     assert ((found - expected).abs() <= either + 1e-3 * expected.abs() + 1e-4 * math.sqrt(inputs)).all()
     torch.testing.assert_close(found[:1], Int8Linear(weight, bias)(x[:1]), rtol=0, atol=0)
 
 
-def test_what_is_no_number_does_not_become_one() -> None:
+def test_nan_inputs_give_nan_outputs() -> None:
     assert Int8Linear(random(3, 20), None)(torch.full((1, 20), math.nan)).isnan().all()
 
 
 @settings(max_examples=25)
 @given(rows=_SIZES, width=st.integers(2, 300), seed=st.integers(0, 999))
-def test_normalisation(rows: int, width: int, seed: int) -> None:
+def test_layer_normalisation_agrees_with_pytorch(rows: int, width: int, seed: int) -> None:
     x, weight, bias = random(rows, width, seed=seed) * 7 + 3, random(width, seed=seed + 1), random(width, seed=seed + 2)
     normal = np.empty_like(x.numpy())
-    kernels.normalise_rows(x.numpy(), kernels.Norm(weight.numpy(), bias.numpy(), np.float32(1e-5)), normal)
+    kernels.normalise_rows(x.numpy(), kernels.NormWeights(weight.numpy(), bias.numpy(), np.float32(1e-5)), normal)
     expected = F.layer_norm(x, (width,), weight, bias)
     torch.testing.assert_close(torch.from_numpy(normal), expected, rtol=1e-4, atol=1e-4)
 
@@ -97,17 +103,17 @@ def side_by_side(x_NHKE: Tensor) -> Tensor:
     return x_NHKE.transpose(1, 2).flatten(2).flatten(0, 1).contiguous()
 
 
-def in_pages(k_NHSE: Tensor, v_NHSE: Tensor, real_NS: Tensor, seed: int = 0) -> Pages:
-    """Return keys and values of the real tokens, in whatever order, in three pages, one of them empty."""
+def in_pages(k_NHSE: Tensor, v_NHSE: Tensor, real_NS: Tensor, seed: int = 0) -> PagedKeyValueCache:
+    """Return keys and values of the real tokens, shuffled, in three pages, one of them empty."""
     tokens = torch.cat([side_by_side(k_NHSE), side_by_side(v_NHSE)], 1).bfloat16()
     order = torch.from_numpy(np.random.default_rng(seed).permutation(real_NS.flatten().nonzero().squeeze(1).numpy()))
     cut = len(order) // 2
     pages, slots = [], torch.zeros(real_NS.numel(), dtype=torch.long)
     for number, part in enumerate((order[:cut], order[:0], order[cut:])):
-        room = torch.full((len(part) * tokens.size(1) + SPARE,), math.nan, dtype=torch.bfloat16)
-        paged_cache.append(room[: len(part) * tokens.size(1)].view(1, -1, tokens.size(1)).copy_(tokens[part]))
+        room = torch.full((len(part) * tokens.size(1) + PAGE_PADDING,), math.nan, dtype=torch.bfloat16)
+        pages.append(room[: len(part) * tokens.size(1)].view(1, -1, tokens.size(1)).copy_(tokens[part]))
         slots[part] = (number << PAGE_BITS) + torch.arange(1, len(part) + 1)
-    return Pages(tuple(pages), slots.view(real_NS.shape))
+    return PagedKeyValueCache(tuple(pages), slots.view(real_NS.shape))
 
 
 @settings(max_examples=40)
@@ -120,7 +126,9 @@ def in_pages(k_NHSE: Tensor, v_NHSE: Tensor, real_NS: Tensor, seed: int = 0) -> 
     seed=st.integers(0, 999),
     size=st.sampled_from([0.1, 1.0, 30.0]),
 )
-def test_attention(rows: int, queries: int, slots: int, heads: int, width: int, seed: int, size: float) -> None:
+def test_paged_attention_agrees_with_pytorch(
+    rows: int, queries: int, slots: int, heads: int, width: int, seed: int, size: float
+) -> None:
     q, k, v = (random(rows, heads, count, width, seed=seed + i) for i, count in enumerate((queries, slots, slots)))
     seen_by_none = random(rows, slots, seed=seed + 3) > 1
     q *= size
@@ -131,19 +139,19 @@ def test_attention(rows: int, queries: int, slots: int, heads: int, width: int, 
     scores = (q @ k.transpose(-1, -2) / math.sqrt(width)).masked_fill(~mask.unsqueeze(1), -math.inf).softmax(-1)
     mixed = np.empty((rows * queries, heads * width), np.float32)
     means = np.zeros((rows, queries, slots), np.float32)
-    places = np.arange(rows * queries)
+    positions = np.arange(rows * queries)
     kept = in_pages(k, v, ~seen_by_none, seed)
-    text = Text(kept.addresses()[0], kept.slots_NS.numpy(), heads)
-    attend(side_by_side(q).numpy(), text, mask.numpy(), places, queries, mixed, means)
+    key_values = PagedKeyValues(kept.addresses()[0], kept.slots_NS.numpy(), heads)
+    attend(side_by_side(q).numpy(), key_values, mask.numpy(), positions, queries, mixed, means)
     expected = (scores @ v).transpose(1, 2).flatten(2).flatten(0, 1)
     torch.testing.assert_close(torch.from_numpy(mixed), expected, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(torch.from_numpy(means), scores.mean(1), rtol=1e-4, atol=1e-6)
     assert (means[~mask.numpy()] == 0).all()
 
 
-def stacks(norm: Norm, layers: int = 2, reads: int = 1) -> tuple[TransformerStack, Int8TransformerStack]:
-    """Return a stack no parameter of which is like another, and the same in int8."""
-    stack = TransformerStack(layers, 64, 4, 96, 0.0, norm, reads).requires_grad_(False).eval()
+def stacks(norm: Norm, layers: int = 2, memories: int = 1) -> tuple[TransformerStack, Int8TransformerStack]:
+    """Return a stack whose parameters all differ, and its int8 form."""
+    stack = TransformerStack(layers, 64, 4, 96, 0.0, norm, memories).requires_grad_(False).eval()
     for number, parameter in enumerate(stack.parameters()):
         is_weight = parameter.dim() == 2
         parameter += random(*parameter.shape, seed=number) * (0.02 if is_weight else 0.5)
@@ -152,7 +160,7 @@ def stacks(norm: Norm, layers: int = 2, reads: int = 1) -> tuple[TransformerStac
 
 @contextmanager
 def rounded() -> Iterator[None]:
-    """Let PyTorch's layers round what kernels round."""
+    """Make PyTorch's layers round as the kernels do."""
 
     def rounded_linear(layer: nn.Linear, x: Tensor) -> Tensor:
         def in_steps(rows: Tensor) -> Tensor:
@@ -171,136 +179,134 @@ def rounded() -> Iterator[None]:
         yield
 
 
-def test_a_token_that_may_look_at_nothing_finds_zeros() -> None:
+def test_a_query_that_may_attend_to_nothing_gets_zeros() -> None:
     q, mask = random(1, 2, 3, 16), torch.tensor([[[True, True], [False, False], [False, True]]])
     kept = in_pages(random(1, 2, 2, 16), random(1, 2, 2, 16), torch.ones(1, 2, dtype=torch.bool))
-    text = Text(kept.addresses()[0], kept.slots_NS.numpy(), 2)
+    key_values = PagedKeyValues(kept.addresses()[0], kept.slots_NS.numpy(), 2)
     queries, mixed, means = side_by_side(q).numpy(), np.ones((3, 32), np.float32), np.zeros((1, 3, 2), np.float32)
-    attend(queries, text, mask.numpy(), np.arange(3), 3, mixed, means)
+    attend(queries, key_values, mask.numpy(), np.arange(3), 3, mixed, means)
     assert (mixed[1] == 0).all()
     assert (means[0, 1] == 0).all()
     assert (mixed[[0, 2]] != 0).all()
-    nothing = text._replace(slots=text.slots[:, :0])
+    nothing = key_values._replace(slots=key_values.slots[:, :0])
     attend(queries, nothing, mask[:, :, :0].numpy(), np.arange(3), 3, mixed, means)
     assert (mixed == 0).all()
 
 
-@pytest.mark.parametrize(("asked", "kept"), [(25, 50), (48, 96), (0, 300), (300, 20), (256, 256), (130, 0)])
-def test_outputs_are_shared_out_wherever_they_are_divided(asked: int, kept: int) -> None:
-    x, weight = random(4, 40), random(asked + kept, 40, seed=2)
-    layer, norm = Int8Linear(weight, random(len(weight))), kernels.Norm(np.ones(1), np.zeros(1), np.float32(0))
-    queries, page = np.zeros((4, asked), np.float32), np.zeros((4, kept), np.uint16)
-    kernels.share(x.numpy(), False, norm, layer.weights, queries, page)
-    assert torch.equal(torch.from_numpy(queries), layer(x)[:, :asked])
-    assert torch.equal(torch.from_numpy(page).view(torch.bfloat16), layer(x)[:, asked:].bfloat16())
+@pytest.mark.parametrize(("queried", "kept"), [(25, 50), (48, 96), (0, 300), (300, 20), (256, 256), (130, 0)])
+def test_queries_and_key_values_are_split_at_any_width(queried: int, kept: int) -> None:
+    x, weight = random(4, 40), random(queried + kept, 40, seed=2)
+    layer, norm = Int8Linear(weight, random(len(weight))), kernels.NormWeights(np.ones(1), np.zeros(1), np.float32(0))
+    queries, page = np.zeros((4, queried), np.float32), np.zeros((4, kept), np.uint16)
+    kernels.project_queries_and_key_values(x.numpy(), False, norm, layer.weights, queries, page)
+    assert torch.equal(torch.from_numpy(queries), layer(x)[:, :queried])
+    assert torch.equal(torch.from_numpy(page).view(torch.bfloat16), layer(x)[:, queried:].bfloat16())
 
 
-def test_rows_that_do_not_stand_one_after_the_other() -> None:
+def test_strided_inputs_give_the_same_outputs() -> None:
     layer, x = Int8Linear(random(20, 30), None), random(30, 40, seed=2)
     for strided in (x.T, x[:, :30].T[:, ::1], random(40, 60)[:, ::2], random(1, 30).expand(5, 30)):
         assert torch.equal(layer(strided), layer(strided.contiguous()))
     assert layer(x[:0, :30]).shape == (0, 20)
 
 
-def test_a_copy_asks_for_tiles_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_request_their_own_tile_config(monkeypatch: pytest.MonkeyPatch) -> None:
     layer, x = Int8Linear(random(20, 30), random(20)), random(3, 30, seed=2)
-    monkeypatch.setattr(kernels, "tiles", lambda: np.empty(0, np.uint8))
+    monkeypatch.setattr(kernels, "tile_config", lambda: np.empty(0, np.uint8))
     for copied in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
         assert not copied.weights.tiles.size
         assert torch.equal(copied(x), layer(x))
 
 
-def test_too_many_inputs_are_refused() -> None:
+def test_layers_with_too_many_inputs_are_refused() -> None:
     with pytest.raises(ValueError, match="at most 133,144"):
         Int8Linear(torch.zeros(1, 133_145), None)
 
 
-def test_kernels_from_before_a_change_of_the_products_are_forgotten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kernels_older_than_their_modules_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = tmp_path / "__pycache__"
     kept.mkdir()
     for part in (kernels, paged_attention, epilogues, integer_products, paged_cache, simd):
         name = part.__name__.rpartition(".")[2]
         monkeypatch.setattr(part, "__file__", str(tmp_path / f"{name}.py"))
         (tmp_path / f"{name}.py").touch()
-    for name, age in (("int8_kernels.linear-1.py311.nbi", 60), ("int8_kernels.feed-1.py311.nbi", -60)):
+    for name, age in (("fused_layers.linear-1.py311.nbi", 60), ("fused_layers.feed_forward-1.py311.nbi", -60)):
         (kept / name).touch()
         changed = (tmp_path / "simd.py").stat().st_mtime - age
         os.utime(kept / name, (changed, changed))
-    kernels._forget_older_kernels()
-    assert [path.name for path in kept.iterdir()] == ["int8_kernels.feed-1.py311.nbi"]
+    kernels._delete_stale_kernels()
+    assert [path.name for path in kept.iterdir()] == ["fused_layers.feed_forward-1.py311.nbi"]
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("reads", [0, 1, 2])
+@pytest.mark.parametrize("count", [0, 1, 2])
 @pytest.mark.parametrize("rows", [3, 45])  # 45 are more than a block
 @torch.inference_mode()
-def test_a_stack_says_what_it_said_but_for_rounding(norm: Norm, reads: int, rows: int) -> None:
-    x, memories = random(rows, 6, 64), [random(rows, slots, 64, seed=slots) for slots in (7, 4)[:reads]]
-    masks = [random(*memory.shape[:2]) < 0.5 for memory in memories]
+def test_int8_stack_agrees_with_pytorch_up_to_rounding(norm: Norm, count: int, rows: int) -> None:
+    x, texts = random(rows, 6, 64), [random(rows, slots, 64, seed=slots) for slots in (7, 4)[:count]]
+    masks = [random(*text.shape[:2]) < 0.5 for text in texts]
     for mask in masks:
         mask[:, 0] = True
     real = torch.ones(rows, 6, dtype=torch.bool)
     real[1, 4:] = False
     found = []
-    for stack in stacks(norm, reads=reads):
+    for stack in stacks(norm, memories=count):
         with rounded():
-            readings = [stack.project(memory, masks[i], i) for i, memory in enumerate(memories)]
-            first = stack.encode(x, real, readings, need_weights=True)
+            memories = [stack.project(text, masks[i], i) for i, text in enumerate(texts)]
+            first = stack.encode(x, real, memories, need_weights=True)
             tokens, cache = torch.ones(rows, 4, dtype=torch.long), DecoderCache()
-            _, cache = stack.decode(x[:, :4], cache.cursor(tokens), cache, readings)
+            _, cache = stack.decode(x[:, :4], cache.next_slots(tokens), cache, memories)
             cache = cache.rollback(1 + torch.arange(rows) % 4).select(torch.arange(rows).roll(1))
-            last, _ = stack.decode(x[:, 4:], cache.cursor(tokens[:, :2]), cache, readings)
-        of_first = [part[real] for part in (first.x_NKD, *first.weights, *first.reads)]
-        found.append([*of_first, last.x_NKD, *last.weights, *last.reads])
+            last, _ = stack.decode(x[:, 4:], cache.next_slots(tokens[:, :2]), cache, memories)
+        of_first = [part[real] for part in (first.x_NKD, *first.weights, *first.cross_outputs)]
+        found.append([*of_first, last.x_NKD, *last.weights, *last.cross_outputs])
     for a, b in zip(*found, strict=True):
         assert a.shape == b.shape
         assert (a - b).norm() / a.norm() < 0.02
 
 
 @torch.inference_mode()
-def test_what_goes_in_is_not_changed_and_a_copy_says_the_same() -> None:
-    _, fast = stacks("pre", reads=0)
+def test_inputs_are_not_changed_and_copies_agree() -> None:
+    _, fast = stacks("pre", memories=0)
     x, real = random(2, 3, 64), torch.ones(2, 3, dtype=torch.bool)
     before = x.clone()
     found = fast.encode(x, real).x_NKD
     assert torch.equal(x, before)
     for copied in (copy.deepcopy(fast), pickle.loads(pickle.dumps(fast))):
-        assert copied.stack.inner.packed.ctypes.data % STEP == 0
+        assert copied.stack.inner.packed.ctypes.data % ALIGNMENT == 0
         assert torch.equal(copied.encode(x, real).x_NKD, found)
 
 
 @torch.inference_mode()
-def test_texts_must_be_as_many_as_a_stack_reads() -> None:
-    _, fast = stacks("pre", reads=1)
+def test_a_stack_needs_one_memory_per_cross_attention() -> None:
+    _, fast = stacks("pre", memories=1)
     x, real = random(2, 3, 64), torch.ones(2, 3, dtype=torch.bool)
     for call in (
         lambda: fast.encode(x, real),
         lambda: fast.encode(x, real, [fast.project(x, real)] * 2),
         lambda: fast.project(x, real, 1),
-        lambda: fast.project_views([x], real),
+        lambda: fast.project_per_layer([x], real),
     ):
         with pytest.raises(AssertionError):
             call()
 
 
 @torch.inference_mode()
-def test_each_layer_may_have_a_view_of_its_own() -> None:
-    exact, fast = stacks("pre", layers=3, reads=2)
+def test_each_layer_may_have_its_own_memory() -> None:
+    exact, fast = stacks("pre", layers=3, memories=2)
     views, real = [random(2, 5, 64, seed=seed) for seed in range(3)], torch.ones(2, 5, dtype=torch.bool)
-    for read in (0, 1):
+    for index in (0, 1):
         with rounded():
-            one, other = exact.project_views(views, real, read).kept, fast.project_views(views, real, read).kept
-        assert isinstance(one, KeyValues)
-        assert isinstance(other, Pages)
+            one, other = (stack.project_per_layer(views, real, index).key_values for stack in (exact, fast))
+        assert isinstance(one, DenseKeyValueCache)
+        assert isinstance(other, PagedKeyValueCache)
         for layer, page in zip(one.layers, other.pages[0], strict=True):
             expected = torch.cat([side_by_side(part) for part in layer], 1)
             assert (page.float() - expected).norm() / expected.norm() < 0.02
 
 
 @torch.inference_mode()
-def test_padding_is_not_looked_at() -> None:
+def test_padding_is_never_attended_to() -> None:
     _, fast = stacks("pre")
     real = torch.tensor([[True, True, True, False], [True, False, True, True]])
     x = random(2, 4, 64)
@@ -314,29 +320,29 @@ def test_padding_is_not_looked_at() -> None:
 
 @pytest.mark.parametrize("hole", [1, 2, 7, 15, 16, 19])
 @torch.inference_mode()
-def test_hidden_slots_between_others_change_not_a_bit(hole: int) -> None:
+def test_masked_slots_between_others_change_no_bit(hole: int) -> None:
     _, fast = stacks("pre")
     x, before, after = random(2, 3, 64), random(2, 5, 64, seed=2), random(2, 14, 64, seed=3)
     between, every, found = random(2, hole, 64, seed=4), torch.ones(2, 3, dtype=torch.bool), []
     for parts, real in (((before, after), [5, 14]), ((before, between, after), [5, -hole, 14])):
         mask = torch.cat([torch.full((2, abs(count)), count > 0) for count in real], -1)
-        read = fast.project(torch.cat(parts, 1), torch.ones_like(mask))._replace(mask=mask)
-        output = fast.encode(x, every, [read], need_weights=True)
+        memory = fast.project(torch.cat(parts, 1), torch.ones_like(mask))._replace(mask=mask)
+        output = fast.encode(x, every, [memory], need_weights=True)
         found.append((output.x_NKD, output.weights[0][mask.unsqueeze(1).expand(-1, 3, -1)]))
     for one, other in zip(*found, strict=True):
         assert torch.equal(one, other)
 
 
-def test_stacks_that_are_too_small_or_read_too_much_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_stacks_and_stacks_with_three_memories_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = TransformerStack(2, 64, 4, 96, 0.0, "pre")
-    assert Int8TransformerStack.made_of(stack) is None
-    monkeypatch.setattr(Int8Linear, "smallest", 1)
-    assert type(Int8TransformerStack.made_of(stack)) is Int8TransformerStack
-    assert Int8TransformerStack.made_of(TransformerStack(2, 64, 4, 96, 0.0, "pre", reads=3)) is None
+    assert Int8TransformerStack.from_stack(stack) is None
+    monkeypatch.setattr(Int8Linear, "min_weights", 1)
+    assert type(Int8TransformerStack.from_stack(stack)) is Int8TransformerStack
+    assert Int8TransformerStack.from_stack(TransformerStack(2, 64, 4, 96, 0.0, "pre", memories=3)) is None
 
 
-def test_a_stack_in_two_places_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Int8Linear, "smallest", 1)
+def test_a_shared_stack_stays_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Int8Linear, "min_weights", 1)
     model = nn.Module()
     model.first = model.second = TransformerStack(1, 16, 2, 16, 0.0, "pre")
     prepare_for_inference(model, "int8")

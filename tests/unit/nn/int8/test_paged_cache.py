@@ -1,14 +1,14 @@
-"""Pages say what a dense cache says, whatever rows join, leave, change places or are rolled back; none is copied."""
+"""A paged cache agrees with a dense cache however rows join, leave, are reordered or rolled back."""
 
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from postedit.nn.attention import KeyValue, KeyValues
+from postedit.nn.attention import DenseKeyValueCache, KeyValue
 from postedit.nn.cache import DecoderCache
-from postedit.nn.packing import Packing
-from postedit.nn.paged_cache import PAGE_BITS, Pages
+from postedit.nn.int8.paged_cache import PAGE_BITS, PagedKeyValueCache
+from postedit.nn.tensors import Packing
 
 LAYERS = 2
 
@@ -17,14 +17,16 @@ def page(tokens_M: Tensor) -> Tensor:
     return torch.stack([torch.stack([tokens_M, -tokens_M], 1).double() * (layer + 1) for layer in range(LAYERS)])
 
 
-def both(tokens_NK: Tensor) -> tuple[KeyValues, Pages]:
+def both(tokens_NK: Tensor) -> tuple[DenseKeyValueCache, PagedKeyValueCache]:
     """Return what is kept of tokens, whose keys are themselves and whose values are less than nothing."""
     first = KeyValue(tokens_NK[:, None, :, None].double(), -tokens_NK[:, None, :, None].double())
-    dense = KeyValues(tuple(KeyValue(*(part * (layer + 1) for part in first)) for layer in range(LAYERS)))
-    return dense, Pages((page(tokens_NK.flatten()),), torch.arange(1, tokens_NK.numel() + 1).view_as(tokens_NK))
+    dense = DenseKeyValueCache(tuple(KeyValue(*(part * (layer + 1) for part in first)) for layer in range(LAYERS)))
+    return dense, PagedKeyValueCache(
+        (page(tokens_NK.flatten()),), torch.arange(1, tokens_NK.numel() + 1).view_as(tokens_NK)
+    )
 
 
-def written(kept: Pages) -> Tensor:
+def written(kept: PagedKeyValueCache) -> Tensor:
     """Return Float[L,N,S,2], keys and values of slots; zeros where there is no token."""
     found = torch.zeros(LAYERS, *kept.slots_NS.shape, 2, dtype=torch.double)
     for number, one in enumerate(kept.pages):
@@ -37,19 +39,19 @@ def written(kept: Pages) -> Tensor:
 def test_what_is_done_to_both_leaves_the_same(data: st.DataObject) -> None:
     new = iter(range(1, 10**6))
     dense = pages = DecoderCache()
-    older: list[tuple[Pages, Tensor]] = []
+    older: list[tuple[PagedKeyValueCache, Tensor]] = []
     rows = data.draw(st.integers(1, 4), "rows")
     for _ in range(data.draw(st.integers(1, 8), "calls")):
         count = data.draw(st.integers(1, 4), "tokens")
         tokens = torch.tensor([[next(new) for _ in range(count)] for _ in range(rows)])
-        cursor, kept = dense.cursor(tokens), both(tokens)
-        past, grown = dense.kept, kept[0]
+        slots, kept = dense.next_slots(tokens), both(tokens)
+        past, grown = dense.key_values, kept[0]
         if past is not None:
-            assert isinstance(past, KeyValues)
-            grown = KeyValues(tuple(map(cursor.extend, past.layers, kept[0].layers)))
+            assert isinstance(past, DenseKeyValueCache)
+            grown = DenseKeyValueCache(tuple(map(slots.append, past.layers, kept[0].layers)))
         dense = dense.advanced(grown, count)
-        assert pages.kept is None or isinstance(pages.kept, Pages)
-        pages = pages.advanced(cursor.extend(pages.kept, kept[1]), count)
+        assert pages.key_values is None or isinstance(pages.key_values, PagedKeyValueCache)
+        pages = pages.advanced(slots.append(pages.key_values, kept[1]), count)
         what = data.draw(st.sampled_from(["go on", "roll back", "select", "join"]))
         if what == "roll back":
             keep = torch.tensor(data.draw(st.lists(st.integers(0, count), min_size=rows, max_size=rows)))
@@ -69,11 +71,11 @@ def test_what_is_done_to_both_leaves_the_same(data: st.DataObject) -> None:
             else:
                 dense, pages = (other.join(one, counts[::-1], device) for one, other in zip((dense, pages), others))
             rows += 2
-        assert isinstance(dense.kept, KeyValues)
-        assert isinstance(pages.kept, Pages)
-        expected = torch.stack([torch.cat([part[:, 0] for part in layer], -1) for layer in dense.kept.layers])
-        assert torch.equal(written(pages.kept), expected)
-        older.append((pages.kept, expected))
+        assert isinstance(dense.key_values, DenseKeyValueCache)
+        assert isinstance(pages.key_values, PagedKeyValueCache)
+        expected = torch.stack([torch.cat([part[:, 0] for part in layer], -1) for layer in dense.key_values.layers])
+        assert torch.equal(written(pages.key_values), expected)
+        older.append((pages.key_values, expected))
     for one, expected in older:
         assert torch.equal(written(one), expected)
 
@@ -91,7 +93,7 @@ def test_pages_are_shared_and_forgotten_when_nobody_needs_them() -> None:
 
 def test_rows_before_their_first_token_have_no_page() -> None:
     _, kept = both(torch.tensor([[1, 2]]))
-    nothing = kept.nothing(3)
+    nothing = kept.empty(3)
     assert nothing.slots_NS.shape == (3, 0)
     assert not nothing.addresses().size
     assert written(nothing.join(kept))[0, :, :, 0].tolist() == [[0, 0]] * 3 + [[1, 2]]
@@ -100,10 +102,10 @@ def test_rows_before_their_first_token_have_no_page() -> None:
 
 def test_a_blank_page_has_places_for_the_real_tokens_of_every_layer() -> None:
     packing = Packing.of(torch.tensor([[True, False, True], [False, True, False]]))
-    kept = Pages.blank(3, 8, (2, 3), packing)
+    kept = PagedKeyValueCache.allocate(3, 8, (2, 3), packing)
     assert kept.slots_NS.tolist() == [[1, 0, 2], [0, 3, 0]]
     assert kept.pages[0].shape == (3, 3, 8)
-    assert Pages.blank(1, 8, (2, 3)).slots_NS.tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert PagedKeyValueCache.allocate(1, 8, (2, 3)).slots_NS.tolist() == [[1, 2, 3], [4, 5, 6]]
     ((start,), (way,)) = kept.addresses().tolist()
     assert start + way == kept.pages[0][1].data_ptr()
-    assert Pages.blank(1, 8, (2, 3)).addresses()[1].tolist() == [0]
+    assert PagedKeyValueCache.allocate(1, 8, (2, 3)).addresses()[1].tolist() == [0]

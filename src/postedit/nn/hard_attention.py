@@ -1,7 +1,7 @@
 """Hard monotonic attention (Junczys-Dowmunt and Grundkiewicz 2017, 4.1): one position of mt at a time, left to right.
 
-The position is 0 before anything is written and moves on by one with each STEP. It is a function of the symbols
-written, so it is the same for all models of an ensemble, and known in advance under teacher forcing.
+The position starts at 0 and moves on by one with each STEP token. It is a function of the tokens written so far: it is
+the same for all models of an ensemble, and known in advance under teacher forcing.
 """
 
 from dataclasses import dataclass
@@ -13,22 +13,22 @@ from torch import Tensor
 from postedit.core.special_tokens import EOS, STEP
 
 
-def walk(start_N: Tensor, last_N: Tensor, tokens_NK: Tensor) -> Tensor:
-    """Return Long[N,K]: the position after each token, which never goes beyond the last one."""
+def hard_positions(start_N: Tensor, last_N: Tensor, tokens_NK: Tensor) -> Tensor:
+    """Return Long[N,K]: the attended position after each token; it never exceeds the last one."""
     steps = (tokens_NK == STEP).long().cumsum(1)
     return torch.minimum(start_N.unsqueeze(1) + steps, last_N.unsqueeze(1))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StepGrammar:
-    """What may follow, given the position in mt: all of mt is to be passed, and no more (4.1).
+    """The tokens allowed at a position of mt: the output must pass over all of mt and no more (4.1).
 
-    EOS may be written only at the last position, which is that of the EOS of mt, and STEP only before it.
+    EOS is allowed only at the last position, which is that of mt's EOS, and STEP only before it.
 
     Args:
         position: Long[N], 0-based.
         last: Long[N], the last position.
-        vocabulary: the number of symbols.
+        vocabulary: the number of tokens.
     """
 
     position: Tensor
@@ -37,11 +37,11 @@ class StepGrammar:
 
     @classmethod
     def of(cls, lengths: Tensor, vocabulary: int) -> Self:
-        """Return the grammar at the start, for texts of these lengths Long[N]."""
+        """Return the grammar at the start of the output, for mt of these lengths Long[N]."""
         return cls(torch.zeros_like(lengths), lengths - 1, vocabulary)
 
     def allowed(self) -> Tensor:
-        """Bool[N,V]: the symbols that may come next."""
+        """Bool[N,V]: the tokens that may come next."""
         at_end = self.position >= self.last
         allowed = torch.ones(len(at_end), self.vocabulary, dtype=torch.bool, device=at_end.device)
         allowed[:, STEP] = ~at_end
@@ -49,16 +49,16 @@ class StepGrammar:
         return allowed
 
     def to_end(self) -> Tensor:
-        """Long[N]: how many symbols must come before EOS may."""
+        """Long[N]: the number of tokens that must come before EOS."""
         return self.last - self.position
 
     def closing(self) -> Tensor:
-        """Long[N]: the symbol that leads to the end."""
+        """Long[N]: the token that leads to the end soonest."""
         return torch.where(self.position >= self.last, EOS, STEP)
 
     def advance(self, tokens: Tensor) -> Self:
         """Return the grammar after `tokens` Long[N]."""
-        position = walk(self.position, self.last, tokens.unsqueeze(1)).squeeze(1)
+        position = hard_positions(self.position, self.last, tokens.unsqueeze(1)).squeeze(1)
         return type(self)(position, self.last, self.vocabulary)
 
     def select(self, rows: Tensor) -> Self:
