@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from postedit.core.files import atomic_write
-from postedit.editor import PostEditor
+from postedit.editing.post_editor import PostEditor
 from postedit.evaluate.scores import score_system
 from postedit.jobs.training import train
 from postedit.recipe import load_recipe

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from postedit.core.model import Constraint, Seq2Seq
 from postedit.core.types import Batch, DecoderOutput
-from postedit.data.batching import collate
+from postedit.data.collate import collate
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.folder import ModelFolder
 from postedit.nn.inference import prepare_for_inference
@@ -111,8 +111,8 @@ def searched(folder: ModelFolder, data: str, count: int, beam: int) -> Iterator[
     for row, draft in enumerate(drafts):
         batch = collate({name: [ids[row]] for name, ids in sides.items()}, inputs)
         model.steps = []
-        limits = length_limits(batch, folder.decode.max_ratio, folder.decode.max_extra)
-        beam_search(model, batch, limits, replace(folder.decode.search(), beam=beam))
+        limits = length_limits(batch, folder.search.max_ratio, folder.search.max_extra)
+        beam_search(model, batch, limits, replace(folder.search, beam=beam))
         yield model.steps, draft
 
 

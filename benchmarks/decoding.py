@@ -34,12 +34,12 @@ from torch import Tensor
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch, Target
-from postedit.data.batching import collate
+from postedit.data.collate import collate
 from postedit.data.triplets import TripletFiles, read_triplets
-from postedit.editor import PostEditor
+from postedit.editing.post_editor import PostEditor
 from postedit.models import ARCHITECTURES
 from postedit.nn.inference import Precision, prepare_for_inference
-from postedit.search import Drafted, DraftSearch, SearchSettings, beam_search, greedy
+from postedit.search import Drafted, DraftSearch, SearchConfig, beam_search, greedy
 
 VOCABULARY, SHORTLIST = 32_000, 4_000
 WIDTH, LAYERS, HEADS, INNER = 512, 6, 8, 2_048
@@ -238,7 +238,7 @@ def search_by_beam(model: Favouring, sentences: Sequence[Sentence], size: int) -
     found = [
         best
         for group in batches(sentences, size, model.device)
-        for best, *_ in beam_search(model, group.batch, group.limits, SearchSettings(BEAM))
+        for best, *_ in beam_search(model, group.batch, group.limits, SearchConfig(BEAM))
     ]
     check(found, sentences)
     return Written(sum(len(sentence.output) for sentence in sentences), model.calls)

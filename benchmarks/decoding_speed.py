@@ -18,13 +18,13 @@ import torch
 
 from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch
-from postedit.data.batching import collate
+from postedit.data.collate import collate
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.folder import ModelFolder
-from postedit.search import Hypothesis, SearchSettings, beam_search, draft_decode, greedy, length_limits
+from postedit.search import Hypothesis, SearchConfig, beam_search, draft_decode, greedy, length_limits
 from postedit.text.processor import TextProcessor
 
-BEAM = SearchSettings(beam=5)
+BEAM = SearchConfig(beam=5)
 Search = Callable[[Seq2Seq, Batch, list[list[int]], torch.Tensor], list[Hypothesis]]
 SEARCHES: dict[str, Search] = {
     "greedy": lambda model, batch, drafts, limits: greedy(model, batch, limits),
@@ -87,7 +87,7 @@ def measure(folder: ModelFolder, batches: list[tuple[Batch, list[list[int]]]], s
             results[name].outputs = []
             start = time.perf_counter()
             for batch, drafts in batches:
-                limits = length_limits(batch, folder.decode.max_ratio, folder.decode.max_extra)
+                limits = length_limits(batch, folder.search.max_ratio, folder.search.max_extra)
                 results[name].outputs += [found.tokens for found in search(folder.model, batch, drafts, limits)]
             results[name].seconds.append(time.perf_counter() - start)
     base = results["greedy"]

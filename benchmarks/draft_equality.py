@@ -20,7 +20,7 @@ import torch
 from postedit.core.model import Seq2Seq
 from postedit.core.special_tokens import BOS, EOS
 from postedit.core.types import Batch
-from postedit.data.batching import collate
+from postedit.data.collate import collate
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.folder import ModelFolder
 from postedit.nn.inference import prepare_for_inference
@@ -88,7 +88,7 @@ def grouped(folder: ModelFolder, data: str, count: int | None, size: int) -> Ite
     for start in range(0, len(order), size):
         rows = order[start : start + size]
         batch = collate({name: [ids[i] for i in rows] for name, ids in sides.items()}, inputs)
-        limits = length_limits(batch, folder.decode.max_ratio, folder.decode.max_extra)
+        limits = length_limits(batch, folder.search.max_ratio, folder.search.max_extra)
         yield Drafted(batch, [drafts[i] for i in rows], limits)
 
 

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
+from postedit.core.editor import Edit
+from postedit.core.evidence import Alternative, Evidence
 from postedit.core.types import AttentionKey
-from postedit.explain.evidence import Alternative, Evidence
 from postedit.explain.explained_sentence import OUTPUT, Reading, Span
 from postedit.explain.explanation_page import explanation_page
-from postedit.text.edits import Edit
 
 WORDS = 20
 

@@ -88,7 +88,7 @@ def parse() -> argparse.Namespace:
 def judged_outcomes(model: str, dev: DevTexts, path: Path) -> Outcomes:
     """Return the outcomes of a dev set; the model edits only lines that are not yet in `path`."""
     editor = PostEditor.load(model)
-    search = editor.decode.search()
+    search = editor.search
     identity = editor.identity(search)
     job = {"model": list(identity.models), "search settings": repr(identity.settings), "lines": len(dev.src)}
     judged = judge_lines(editor, search, dev, path, job, Console(stderr=True), resume=True)

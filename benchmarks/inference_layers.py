@@ -25,7 +25,7 @@ from postedit.core.config import load_config
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS
 from postedit.core.types import Batch, Stream
-from postedit.data.batching import collate
+from postedit.data.collate import collate
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.folder import ModelFolder
 from postedit.models import ARCHITECTURES

@@ -17,7 +17,7 @@ import torch
 from postedit import PostEditor
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.evaluate.scores import SystemScores, score_system
-from postedit.search import SearchSettings
+from postedit.search import SearchConfig
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
     print_row("", "unedited MT", score_system("", mt, pe, mt))
     for model in options.models:
         editor = PostEditor.load(model)
-        for name, search in searches(replace(editor.decode.search(), beam=options.beam), options):
+        for name, search in searches(replace(editor.search, beam=options.beam), options):
             hypotheses = [result.text for result in editor.edit(src, mt, search=search)]
             print_row(f"`{model}`", name, score_system(name, hypotheses, pe, mt))
 
@@ -49,12 +49,12 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def searches(plain: SearchSettings, options: argparse.Namespace) -> Iterator[tuple[str, SearchSettings]]:
+def searches(plain: SearchConfig, options: argparse.Namespace) -> Iterator[tuple[str, SearchConfig]]:
     """Yield the settings by the name of the option that is added to the plain ones."""
     yield "plain", plain
-    yield from ((f"keep {nats}", replace(plain, keep=nats)) for nats in options.keep)
-    yield from ((f"edit cost {nats}", replace(plain, edit_cost=nats)) for nats in options.edit_cost)
-    yield from ((f"at most {most} edits", replace(plain, max_edits=most)) for most in options.max_edits)
+    yield from ((f"keep {nats}", plain.with_options(post_edit_penalty=nats)) for nats in options.keep)
+    yield from ((f"edit cost {nats}", plain.with_options(edit_cost=nats)) for nats in options.edit_cost)
+    yield from ((f"at most {most} edits", plain.with_options(max_edits=most)) for most in options.max_edits)
 
 
 def print_row(model: str, name: str, scores: SystemScores) -> None:

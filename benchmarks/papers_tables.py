@@ -221,7 +221,7 @@ def led(subject: Subject) -> Values:
     if not kept.exists():
         announce(subject.models, "explaining", subject.text)
         editor = PostEditor.load(*subject.models)
-        editor.decode = editor.decode.model_copy(update={"beam": subject.beam or editor.decode.beam})
+        editor.search = editor.search.model_copy(update={"beam": subject.beam or editor.search.beam})
         found = explain(editor, subject.test.src or (), subject.test.mt, detail="attention")
         steps = [focus.steps(one, focus.Measure.attention) for one in found if one and shares_attention(one)]
         shares = focus.focus_table(steps, focus.Measure.attention, focus.THRESHOLD).rows[0].values

@@ -82,7 +82,7 @@ def measure(
     """Return the seconds of each part of an update, and the number of outputs found."""
     assert batch.target is not None
     config = RiskConfig.model_validate({"search": search, "candidates": count, "reference": True})
-    proposer = Proposer(config, recipe.decode.search(), folder.processor)
+    proposer = Proposer(config, recipe.search, folder.processor)
     found: list[list[Hypothesis]] = []
     judged: dict[str, list[list[Candidate]]] = {}
     parts: dict[str, float] = {}
@@ -96,7 +96,7 @@ def measure(
             for reference, some in zip(references, found)
         ]
         for cost in ("ter", "bleu"):
-            judge = Proposer(config.model_copy(update={"cost": cost}), recipe.decode.search(), folder.processor)
+            judge = Proposer(config.model_copy(update={"cost": cost}), recipe.search, folder.processor)
             with timed(parts, f"text and {cost.upper()}"):
                 judged[cost] = judge.judge(outputs, references)
         loss = RiskLoss(model, lambda *_: judged["ter"], config.weight, config.sharpness)

@@ -45,7 +45,7 @@ def main() -> None:
 
 def dearest() -> list[tuple[str, int]]:
     """Return the packages that `postedit edit` imports, without torch, and their microseconds, slowest first."""
-    code = "import torch, postedit.editor"
+    code = "import torch, postedit.editing.post_editor"
     command = [sys.executable, "-X", "importtime", "-c", code]
     err = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     found: dict[str, int] = {}

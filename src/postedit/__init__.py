@@ -7,7 +7,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from postedit.editor import PostEdit, PostEditor
+    from postedit.core.editor import PostEdit
+    from postedit.editing.post_editor import PostEditor
 
 __version__ = "0.1.0"
 __all__ = ["PostEdit", "PostEditor", "__version__"]
@@ -15,8 +16,12 @@ __all__ = ["PostEdit", "PostEditor", "__version__"]
 
 def __getattr__(name: str) -> Any:
     """Import the facade on first use."""
-    if name in ("PostEdit", "PostEditor"):
-        from postedit import editor
+    if name == "PostEdit":
+        from postedit.core.editor import PostEdit
 
-        return getattr(editor, name)
+        return PostEdit
+    if name == "PostEditor":
+        from postedit.editing.post_editor import PostEditor
+
+        return PostEditor
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,9 +24,9 @@ from postedit.core.errors import ModelFolderError, OutputError, RecipeError
 from postedit.core.files import atomic_folder, explain_os_errors
 from postedit.core.model import Seq2Seq
 from postedit.core.registry import Architecture
+from postedit.core.search_config import SearchConfig, with_present_names
 from postedit.core.tensor_files import load_model_tensors, load_tensors, model_tensors, save_tensors
 from postedit.models import ARCHITECTURES
-from postedit.recipe import DecodeConfig
 from postedit.text.processor import TextProcessor
 
 _FORMAT: Final = 1
@@ -50,7 +50,7 @@ class ModelFolder:
 
     architecture: Architecture
     config: Config
-    decode: DecodeConfig
+    search: SearchConfig
     model: Seq2Seq
     processor: TextProcessor
     provenance: Mapping[str, Any]
@@ -76,7 +76,7 @@ class ModelFolder:
             "postedit": postedit.__version__,
             "architecture": self.architecture.name,
             "model": self.config.model_dump(mode="json"),
-            "decode": self.decode.model_dump(mode="json"),
+            "search": self.search.model_dump(mode="json"),
             "draft": self.draft is not None,
         }
         (folder / _CONFIG).write_text(_json(config), encoding="utf-8")
@@ -107,8 +107,8 @@ class ModelFolder:
         except RecipeError as error:
             raise ModelFolderError(f"{path / _CONFIG}: {error}") from None
         config, problems = check_config(architecture.config_class, values["model"], "model.")
-        decode, more = check_config(DecodeConfig, values["decode"], "decode.")
-        if config is None or decode is None:
+        search, more = check_config(SearchConfig, values["search"], "search.")
+        if config is None or search is None:
             raise ModelFolderError(f"{path / _CONFIG}: {'; '.join(problems + more)}")
         processor = TextProcessor.load(path / _TEXT)
         try:
@@ -119,7 +119,7 @@ class ModelFolder:
         provenance = _read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
         model = model.to(device).eval().requires_grad_(False)
         draft = cls.load(path / _DRAFT, device) if values.get("draft", False) else None
-        return cls(architecture, config, decode, model, processor, provenance, draft)
+        return cls(architecture, config, search, model, processor, provenance, draft)
 
     def _card(self) -> str:
         scores = self.provenance.get("dev", {})
@@ -249,7 +249,9 @@ def _read_config(path: Path) -> dict[str, Any]:
             f"{path}: {'is a file, not a model folder' if path.exists() else 'no such model folder'}"
         )
     values = _read_json(path / _CONFIG)
-    missing = [key for key in ("format", "architecture", "model", "decode") if key not in values]
+    if isinstance(values.get("decode"), dict):  # the section's former name
+        values["search"] = with_present_names(values.pop("decode"))
+    missing = [key for key in ("format", "architecture", "model", "search") if key not in values]
     if missing:
         raise ModelFolderError(f"{path / _CONFIG}: not a postedit model: {', '.join(missing)} missing")
     if values["format"] != _FORMAT:
@@ -257,7 +259,7 @@ def _read_config(path: Path) -> dict[str, Any]:
             f"{path / _CONFIG}: format {values['format']!r} is not known to postedit {postedit.__version__} "
             f"(it reads {_FORMAT}); install a version that knows it"
         )
-    for key in ("model", "decode"):
+    for key in ("model", "search"):
         if not isinstance(values[key], dict):
             raise ModelFolderError(f"{path / _CONFIG}: {key} must hold options, not {values[key]!r}")
     return values

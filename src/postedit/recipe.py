@@ -1,7 +1,7 @@
 """Recipes: one TOML file says all there is to say about a model and how it is trained.
 
 A recipe is checked whole before any work starts, and every problem is reported at once. The sections are
-`[model]` (its `name` and sizes), `[text]`, `[data]`, `[train]`, `[decode]`; `[draft]` where a first model drafts, and
+`[model]` (its `name` and sizes), `[text]`, `[data]`, `[train]`, `[search]`; `[draft]` where a first model drafts, and
 `[[stage]]` tables where training goes in stages.
 """
 
@@ -30,58 +30,15 @@ from postedit.recipe_checks import (
     length_problems,
     with_text_of_model,
 )
-from postedit.search import SearchSettings
-from postedit.search.config import Normalisation
+from postedit.search import SearchConfig
 from postedit.text.config import TextConfig
 from postedit.train.config import TrainConfig
-
-
-class DecodeConfig(Config):
-    """The `[decode]` section: how outputs are searched for, unless a caller says otherwise."""
-
-    beam: int = Field(1, ge=1, description="live hypotheses a sentence; 1 is greedy search with mt as draft")
-    length_penalty: float = Field(1.0, ge=0, description="hypotheses are ranked by score / length ** length_penalty")
-    normalisation: Normalisation = Field(
-        "power", description='"power": as above; "wu": by score / ((5 + length) / 6) ** length_penalty'
-    )
-    max_ratio: float = Field(1.5, gt=0, description="an output has at most max_ratio times the pieces of mt ...")
-    max_extra: int = Field(10, ge=1, description="... plus max_extra")
-    max_input: int = Field(512, ge=1, description="pieces; a segment with a longer side is returned as it is")
-    batch_tokens: int = Field(4000, ge=1, description="rows x pieces of the longest text in a batch, beams included")
-    shortlist: int = Field(
-        0, ge=0, description="greedy search writes pieces of mt, of src and so many frequent ones; 0: all of them"
-    )
-    keep: float = Field(0.0, ge=0, description="nats that each piece costs which mt does not have; 0: off")
-    keep_src: bool = Field(False, description="pieces of src do not cost that either")
-    edit_cost: float = Field(
-        0.0, ge=0, description="nats that each piece inserted, deleted or substituted costs; 0: off"
-    )
-    max_edits: int | None = Field(None, ge=0, description="pieces that may be inserted, deleted or substituted in all")
-    no_repeat: int = Field(
-        0, ge=0, description="n-grams of so many pieces come no more often than in mt or src, or once; 0: off"
-    )
-    no_unk: bool = Field(False, description="the piece for what is unknown is never written")
-    banned: list[str] = Field([], description="words and phrases that are never written")
-
-    @model_validator(mode="after")
-    def _check_search(self) -> Self:
-        self.search()
-        if self.shortlist and self.beam > 1:
-            raise ValueError("shortlist: greedy search alone has one; use beam = 1, or shortlist = 0")
-        if self.keep_src and not self.keep:
-            raise ValueError("keep_src: says which pieces keep does not count; use it with keep above 0")
-        return self
-
-    def search(self) -> SearchSettings:
-        """Return the settings that search knows."""
-        values = self.model_dump(exclude={"max_input", "batch_tokens"})
-        return SearchSettings(**{**values, "banned": tuple(self.banned)})
 
 
 class DraftConfig(Config):
     """The `[draft]` section: a first stage that translates src, whose output is the mt of this recipe's model.
 
-    It has the texts and the data of the recipe, and sections `[draft.model]`, `[draft.train]` and `[draft.decode]`.
+    It has the texts and the data of the recipe, and sections `[draft.model]`, `[draft.train]` and `[draft.search]`.
     """
 
     folds: int = Field(
@@ -93,7 +50,7 @@ class DraftConfig(Config):
     inherit_embeddings: bool = Field(True, description="the model starts with the embeddings of the first stage")
     model: dict[str, Any] = Field(description="as `[model]`; of an architecture that reads src alone")
     train: TrainConfig = Field(description="as `[train]`")
-    decode: DecodeConfig = Field(DecodeConfig(), description="as `[decode]`: how drafts are searched for")
+    search: SearchConfig = Field(SearchConfig(), description="as `[search]`: how drafts are searched for")
 
     @model_validator(mode="after")
     def _check_folds(self) -> Self:
@@ -119,7 +76,7 @@ _SECTIONS: Final[Mapping[str, type[Config]]] = {
     "text": TextConfig,
     "data": DataConfig,
     "train": TrainConfig,
-    "decode": DecodeConfig,
+    "search": SearchConfig,
 }
 
 
@@ -132,7 +89,7 @@ class Recipe:
     text: TextConfig
     data: DataConfig
     train: TrainConfig
-    decode: DecodeConfig
+    search: SearchConfig
     draft: DraftConfig | None = None
     stage: tuple[StageConfig, ...] = ()
 
@@ -170,7 +127,7 @@ class Recipe:
         if self.draft is None:
             raise ValueError("this recipe has no first stage")
         architecture, model = _model_of(self.draft)
-        return Recipe(architecture, model, self.text, self.data, self.draft.train, self.draft.decode)
+        return Recipe(architecture, model, self.text, self.data, self.draft.train, self.draft.search)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the resolved recipe, defaults written out, as values of a TOML file."""

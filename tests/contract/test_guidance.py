@@ -15,7 +15,7 @@ from tiny import TOLERANCES, Sentence, alone, batch_of, build, random_sentences,
 from postedit.core.model import Seq2Seq
 from postedit.core.special_tokens import BOS, EOS, PAD, STEP, SYMBOLS
 from postedit.core.token_spelling import Spelling
-from postedit.search import Guidance, Hypothesis, SearchSettings, beam_search, draft_decode, greedy
+from postedit.search import Guidance, Hypothesis, SearchConfig, beam_search, draft_decode, greedy
 from postedit.search.edit_distance import Distances, EditCost, Keep, MaxEdits
 from postedit.search.lexical_constraints import Banned, Beginning, Missing, Reading, Required
 from postedit.search.repetition import NoRepeat
@@ -135,11 +135,11 @@ def test_law_9_a_wide_guided_beam_equals_guided_exhaustive_search(
     sentences = random_sentences(random.Random(4), model, count=3, longest=3)
     steps = model.spec.writes == "steps"
     limits = torch.tensor([(2 if steps else 3)] * 3)
-    searched = SearchSettings(beam=200, n_best=8, length_penalty=0.7, normalisation=normalisation)  # type: ignore[arg-type]
+    searched = SearchConfig(beam=200, n_best=8, length_penalty=0.7, normalisation=normalisation)  # type: ignore[arg-type]
     found = beam_search(model, batch_of(sentences), limits, searched, guided.of(sentences))
     symbols = [token for token in range(SIZE) if token not in (PAD, BOS, EOS)]
     for sentence, hypotheses in zip(sentences, found, strict=True):
-        within = {one.tokens: searched.rank(one) for one in hypotheses if not one.stuck}
+        within = {one.tokens: one.rank(searched) for one in hypotheses if not one.stuck}
         longest = max([*map(len, within), int(limits[0])])
         expected = {}
         for tokens in (tokens for n in range(longest + 1) for tokens in itertools.product(symbols, repeat=n)):
@@ -178,7 +178,7 @@ def test_law_9_guided_hypotheses_have_their_forced_score_and_price(
     sentences = random_sentences(rng, model, count=3)
     limits = torch.tensor([rng.randint(1, 9) for _ in sentences])
     batch = batch_of(sentences)
-    lists = beam_search(model, batch, limits, SearchSettings(beam, beam), guided.of(sentences))
+    lists = beam_search(model, batch, limits, SearchConfig(beam=beam, n_best=beam), guided.of(sentences))
     lists += [[one] for one in greedy(model, batch, limits, guided.of(sentences))]
     for sentence, hypotheses in zip(sentences * 2, lists, strict=True):
         for hypothesis in hypotheses:
@@ -199,7 +199,7 @@ def test_a_guided_beam_of_one_equals_guided_greedy_search(model: Seq2Seq, seed: 
     sentences = random_sentences(rng, model, count=4)
     limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
     batch, guided = batch_of(sentences), KINDS[kind]
-    beams = [one for (one,) in beam_search(model, batch, limits, SearchSettings(), guided.of(sentences))]
+    beams = [one for (one,) in beam_search(model, batch, limits, SearchConfig(), guided.of(sentences))]
     singles = greedy(model, batch, limits, guided.of(sentences))
     assert [one.stuck or one.tokens for one in beams] == [one.stuck or one.tokens for one in singles]
 
@@ -212,17 +212,17 @@ def test_law_6_the_batch_does_not_change_what_a_guided_beam_finds(
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=3)
     limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
-    searched, guided = SearchSettings(beam), KINDS[kind]
+    searched, guided = SearchConfig(beam=beam), KINDS[kind]
     together = beam_search(model, batch_of(sentences, columns=1, junk=rng), limits, searched, guided.of(sentences))
     for sentence, limit, (hypothesis,) in zip(sentences, limits, together, strict=True):
         ((single,),) = beam_search(model, batch_of([sentence]), limit.unsqueeze(0), searched, guided.of([sentence]))
         assert_alike(searched, hypothesis, single)
 
 
-def assert_alike(searched: SearchSettings, one: Hypothesis, other: Hypothesis) -> None:
+def assert_alike(searched: SearchConfig, one: Hypothesis, other: Hypothesis) -> None:
     assert one.stuck == other.stuck
     if not one.stuck:
-        assert math.isclose(searched.rank(one), searched.rank(other), rel_tol=0, abs_tol=1e-6)
+        assert math.isclose(one.rank(searched), other.rank(searched), rel_tol=0, abs_tol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["max edits", "beginning", "required", "all"])
@@ -231,7 +231,7 @@ def assert_alike(searched: SearchSettings, one: Hypothesis, other: Hypothesis) -
 def test_guided_outputs_stay_within_their_length_limits(model: Seq2Seq, kind: str, seed: int, limit: int) -> None:
     sentences = random_sentences(random.Random(seed), model, count=3, longest=6)
     batch, guidance, limits = batch_of(sentences), KINDS[kind].of(sentences), torch.tensor([limit] * 3)
-    found = beam_search(model, batch, limits, SearchSettings(beam=3, n_best=3), guidance)
+    found = beam_search(model, batch, limits, SearchConfig(beam=3, n_best=3), guidance)
     drafted = draft_decode(model, batch, [mt_of(sentence) for sentence in sentences], limits, guidance)
     greedily = greedy(model, batch, limits, guidance)
     assert [one.tokens for one in drafted] == [one.tokens for one in greedily]

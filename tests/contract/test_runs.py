@@ -19,11 +19,11 @@ from tiny import TINY, batch_of, build, options_of, random_sentences
 
 from postedit.core.config import load_config
 from postedit.data.triplets import Triplet
-from postedit.editor import PostEditor
+from postedit.editing.post_editor import PostEditor
 from postedit.folder import ModelFolder
 from postedit.jobs.training import train
 from postedit.models import ARCHITECTURES
-from postedit.recipe import DecodeConfig, load_recipe
+from postedit.recipe import SearchConfig, load_recipe
 from postedit.text.config import TextConfig
 from postedit.text.processor import TextProcessor
 
@@ -52,7 +52,7 @@ def test_law_8_a_model_folder_restores_the_model(name: str, processor: TextProce
     architecture = ARCHITECTURES[name.partition("/")[0]]
     config = load_config(architecture.config_class, options_of(TINY[name], processor.vocabularies), name)
     model = build(name, torch.float32, sizes=processor.vocabularies).requires_grad_(False)
-    ModelFolder(architecture, config, DecodeConfig(), model, processor, {}).save(tmp_path / "model")
+    ModelFolder(architecture, config, SearchConfig(), model, processor, {}).save(tmp_path / "model")
     loaded = ModelFolder.load(tmp_path / "model")
     loaded.model.requires_grad_(False)  # like model: PyTorch rounds otherwise where weights may need gradients
     assert loaded.architecture is architecture
@@ -63,7 +63,7 @@ def test_law_8_a_model_folder_restores_the_model(name: str, processor: TextProce
     outputs = [each.decode(batch.target.inputs, each.encode(batch))[0] for each in (model, loaded.model)]
     assert torch.equal(outputs[0].log_probs, outputs[1].log_probs)
     src, mt, _, *_ = zip(*triplets(5, seed=1))
-    editor = PostEditor(model, processor, DecodeConfig())
+    editor = PostEditor(model, processor, SearchConfig())
     reloaded = PostEditor.load(tmp_path / "model", device="cpu")
     reloaded.model.requires_grad_(False)
     assert reloaded.edit(src, mt, beam=2) == editor.edit(src, mt, beam=2)

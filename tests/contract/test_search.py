@@ -29,7 +29,7 @@ from postedit.search import (
     DraftSearch,
     Guidance,
     Hypothesis,
-    SearchSettings,
+    SearchConfig,
     beam_search,
     draft_decode,
     force_lists,
@@ -106,12 +106,12 @@ def test_law_9_a_wide_beam_equals_exhaustive_search(subject: str) -> None:
     sentences = random_sentences(random.Random(9), model, count=4, longest=longest)
     limits = torch.tensor([3, 0, 2, 3])
     for length_penalty in LENGTH_PENALTIES:
-        settings = SearchSettings(beam=160, length_penalty=length_penalty, n_best=12)
+        settings = SearchConfig(beam=160, length_penalty=length_penalty, n_best=12)
         results = beam_search(model, batch_of(sentences), limits, settings)
         for sentence, limit, hypotheses in zip(sentences, limits.tolist(), results):
             expected = exhaustive(model, sentence, limit, length_penalty)[:12]
             assert [hypothesis.tokens for hypothesis in hypotheses] == [tokens for _, tokens in expected]
-            scores = [hypothesis.normalised(length_penalty) for hypothesis in hypotheses]
+            scores = [hypothesis.rank(SearchConfig(length_penalty=length_penalty)) for hypothesis in hypotheses]
             assert scores == pytest.approx([score for score, _ in expected], rel=0, abs=4 * TOLERANCES[dtype])
 
 
@@ -123,13 +123,14 @@ def test_law_9_hypotheses_have_the_score_of_teacher_forcing(
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=4)
     limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
-    results = beam_search(model, batch_of(sentences), limits, SearchSettings(beam, beam, length_penalty))
+    asked = SearchConfig(beam=beam, n_best=beam, length_penalty=length_penalty)
+    results = beam_search(model, batch_of(sentences), limits, asked)
     for sentence, limit, hypotheses in zip(sentences, limits.tolist(), results, strict=True):
         assert 1 <= len(hypotheses) <= beam
         assert len({hypothesis.tokens for hypothesis in hypotheses}) == len(hypotheses)
         for hypothesis in hypotheses:
             assert_rescored(model, sentence, hypothesis, limit)
-        ranks = [hypothesis.normalised(length_penalty) for hypothesis in hypotheses]
+        ranks = [hypothesis.rank(SearchConfig(length_penalty=length_penalty)) for hypothesis in hypotheses]
         assert ranks == sorted(ranks, reverse=True)
 
 
@@ -139,7 +140,8 @@ def test_law_9_forced_scores_equal_those_of_search(model: Seq2Seq, seed: int) ->
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=3)
     batch = batch_of(sentences)
-    results = beam_search(model, batch, torch.tensor([rng.randint(0, 9) for _ in sentences]), SearchSettings(3, 3))
+    limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
+    results = beam_search(model, batch, limits, SearchConfig(beam=3, n_best=3))
     forced = force_lists(model, batch, [[one.tokens for one in hypotheses] for hypotheses in results])
     for found, again in zip(results, forced, strict=True):
         for hypothesis, same in zip(found, again, strict=True):
@@ -184,11 +186,13 @@ def test_law_9_a_beam_equals_a_plain_reference_beam(
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=2)
     limits = [rng.randint(0, 5) for _ in sentences]
-    asked = SearchSettings(beam, length_penalty=length_penalty)
+    asked = SearchConfig(beam=beam, length_penalty=length_penalty)
     results = beam_search(model, batch_of(sentences), torch.tensor(limits), asked)
     for sentence, limit, (hypothesis,) in zip(sentences, limits, results):
         expected = plain_beam(model, sentence, limit, beam, length_penalty)[0]
-        assert hypothesis.normalised(length_penalty) == pytest.approx(expected, rel=0, abs=TIE[dtype_of(model)] + 1e-12)
+        assert hypothesis.rank(SearchConfig(length_penalty=length_penalty)) == pytest.approx(
+            expected, rel=0, abs=TIE[dtype_of(model)] + 1e-12
+        )
 
 
 @tried(3)
@@ -197,9 +201,9 @@ def test_law_6_the_batch_does_not_change_what_a_beam_finds(model: Seq2Seq, seed:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=3)
     limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
-    together = beam_search(model, batch_of(sentences, columns=1, junk=rng), limits, SearchSettings(beam))
+    together = beam_search(model, batch_of(sentences, columns=1, junk=rng), limits, SearchConfig(beam=beam))
     for sentence, limit, (hypothesis,) in zip(sentences, limits, together):
-        ((single,),) = beam_search(model, batch_of([sentence]), limit.unsqueeze(0), SearchSettings(beam))
+        ((single,),) = beam_search(model, batch_of([sentence]), limit.unsqueeze(0), SearchConfig(beam=beam))
         assert hypothesis.normalised(1.0) == pytest.approx(
             single.normalised(1.0), rel=0, abs=TIE[dtype_of(model)] + 1e-12
         )
@@ -222,7 +226,7 @@ def test_greedy_takes_the_best_token_and_equals_a_beam_of_one(model: Seq2Seq, se
             before = hypothesis.tokens[:place]
             best.append(max(scores[s] for s in symbols if may_follow(model, sentence, (*before, s), highest)))
         assert list(hypothesis.token_scores) == pytest.approx(best, rel=0, abs=TIE[dtype_of(model)] + 1e-12)
-    beams = [hypotheses[0] for hypotheses in beam_search(model, batch, limits, SearchSettings())]
+    beams = [hypotheses[0] for hypotheses in beam_search(model, batch, limits, SearchConfig())]
     assert [one.tokens for one in beams] == [one.tokens for one in greedy(model, batch, limits)]
 
 

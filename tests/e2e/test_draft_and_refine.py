@@ -130,7 +130,7 @@ def test_edit_without_mt_drafts_and_refines(trained: Path, tmp_path: Path) -> No
 def test_a_model_without_a_first_stage_needs_mt(trained: Path) -> None:
     folder = ModelFolder.load(trained / "model")
     with pytest.raises(DataError, match="no first stage"):
-        PostEditor(folder.model, folder.processor, folder.decode).edit(["the house"])
+        PostEditor(folder.model, folder.processor, folder.search).edit(["the house"])
 
 
 def test_each_fold_is_translated_by_a_model_that_did_not_see_it(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ for module in lacking & set(sys.modules):
     del sys.modules[module]
 sys.meta_path.insert(0, Bare())
 import gpu, gpu_measure, sacremoses
-import postedit.editor, postedit.jobs.training, postedit.train.run_report
+import postedit.editing.post_editor, postedit.jobs.training, postedit.train.run_report
 from torch.utils.tensorboard import SummaryWriter
 """
 

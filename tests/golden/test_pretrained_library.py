@@ -12,7 +12,7 @@ from torch import Tensor
 from postedit.core.config import load_config
 from postedit.core.special_tokens import BOS, EOS, PAD, SEP, STEP, SYMBOLS, UNK
 from postedit.core.types import Batch, Stream
-from postedit.data.batching import collate
+from postedit.data.collate import collate
 from postedit.models.pretrained import Pretrained, PretrainedConfig
 from postedit.search import greedy
 from postedit.text.config import TextConfig, VocabularyConfig

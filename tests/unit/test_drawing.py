@@ -44,7 +44,7 @@ def test_as_many_as_asked_for_and_blank_segments_stay(editor: PostEditor) -> Non
 
 def test_what_is_more_probable_is_drawn_more_often() -> None:
     folder = tiny_models.folder("m-cgru")
-    editor = PostEditor(folder.model, folder.processor, folder.decode)
+    editor = PostEditor(folder.model, folder.processor, folder.search)
     torch.manual_seed(2)
     (drawn,) = editor.draw(SRC[:1], MT[:1], Sampling(count=400, temperature=0.2))
     counts = Counter(one.token_scores[:1] for one in (drawn, *drawn.alternatives))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests.unit import tiny_models
 
-from postedit.editor import PostEditor
-from postedit.search import SearchSettings
+from postedit.editing.post_editor import PostEditor
+from postedit.search import SearchConfig
 
 SRC, MT = ["the house goes", "it goes"], ["das Haus geht", "es geht"]
 
@@ -13,7 +13,7 @@ SRC, MT = ["the house goes", "it goes"], ["das Haus geht", "es geht"]
 @pytest.fixture(scope="module")
 def editor() -> PostEditor:
     folder = tiny_models.folder("transference")
-    return PostEditor(folder.model, folder.processor, folder.decode)
+    return PostEditor(folder.model, folder.processor, folder.search)
 
 
 def test_runners_up_are_the_most_probable_others(editor: PostEditor) -> None:
@@ -42,7 +42,7 @@ def test_without_a_text_the_scores_are_those_of_an_empty_one(editor: PostEditor)
     ids = folder.processor.encode_batch("mt", MT[:1])[0]
     segment = Segment({"src": [2], "mt": ids}, "", MT[0])
     path = folder.processor.encode_batch("pe", ["das Haus"])[0][:-1]
-    search = WindowSearch(editor.model, editor.processor, editor.decode.search(), 1000)
+    search = WindowSearch(editor.model, editor.processor, editor.search, 1000)
     (forced,) = search.force([segment], [path])
     assert forced is not None
     assert edit.evidence.without["src"] == pytest.approx(forced.hypothesis.token_scores, abs=1e-5)
@@ -83,7 +83,7 @@ def test_a_given_output_is_read_with_attention_too(editor: PostEditor) -> None:
 
 
 def test_what_cannot_be_written_has_no_evidence(editor: PostEditor) -> None:
-    search = SearchSettings(beam=1, max_edits=0, banned=("Haus",))
+    search = SearchConfig(beam=1, max_edits=0, banned=("Haus",))
     (edit,) = editor.edit(SRC[:1], MT[:1], search=search, evidence=True)
     assert edit.skipped == "impossible"
     assert edit.evidence is None

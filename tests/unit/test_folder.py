@@ -49,7 +49,7 @@ def test_weights_survive_whether_shared_or_not(sharing: str, tie_output: bool, t
     assert all(torch.equal(before[name], after[name]) for name in before)
     tables = {id(parameter) for parameter in loaded.model.parameters()}
     assert len(tables) == len({id(parameter) for parameter in folder.model.parameters()})  # still shared
-    assert (loaded.config, loaded.decode) == (folder.config, folder.decode)
+    assert (loaded.config, loaded.search) == (folder.config, folder.search)
     assert not loaded.model.training
 
 
@@ -85,7 +85,7 @@ def test_weights_of_other_sizes(copy: Path) -> None:
         (lambda v: v.update(model=["dim"]), "model must hold options"),
         (lambda v: v["model"].update(heads=3), "multiple of the number of heads 3"),
         (lambda v: v["model"].update(head=3), 'did you mean "heads"'),
-        (lambda v: v["decode"].update(beam=0), "decode.beam"),
+        (lambda v: v["decode"].update(beam=0), "search.beam"),
     ],
 )
 def test_a_config_that_cannot_be_used(copy: Path, change: Callable[[dict], object], message: str) -> None:

@@ -16,7 +16,7 @@ from postedit.core.errors import RecipeError
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import EOS, SEP
 from postedit.core.types import Batch, Stream, Target
-from postedit.editor import PostEditor
+from postedit.editing.post_editor import PostEditor
 from postedit.jobs.training import train
 from postedit.models.pretrained import NetworkConfig, Pretrained, PretrainedConfig
 from postedit.recipe import load_recipe

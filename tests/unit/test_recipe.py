@@ -12,7 +12,7 @@ from checkpoints import bart, nllb
 
 from postedit.cli.models import count_parameters
 from postedit.core.errors import RecipeError
-from postedit.recipe import DecodeConfig, load_recipe, parse_recipe
+from postedit.recipe import SearchConfig, load_recipe, parse_recipe
 from postedit.synthesis.recipe import load_synth_recipe
 
 REPOSITORY = Path(__file__).parents[2]
@@ -95,8 +95,8 @@ def test_a_saved_recipe_is_the_same_recipe(tmp_path: Path) -> None:
     tiny_models.write_triplets(tmp_path)
     path = tmp_path / "recipe.toml"
     path.write_text(tomli_w.dumps(values()))
-    recipe = load_recipe(path, ["train.lr=1e-9", "decode.beam=3"])
-    assert (recipe.train.lr, recipe.decode.beam) == (1e-9, 3)
+    recipe = load_recipe(path, ["train.lr=1e-9", "search.beam=3"])
+    assert (recipe.train.lr, recipe.search.beam) == (1e-9, 3)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     recipe.save(elsewhere / "recipe.toml")
@@ -212,4 +212,4 @@ def test_models_that_find_pieces_of_mt_in_pe_need_one_vocabulary_for_both(tmp_pa
 )
 def test_search_settings_that_contradict_each_other(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        DecodeConfig(**settings)
+        SearchConfig(**settings)

@@ -5,10 +5,10 @@ from pathlib import Path
 import torch
 
 from postedit.core.config import load_config
+from postedit.core.search_config import SearchConfig
 from postedit.data.triplets import Triplet
 from postedit.folder import ModelFolder
 from postedit.models import ARCHITECTURES
-from postedit.recipe import DecodeConfig
 from postedit.text.config import TextConfig, VocabularyConfig
 from postedit.text.processor import TextProcessor
 
@@ -34,7 +34,7 @@ def folder(name: str = "transference", text: TextProcessor | None = None, **opti
     with torch.random.fork_rng():
         torch.manual_seed(3)
         model = architecture.build(config, text.vocabularies).eval()
-    return ModelFolder(architecture, config, DecodeConfig(max_input=40), model, text, {})
+    return ModelFolder(architecture, config, SearchConfig(max_input=40), model, text, {})
 
 
 def write_triplets(path: Path, names: tuple[str, ...] = ("train", "dev")) -> None:

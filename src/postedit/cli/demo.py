@@ -12,8 +12,8 @@ from postedit.core.files import atomic_write
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from postedit.core.editor import Editor, PostEdit
     from postedit.data.triplets import Triplet
-    from postedit.editor import PostEdit, PostEditor
     from postedit.evaluate.scores import SystemScores
 
 SHOWN: Final = 8
@@ -42,7 +42,7 @@ def demo(
     from postedit.cli.default_model import models_or_shipped
     from postedit.cli.tables import console, print_scores
     from postedit.data.triplets import TripletFiles, check_files, read_triplets
-    from postedit.editor import PostEditor
+    from postedit.editing.post_editor import PostEditor
     from postedit.evaluate.scores import score_systems
 
     files = TripletFiles.of(test)
@@ -58,7 +58,7 @@ def demo(
         file.writelines(f"{line}\n" for line in outputs)
     name = "postedit"
     post_edits, translations = [triplet.pe for triplet in triplets], [triplet.mt for triplet in triplets]
-    raw = editor.processor.config.tokenizer != "none"
+    raw = isinstance(editor, PostEditor) and editor.processor.config.tokenizer != "none"
     scores = score_systems({name: outputs}, post_edits, translations, "13a" if raw else "none")
     screen.print(f"\nUnseen sentences, {files.name}:", markup=False, soft_wrap=True)
     print_scores(scores, screen)
@@ -107,7 +107,7 @@ def _print_differences(triplets: Sequence["Triplet"], outputs: Sequence[str], sc
 
 def _page(
     title: str,
-    editor: "PostEditor",
+    editor: "Editor",
     triplets: Sequence["Triplet"],
     rows: Sequence[int],
     scores: Sequence["SystemScores"],

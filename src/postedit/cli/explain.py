@@ -9,10 +9,11 @@ import typer
 
 from postedit.cli.default_model import models_or_shipped
 from postedit.cli.outputs import check_outputs
-from postedit.cli.windows import check_device
+from postedit.cli.search_options import HelpSearchOption, SearchFileOption, SetOption, read_options, search_config
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
 from postedit.data.resumable_file import check_partial
+from postedit.jobs.editing import EditorSpec, check_device
 
 
 class Cite(StrEnum):
@@ -98,6 +99,9 @@ def explain(
     ] = 10_000,
     json_out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also write all tables here.")] = None,
     markdown: Annotated[Path | None, typer.Option(metavar="OUT", help="All tables as Markdown.")] = None,
+    assignments: SetOption = None,
+    search_file: SearchFileOption = None,
+    help_search: HelpSearchOption = False,
     device: Annotated[str | None, typer.Option(help="Where to run; a GPU if not given and there is one.")] = None,
 ) -> None:
     """Say why a model writes what it writes: what it looked at, how sure it was, and whether its reasons hold.
@@ -133,10 +137,10 @@ def explain(
     drawn = explaining.parse_lines(lines, len(texts.src)) if figures is not None else []
     wanted_links = explaining.read_links(gold_links, texts)
     wanted_tags = explaining.read_tags(gold_tags, texts)
-    from postedit.editor import PostEditor
-
-    models = models_or_shipped(named)
-    editor = PostEditor.load(*models, device=device)
+    models, options = models_or_shipped(named), read_options(assignments, search_file)
+    spec = EditorSpec(models, weights=options.ensemble.weights, space=options.ensemble.space or "log")
+    editor = spec.load(device)
+    editor.search = search_config(editor, {"n_best": 1, **options.search}, with_mt=texts.mt is not None)
     needed = any((figures, src_links, mt_links, gold_links))
     explaining.check_model(editor, texts, focus.value, attention=needed, links=gold_links, mask=mask)
     losses = cite is Cite.losses

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from postedit.cli.tables import console, new_table, print_table
+from postedit.core.editor import Editor
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write, explain_os_errors
 from postedit.data.line_sinks import LineSink, open_sink
 from postedit.data.lines import check_aligned, read_aligned, read_lines
 from postedit.data.resumable_file import file_fingerprint
-from postedit.editor import PostEditor
 from postedit.evaluate.alignment import Alignment, format_alignment, parse_alignment
 from postedit.evaluate.tags import edit_tags, format_tags, parse_tags
 from postedit.explain import focus
@@ -125,41 +125,39 @@ def _gold(path: Path, texts: Texts) -> list[str]:
     return lines
 
 
-def check_model(
-    editor: PostEditor, texts: Texts, measure: str, *, attention: bool, links: Path | None, mask: bool
-) -> None:
+def check_model(editor: Editor, texts: Texts, measure: str, *, attention: bool, links: Path | None, mask: bool) -> None:
     """Find out whether the model can be asked for what is wanted; warn of texts and models that say little.
 
     Raises:
         DataError: if it cannot.
     """
-    spec = editor.model.spec
-    if mask and "src" not in spec.inputs:
+    able = editor.abilities
+    if mask and "src" not in able.inputs:
         raise DataError("this model does not read src, so its edits cite no words there that --mask could cut out")
-    if texts.mt is None and editor.needs_mt:
+    if texts.mt is None and able.needs_mt:
         raise DataError("this model corrects translations: give it --mt (or --mt-text)")
     if texts.mt is not None and editor.seem_swapped(texts.src, texts.mt):
         typer.echo(
             "warning: src reads like the translation and mt like its source: have they changed places?", err=True
         )
-    shared = any({"src", "mt"} <= set(key.streams) for key in spec.attention)
+    shared = any({"src", "mt"} <= set(key.streams) for key in able.attention)
     if measure == "attention" and not shared:
         raise DataError("this model has no attention that src and mt share: ask for --focus occlusion")
-    if measure == "occlusion" and not {"src", "mt"} <= set(spec.inputs):
+    if measure == "occlusion" and not {"src", "mt"} <= set(able.inputs):
         raise DataError("this model does not read both src and mt, so nothing can be said of which one leads (--focus)")
-    if not spec.attention:
+    if not able.attention:
         message = "this model shows no attention, so no word's or edit's evidence in src and mt is known"
         if attention:
             raise DataError(f"{message}; leave out --figures, --src-links, --mt-links and --gold-links")
         typer.echo(f"warning: {message}; probabilities, runners-up and focus by occlusion remain", err=True)
-    elif links is not None and not any("src" in key.streams for key in spec.attention):
+    elif links is not None and not any("src" in key.streams for key in able.attention):
         raise DataError(
             "this model shows no attention to src, so its reading of src and mt cannot be scored (--gold-links)"
         )
 
 
 def kept_readings(
-    path: Path, editor: PostEditor, texts: Texts, files: Mapping[str, Path | None], *, losses: bool, resume: bool
+    path: Path, editor: Editor, texts: Texts, files: Mapping[str, Path | None], *, losses: bool, resume: bool
 ) -> LineSink:
     """Return where sentences are written as soon as they are explained.
 
@@ -174,12 +172,10 @@ def kept_readings(
     Raises:
         OutputError: if it cannot be written, or an interrupted run was of another kind.
     """
-    from postedit.folder import content_fingerprint
-
     return open_sink(path, {
         **{f"{side} file": None if file is None else file_fingerprint(file) for side, file in files.items()},
         "sentence": [texts.src, texts.mt] if files["src"] is None else None,
-        "model": [content_fingerprint(source) for source in editor.sources],
+        "model": list(editor.identity().models),
         "evidence (--cite)": "losses" if losses else "attention",
     }, resume=resume)  # fmt: skip
 
@@ -197,7 +193,7 @@ def _interrupted(kept: LineSink | None, total: int) -> Iterator[None]:
         ) from None
 
 
-def explained(editor: PostEditor, texts: Texts, kept: LineSink | None, *, losses: bool) -> "list[Reading | None]":
+def explained(editor: Editor, texts: Texts, kept: LineSink | None, *, losses: bool) -> "list[Reading | None]":
     """Return all sentences explained, those `kept` by an earlier run among them; a bar shows how far it is."""
     total, before = len(texts.src), 0 if kept is None else kept.done
     with _interrupted(kept, total), LineProgress(console(stderr=True), total) as progress:
@@ -239,7 +235,7 @@ def focus_tables(
     return [*tables, *([] if copied is None else [copied])]
 
 
-def score_links(editor: PostEditor, texts: Texts, gold: Sequence[Alignment], kept: LineSink | None) -> "Table":
+def score_links(editor: Editor, texts: Texts, gold: Sequence[Alignment], kept: LineSink | None) -> "Table":
     """Return the scores of the model's src-mt reading, by forced decoding of mt."""
     assert texts.mt is not None
     with _interrupted(kept, len(texts.src)), LineProgress(console(stderr=True), len(texts.src)) as progress:
@@ -268,7 +264,7 @@ def all_reasons(found: "Sequence[Reading | None]") -> list[Reason]:
 
 
 def masked(
-    editor: PostEditor,
+    editor: Editor,
     found: "Sequence[Reading | None]",
     kept: LineSink | None,
     cite: str,

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from postedit.cli.combining import Averaging, parse_weights
 from postedit.cli.outputs import check_outputs
-from postedit.cli.searching import Normalisation, SearchOptions
-from postedit.cli.windows import Dtype, Loading, quiet
+from postedit.cli.search_options import HelpSearchOption, SearchFileOption, SetOption, read_options, search_config
+from postedit.jobs.editing import Dtype, EditorSpec, silence_library
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,20 +46,10 @@ def gate(
         float, typer.Option(min=0.5, max=0.999, help="That TER behind the gate is not above that of doing nothing.")
     ] = 0.95,
     plot: Annotated[Path | None, typer.Option(metavar="PNG", help="Where to write the reliability diagram.")] = None,
-    beam: Annotated[int | None, typer.Option(min=1, help="As for `postedit edit`; so all below.")] = None,
-    keep: Annotated[float | None, typer.Option(min=0.0)] = None,
-    keep_src: Annotated[bool | None, typer.Option("--keep-src")] = None,
-    edit_cost: Annotated[float | None, typer.Option(min=0.0)] = None,
-    max_edits: Annotated[int | None, typer.Option(min=0)] = None,
-    shortlist: Annotated[int | None, typer.Option(min=0)] = None,
-    no_repeat: Annotated[int | None, typer.Option(min=0)] = None,
-    no_unk: Annotated[bool | None, typer.Option("--no-unk")] = None,
-    length_penalty: Annotated[float | None, typer.Option(min=0.0)] = None,
-    normalisation: Annotated[Normalisation | None, typer.Option()] = None,
-    weights: Annotated[str | None, typer.Option(metavar="W,W...")] = None,
-    space: Annotated[Averaging, typer.Option()] = Averaging.log,
-    dtype: Annotated[Dtype, typer.Option()] = Dtype.float32,
-    batch_tokens: Annotated[int | None, typer.Option(min=1)] = None,
+    assignments: SetOption = None,
+    search_file: SearchFileOption = None,
+    help_search: HelpSearchOption = False,
+    dtype: Annotated[Dtype, typer.Option(help="Type of the weights, as for `postedit edit`.")] = Dtype.float32,
     seed: Annotated[int, typer.Option(min=0, help="Of the division of the development set.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
 ) -> None:
@@ -70,8 +59,6 @@ def gate(
     comes out is mt. What it promises holds for text like that of the development set.
     """
     check_outputs({"--out": out, "--plot": plot}, (src, mt, pe))
-    from dataclasses import replace
-
     from postedit.cli.tables import console
     from postedit.core.extras import library
     from postedit.data.dev import DevTexts
@@ -84,19 +71,14 @@ def gate(
     library("sklearn.linear_model", "making a gate", "gate")
     dev = DevTexts.read(src, mt, pe)
     texts = {"src": file_fingerprint(src), "mt": file_fingerprint(mt), "pe": file_fingerprint(pe)}
-    err, loading = console(stderr=True), Loading(models, dtype, parse_weights(weights, len(models)), space)
-    quiet()
-    editor = loading.load(None)
-    known = {path: uses_of(dev, path) for path in editor.sources if not is_combination(path)}
+    options = read_options(assignments, search_file)
+    err, ensemble = console(stderr=True), options.ensemble
+    silence_library()
+    editor = EditorSpec(models, dtype, ensemble.weights, ensemble.space or "log").load(None)
+    paths = [Path(model) for model in models if Path(model).exists() and not is_combination(model)]
+    known = {path: uses_of(dev, path) for path in paths}
     _warn_of_known(known, err)
-    if batch_tokens:
-        editor.decode = editor.decode.model_copy(update={"batch_tokens": batch_tokens})
-    options = SearchOptions(
-        length_penalty, normalisation, shortlist, keep, keep_src, edit_cost, max_edits, no_repeat, no_unk
-    )
-    search = options.over(editor.decode.search())
-    search = replace(search, beam=beam or search.beam, n_best=1)
-    options.check(search, drafts=editor.drafts)
+    search = search_config(editor, {"n_best": 1, **options.search}, with_mt=True)
     identity = editor.identity(search)
     job = {"model": list(identity.models), "search settings": repr(identity.settings), "texts": texts}
     kept = out.with_name(f"{out.name}.judged")

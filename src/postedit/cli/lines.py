@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from itertools import repeat, zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 
@@ -16,13 +16,7 @@ from postedit.core.errors import DataError
 from postedit.core.output_paths import STANDARD_STREAM, is_stream
 from postedit.data.lines import check_aligned, decode_lines, read_lines
 from postedit.data.resumable_file import file_fingerprint
-
-
-class Pair(NamedTuple):
-    """One line of input; mt is empty where none is given."""
-
-    src: str
-    mt: str
+from postedit.jobs.editing import Pair
 
 
 def can_be_read_again(*paths: Path | None) -> bool:
@@ -98,20 +92,3 @@ def _describe_terminal_input(what: str, *paths: Path | None) -> None:
     """Say on stderr what to type if one of the paths is standard input, and that is a terminal."""
     if STANDARD_STREAM in paths and sys.stdin.isatty():
         typer.echo(f"Reading {what} from this terminal; Ctrl-D ends them (postedit edit --help: files)", err=True)
-
-
-def chunked(pairs: Iterator[Pair], size: int) -> Iterator[list[Pair]]:
-    """Divide pairs into lists of `size`. What was read before an error in the input comes before that error."""
-    chunk: list[Pair] = []
-    try:
-        for pair in pairs:
-            chunk.append(pair)
-            if len(chunk) == size:
-                yield chunk
-                chunk = []
-    except DataError:
-        if chunk:
-            yield chunk
-        raise
-    if chunk:
-        yield chunk

@@ -11,9 +11,9 @@ import typer
 from postedit.cli.outputs import check_outputs
 from postedit.cli.score import Tokenize
 from postedit.cli.tune import Method, Metric
-from postedit.cli.windows import Format
 from postedit.core.errors import DataError, ModelFolderError, nearest
 from postedit.core.files import atomic_write
+from postedit.jobs.editing import OutputFormat
 
 if TYPE_CHECKING:
     from postedit.tuning.columns import Output
@@ -40,8 +40,8 @@ def rerank(
     tokenize: Annotated[Tokenize, typer.Option(help="For the metric, as of `postedit score`.")] = Tokenize.none,
     out: Annotated[Path | None, typer.Option(help="Where to write; stdout if not given, nothing if tuning.")] = None,
     form: Annotated[
-        Format, typer.Option("--format", help="text: the best output; jsonl: lists in their new order.")
-    ] = Format.text,
+        OutputFormat, typer.Option("--format", help="text: the best output; jsonl: lists in their new order.")
+    ] = OutputFormat.text,
 ) -> None:
     """Put n-best lists into a new order by weighted features, such as the scores of a language model."""
     _check_options(weights, tune, pe)
@@ -137,8 +137,8 @@ def _write_weights(path: Path, weights: dict[str, float], tuning: dict[str, Any]
         file.write(tomli_w.dumps({"weights": weights, "tuning": tuning}))
 
 
-def _line(outputs: "Sequence[Output]", form: Format) -> str:
-    if form is Format.text:
+def _line(outputs: "Sequence[Output]", form: OutputFormat) -> str:
+    if form is OutputFormat.text:
         return str(outputs[0].record["text"])
     records = [{**output.record, "features": dict(output.features)} for output in outputs]
     best, others = records[0], records[1:]

@@ -3,15 +3,18 @@
 import shutil
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from postedit.cli.combining import Averaging
 from postedit.cli.outputs import check_outputs
 from postedit.cli.score import Tokenize
+from postedit.cli.search_options import HelpSearchOption, SearchFileOption, SetOption, read_options
 from postedit.core.errors import DataError, OutputError
 from postedit.core.files import atomic_write
+
+_BEAM: Final = 10
+"""Hypotheses kept, and length of the n-best lists, unless search.beam says otherwise."""
 
 
 class Metric(StrEnum):
@@ -41,17 +44,16 @@ def tune(
     method: Annotated[
         Method, typer.Option(help="mert: exact search along lines; mira: small corrections.")
     ] = Method.mert,
-    beam: Annotated[int, typer.Option(min=2, help="Hypotheses kept, and length of the n-best lists.")] = 10,
     rounds: Annotated[int, typer.Option(min=1, help="New n-best lists with new weights, at most.")] = 5,
     restarts: Annotated[
         int | None, typer.Option(min=0, help="Random points that mert starts from; 20 if not given.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all that is random.")] = 1,
-    space: Annotated[
-        Averaging | None, typer.Option(help="What the ensemble averages in search; log-probabilities if not given.")
-    ] = None,
+    assignments: SetOption = None,
+    search_file: SearchFileOption = None,
+    help_search: HelpSearchOption = False,
     free_src: Annotated[
-        bool, typer.Option("--pep-src", help="The post-editing penalty does not count words of src either.")
+        bool, typer.Option("--exempt-src", help="The post-editing penalty does not count words of src.")
     ] = False,
     tokenize: Annotated[Tokenize, typer.Option(help="For the metric, as of `postedit score`.")] = Tokenize.none,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
@@ -62,14 +64,17 @@ def tune(
     """
     if restarts is not None and method is Method.mira:
         raise DataError("--restarts is of --method mert; mira starts once")
-    if space and len(models) == 1:
-        raise DataError("--space says what an ensemble averages: give several models with it")
+    given = read_options(assignments, search_file)
+    if given.ensemble.weights:
+        raise DataError("ensemble.weights are what tuning finds; leave them out")
+    if given.ensemble.space and len(models) == 1:
+        raise DataError("ensemble.space says what an ensemble averages: give several models with it")
     check_outputs({"--out": out}, (src, mt, pe))
     folder = _work_folder(out, resume=resume)
     from postedit.cli.tables import console, print_scores
     from postedit.data.dev import DevTexts
     from postedit.editing.combination import Combination, Member, is_combination
-    from postedit.editor import PostEditor
+    from postedit.editing.post_editor import PostEditor
     from postedit.evaluate.scores import score_systems
     from postedit.evaluate.sufficient_statistics import additive
     from postedit.search.rescoring import LogLinear
@@ -85,7 +90,7 @@ def tune(
         rounds,
         20 if restarts is None else restarts,
         seed,
-        (space or Averaging.log).value,
+        given.ensemble.space or "log",
         ("mt", "src") if free_src else ("mt",),
     )
     judge = additive(metric.value, tokenize.value)
@@ -93,12 +98,13 @@ def tune(
         "models": [member.fingerprint for member in members],
         "texts": _fingerprints(src, mt, pe),
         "metric": [metric.value, tokenize.value],
-        "beam": beam,
+        "search": repr(given.search),
         "options": repr(options),
     }
-    editor = PostEditor.load(*models)
-    editor.decode = editor.decode.model_copy(update={"beam": beam, "shortlist": 0})
-    editor.check_search(editor.decode.search(), with_mt=True)
+    loaded = PostEditor.load(*models)
+    editor = loaded if isinstance(loaded, PostEditor) else loaded.second
+    editor.search = editor.search.model_copy(update={"search": repr(given.search), "shortlist": 0})
+    editor.check_search(editor.search, with_mt=True)
     _begin(folder, job)
     err = console(stderr=True)
     found = tuning.tune(editor, dev, judge, options, folder, err)
@@ -115,7 +121,7 @@ def tune(
         "dev": {row.name: {"TER": round(row.ter, 2), "BLEU": round(row.bleu, 2)} for row in scores},
         "signatures": dict(scores[0].signatures),
     }
-    Combination(members, LogLinear(found.weights, options.known), options.space, editor.decode, record).save(out)
+    Combination(members, LogLinear(found.weights, options.known), options.space, editor.search, record).save(out)
     shutil.rmtree(folder)
     print_scores(scores, console())
     err.print(f"Wrote {out}; these scores are of the set that chose the weights", soft_wrap=True)

@@ -42,7 +42,12 @@ def check_config(kind: type[ConfigT], values: Mapping[str, Any], prefix: str = "
     try:
         return kind.model_validate(dict(values)), []
     except ValidationError as error:
-        return None, [_describe(kind, problem, prefix) for problem in error.errors(include_url=False)]
+        return None, describe_problems(kind, error, prefix)
+
+
+def describe_problems(kind: type[BaseModel], error: ValidationError, prefix: str = "") -> list[str]:
+    """Return a line for each problem of `kind` in `error`: the option, what was found and what is allowed."""
+    return [_describe(kind, problem, prefix) for problem in error.errors(include_url=False)]
 
 
 def problem_report(where: str, problems: Iterable[str]) -> RecipeError:

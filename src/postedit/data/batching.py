@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Final, TypeVar, cast
 
 import numpy as np
-import torch
 
-from postedit.core.special_tokens import PAD
-from postedit.core.types import Batch, Stream, Target
+from postedit.core.types import Batch
+from postedit.data.collate import collate, divide, length_batches
 from postedit.data.corpus import Corpus
 from postedit.data.ragged import Ints, Ragged
 from postedit.data.sampling_weights import Share
@@ -188,7 +187,7 @@ class BatchStream:
         random = np.random.default_rng([self._seed, place.epoch, place.window + 1])
         lengths = _longest(rows)
         order = np.argsort(lengths * (1 + _JITTER * random.random(len(lengths))), kind="stable")
-        batches = _divide(lengths, order, self._budget)
+        batches = divide(lengths, order, self._budget)
         return [batches[i] for i in random.permutation(len(batches))]
 
 
@@ -212,31 +211,6 @@ def ordered_batches(corpus: Corpus, inputs: Sequence[str], batch_tokens: int) ->
             yield _take(rows, chosen, inputs)
 
 
-def length_batches(lengths: Ints, batch_tokens: int) -> list[Ints]:
-    """Return row numbers in batches of like length within the budget, the longest first.
-
-    Args:
-        lengths: of each row's longest text.
-        batch_tokens: budget of a batch, in tokens.
-    """
-    return _divide(lengths, np.argsort(-lengths, kind="stable"), batch_tokens)
-
-
-def collate(rows: Mapping[str, Ragged | Sequence[Sequence[int]]], inputs: Sequence[str]) -> Batch:
-    """Return a padded batch on the CPU.
-
-    Args:
-        rows: the ids of each text, by side; those of "pe", if given, become the target.
-        inputs: which sides become streams.
-    """
-    padded = {}
-    for side, texts in rows.items():
-        ids, mask = (texts if isinstance(texts, Ragged) else Ragged.of(texts)).padded(PAD)
-        padded[side] = (torch.from_numpy(ids), torch.from_numpy(mask))
-    target = Target(*padded["pe"]) if "pe" in padded else None
-    return Batch({name: Stream(*padded[name]) for name in inputs}, target)
-
-
 def _take(window: Mapping[Side, Ragged], rows: Ints, inputs: Sequence[str]) -> Batch:
     return collate({side: texts.take(rows) for side, texts in window.items()}, inputs)
 
@@ -249,16 +223,3 @@ def _sides(inputs: Sequence[str]) -> list[Side]:
 def _longest(rows: Mapping[Side, Ragged]) -> Ints:
     longest: Ints = np.maximum.reduce([texts.lengths for texts in rows.values()])
     return longest
-
-
-def _divide(lengths: Ints, order: Ints, budget: int) -> list[Ints]:
-    """Cut `order` into stretches whose number of rows times longest length is within the budget."""
-    batches = []
-    start = 0
-    while start < len(order):
-        coming = order[start : start + max(1, budget // max(1, int(lengths[order[start]])))]
-        cost = np.maximum.accumulate(lengths[coming]) * np.arange(1, len(coming) + 1)
-        size = max(1, int(np.searchsorted(cost, budget, side="right")))
-        batches.append(coming[:size])
-        start += size
-    return batches

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import numpy as np
 import torch
 
-from postedit.data.batching import length_batches
+from postedit.data.collate import length_batches
 
 _log = logging.getLogger(__name__)
 

@@ -1,8 +1,8 @@
 """Combinations: models, and the weights of a log-linear model over them, in one TOML file that is loaded as a model.
 
-[weights]      of the features: "model 1", "model 2", ..., length and pep
+[weights]      of the features: "model 1", "model 2", ..., length and post_edit_penalty
 [[members]]    path, relative to the file, and fingerprint of each model, in their order
-[decode]       search settings
+[search]       search options
 [tuning]       how the weights were found, and what they gave on the development set
 """
 
@@ -20,12 +20,14 @@ from postedit.core.config import Config, check_config, read_toml
 from postedit.core.errors import ModelFolderError, RecipeError, nearest
 from postedit.core.files import atomic_write
 from postedit.core.model import Seq2Seq
+from postedit.core.search_config import SearchConfig, with_present_names
 from postedit.folder import fingerprint
-from postedit.recipe import DecodeConfig
 from postedit.search.ensemble import Ensemble, Space
 from postedit.search.rescoring import LENGTH, PENALTY, LogLinear, member_name
 
 _FORMAT: Final = 1
+_FORMER: Final = {"pep": PENALTY}
+"""Features that combinations written by earlier versions have under another name."""
 
 
 class MemberConfig(Config):
@@ -41,10 +43,10 @@ class CombinationConfig(Config):
     format: Literal[1] = Field(description="version of this form")
     postedit: str = Field(description="version that wrote it")
     space: Space = Field("log", description="what members' predictions are averaged as in search")
-    known: list[Literal["src", "mt"]] = Field(["mt"], description="texts whose words the penalty pep does not count")
+    known: list[Literal["src", "mt"]] = Field(["mt"], description="texts whose words post_edit_penalty does not count")
     weights: dict[str, float] = Field(description="by feature")
     members: list[MemberConfig] = Field(min_length=1, description="the models")
-    decode: DecodeConfig = Field(DecodeConfig(), description="search settings; beam is the length of the n-best lists")
+    search: SearchConfig = Field(SearchConfig(), description="search options; beam is the length of the n-best lists")
     tuning: dict[str, Any] = Field({}, description="how the weights were found")
 
 
@@ -73,14 +75,14 @@ class Combination:
         members: in the order of their names, "model 1" and so on.
         log_linear: weights of all features; those of members are above 0.
         space: in which the ensemble averages.
-        decode: search settings.
+        search: search options.
         tuning: how the weights were found; values for TOML.
     """
 
     members: Sequence[Member]
     log_linear: LogLinear
     space: Space
-    decode: DecodeConfig
+    search: SearchConfig
     tuning: Mapping[str, Any] = field(default_factory=dict)
 
     def search_model(self, models: Sequence[Seq2Seq]) -> Seq2Seq:
@@ -108,7 +110,7 @@ class Combination:
                 {"path": os.path.relpath(member.path, folder), "fingerprint": member.fingerprint}
                 for member in self.members
             ],
-            "decode": self.decode.model_dump(mode="json", exclude_none=True),
+            "search": self.search.model_dump(mode="json", exclude_none=True),
             "tuning": dict(self.tuning),
         }
         with atomic_write(path) as file:
@@ -125,6 +127,10 @@ class Combination:
             values = read_toml(path)
         except RecipeError as error:
             raise ModelFolderError(f"{error} (a file given as a model is a combination from `postedit tune`)") from None
+        if isinstance(values.get("decode"), dict):  # the section's former name
+            values["search"] = with_present_names(values.pop("decode"))
+        if isinstance(values.get("weights"), dict):
+            values["weights"] = {_FORMER.get(name, name): weight for name, weight in values["weights"].items()}
         config, problems = check_config(CombinationConfig, values)
         if config is not None:
             problems = _weight_problems(config)
@@ -132,7 +138,7 @@ class Combination:
             raise ModelFolderError(f"{path}: not a combination that can be used: {'; '.join(problems)}")
         members = [_found(path, number, member) for number, member in enumerate(config.members, start=1)]
         log_linear = LogLinear(config.weights, tuple(config.known))
-        return cls(members, log_linear, config.space, config.decode, config.tuning)
+        return cls(members, log_linear, config.space, config.search, config.tuning)
 
 
 def is_combination(model: str | Path) -> bool:

@@ -9,10 +9,10 @@ import torch
 
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import Seq2Seq
+from postedit.core.search_config import SearchConfig
 from postedit.editing.combination import Combination, is_combination
 from postedit.editing.retokenised import Respelling
 from postedit.folder import FILES, ModelFolder
-from postedit.recipe import DecodeConfig
 from postedit.search import Ensemble
 from postedit.search.ensemble import Space, check_weights
 from postedit.search.rescoring import LogLinear
@@ -26,7 +26,7 @@ class Loaded:
     Args:
         model: any model or ensemble.
         processor: its text processing.
-        decode: its search settings.
+        search: its search options.
         draft: the first stage, which writes the mt that it reads, if there is one.
         log_linear: what ranks the outputs of search, for a combination.
         sources: the files and folders it was loaded from.
@@ -34,7 +34,7 @@ class Loaded:
 
     model: Seq2Seq
     processor: TextProcessor
-    decode: DecodeConfig
+    search: SearchConfig
     draft: "Loaded | None" = None
     log_linear: LogLinear | None = None
     sources: tuple[Path, ...] = ()
@@ -77,7 +77,7 @@ def _ensemble(
     if not others:
         return _single(first, tuple(paths))
     ensemble = Ensemble([folder.model for folder in folders], weights, space).eval()
-    return Loaded(ensemble, first.processor, first.decode, sources=tuple(paths))
+    return Loaded(ensemble, first.processor, first.search, sources=tuple(paths))
 
 
 def _combination(file: Path, places: Sequence[torch.device]) -> Loaded:
@@ -87,7 +87,7 @@ def _combination(file: Path, places: Sequence[torch.device]) -> Loaded:
     return Loaded(
         combination.search_model([folder.model for folder in folders]),
         folders[0].processor,
-        combination.decode,
+        combination.search,
         log_linear=combination.log_linear,
         sources=(file, *paths),
     )
@@ -95,7 +95,7 @@ def _combination(file: Path, places: Sequence[torch.device]) -> Loaded:
 
 def _single(folder: ModelFolder, sources: tuple[Path, ...] = ()) -> Loaded:
     draft = None if folder.draft is None else _single(folder.draft)
-    return Loaded(folder.model, folder.processor, folder.decode, draft, sources=sources)
+    return Loaded(folder.model, folder.processor, folder.search, draft, sources=sources)
 
 
 def _folders(paths: Sequence[Path], places: Sequence[torch.device]) -> list[ModelFolder]:

@@ -10,7 +10,7 @@ from postedit.core.errors import ModelFolderError
 from postedit.core.model import Constraint, Seq2Seq, Vocabularies
 from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch, DecoderOutput, Stream
-from postedit.data.batching import collate
+from postedit.data.collate import collate
 from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
 

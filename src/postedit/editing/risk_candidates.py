@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch, Target
 from postedit.evaluate.costs import COSTS
-from postedit.search import Hypothesis, Sampling, SearchSettings, beam_search, length_limits, sample
+from postedit.search import Hypothesis, Sampling, SearchConfig, beam_search, length_limits, sample
 from postedit.text.processor import TextProcessor
 from postedit.train.config import RiskConfig
 from postedit.train.risk import Candidate
@@ -22,7 +22,7 @@ class Proposer:
         processor: the text processing of the model.
     """
 
-    def __init__(self, config: RiskConfig, settings: SearchSettings, processor: TextProcessor) -> None:
+    def __init__(self, config: RiskConfig, settings: SearchConfig, processor: TextProcessor) -> None:
         self._config, self._settings, self._processor = config, settings, processor
 
     def __call__(self, model: Seq2Seq, batch: Batch) -> list[list[Candidate]]:
@@ -44,7 +44,12 @@ class Proposer:
         limits = length_limits(batch, settings.max_ratio, settings.max_extra, spec.writes, spec.longest)
         if config.search == "beam":
             count = config.candidates
-            beam = SearchSettings(count, count, settings.length_penalty, settings.normalisation)
+            beam = SearchConfig(
+                beam=count,
+                n_best=count,
+                length_penalty=settings.length_penalty,
+                normalisation=settings.normalisation,
+            )
             return beam_search(model, batch, limits, beam)
         return sample(model, batch, limits, Sampling(config.candidates, config.temperature, config.top_k))
 

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.explain.evidence import Evidence
+from postedit.core.evidence import Evidence
 
 NAMES: Final = {"src": "source", "mt": "machine translation"}
 _KINDS: Final = {"soft": "attention over", "copy": "copying from", "hard": "position in"}

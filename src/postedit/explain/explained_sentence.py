@@ -4,11 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from postedit.explain.evidence import Evidence, symbol_words
-from postedit.text.config import Side
-from postedit.text.edits import Edit
-from postedit.text.processor import TextProcessor
-from postedit.text.words import splitter
+from postedit.core.editor import Edit, Editor, Side
+from postedit.core.evidence import Evidence, symbol_words
 
 OUTPUT: Final = "output"
 
@@ -65,7 +62,7 @@ class Reading:
 
 
 def reading(
-    processor: TextProcessor,
+    editor: Editor,
     texts: Mapping[Side, str],
     output: str,
     edits: Sequence[Edit],
@@ -76,7 +73,7 @@ def reading(
     """Return a sentence explained.
 
     Args:
-        processor: of the model.
+        editor: divides texts into words.
         texts: src, and mt if there is one.
         output: what the model wrote.
         edits: from mt to it.
@@ -94,27 +91,23 @@ def reading(
     sides.append((OUTPUT, "pe", output, words.output))
     pieces = {**evidence.streams, OUTPUT: evidence.output}
     ends = {name: symbol_words(pieces[name]) for name, _, _, _ in sides}
-    places = {name: _places(processor, side, text, len(found), ends[name]) for name, side, text, found in sides}
+    places = {name: _places(editor, side, text, len(found), ends[name]) for name, side, text, found in sides}
     spelt = {name: _spelt(text, found, places[name]) for name, _, text, found in sides}
     streams = {name: spelt[name] for name in words.streams}
     words = replace(words, streams=streams, output=spelt[OUTPUT])
-    config = processor.config
-    pe_words = None if pe is None else tuple(splitter(config.tokenizer, config.language("pe")).words(pe))
+    pe_words = None if pe is None else tuple(editor.words("pe", pe))
     src, mt = texts.get("src", ""), texts.get("mt", "")
     return Reading(src, mt, output, tuple(edits), tuple(confidences), words, places, ends, pe, pe_words)
 
 
-def _places(
-    processor: TextProcessor, side: Side, text: str, count: int, ends: frozenset[int]
-) -> tuple[Span | None, ...]:
+def _places(editor: Editor, side: Side, text: str, count: int, ends: frozenset[int]) -> tuple[Span | None, ...]:
     """Return where each word stands; None for all where the text has not just as many words."""
-    config = processor.config
-    found = splitter(config.tokenizer, config.language(side)).spans(text)
+    found = editor.word_spans(side, text)
     real = [place for place in range(count) if place not in ends]
     result: list[Span | None] = [None] * count
     if found is not None and len(found) == len(real):
         for place, word in zip(real, found, strict=True):
-            result[place] = Span(word.start, word.end)
+            result[place] = Span(*word)
     return tuple(result)
 
 

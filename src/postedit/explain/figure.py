@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from postedit.core.evidence import Evidence
 from postedit.explain.attention_panels import Panel, panels
-from postedit.explain.evidence import Evidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,9 +17,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from postedit.core.evidence import GENERATED, Evidence
 from postedit.evaluate.significance import Comparison, compare
 from postedit.evaluate.table import Column, Row, Table, percentage
-from postedit.explain.evidence import GENERATED, Evidence
 from postedit.explain.explained_sentence import OUTPUT, Reading
 from postedit.text.edits import Change, changes
 

@@ -7,10 +7,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from postedit.core.editor import Edit
+from postedit.core.evidence import Alternative, Evidence
 from postedit.core.types import AttentionKey
-from postedit.explain.evidence import Alternative, Evidence
 from postedit.explain.explained_sentence import Reading, Span
-from postedit.text.edits import Edit
 
 _DECIMALS: Final = 6
 """Of weights and log-probabilities: far more than a model's own arithmetic is good for."""

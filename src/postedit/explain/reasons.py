@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from postedit.core.editor import Edit
 from postedit.explain.explained_sentence import OUTPUT, Reading, Span
-from postedit.text.edits import Edit
 
 COVERED: Final = 0.5
 """The share of the weight of a text's words that evidence holds."""

@@ -1,5 +1,6 @@
-"""The gate against over-correction: which edits of a model to keep, and where mt is better left alone."""
+"""The gate against over-correction: which edits of an editor to keep, and where mt is better left alone."""
 
-from postedit.gate.gate import Gate, Identity, Level
+from postedit.gate.gate import Gate, Level
+from postedit.gate.gated import Gated
 
-__all__ = ["Gate", "Identity", "Level"]
+__all__ = ["Gate", "Gated", "Level"]

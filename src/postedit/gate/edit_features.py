@@ -8,13 +8,9 @@ from typing import Final, Self
 
 import numpy as np
 
-from postedit.editing.correction import PostEdit
-from postedit.explain.evidence import Evidence
-from postedit.gate.reverting import text_with
-from postedit.text.edits import changes
-
-Scorer = Callable[[Sequence[str], Sequence[str], Sequence[str]], Sequence[PostEdit]]
-"""What gives the scores of outputs: from src, mt and outputs, line by line."""
+from postedit.core.editor import Editor, PostEdit, Segment
+from postedit.core.evidence import Evidence
+from postedit.text.edits import apply_edits, changes
 
 _LEAST: Final = -50.0
 """The logarithm of a probability counts for at least so much: there may be 0 among them."""
@@ -80,24 +76,34 @@ class Judged:
     parts: tuple[Features, ...] = ()
 
 
-def judge(src: Sequence[str], mt: Sequence[str], results: Sequence[PostEdit], score: Scorer) -> list[Judged]:
-    """Return what is known of corrections.
+def judge(editor: Editor, segments: Sequence[Segment], results: Sequence[PostEdit]) -> list[Judged]:
+    """Return the corrections of an editor with the features of each.
+
+    Where the editor has forced scores, it is asked for those of mt, of the correction, and of mt with each edit alone.
 
     Args:
-        src: the sources.
-        mt: what was corrected.
-        results: the corrections, with evidence.
-        score: of the same model. It is asked for mt where that was changed, and for mt with each edit alone.
+        editor: made the corrections.
+        segments: with mt.
+        results: the corrections, with evidence if the editor has any.
     """
+    mt = [segment.mt or "" for segment in segments]
     asked = [_texts(text, result) if result.changed else [] for text, result in zip(mt, results, strict=True)]
     rows = [row for row, texts in enumerate(asked) for _ in texts]
-    scored = score([src[row] for row in rows], [mt[row] for row in rows], [text for texts in asked for text in texts])
-    # The model was not asked about a text that is too long: then nothing is known of what it prefers.
-    scores = iter([one.score if one.skipped is None else math.nan for one in scored])
+    if editor.abilities.forced_scores:
+        scored = editor.score_segments([segments[row] for row in rows], [text for texts in asked for text in texts])
+        # A text that is too long has no score: then the gain is not known.
+        scores = iter([one.score if one.skipped is None else math.nan for one in scored])
+    else:
+        scores = iter([math.nan] * len(rows))
     return [
         _judged(text, result, [next(scores) for _ in texts])
         for text, result, texts in zip(mt, results, asked, strict=True)
     ]
+
+
+def text_with(mt: str, result: PostEdit, place: int) -> str:
+    """Return `mt` with one edit of its correction, and no other."""
+    return apply_edits(mt, result.text, [result.edits[place]])
 
 
 def words_changed(mt: str, text: str) -> int:
@@ -120,7 +126,7 @@ def _judged(mt: str, result: PostEdit, scores: Sequence[float]) -> Judged:
     unchanged, corrected, *alone = scores
     everything = (0, len(result.token_scores))
     growth = _growth(result, range(len(result.edits)))
-    positions = [place for start, end in result.pieces for place in range(start, end)]
+    positions = [place for start, end in result.token_spans for place in range(start, end)]
     whole = _features(mt, result, result.text, corrected - unchanged, positions or list(range(*everything)), growth)
     parts = tuple(
         _features(
@@ -128,7 +134,7 @@ def _judged(mt: str, result: PostEdit, scores: Sequence[float]) -> Judged:
             result,
             text_with(mt, result, place),
             (alone[place] if alone else corrected) - unchanged,
-            list(range(*result.pieces[place])),
+            list(range(*result.token_spans[place])) if result.token_spans else [],
             _growth(result, [place]),
         )
         for place in range(len(result.edits))
@@ -144,8 +150,8 @@ def _features(
     return Features(
         gain=_damped(difference),
         sure=sum(scores),
-        least=min(scores),
-        whole=max(result.score, _LEAST * len(result.token_scores)) / len(result.token_scores),
+        least=min(scores, default=0.0),
+        whole=max(result.score, _LEAST * len(result.token_scores)) / max(1, len(result.token_scores)),
         share=min(1.0, changed / max(1, count)),
         words=math.log1p(changed),
         growth=growth,
@@ -168,7 +174,7 @@ def _growth(result: PostEdit, places: Sequence[int]) -> float:
 
 
 def _source(evidence: Evidence | None, positions: Sequence[int]) -> float:
-    peaks = list(_peaks(evidence, positions)) if evidence is not None else []
+    peaks = list(_peaks(evidence, positions)) if evidence is not None and positions else []
     return float(np.mean(peaks)) if peaks else 0.0
 
 

@@ -11,28 +11,16 @@ from pydantic import Field
 
 import postedit
 from postedit.core.config import Config, check_config
+from postedit.core.editor import Identity, PostEdit
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_write
-from postedit.editing.correction import PostEdit
+from postedit.core.search_config import with_present_names
+from postedit.editing.results import keep_edits
 from postedit.gate.edit_features import Features, Judged, words_changed
-from postedit.gate.reverting import keep_edits
 
 Level = Literal["sentence", "edit"]
 
 _FORMAT: Final = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """What a gate was made for.
-
-    Args:
-        models: fingerprints of all files and folders that were loaded, in order.
-        settings: how they are searched; values for JSON, by name.
-    """
-
-    models: tuple[str, ...]
-    settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +167,9 @@ class Gate:
             problems = [f"its features are {', '.join(config.features)}, not {', '.join(Features.names())}"]
         if config is None or problems:
             raise ModelFolderError(f"{path}: not a gate that can be used: {'; '.join(problems)}; make it anew")
-        return cls(config.rule(), Identity(tuple(config.models), config.settings), config.calibration)
+        return cls(
+            config.rule(), Identity(tuple(config.models), with_present_names(config.settings)), config.calibration
+        )
 
 
 class _Term(Config):

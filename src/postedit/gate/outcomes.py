@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from postedit.editing.results import keep_edits
 from postedit.evaluate.ter import count_edits
 from postedit.gate.edit_features import Judged, words_changed
-from postedit.gate.reverting import keep_edits
 
 Floats = NDArray[np.float64]
 Kept = tuple[bool, ...]

@@ -15,13 +15,14 @@ from typing import Final
 from accelerate import PartialState
 from rich.console import Console
 
+from postedit.core.editor import Editor
 from postedit.core.files import atomic_write, explain_os_errors
 from postedit.core.tensor_files import save_json
 from postedit.data.corpus import Corpus
 from postedit.data.manifest import MANIFEST, manifest
 from postedit.data.resumable_file import PartialFile
 from postedit.data.triplets import DataConfig, TrainingFiles, Triplet, TripletFiles, read_triplets, to_json
-from postedit.editor import PostEditor
+from postedit.editing.post_editor import PostEditor
 from postedit.folder import ModelFolder
 from postedit.progress import fill
 from postedit.recipe import Recipe
@@ -128,7 +129,7 @@ def _translate(sources: Sequence[TripletFiles], path: Path, runs: Sequence[Path]
     file.finish()
 
 
-def _drafted(rows: Sequence[tuple[int, Triplet]], editors: Sequence[PostEditor]) -> Iterator[Triplet]:
+def _drafted(rows: Sequence[tuple[int, Triplet]], editors: Sequence[Editor]) -> Iterator[Triplet]:
     """Yield numbered triplets with drafts as mt, in order."""
     drafts: dict[int, str] = {}
     for number, editor in enumerate(editors):

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from postedit.editor import PostEdit, PostEditor
+from postedit.core.editor import Editor, PostEdit
 from postedit.evaluate.significance import compare
 from postedit.evaluate.table import Column, Row, Table, percentage
 from postedit.explain.explained_sentence import Reading
@@ -40,7 +40,7 @@ class _Trial:
 
 
 def mask(
-    editor: PostEditor,
+    editor: Editor,
     sentences: Sequence[Reading | None],
     found: Sequence[Reason],
     seed: int = 1,

@@ -3,19 +3,18 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 
+from postedit.core.editor import Detail, Editor, PostEdit, Side
+from postedit.core.evidence import Evidence
 from postedit.data.line_sinks import LineSink
-from postedit.editing.windows import Detail
-from postedit.editor import PostEdit, PostEditor
 from postedit.explain.explained_sentence import Reading, reading
 from postedit.explain.json_records import from_record, to_record
-from postedit.text.config import Side
 
 WINDOW = 100
 """Sentences between two reports of progress."""
 
 
 def explain(
-    editor: PostEditor,
+    editor: Editor,
     src: Sequence[str],
     mt: Sequence[str] | None,
     pe: Sequence[str] | None = None,
@@ -37,7 +36,7 @@ def explain(
             not explained anew. What is returned is what is written there, rounding included.
 
     Raises:
-        DataError: as `PostEditor.edit`.
+        DataError: as `Editor.edit`.
         OutputError: if `kept` cannot be written.
     """
     found = [] if kept is None else [_from_line(line) for line in kept.lines()]
@@ -55,12 +54,12 @@ def explain(
 
 
 def explain_mt(
-    editor: PostEditor, src: Sequence[str], mt: Sequence[str], report: Callable[[int], None] = lambda done: None
+    editor: Editor, src: Sequence[str], mt: Sequence[str], report: Callable[[int], None] = lambda done: None
 ) -> list[Reading | None]:
     """Return how the model reads each translation when it writes just that, by forced decoding.
 
     Raises:
-        DataError: as `PostEditor.score`.
+        DataError: as `Editor.score`.
     """
     found: list[Reading | None] = []
     for rows in _windows(0, len(src)):
@@ -84,17 +83,28 @@ def _from_line(line: str) -> Reading | None:
 
 
 def _readings(
-    editor: PostEditor,
+    editor: Editor,
     src: Sequence[str],
     mt: Sequence[str] | None,
     edits: Sequence[PostEdit],
     pe: Sequence[str] | None,
 ) -> Iterator[Reading | None]:
     for row, edit in enumerate(edits):
-        if edit.evidence is None:
+        found = edit.evidence
+        if found is None and not editor.abilities.evidence and edit.skipped is None:
+            found = _without_evidence(editor, src[row], None if mt is None else mt[row], edit)
+        if found is None:
             yield None
             continue
         texts: dict[Side, str] = {"src": src[row]}
         texts["mt"] = (edit.draft or "") if mt is None else mt[row]
         human = None if pe is None else pe[row]
-        yield reading(editor.processor, texts, edit.text, edit.edits, edit.confidences, edit.evidence, human)
+        yield reading(editor, texts, edit.text, edit.edits, edit.confidences, found, human)
+
+
+def _without_evidence(editor: Editor, src: str, mt: str | None, edit: PostEdit) -> Evidence:
+    """Return the words of a sentence with no attention, for an editor that has no evidence."""
+    texts: dict[Side, str] = {"src": src} if mt is None else {"src": src, "mt": mt}
+    streams = {side: tuple(f"▁{word}" for word in editor.words(side, text)) for side, text in texts.items()}
+    output = tuple(f"▁{word}" for word in editor.words("pe", edit.text))
+    return Evidence(streams, output, (0.0,) * len(output), {})

@@ -8,26 +8,24 @@ from typing import Any, Final
 
 from rich.console import Console
 
+from postedit.core.editor import Detail, Edit, Editor, PostEdit, segments_of
 from postedit.core.files import atomic_write
+from postedit.core.search_config import SearchConfig
 from postedit.data.dev import DevTexts
 from postedit.data.resumable_file import PartialFile, check_job
-from postedit.editing.correction import PostEdit
-from postedit.editor import PostEditor
 from postedit.gate.calibrate import Calibrated, GateOptions, calibrate, expected_calibration_error
-from postedit.gate.edit_features import Features, Judged
+from postedit.gate.edit_features import Features, Judged, judge
 from postedit.gate.gate import Gate
 from postedit.gate.outcomes import Outcomes
 from postedit.progress import fill
-from postedit.search import SearchSettings
-from postedit.text.edits import Edit
 
 _CHUNK: Final = 100
 """Lines that are judged together; what an interruption costs at most."""
 
 
 def make_gate(
-    editor: PostEditor,
-    search: SearchSettings,
+    editor: Editor,
+    search: SearchConfig,
     dev: DevTexts,
     judged: Sequence[Judged],
     options: GateOptions,
@@ -58,8 +56,8 @@ def make_gate(
 
 
 def judge_lines(
-    editor: PostEditor,
-    search: SearchSettings,
+    editor: Editor,
+    search: SearchConfig,
     dev: DevTexts,
     path: Path,
     job: dict[str, Any],
@@ -79,7 +77,7 @@ def judge_lines(
         return _read(path)
     file = PartialFile(path, job, resume=resume)
     chunks = (
-        editor.judge(dev.src[start : start + _CHUNK], dev.mt[start : start + _CHUNK], search=search)
+        _judged_lines(editor, search, dev.src[start : start + _CHUNK], dev.mt[start : start + _CHUNK])
         for start in range(file.done, len(dev.src), _CHUNK)
     )
     lines = ([json.dumps(_record(one), ensure_ascii=False) for one in chunk] for chunk in chunks)
@@ -88,6 +86,12 @@ def judge_lines(
         json.dump(job, written, indent=2)
     file.finish()
     return _read(path)
+
+
+def _judged_lines(editor: Editor, search: SearchConfig, src: Sequence[str], mt: Sequence[str]) -> list[Judged]:
+    segments = segments_of(src, mt)
+    evidence: Detail | None = "attention" if editor.abilities.evidence else None
+    return judge(editor, segments, editor.edit_segments(segments, search, evidence=evidence))
 
 
 def note_of(path: Path) -> Path:
@@ -108,7 +112,7 @@ def _record(judged: Judged) -> dict[str, Any]:
         "score": result.score,
         "token_scores": result.token_scores,
         "edits": [asdict(edit) for edit in result.edits],
-        "pieces": result.pieces,
+        "token_spans": result.token_spans,
         "confidences": result.confidences,
         "whole": None if judged.whole is None else judged.whole.values(),
         "parts": [part.values() for part in judged.parts],
@@ -122,7 +126,7 @@ def _judged(record: dict[str, Any]) -> Judged:
         record["score"],
         tuple(record["token_scores"]),
         tuple(Edit(edit["op"], _pair(edit["mt_span"]), _pair(edit["pe_span"])) for edit in record["edits"]),
-        pieces=tuple(map(_pair, record["pieces"])),
+        token_spans=tuple(map(_pair, record["token_spans"])),
         confidences=tuple(record["confidences"]),
     )
     whole = None if record["whole"] is None else Features.of(record["whole"])

@@ -154,7 +154,7 @@ def _check_same(old: Recipe, new: Recipe, where: Path) -> None:
     problems = [
         f"{option}: was {before.get(option, 'not set')!r}, is {after.get(option, 'not set')!r}"
         for option in sorted(before.keys() | after.keys())
-        if before.get(option) != after.get(option) and option not in free and not option.startswith("decode.")
+        if before.get(option) != after.get(option) and option not in free and not option.startswith("search.")
     ]
     if problems:
         raise problem_report(

@@ -36,8 +36,8 @@ from postedit.core.tensor_files import save_json
 from postedit.core.weight_transfer import take_weights
 from postedit.data.corpus import Corpus
 from postedit.data.triplets import DataConfig, Triplet, read_triplets
+from postedit.editing.post_editor import PostEditor
 from postedit.editing.risk_candidates import Proposer
-from postedit.editor import PostEditor
 from postedit.evaluate.scores import UNEDITED_MT, SystemScores, score_system
 from postedit.folder import ModelFolder
 from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
@@ -111,7 +111,7 @@ def train(
 
     Raises:
         RecipeError: if the run to resume had another recipe; only how long to train, what to write and
-                `[decode]` may change.
+                `[search]` may change.
         DataError: if the data cannot be used, or has changed since the run to resume was started.
         OutputError: if the folder holds another run, cannot be written, or the disk is full.
         TrainingError: if the loss is not a number.
@@ -310,7 +310,7 @@ class _Run:
 
     def score_dev(self, model: Seq2Seq) -> Mapping[str, float]:
         """Decode the dev set greedily and return its scores."""
-        editor = PostEditor(model, self.processor, self.recipe.decode)
+        editor = PostEditor(model, self.processor, self.recipe.search)
         edits = editor.edit([triplet.src for triplet in self.dev], self.mt, beam=1)
         scores = self._score(self.recipe.architecture.name, [edit.text for edit in edits])
         return {"ter": scores.ter, "bleu": scores.bleu, "chrf": scores.chrf}
@@ -320,7 +320,7 @@ class _Run:
         """What finds the candidates of minimum risk training, if the recipe has that."""
         recipe = self.recipe
         risk = recipe.train.risk
-        return None if risk is None else Proposer(risk, recipe.decode.search(), self.processor)
+        return None if risk is None else Proposer(risk, recipe.search, self.processor)
 
     def do_nothing_line(self) -> str:
         """Say how good the dev translations are as they stand, as the end of a line."""
@@ -333,7 +333,7 @@ class _Run:
         recipe = self.recipe
         made = {**provenance(recipe, self.folder), "dev": {}}
         ModelFolder(
-            recipe.architecture, recipe.model.published(), recipe.decode, model, self.processor, made, self.first
+            recipe.architecture, recipe.model.published(), recipe.search, model, self.processor, made, self.first
         ).save(path)
 
     def record(self, result: TrainResult) -> None:

@@ -1,7 +1,7 @@
-"""Search, over the model interface only: greedy, beam, sampling, drafts from mt, ensembles, and forced outputs."""
+"""Search over the model interface: greedy, beam, sampling, mt as draft, ensembles and forced decoding."""
 
+from postedit.core.search_config import SearchConfig
 from postedit.search.beam import beam_search
-from postedit.search.config import SearchSettings
 from postedit.search.draft import Drafted, DraftSearch, draft_decode
 from postedit.search.ensemble import Ensemble
 from postedit.search.forced import force, force_lists
@@ -18,7 +18,7 @@ __all__ = [
     "Guidance",
     "Hypothesis",
     "Sampling",
-    "SearchSettings",
+    "SearchConfig",
     "beam_search",
     "draft_decode",
     "force",

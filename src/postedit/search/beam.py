@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from postedit.core.model import Seq2Seq, State
+from postedit.core.search_config import SearchConfig
 from postedit.core.special_tokens import BOS, EOS, PAD
 from postedit.core.types import Batch
-from postedit.search.config import SearchSettings
 from postedit.search.guidance import NONE, Goal, Guidance
 from postedit.search.hypothesis import STUCK, Hypothesis
 from postedit.search.limits import require_possible
@@ -20,7 +20,7 @@ from postedit.search.rules import Rules
 
 @torch.inference_mode()
 def beam_search(
-    model: Seq2Seq, batch: Batch, limits: Tensor, settings: SearchSettings, guidance: Guidance = NONE
+    model: Seq2Seq, batch: Batch, limits: Tensor, settings: SearchConfig, guidance: Guidance = NONE
 ) -> list[list[Hypothesis]]:
     """Return up to `settings.n_best` hypotheses a sentence, best first by normalised score.
 
@@ -225,12 +225,12 @@ class _Ended(NamedTuple):
 class _Finished:
     """The finished hypotheses of all B sentences: the best ones, and Long[B], how many there were."""
 
-    settings: SearchSettings
+    settings: SearchConfig
     best: _Ended
     counts: Tensor
 
     @classmethod
-    def none(cls, batch: int, settings: SearchSettings, device: torch.device) -> "_Finished":
+    def none(cls, batch: int, settings: SearchConfig, device: torch.device) -> "_Finished":
         shape = (batch, settings.beam)
         scores = torch.full(shape, -math.inf, dtype=torch.float64, device=device)
         numbers = torch.zeros(shape, dtype=torch.long, device=device)

@@ -17,7 +17,7 @@ from postedit.search.hypothesis import Hypothesis
 LENGTH: Final = "length"
 """The feature that counts the words of an output."""
 
-PENALTY: Final = "pep"
+PENALTY: Final = "post_edit_penalty"
 """The post-editing penalty: the feature that counts the words of an output that its inputs do not have."""
 
 _LEAST: Final = -1e4
@@ -35,14 +35,6 @@ class LogLinear:
 
     weights: Mapping[str, float]
     known: tuple[str, ...] = ("mt",)
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """An output and its features, if they were asked for."""
-
-    hypothesis: Hypothesis
-    features: Mapping[str, float] | None = None
 
 
 def member_name(number: int) -> str:
@@ -79,6 +71,6 @@ def weighted_sum(features: Mapping[str, float], weights: Mapping[str, float]) ->
     return sum(weight * features.get(name, 0.0) for name, weight in weights.items())
 
 
-def rank(candidates: Sequence[Candidate], weights: Mapping[str, float]) -> list[Candidate]:
-    """Return the candidates of a sentence, best first; of equal ones that come first which did before."""
-    return sorted(candidates, key=lambda one: weighted_sum(one.features or {}, weights), reverse=True)
+def rank(hypotheses: Sequence[Hypothesis], weights: Mapping[str, float]) -> list[Hypothesis]:
+    """Return the hypotheses of a sentence, best first; equal ones keep their order."""
+    return sorted(hypotheses, key=lambda one: weighted_sum(one.features or {}, weights), reverse=True)

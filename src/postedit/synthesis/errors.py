@@ -21,7 +21,7 @@ from postedit.synthesis.parallel import ParallelConfig
 from postedit.synthesis.translated import BLANK, with_triplets
 
 if TYPE_CHECKING:
-    from postedit.editor import PostEditor
+    from postedit.editing.post_editor import PostEditor
 
 TOO_LONG: Final = "too long for the model"
 NO_TEXT: Final = "drawn with broken characters"
@@ -71,13 +71,13 @@ class ErrorsConfig(ParallelConfig):
 
 
 def _open(model: str, device: str) -> "PostEditor":
-    from postedit.editor import PostEditor
+    from postedit.editing.post_editor import PostEditor
 
     try:
         editor = PostEditor.load(model, device=device)
     except PosteditError as error:
         raise DataError(f"synth.model: {error}") from None
-    if "mt" not in editor.model.spec.inputs:
+    if not isinstance(editor, PostEditor) or "mt" not in editor.abilities.inputs:
         raise DataError(
             f"synth.model: {model} reads src alone, so it translates, and makes no errors in pe; take "
             'kind = "forward", or a model that was trained on triplets with mt and pe exchanged'

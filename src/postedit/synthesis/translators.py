@@ -138,10 +138,10 @@ class _Postedit:
     """A model of postedit that reads src alone, or a first stage and a second."""
 
     def __init__(self, config: TranslatorConfig) -> None:
-        from postedit.editor import PostEditor
+        from postedit.editing.post_editor import PostEditor
 
         self._editor, self._beam = PostEditor.load(str(config.model), device=config.device), config.beam
-        if self._editor.needs_mt:
+        if self._editor.abilities.needs_mt:
             raise TranslatorError(
                 f"{config.model}: corrects translations and writes none; choose a model that reads src"
             )

@@ -7,20 +7,8 @@ from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
 
+from postedit.core.editor import Edit
 from postedit.text.words import Word
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """One change between two stretches of text that stay.
-
-    Spans are characters, end exclusive: `mt_span` of the raw mt, `pe_span` of the returned text. They hold the
-    changed words and just the spacing that goes or comes with them, so `apply_edits` gives the exact text.
-    """
-
-    op: Literal["insert", "delete", "replace"]
-    mt_span: tuple[int, int]
-    pe_span: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)

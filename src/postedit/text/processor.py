@@ -3,18 +3,20 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from rapidfuzz.distance import Levenshtein
 
 from postedit.core.config import load_config
+from postedit.core.editor import Edit
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_write
 from postedit.core.model import Vocabularies
 from postedit.core.special_tokens import EOS
 from postedit.text.config import GROUPS, SIDES, TRUECASED, Side, TextConfig
-from postedit.text.edits import Edit, splice
+from postedit.text.edits import splice
 from postedit.text.pretrained_vocabulary import CheckpointVocabulary, checkpoint_vocabularies
 from postedit.text.truecase import Truecaser, capitalise, sentence_starts
 from postedit.text.vocabulary import Vocabulary
@@ -112,6 +114,15 @@ class TextProcessor:
     def truecasers(self) -> Mapping[str, Truecaser]:
         """What puts words into their usual case, for "src" and "pe"; empty if nothing does."""
         return self._truecasers
+
+    def lacks(self, character: str) -> bool:
+        """Return whether the vocabulary of pe has no token that holds a character: it is spelt byte by byte."""
+        return character not in self._characters
+
+    @cached_property
+    def _characters(self) -> frozenset[str]:
+        vocabulary = self.vocabulary("pe")
+        return frozenset("".join(vocabulary.pieces(range(vocabulary.size))))
 
     @property
     def symbols(self) -> dict[str, tuple[str, ...]]:

@@ -9,10 +9,11 @@ from typing import Final, Literal
 import numpy as np
 from rich.console import Console
 
+from postedit.core.editor import PostEdit
 from postedit.data.dev import DevTexts
 from postedit.data.resumable_file import PartialFile
 from postedit.editing.combination import combined
-from postedit.editor import PostEdit, PostEditor
+from postedit.editing.post_editor import PostEditor
 from postedit.evaluate.sufficient_statistics import AdditiveMetric, Floats
 from postedit.progress import fill
 from postedit.search.ensemble import Space
@@ -107,13 +108,13 @@ def tune(
     pool = NBestPool(names, dev.pe, metric)
     trials: list[_Trial] = []
     plain = PostEditor(
-        combined(editor.model.parts(), _named(names, weights), options.space), editor.processor, editor.decode
+        combined(editor.model.parts(), _named(names, weights), options.space), editor.processor, editor.search
     )
     before = _searched(plain, dev, 1, folder / "plain.jsonl", console)
     for number in range(1, options.rounds + 2):
         console.print(f"round {number}: {_described(names, weights)}", soft_wrap=True)
         ranked = _ranked(editor, names, weights, options)
-        found = _searched(ranked, dev, editor.decode.beam, folder / f"round-{number}.jsonl", console)
+        found = _searched(ranked, dev, editor.search.beam, folder / f"round-{number}.jsonl", console)
         texts = _best(found)
         loss = float(metric.loss(metric.statistics(texts, dev.pe).sum(0)))
         trials.append(_Trial(loss, weights, texts))
@@ -142,7 +143,7 @@ def _ranked(editor: PostEditor, names: Sequence[str], weights: Floats, options: 
     """Return an editor of the same members with these weights."""
     named = _named(names, weights)
     model = combined(editor.model.parts(), named, options.space)
-    return PostEditor(model, editor.processor, editor.decode, log_linear=LogLinear(named, options.known))
+    return PostEditor(model, editor.processor, editor.search, log_linear=LogLinear(named, options.known))
 
 
 def _searched(editor: PostEditor, dev: DevTexts, n_best: int, path: Path, console: Console) -> list[list[Entry]]:

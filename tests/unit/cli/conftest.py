@@ -2,56 +2,45 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from postedit.search import SearchSettings
-from postedit.text.edits import Edit
+from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, PostEdit, Segment
+from postedit.core.search_config import SearchConfig
+from postedit.folder import content_fingerprint
+
+SCORES = (-1.0, -0.5)
 
 
-@dataclass(frozen=True)
-class FakeEdit:
-    text: str
-    changed: bool
-    score: float = -1.5
-    token_scores: tuple[float, ...] = (-1.0, -0.5)
-    edits: tuple[Edit, ...] = ()
-    hit_limit: bool = False
-    skipped: str | None = None
-    evidence: object = None
-    alternatives: tuple["FakeEdit", ...] = ()
-    draft: str | None = None
-    features: dict[str, float] | None = None
-    confidences: tuple[float, ...] = ()
-    reverted: int = 0
-
-
-@dataclass
-class FakeEditor:
+class FakeEditor(Editor):
     """Writes `mt!` for `mt`, or for the draft `src~`; stops with what is in `raise_at` when it meets that text."""
 
-    raise_at: dict[str, BaseException] = field(default_factory=dict)
-    calls: list[tuple[str, ...]] = field(default_factory=list)
-    options: dict[str, Any] = field(default_factory=dict)
-    load_options: dict[str, Any] = field(default_factory=dict)
-    sources: tuple[Path, ...] = ()
-    swapped: bool = False
-    loaded: list[tuple[str, ...]] = field(default_factory=list)
-    decode: SimpleNamespace = field(
-        default_factory=lambda: SimpleNamespace(beam=4, batch_tokens=4000, search=lambda: SearchSettings(beam=4))
-    )
-    needs_mt: bool = True
-    draft: object = None
-    drafts: bool = True
-    checked: list[tuple[SearchSettings, bool]] = field(default_factory=list)
+    def __init__(self, *sources: Path) -> None:
+        self.sources = sources
+        self.raise_at: dict[str, BaseException] = {}
+        self.calls: list[tuple[str, ...]] = []
+        self.searches: list[SearchConfig | None] = []
+        self.load_options: dict[str, Any] = {}
+        self.loaded: list[tuple[str, ...]] = []
+        self.checked: list[tuple[SearchConfig, bool]] = []
+        self.swapped = False
+        self.can = Abilities(n_best=True, forced_scores=True, drafts=True)
+        self.search = SearchConfig(beam=4)
 
-    def check_search(self, settings: SearchSettings, *, with_mt: bool) -> None:
-        self.checked.append((settings, with_mt))
+    @property
+    def abilities(self) -> Abilities:
+        return self.can
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        return Identity(tuple(map(content_fingerprint, self.sources)), (search or self.search).outcome())
+
+    def check(self, search: SearchConfig, *, with_mt: bool) -> None:
+        self.checked.append((search, with_mt))
 
     def load(self, *models: str, **options: Any) -> "FakeEditor":
         self.loaded.append(models)
@@ -61,39 +50,44 @@ class FakeEditor:
     def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
         return self.swapped
 
-    def score(
-        self, src: Sequence[str], mt: Sequence[str], outputs: Sequence[str], *, batch_tokens: int | None = None
-    ) -> list[FakeEdit]:
+    def score_segments(
+        self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
         self.calls.append(tuple(outputs))
         return [
-            FakeEdit(output, output != text, score=-float(len(output)), features={"model 1": -2.0})
-            for output, text in zip(outputs, mt, strict=True)
+            PostEdit(output, output != one.mt, -float(len(output)), SCORES, features={"model 1": -2.0})
+            for output, one in zip(outputs, segments, strict=True)
         ]
 
-    def edit(self, src: Sequence[str], mt: Sequence[str] | None = None, **options: Any) -> list[FakeEdit]:
-        if mt is None:
-            drafts = [f"{text}~" for text in src]
-            return [replace(edit, draft=draft) for edit, draft in zip(self.edit(src, drafts, **options), drafts)]
-        self.calls.append(tuple(mt))
-        self.options = options
-        for text in mt:
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        texts = [f"{one.src}~" if one.mt is None else one.mt for one in segments]
+        self.calls.append(tuple(texts))
+        self.searches.append(search)
+        for text in texts:
             if text in self.raise_at:
                 raise self.raise_at[text]
-        return [self._one(text) for text in mt]
+        return [
+            replace(self._one(text), draft=text if one.mt is None else None)
+            for text, one in zip(texts, segments, strict=True)
+        ]
 
-    def _one(self, text: str) -> FakeEdit:
+    def _one(self, text: str) -> PostEdit:
         if text.startswith("same"):
-            return FakeEdit(text, changed=False)
+            return PostEdit(text, False, -1.5, SCORES)
         if text == "impossible":
-            return FakeEdit(text, changed=False, skipped="impossible")
+            return PostEdit(text, False, -1.5, SCORES, skipped="impossible")
         end = len(text)
-        return FakeEdit(
+        return PostEdit(
             f"{text}!",
-            changed=True,
+            True,
+            -1.5,
+            SCORES,
             edits=(Edit("insert", (end, end), (end, end + 1)),),
             confidences=(0.5,),
             hit_limit=text.startswith("endless"),
-            alternatives=(FakeEdit(f"{text}?", changed=True),),
+            alternatives=(PostEdit(f"{text}?", True, -1.5, SCORES),),
         )
 
 
@@ -101,10 +95,10 @@ class FakeEditor:
 def editor(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> FakeEditor:
     folder = tmp_path_factory.mktemp("fake-model")
     (folder / "config.json").write_text("{}")
-    fake = FakeEditor(sources=(folder,))
-    module = ModuleType("postedit.editor")
+    fake = FakeEditor(folder)
+    module = ModuleType("postedit.editing.post_editor")
     module.PostEditor = fake  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "postedit.editor", module)
+    monkeypatch.setitem(sys.modules, "postedit.editing.post_editor", module)
     return fake
 
 

@@ -5,11 +5,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import model_tensors, save_tensors
 from postedit.data.triplets import Triplet
 from postedit.folder import ModelFolder
 from postedit.models import ARCHITECTURES
-from postedit.recipe import DecodeConfig
 from postedit.text.config import TextConfig, VocabularyConfig
 from postedit.text.processor import TextProcessor
 
@@ -23,7 +23,7 @@ def save(path: Path, seed: int, dim: int = 8) -> ModelFolder:
     )
     torch.manual_seed(seed)
     model = architecture.build(config, processor.vocabularies)
-    folder = ModelFolder(architecture, config, DecodeConfig(), model, processor, {"dev": {"ter": 1.0}})
+    folder = ModelFolder(architecture, config, SearchConfig(), model, processor, {"dev": {"ter": 1.0}})
     folder.save(path)
     return folder
 

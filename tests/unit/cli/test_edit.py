@@ -1,13 +1,14 @@
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from postedit.core.errors import DataError
-from postedit.search import SearchSettings
-from postedit.search.config import Term
+from postedit.core.search_config import Term
+from postedit.search import SearchConfig
 
 Files = tuple[Path, Path, Path]
 
@@ -29,7 +30,7 @@ EXPECTED = "".join(f"mt {n}!\n" for n in range(7))
 
 
 def test_lines_keep_order_and_number_over_chunks(run: Any, editor: Any, files: Files) -> None:
-    result = run(*options(files, "--chunk-lines", 3))
+    result = run(*options(files, "--set", "chunk_lines=3"))
     assert result.exit_code == 0
     assert files[2].read_text() == EXPECTED
     assert [len(call) for call in editor.calls] == [3, 3, 1]
@@ -38,9 +39,9 @@ def test_lines_keep_order_and_number_over_chunks(run: Any, editor: Any, files: F
 
 
 def test_options_reach_the_editor(run: Any, editor: Any, files: Files) -> None:
-    run(*options(files, "--beam", 3, "--batch-tokens", 99, "--format", "jsonl", "--n-best", 2))
-    search = SearchSettings(beam=3, n_best=2)
-    assert editor.options == {"batch_tokens": 99, "search": search, "gate": None, "min_confidence": 0.0}
+    run(*options(files, "--beam", 3, "--set", "search.batch_tokens=99", "--format", "jsonl", "--n-best", 2))
+    search = SearchConfig(beam=3, n_best=2, batch_tokens=99)
+    assert editor.searches == [search]
     assert editor.checked == [(search, True)]
     assert editor.loaded == [("MODEL",)]
 
@@ -49,13 +50,35 @@ def test_options_of_the_search_reach_the_editor(run: Any, editor: Any, files: Fi
     banned, required = tmp_path / "banned", tmp_path / "required"
     banned.write_text("Handy\n\n das ist \n")
     required.write_text("hello\tHallo Welt\nimmer\n\n")
-    numbers = ["--keep", 0.5, "--edit-cost", 1.5, "--max-edits", 2, "--no-repeat", 3, "--length-penalty", 0.6]
-    words = ["--keep-src", "--no-unk", "--normalisation", "wu", "--ban", banned, "--require", required]
+    numbers = [
+        "--set",
+        "search.post_edit_penalty=0.5",
+        "--set",
+        "search.edit_cost=1.5",
+        "--set",
+        "search.max_edits=2",
+        "--set",
+        "search.no_repeat=3",
+        "--set",
+        "search.length_penalty=0.6",
+    ]
+    words = [
+        "--set",
+        "search.exempt_src=true",
+        "--set",
+        "search.no_unk=true",
+        "--set",
+        "search.normalisation=wu",
+        "--set",
+        f"search.banned={banned}",
+        "--set",
+        f"search.required={required}",
+    ]
     run(*options(files, *numbers, *words))
-    assert editor.options["search"] == SearchSettings(
+    assert editor.searches[0] == SearchConfig(
         beam=4,
-        keep=0.5,
-        keep_src=True,
+        post_edit_penalty=0.5,
+        exempt_src=True,
         edit_cost=1.5,
         max_edits=2,
         no_repeat=3,
@@ -63,7 +86,7 @@ def test_options_of_the_search_reach_the_editor(run: Any, editor: Any, files: Fi
         length_penalty=0.6,
         normalisation="wu",
         banned=("Handy", "das ist"),
-        required=(Term("Hallo Welt", "hello"), Term("immer")),
+        required=(Term(target="Hallo Welt", source="hello"), Term(target="immer")),
     )
 
 
@@ -71,16 +94,37 @@ def test_options_of_the_search_reach_the_editor(run: Any, editor: Any, files: Fi
     ("given", "message"),
     [
         (["--beam", 2, "--n-best", 3, "--format", "jsonl"], "n_best must be between 1 and beam (2), not 3"),
-        (["--keep", "inf"], "keep must be a number of at least 0, not inf"),
-        (["--length-penalty", "inf"], "length_penalty must be a number of at least 0, not inf"),
-        (["--keep-src"], "--keep-src says what --keep does not count; give --keep above 0 with it"),
-        (["--keep-src", "--keep", 0], "give --keep above 0 with it"),
-        (["--beam", 1, "--length-penalty", 0.5], "--length-penalty ranks the outputs of a beam; give --beam above 1"),
-        (["--beam", 1, "--normalisation", "wu"], "--normalisation ranks the outputs of a beam; give --beam above 1"),
-        (["--shortlist", 99], "--shortlist is for greedy search, and the beam is 4; give --beam 1 with it"),
-        (["--beam", 1, "--shortlist", 99, "--keep", 1], "--shortlist does not go with --keep"),
-        (["--beam", 1, "--shortlist", 99, "--no-unk"], "--shortlist does not go with --keep"),
-        (["--space", "probability"], "--space says what an ensemble averages: give several models with it"),
+        (["--set", "search.post_edit_penalty=inf"], "post_edit_penalty: Input should be a finite number (found inf)"),
+        (["--set", "search.length_penalty=inf"], "length_penalty: Input should be a finite number (found inf)"),
+        (
+            ["--set", "search.exempt_src=true"],
+            "exempt_src names tokens that post_edit_penalty does not count; use both, or neither",
+        ),
+        (["--set", "search.exempt_src=true", "--set", "search.post_edit_penalty=0"], "use both, or neither"),
+        (
+            ["--beam", 1, "--set", "search.length_penalty=0.5"],
+            "search.length_penalty ranks the outputs of a beam; set search.beam above 1",
+        ),
+        (
+            ["--beam", 1, "--set", "search.normalisation=wu"],
+            "search.normalisation ranks the outputs of a beam; set search.beam above 1",
+        ),
+        (
+            ["--set", "search.shortlist=99"],
+            "shortlist is for greedy search, and the beam is 4; use beam 1, or shortlist 0",
+        ),
+        (
+            ["--beam", 1, "--set", "search.shortlist=99", "--set", "search.post_edit_penalty=1"],
+            "search.shortlist does not go with search.post_edit_penalty: that",
+        ),
+        (
+            ["--beam", 1, "--set", "search.shortlist=99", "--set", "search.no_unk=true"],
+            "search.shortlist does not go with search.no_unk: that",
+        ),
+        (
+            ["--set", "ensemble.space=probability"],
+            "ensemble.space says what an ensemble averages: give several models with it",
+        ),
     ],
 )
 def test_options_that_contradict_each_other_or_do_nothing_are_refused_before_work(
@@ -92,54 +136,69 @@ def test_options_that_contradict_each_other_or_do_nothing_are_refused_before_wor
     assert not list(files[2].parent.glob("x.out*"))
 
 
-@pytest.mark.parametrize("given", [["--beam", 1, "--shortlist", 9], ["--shortlist", 0], ["--keep-src", "--keep", 1]])
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--beam", 1, "--set", "search.shortlist=9"],
+        ["--set", "search.shortlist=0"],
+        ["--set", "search.exempt_src=true", "--set", "search.post_edit_penalty=1"],
+    ],
+)
 def test_options_that_go_together(run: Any, editor: Any, files: Files, given: list[Any]) -> None:
     assert run(*options(files, *given)).exit_code == 0
 
 
 def test_a_shortlist_needs_a_draft(run: Any, editor: Any, files: Files) -> None:
-    given = ["--beam", 1, "--shortlist", 9]
-    editor.needs_mt = False
+    given = ["--beam", 1, "--set", "search.shortlist=9"]
+    editor.can = replace(editor.can, needs_mt=False)
     without_mt = run("edit", "MODEL", "--src", files[0], "--out", files[2], *given)
-    editor.drafts = False
+    editor.can = replace(editor.can, drafts=False)
     for result in (without_mt, run(*options(files, *given))):
         assert result.exit_code == 1
-        assert "--shortlist needs mt as a draft" in result.stderr
+        assert "search.shortlist needs mt as a draft" in result.stderr
     assert not list(files[2].parent.glob("x.out*"))
 
 
 def test_what_a_model_cannot_be_asked_is_found_before_work(run: Any, editor: Any, files: Files) -> None:
-    def refuse(settings: SearchSettings, *, with_mt: bool) -> None:
+    def refuse(settings: SearchConfig, *, with_mt: bool) -> None:
         raise DataError("cannot be written")
 
-    editor.check_search = refuse
+    editor.check = refuse
     assert "cannot be written" in run(*options(files)).stderr
     assert not list(files[2].parent.glob("x.out*"))
 
 
 @pytest.mark.parametrize(
-    "given", [["--beam", 2], ["--n-best", 2], ["--keep", 0], ["--no-unk"], ["--shortlist", 9], ["--require", "FILE"]]
+    "given",
+    [
+        ["--beam", 2],
+        ["--n-best", 2],
+        ["--set", "search.post_edit_penalty=0"],
+        ["--set", "search.no_unk=true"],
+        ["--set", "search.shortlist=9"],
+        ["--set", "search.required=FILE"],
+    ],
 )
 def test_scoring_refuses_what_is_of_a_search(run: Any, editor: Any, files: Files, given: list[Any]) -> None:
     words = files[0].with_name("words")
     words.write_text("Haus\n")
-    given = [words if part == "FILE" else part for part in given]
+    given = [str(part).replace("FILE", str(words)) for part in given]
     result = run(*options(files, "--force", files[1], *given))
     assert (result.exit_code, editor.loaded) == (1, [])
-    assert f"it does not go with {given[0]}" in " ".join(result.stderr.split())
+    assert "it does not go with search." in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize("line", ["a\tb\tc", "a\t", "\tb"])
 def test_a_line_that_is_no_term_is_named(run: Any, editor: Any, files: Files, tmp_path: Path, line: str) -> None:
     (tmp_path / "terms").write_text(f"good\n{line}\n")
-    result = run(*options(files, "--require", tmp_path / "terms"))
+    result = run(*options(files, "--set", f"search.required={tmp_path}/terms"))
     assert result.exit_code == 1
     assert "terms, line 2: must be a word" in result.stderr
     assert editor.loaded == []
 
 
 def test_lines_that_cannot_be_written_are_counted_with_the_first_one(run: Any, editor: Any) -> None:
-    result = run("edit", "MODEL", "--chunk-lines", 1, stdin=b"a\tb\na\timpossible\na\timpossible\n")
+    result = run("edit", "MODEL", "--set", "chunk_lines=1", stdin=b"a\tb\na\timpossible\na\timpossible\n")
     assert result.stdout == "b!\nimpossible\nimpossible\n"
     assert "2 lines were left as they are" in result.stderr
     assert "nothing banned: lines 2, 3" in result.stderr
@@ -151,22 +210,31 @@ def test_several_models_make_an_ensemble(run: Any, editor: Any) -> None:
 
 
 def test_weights_and_space_of_an_ensemble(run: Any, editor: Any) -> None:
-    run("edit", "ONE", "TWO", "--weights", "0.7,0.3", "--space", "probability", stdin=b"a\tb\n")
+    run(
+        "edit",
+        "ONE",
+        "TWO",
+        "--set",
+        "ensemble.weights=[0.7,0.3]",
+        "--set",
+        "ensemble.space=probability",
+        stdin=b"a\tb\n",
+    )
     assert (editor.load_options["weights"], editor.load_options["space"]) == ([0.7, 0.3], "probability")
 
 
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ("0.7", "has 1 numbers for 2 models"),
-        ("1,2,3", "has 3 numbers for 2 models"),
-        ("a,b", "must be numbers"),
-        ("1,nan", "must be numbers"),
-        ("1,inf", "must be numbers"),
+        ("[0.7]", "has 1 numbers for 2 models"),
+        ("[1,2,3]", "has 3 numbers for 2 models"),
+        ("a,b", "ensemble.weights: Input should be a valid list"),
+        ("[1,nan]", "ensemble.weights.1: Input should be a finite number"),
+        ("[1,inf]", "ensemble.weights.1: Input should be a finite number"),
     ],
 )
 def test_weights_that_do_not_match_the_models(run: Any, editor: Any, weights: str, message: str) -> None:
-    result = run("edit", "ONE", "TWO", "--weights", weights, stdin=b"a\tb\n")
+    result = run("edit", "ONE", "TWO", "--set", f"ensemble.weights={weights}", stdin=b"a\tb\n")
     assert (result.exit_code, result.stdout, editor.loaded) == (1, "", [])
     assert message in result.stderr
 
@@ -174,7 +242,7 @@ def test_weights_that_do_not_match_the_models(run: Any, editor: Any, weights: st
 def test_given_outputs_are_scored_and_not_written_anew(run: Any, editor: Any, files: Files) -> None:
     given = files[0].with_name("x.given")
     given.write_text("".join(f"mt {n % 2 * n}\n" for n in range(7)))
-    result = run(*options(files, "--force", given, "--chunk-lines", 3))
+    result = run(*options(files, "--force", given, "--set", "chunk_lines=3"))
     assert result.exit_code == 0, result.stderr
     lines = [json.loads(line) for line in files[2].read_text().splitlines()]
     assert [line["text"] for line in lines] == given.read_text().splitlines()
@@ -188,16 +256,16 @@ def test_given_outputs_are_scored_and_not_written_anew(run: Any, editor: Any, fi
 def test_scoring_goes_on_after_an_interruption_where_it_stopped(run: Any, editor: Any, files: Files) -> None:
     given = files[0].with_name("x.given")
     given.write_text("".join(f"given {n}\n" for n in range(7)))
-    score = editor.score
+    score = editor.score_segments
 
-    def interrupted(src: Any, mt: Any, outputs: Any, **settings: Any) -> Any:
+    def interrupted(segments: Any, outputs: Any, **settings: Any) -> Any:
         if "given 3" in outputs:
             raise KeyboardInterrupt
-        return score(src, mt, outputs, **settings)
+        return score(segments, outputs, **settings)
 
-    editor.score = interrupted
-    assert run(*options(files, "--force", given, "--chunk-lines", 3)).exit_code == 130
-    editor.score = score
+    editor.score_segments = interrupted
+    assert run(*options(files, "--force", given, "--set", "chunk_lines=3")).exit_code == 130
+    editor.score_segments = score
     assert run(*options(files, "--force", given, "--resume")).exit_code == 0
     assert [json.loads(line)["text"] for line in files[2].read_text().splitlines()] == given.read_text().splitlines()
 
@@ -255,7 +323,7 @@ def test_n_best_does_not_fit_into_lines_of_text(run: Any, editor: Any) -> None:
 
 
 def test_outputs_at_the_limit_are_counted_once(run: Any, editor: Any) -> None:
-    result = run("edit", "MODEL", "--chunk-lines", 1, stdin=b"a\tendless\na\tb\na\tendless 2\n")
+    result = run("edit", "MODEL", "--set", "chunk_lines=1", stdin=b"a\tendless\na\tb\na\tendless 2\n")
     assert result.stderr.count("warning:") == 1
     assert "2 outputs reached the maximum length" in result.stderr
 
@@ -290,7 +358,7 @@ def test_options_that_do_not_fit_together(run: Any, editor: Any, missing: Any) -
 def interrupted(run: Any, editor: Any, files: Files) -> Path:
     """Run until Ctrl-C in the second chunk of three lines; return the file with what was done."""
     editor.raise_at = {"mt 4": KeyboardInterrupt()}
-    result = run(*options(files, "--chunk-lines", 3))
+    result = run(*options(files, "--set", "chunk_lines=3"))
     editor.raise_at = {}
     editor.calls.clear()
     partial = files[2].with_name("x.out.partial")
@@ -334,8 +402,11 @@ def test_unfinished_lines_are_not_lost_without_resume(run: Any, editor: Any, fil
         (lambda files, editor: files[0].write_text("other\n" * 7), "another source file"),
         (lambda files, editor: files[1].write_text("other\n" * 7), "another mt file"),
         (lambda files, editor: (editor.sources[0] / "config.json").write_text('{"other": 1}'), "another model"),
-        (lambda files, editor: setattr(editor.decode, "beam", 9), "another beam"),
-        (lambda files, editor: setattr(editor.decode, "search", lambda: SearchSettings(keep=1.0)), "search settings"),
+        (lambda files, editor: setattr(editor, "search", SearchConfig(beam=9)), "another search.beam"),
+        (
+            lambda files, editor: setattr(editor, "search", SearchConfig(beam=4, edit_cost=1.0)),
+            "another search.edit_cost",
+        ),
     ],
 )
 def test_resume_refuses_another_job(run: Any, editor: Any, files: Files, change: Any, message: str) -> None:
@@ -363,23 +434,23 @@ def test_resume_with_nothing_to_go_on_with_starts(run: Any, editor: Any, files: 
 
 def test_input_that_shrinks_during_the_work_is_an_error(run: Any, editor: Any, files: Files) -> None:
     src, mt, out = files
-    edit = editor.edit
+    edit = editor.edit_segments
 
     def shrink(*arguments: Any, **settings: Any) -> Any:
         mt.write_text("mt 0\n")
         return edit(*arguments, **settings)
 
-    editor.edit = shrink
+    editor.edit_segments = shrink
     src.write_text("source\n" * 50_000)
     mt.write_text("mt\n" * 50_000)
-    result = run(*options(files, "--chunk-lines", 1000))
+    result = run(*options(files, "--set", "chunk_lines=1000"))
     assert result.exit_code == 1
     assert "the input changed" in result.stderr
     assert not out.exists()
 
 
 def test_without_mt_a_model_with_a_first_stage_drafts_it(run: Any, editor: Any, files: Files) -> None:
-    editor.needs_mt = False
+    editor.can = replace(editor.can, needs_mt=False)
     result = run("edit", "MODEL", "--src", files[0], "--format", "jsonl")
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     assert [(line["draft"], line["text"]) for line in lines] == [(f"source {n}~", f"source {n}~!") for n in range(7)]

@@ -36,13 +36,15 @@ def test_the_output_does_not_depend_on_the_number_of_processes(
 ) -> None:
     outputs = []
     for name, more in {"one": [], "two": ["--devices", "cpu,cpu"]}.items():
-        result = run("edit", model, *files, "--format", "jsonl", "--chunk-lines", 7, "--out", tmp_path / name, *more)
+        result = run(
+            "edit", model, *files, "--format", "jsonl", "--set", "chunk_lines=7", "--out", tmp_path / name, *more
+        )
         assert result.exit_code == 0, result.output
         outputs.append((tmp_path / name).read_text())
         for warning in (
             "1 line has no mt and stays empty (to have it translated, run a model with a first stage without --mt)",
             "1 line has no src to judge mt by and was left as it is",
-            "1 line is too long and was left as it is (decode.max_input in the model's config.json)",
+            "1 line is too long and was left as it is (search.max_input in the model's config.json)",
         ):
             assert warning in result.stderr
         assert [line.rpartition(": ")[2] for line in result.stderr.splitlines()[1:]][-3:] == [
@@ -63,10 +65,10 @@ def test_lines_that_are_not_edited_are_written_as_they_are_and_said(
     lines = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
     left = {number: (one["text"], one["skipped"]) for number, one in enumerate(lines) if one["skipped"]}
     assert left == {6: ("", "empty"), 8: ("das Haus 8", "empty"), 9: ("Haus " * 50, "too long")}
-    assert "too long and was left as it is (decode.max_input in the model's config.json): line 10" in result.stderr
+    assert "too long and was left as it is (search.max_input in the model's config.json): line 10" in result.stderr
 
 
-@pytest.mark.parametrize("option", ["--ban", "--require"])
+@pytest.mark.parametrize("option", ["--set", "search.banned=--require"])
 def test_words_that_a_model_cannot_write_are_named_before_anything_is_written(
     run: Any, files: list[object], tmp_path: Path, option: str
 ) -> None:
@@ -81,7 +83,9 @@ def test_words_that_a_model_cannot_write_are_named_before_anything_is_written(
 
 def test_lines_before_a_bad_one_are_written_whatever_the_number_of_processes(run: Any, model: Path) -> None:
     stdin = "".join(f"the house {n}\tdas Haus {n}\n" for n in range(6)) + "no tab\n"
-    results = [run("edit", model, "--chunk-lines", 1, *more, stdin=stdin.encode()) for more in ([], ["--workers", 2])]
+    results = [
+        run("edit", model, "--set", "chunk_lines=1", *more, stdin=stdin.encode()) for more in ([], ["--workers", 2])
+    ]
     for result in results:
         assert result.exit_code == 1
         assert "stdin, line 7" in result.stderr
@@ -110,7 +114,7 @@ def started(model: Path, files: list[object], out: Path) -> "subprocess.Popen[st
     """Start two workers on endless work, and return the command once some of it is done."""
     for side, text in (("src", "the house"), ("mt", "das Haus")):
         out.with_name(f"x.{side}").write_text(f"{text}\n" * 100_000)
-    options = [*files, "--workers", 2, "--chunk-lines", 5, "--batch-tokens", 20, "--out", out]
+    options = [*files, "--workers", 2, "--set", "chunk_lines=5", "--set", "search.batch_tokens=20", "--out", out]
     process = subprocess.Popen([*COMMAND, str(model), *map(str, options)], text=True, stderr=subprocess.PIPE)
     partial = out.with_name(f"{out.name}.partial")
     deadline = time.monotonic() + 180

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from tests.unit import tiny_models
 
-from postedit.text.edits import Edit, apply_edits
+from postedit.core.editor import Edit, Editor
+from postedit.text.edits import apply_edits
 
 SRC = "the house\nit goes\n\nit goes home\n"
 MT = "das Haus\nes geht\n\nes geht heim\n"
@@ -172,16 +173,14 @@ def test_bad_input_is_a_sentence(
 
 def interrupt_after(windows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the first so many windows done, and the next one stopped by the keyboard."""
-    from postedit.editor import PostEditor
-
-    edit, calls = PostEditor.edit, iter(range(windows))
+    edit, calls = Editor.edit, iter(range(windows))
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
         if next(calls, None) is None:
             raise KeyboardInterrupt
         return edit(*arguments, **options)
 
-    monkeypatch.setattr(PostEditor, "edit", interrupted)
+    monkeypatch.setattr(Editor, "edit", interrupted)
 
 
 def test_who_interrupts_it_is_told_that_it_starts_over(
@@ -249,7 +248,7 @@ def test_an_empty_file_is_refused(run: Any, model: Path, tmp_path: Path) -> None
 def test_a_model_without_attention_says_so(run: Any, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from postedit.editor import PostEditor
+    from postedit.editing.post_editor import PostEditor
 
     load = PostEditor.load
 

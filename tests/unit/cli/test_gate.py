@@ -10,11 +10,13 @@ import pytest
 import tiny_models
 import torch
 
+from postedit.core.editor import Editor
+from postedit.core.search_config import SearchConfig
 from postedit.data.corpus import write_corpus
 from postedit.data.triplets import Triplet
-from postedit.editor import PostEditor
+from postedit.editing.post_editor import PostEditor
 from postedit.folder import ModelFolder
-from postedit.recipe import DecodeConfig
+from postedit.jobs import gating
 
 WORDS = ["das", "Haus", "es", "geht", "alt", "ein", "."]
 MT = [" ".join(WORDS[(row * step) % 7] for step in range(1, 2 + row % 4)) for row in range(120)]
@@ -29,7 +31,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for parameter in folder.model.parameters():
         parameter.data.normal_(std=0.7, generator=generator)
     path: Path = tmp_path_factory.mktemp("model") / "model"
-    replace(folder, decode=DecodeConfig(max_ratio=0.1, max_extra=1, max_input=40)).save(path)
+    replace(folder, search=SearchConfig(max_ratio=0.1, max_extra=1, max_input=40)).save(path)
     return path
 
 
@@ -58,7 +60,7 @@ def test_a_model_that_does_harm_gets_a_closed_gate_and_changes_nothing(run: Any,
     assert result.exit_code == 0, result.stderr
     assert "The gate is closed" in result.stderr
     assert edited(run, model, tmp_path, "--gate", gate) == MT
-    assert edited(run, model, tmp_path, "--gate", gate, "--workers", 2, "--chunk-lines", 40) == MT
+    assert edited(run, model, tmp_path, "--gate", gate, "--workers", 2, "--set", "chunk_lines=40") == MT
     assert not list(tmp_path.glob("gate.json.*")), "what was kept for an interruption is gone"
     stdin = "".join(f"{src}\t{mt}\n" for src, mt in zip(SRC[:9], MT[:9])).encode()
     piped = run("edit", model, "--gate", gate, stdin=stdin)
@@ -107,40 +109,42 @@ def test_lines_that_the_model_knows_are_no_proof(run: Any, model: Path, tmp_path
 
 def test_other_settings_are_refused_with_what_differs(run: Any, model: Path, tmp_path: Path) -> None:
     gate = tmp_path / "gate.json"
-    assert run("gate", model, *files(tmp_path, MT), "--out", gate, "--max-edits", 2).exit_code == 0
+    assert run("gate", model, *files(tmp_path, MT), "--out", gate, "--set", "search.max_edits=2").exit_code == 0
     line = ("edit", model, "--src", tmp_path / "dev.src", "--mt", tmp_path / "dev.mt", "--gate", gate)
     refused = run(*line)
     assert refused.exit_code == 1
     assert "max_edits (gate: 2, here: None)" in refused.stderr
-    assert run(*line, "--max-edits", 2).exit_code == 0
+    assert run(*line, "--set", "search.max_edits=2").exit_code == 0
 
 
 def test_every_way_to_search_can_have_a_gate(run: Any, model: Path, tmp_path: Path) -> None:
-    gate, way = tmp_path / "gate.json", ("--beam", 2, "--no-repeat", 2, "--no-unk", "--length-penalty", 0.5)
-    made = run("gate", model, *files(tmp_path, MT), "--out", gate, *way, "--normalisation", "wu")
+    gate = tmp_path / "gate.json"
+    options = ("beam=2", "no_repeat=2", "no_unk=true", "length_penalty=0.5", "normalisation=wu")
+    way = [part for option in options for part in ("--set", f"search.{option}")]
+    made = run("gate", model, *files(tmp_path, MT), "--out", gate, *way)
     assert made.exit_code == 0, made.stderr
-    assert edited(run, model, tmp_path, "--gate", gate, *way, "--normalisation", "wu") == MT
+    assert edited(run, model, tmp_path, "--gate", gate, *way) == MT
 
 
 def test_an_interrupted_run_goes_on_behind_the_same_gate_alone(
     run: Any, model: Path, outputs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, edit = tmp_path / "gate.json", PostEditor.edit
+    gate, edit = tmp_path / "gate.json", Editor.edit
     pe = [output if row % 4 else mt for row, (output, mt) in enumerate(zip(outputs, MT))]
     assert run("gate", model, *files(tmp_path, pe), "--out", gate, "--level", "sentence").exit_code == 0
     whole = edited(run, model, tmp_path, "--gate", gate)
     (tmp_path / "hyp").unlink()
     windows: list[int] = []
 
-    def interrupted(self: PostEditor, *texts: Any, **more: Any) -> Any:
+    def interrupted(self: Editor, *texts: Any, **more: Any) -> Any:
         windows.append(len(texts[0]))
         if len(windows) == 3:
             raise KeyboardInterrupt
         return edit(self, *texts, **more)
 
-    monkeypatch.setattr(PostEditor, "edit", interrupted)
+    monkeypatch.setattr(Editor, "edit", interrupted)
     line = ("edit", model, "--src", tmp_path / "dev.src", "--mt", tmp_path / "dev.mt", "--out", tmp_path / "hyp")
-    stopped = run(*line, "--gate", gate, "--chunk-lines", 40)
+    stopped = run(*line, "--gate", gate, "--set", "chunk_lines=40")
     assert stopped.exit_code == 130
     assert "stopped after 80 of 120 lines" in stopped.stderr
     for other in ((), ("--gate", gate, "--min-confidence", 0.9)):
@@ -165,10 +169,10 @@ def test_what_makes_no_sense_is_refused(run: Any, model: Path, tmp_path: Path, o
     src, mt = ("--src", tmp_path / "dev.src"), ("--mt", tmp_path / "dev.mt")
     for more, message in (
         (src, "give --mt"),
-        ((*src, *mt, "--n-best", 2, "--format", "jsonl"), "leave out --n-best"),
+        ((*src, *mt, "--n-best", 2, "--format", "jsonl"), "n_best must be 1, not 2"),
         ((*src, *mt, "--force", tmp_path / "dev.mt"), "leave out --force"),
-        ((*src, *mt, "--require", tmp_path / "dev.mt"), "may take back what --require asks for"),
-        ((*src, *mt, "--ban", tmp_path / "dev.mt"), "may take back what --ban asks for"),
+        ((*src, *mt, "--set", f"search.required={tmp_path / 'dev.mt'}"), "may take back what search.required asks for"),
+        ((*src, *mt, "--set", f"search.banned={tmp_path / 'dev.mt'}"), "may take back what search.banned asks for"),
     ):
         result = run("edit", model, *more, *option)
         assert result.exit_code == 1
@@ -184,15 +188,15 @@ def test_texts_of_other_lengths_are_refused(run: Any, model: Path, tmp_path: Pat
 
 def test_an_interrupted_run_goes_on(run: Any, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gate, options = tmp_path / "gate.json", files(tmp_path, MT)
-    whole, judge = PostEditor.judge, []
+    whole, judge = gating.judge, []
 
-    def interrupted(self: PostEditor, *texts: Any, **more: Any) -> Any:
-        judge.append(len(texts[0]))
+    def interrupted(editor: Editor, segments: Any, results: Any) -> Any:
+        judge.append(len(segments))
         if len(judge) == 2:
             raise KeyboardInterrupt
-        return whole(self, *texts, **more)
+        return whole(editor, segments, results)
 
-    monkeypatch.setattr(PostEditor, "judge", interrupted)
+    monkeypatch.setattr(gating, "judge", interrupted)
     stopped = run("gate", model, *options, "--out", gate)
     assert stopped.exit_code == 130
     assert "stopped after 100 of 120 lines" in stopped.stderr

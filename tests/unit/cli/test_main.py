@@ -62,7 +62,9 @@ def test_a_missing_file_is_told_before_anything_heavy_is_imported() -> None:
 
 
 def test_editing_imports_no_library_that_it_does_not_need() -> None:
-    heavy = python(f"import sys, postedit.editor; print([name for name in {HEAVY} if name in sys.modules])").stdout
+    heavy = python(
+        f"import sys, postedit.editing.post_editor; print([name for name in {HEAVY} if name in sys.modules])"
+    ).stdout
     assert not any(name in heavy for name in ("transformers", "pandas", "sacrebleu", "sacremoses", "huggingface_hub"))
 
 

@@ -12,8 +12,9 @@ import pytest
 import tiny_models
 import torch
 
-from postedit.editor import PostEditor
-from postedit.recipe import DecodeConfig
+from postedit.core.editor import Editor
+from postedit.core.search_config import SearchConfig
+from postedit.editing.post_editor import PostEditor
 from postedit.tuning import rounds
 
 MT = ["das Haus", "es geht", "das alte Haus", "", "geht es", "Haus", "es ist alt", "ein altes Haus ."]
@@ -29,7 +30,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         folder = tiny_models.folder(name, text)
         for parameter in folder.model.parameters():
             parameter.data.normal_(std=0.7, generator=generator)
-        replace(folder, decode=DecodeConfig(max_ratio=0.1, max_extra=1, max_input=40)).save(path / name)
+        replace(folder, search=SearchConfig(max_ratio=0.1, max_extra=1, max_input=40)).save(path / name)
     return [path / "transference", path / "m-cgru"]
 
 
@@ -47,7 +48,7 @@ def dev(models: list[Path], tmp_path: Path) -> dict[str, Path]:
 
 def command(models: list[Path], dev: dict[str, Path], out: Path, *more: object) -> list[object]:
     texts = [part for side, path in dev.items() for part in (f"--{side}", path)]
-    return ["tune", *models, *texts, "--out", out, "--beam", 4, "--rounds", 2, *more]
+    return ["tune", *models, *texts, "--out", out, "--set", "search.beam=4", "--rounds", 2, *more]
 
 
 @pytest.mark.parametrize(("method", "metric"), [("mert", "ter"), ("mira", "bleu")])
@@ -93,15 +94,15 @@ def test_tuning_is_repeatable_and_goes_on_after_an_interruption(
     monkeypatch.setattr(rounds, "_CHUNK", 3)
     first, second = tmp_path / "first.toml", tmp_path / "second.toml"
     assert run(*command(models, dev, first)).exit_code == 0
-    edit, calls = PostEditor.edit, []
+    edit, calls = Editor.edit, []
 
-    def interrupted(self: PostEditor, *texts: Any, **options: Any) -> Any:
+    def interrupted(self: Editor, *texts: Any, **options: Any) -> Any:
         calls.append(texts)
         if len(calls) == 2:
             raise KeyboardInterrupt
         return edit(self, *texts, **options)
 
-    monkeypatch.setattr(PostEditor, "edit", interrupted)
+    monkeypatch.setattr(Editor, "edit", interrupted)
     stopped = run(*command(models, dev, second))
     assert stopped.exit_code == 130
     assert "stopped after 3 of 8 lines of this round" in stopped.stderr
@@ -110,7 +111,7 @@ def test_tuning_is_repeatable_and_goes_on_after_an_interruption(
     assert "holds n-best lists of an unfinished run; add --resume" in again.stderr
     other = run(*command(models, dev, second, "--resume", "--metric", "bleu"))
     assert "made with another metric" in other.stderr
-    monkeypatch.setattr(PostEditor, "edit", edit)
+    monkeypatch.setattr(Editor, "edit", edit)
     assert run(*command(models, dev, second, "--resume")).exit_code == 0
     assert second.read_text() == first.read_text()
     assert run(*command(models, dev, second, "--seed", 2)).exit_code == 0
@@ -121,18 +122,18 @@ def test_one_model_is_tuned_for_length_and_penalty(
     run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "c.toml"
-    assert run(*command(models[:1], dev, out, "--pep-src")).exit_code == 0
+    assert run(*command(models[:1], dev, out, "--exempt-src")).exit_code == 0
     values = tomllib.loads(out.read_text())
-    assert list(values["weights"]) == ["model 1", "length", "pep"]
+    assert list(values["weights"]) == ["model 1", "length", "post_edit_penalty"]
     assert values["known"] == ["mt", "src"]
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--beam", 1], "greater than or equal to 2"),
+        (["--set", "search.beam=1"], "search.beam is the length of the n-best lists: it must be at least 2"),
         (["--method", "mira", "--restarts", 3], "--restarts is of --method mert"),
-        (["--space", "log"], "--space says what an ensemble averages: give several models with it"),
+        (["--set", "ensemble.space=log"], "ensemble.space says what an ensemble averages: give several models with it"),
     ],
 )
 def test_options_that_would_do_nothing_in_tuning(
@@ -266,8 +267,8 @@ def test_an_n_best_list_longer_than_the_beam_of_a_combination(
     assert "n_best must be between 1 and beam (4), not 5" in result.stderr
     for given, message in (
         (["--beam", 1], "a combination ranks the outputs of a beam, so that beam must be at least 2"),
-        (["--beam", 1, "--shortlist", 9], "no combination; leave it out"),
-        (["--space", "log"], "a combination has its own"),
+        (["--beam", 1, "--set", "search.shortlist=9"], "no combination; leave it out"),
+        (["--set", "ensemble.space=log"], "a combination has its own"),
     ):
         result = run("edit", combination, *files, *given, "--out", tmp_path / "hyp")
         assert result.exit_code == 1

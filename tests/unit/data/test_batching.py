@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from postedit.core.special_tokens import EOS, PAD
 from postedit.core.types import Batch
-from postedit.data.batching import BatchStream, Position, UpdateSize, ahead, collate, length_batches, ordered_batches
+from postedit.data.batching import BatchStream, Position, UpdateSize, ahead, ordered_batches
+from postedit.data.collate import collate, length_batches
 from postedit.data.corpus import Corpus, write_corpus
 from postedit.data.triplets import Triplet
 from postedit.text.processor import TextProcessor

@@ -12,16 +12,16 @@ import torch
 
 from postedit import PostEditor
 from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import load_model_tensors, model_tensors, save_tensors
 from postedit.core.types import Batch, Stream, Target
 from postedit.editing.combination import Combination, Member
 from postedit.folder import ModelFolder, content_fingerprint, fingerprint
-from postedit.recipe import DecodeConfig
 from postedit.search.rescoring import LogLinear, weighted_sum
 from postedit.text.steps import with_steps
 
 SRC, MT = ["the house", "it goes", "the old house"], ["das Haus", "es geht", "das Haus ."]
-WEIGHTS = {"model 1": 0.6, "model 2": 0.4, "length": 0.5, "pep": -1.5}
+WEIGHTS = {"model 1": 0.6, "model 2": 0.4, "length": 0.5, "post_edit_penalty": -1.5}
 
 
 @pytest.fixture
@@ -40,14 +40,14 @@ def file(models: list[Path], tmp_path: Path) -> Path:
 
 
 def write(path: Path, models: list[Path], known: tuple[str, ...] = ("mt",)) -> None:
-    decode = DecodeConfig(beam=4, max_input=40)
+    search = SearchConfig(beam=4, max_input=40)
     members = [Member.of(model) for model in models]
-    Combination(members, LogLinear(WEIGHTS, known), "log", decode, {"metric": "ter"}).save(path)
+    Combination(members, LogLinear(WEIGHTS, known), "log", search, {"metric": "ter"}).save(path)
 
 
 def test_a_combination_searches_with_the_weights_of_members_and_ranks_by_all(file: Path, models: list[Path]) -> None:
     editor = PostEditor.load(file, device="cpu")
-    assert editor.decode.beam == 4
+    assert editor.search.beam == 4
     ensemble = PostEditor.load(*models, weights=[0.6, 0.4], device="cpu")
     listed = ensemble.edit(SRC, MT, beam=4, n_best=4)
     found = editor.edit(SRC, MT, n_best=4)
@@ -59,9 +59,9 @@ def test_a_combination_searches_with_the_weights_of_members_and_ranks_by_all(fil
         sums = [weighted_sum(each.features or {}, WEIGHTS) for each in outputs]
         assert sums == sorted(sums, reverse=True)
         for each in outputs:
-            assert list(each.features or {}) == ["model 1", "model 2", "length", "pep"]
+            assert list(each.features or {}) == ["model 1", "model 2", "length", "post_edit_penalty"]
             assert each.features["length"] == len(each.text.split())
-            assert each.features["pep"] == sum(word not in mt.split() for word in each.text.split())
+            assert each.features["post_edit_penalty"] == sum(word not in mt.split() for word in each.text.split())
     assert [one.text for one in editor.edit(SRC, MT)] == [one.text for one in found]
 
 
@@ -81,7 +81,7 @@ def test_words_of_src_cost_nothing_if_so_tuned(models: list[Path], tmp_path: Pat
         (one,) = PostEditor.load(tmp_path / "x.toml", device="cpu").score(
             ["the house"], ["das Haus"], ["the Haus here"]
         )
-        penalties.append(one.features["pep"])
+        penalties.append(one.features["post_edit_penalty"])
     assert penalties == [2.0, 1.0]
 
 
@@ -125,7 +125,7 @@ def test_a_member_that_has_changed_is_named(file: Path, models: list[Path], what
 
 def test_search_settings_and_the_card_of_a_member_may_change(models: list[Path]) -> None:
     before, whole = fingerprint(models[0]), content_fingerprint(models[0])
-    replace(ModelFolder.load(models[0]), decode=DecodeConfig(beam=9), provenance={"new": 1}).save(models[0])
+    replace(ModelFolder.load(models[0]), search=SearchConfig(beam=9), provenance={"new": 1}).save(models[0])
     assert fingerprint(models[0]) == before
     assert content_fingerprint(models[0]) != whole
 
@@ -214,7 +214,7 @@ def test_weights_that_several_layers_share_may_have_any_of_their_names(models: l
 @pytest.mark.parametrize("name", ["transference", "m-cgru", "m-cgru-hard"])
 def test_forced_scores_are_what_training_makes_small(name: str) -> None:
     folder = tiny_models.folder(name)
-    editor = PostEditor(folder.model, folder.processor, folder.decode)
+    editor = PostEditor(folder.model, folder.processor, folder.search)
     outputs = ["das Häuschen", "es ging .", ""]
     found = editor.score(SRC, MT, outputs)
     for src, mt, output, one in zip(SRC, MT, outputs, found, strict=True):
@@ -243,7 +243,11 @@ def test_outputs_of_segments_that_the_model_is_not_asked_about(models: list[Path
 
 @pytest.mark.parametrize(
     ("outputs", "message"),
-    [(["a"], "src has 3 segments and there are 1 outputs"), ("abc", "not a single string"), ([1, 2, 3], "output 1 is")],
+    [
+        (["a"], "src has 3 segments and there are 1 outputs"),
+        ("abc", "not a single string"),
+        ([1, 2, 3], "segment 1 of outputs is"),
+    ],
 )
 def test_outputs_that_cannot_be_scored(models: list[Path], outputs: list[str], message: str) -> None:
     with pytest.raises(DataError, match=message):

@@ -10,14 +10,14 @@ from tiny_models import TRIPLETS, write_triplets
 
 from postedit.core.special_tokens import EOS, STEP
 from postedit.core.types import Batch
-from postedit.data.batching import collate
+from postedit.data.collate import collate
 from postedit.editing.risk_candidates import Proposer
 from postedit.evaluate.ter import count_edits, edit_rate
-from postedit.search import SearchSettings
+from postedit.search import SearchConfig
 from postedit.text.steps import with_steps, without_steps
 from postedit.train.config import RiskConfig
 
-SETTINGS = SearchSettings(max_extra=4)
+SETTINGS = SearchConfig(max_extra=4)
 
 
 def batch_of(folder: tiny_models.ModelFolder) -> Batch:

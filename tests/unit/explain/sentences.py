@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from postedit.core.editor import Edit
+from postedit.core.evidence import Alternative, Evidence
 from postedit.core.types import AttentionKey
-from postedit.explain.evidence import Alternative, Evidence
 from postedit.explain.explained_sentence import OUTPUT, Reading, Span
-from postedit.text.edits import Edit
 
 SRC, MT, BOTH = AttentionKey("src", "soft"), AttentionKey("mt", "soft"), AttentionKey("src+mt", "soft")
 

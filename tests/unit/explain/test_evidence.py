@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postedit.core.evidence import Alternative, Evidence
 from postedit.core.types import AttentionKey
-from postedit.explain.evidence import Alternative, Evidence
 
 SRC, MT = AttentionKey("src", "soft"), AttentionKey("mt", "copy")
 

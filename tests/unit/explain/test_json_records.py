@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.explain.sentences import sentence
 
-from postedit.explain.evidence import Evidence
+from postedit.core.evidence import Evidence
 from postedit.explain.explained_sentence import Reading
 from postedit.explain.json_records import from_record, to_record
 

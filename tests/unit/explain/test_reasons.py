@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.explain.sentences import sentence
 
+from postedit.core.editor import Edit
 from postedit.explain.explained_sentence import OUTPUT, Span
 from postedit.explain.links import links
 from postedit.explain.reasons import reasons, shortest_run
-from postedit.text.edits import Edit
 
 
 def test_a_replacement_cites_what_its_word_looked_at() -> None:

@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from postedit.editing.correction import PostEdit, unchanged
+from postedit.core.editor import Abilities, Edit, Editor, Identity, PostEdit, Segment
+from postedit.core.search_config import SearchConfig
+from postedit.editing.results import unchanged
 from postedit.evaluate.ter import count_edits
 from postedit.gate.calibrate import (
     Calibrated,
@@ -20,7 +22,6 @@ from postedit.gate.calibrate import (
 )
 from postedit.gate.edit_features import Features, Judged, judge, words_changed
 from postedit.gate.outcomes import Outcomes, everything
-from postedit.text.edits import Edit
 
 MT = "a b c d e f g h"
 PLAIN = Features(0.0, 0.0, 0.0, 0.0, 0.1, 0.7, 0.0, 0.0, 2.2)
@@ -30,7 +31,7 @@ def line(gain: float, sure: float, outcome: int) -> tuple[str, Judged]:
     """Return pe and a correction of one word, which is right (1), wrong (-1), or neither (0)."""
     pe = {1: "X b c d e f g h", -1: MT, 0: "Y b c d e f g h"}[outcome]
     edit = Edit("replace", (0, 1), (0, 1))
-    result = PostEdit("X b c d e f g h", True, -1.0, (-1.0,), (edit,), pieces=((0, 1),), confidences=(0.5,))
+    result = PostEdit("X b c d e f g h", True, -1.0, (-1.0,), (edit,), token_spans=((0, 1),), confidences=(0.5,))
     features = replace(PLAIN, gain=gain, sure=sure)
     return pe, Judged(result, features, (features,))
 
@@ -136,12 +137,21 @@ def test_the_calibration_error_is_that_of_its_definition() -> None:
 
 
 def test_of_texts_the_model_was_not_asked_about_no_preference_is_known() -> None:
-    correction = PostEdit("X b", True, -1.0, (-1.0,), (Edit("replace", (0, 1), (0, 1)),), pieces=((0, 1),))
+    correction = PostEdit("X b", True, -1.0, (-1.0,), (Edit("replace", (0, 1), (0, 1)),), token_spans=((0, 1),))
 
-    def score(src: object, mt: object, outputs: Sequence[str]) -> list[PostEdit]:
-        # The mt as output is too long: its score of 0 is no score.
-        return [unchanged("a b", "too long") if text == "a b" else correction for text in outputs]
+    class Scorer(Editor):
+        abilities = Abilities(forced_scores=True)
 
-    (found,) = judge(["x"], ["a b"], [correction], score)
+        def identity(self, search: SearchConfig | None = None) -> Identity:
+            return Identity(())
+
+        def edit_segments(self, *arguments: object, **options: object) -> list[PostEdit]:
+            raise NotImplementedError
+
+        def score_segments(self, segments: object, outputs: Sequence[str], **options: object) -> list[PostEdit]:
+            # The mt as output is too long: its score of 0 is no score.
+            return [unchanged("a b", "too long") if text == "a b" else correction for text in outputs]
+
+    (found,) = judge(Scorer(), [Segment("x", "a b")], [correction])
     assert found.whole is not None
     assert found.whole.gain == 0.0

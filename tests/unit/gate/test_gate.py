@@ -10,14 +10,14 @@ import tiny_models
 import torch
 
 from postedit import PostEditor
+from postedit.core.editor import segments_of
 from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.search_config import SearchConfig
 from postedit.explain.reasons import reasons
-from postedit.gate import Gate, Level
-from postedit.gate.edit_features import Features
+from postedit.gate import Gate, Gated, Level
+from postedit.gate.edit_features import Features, Judged, judge
 from postedit.gate.gate import Calibrator, Rule
 from postedit.jobs.explanation import explain
-from postedit.recipe import DecodeConfig
-from postedit.search import SearchSettings
 
 SRC = ["the house", "it goes", "", "the old house", "nothing"]
 MT = ["das  Haus", "es geht\u00a0!", "etwas", "\tdas Haus 🙂 ", ""]
@@ -32,7 +32,7 @@ def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     for parameter in folder.model.parameters():
         parameter.data.normal_(std=0.7, generator=generator)
     path: Path = tmp_path_factory.mktemp("model") / "model"
-    replace(folder, decode=DecodeConfig(max_ratio=0.5, max_extra=2, max_input=40)).save(path)
+    replace(folder, search=SearchConfig(max_ratio=0.5, max_extra=2, max_input=40)).save(path)
     return path
 
 
@@ -51,7 +51,7 @@ def gate(editor: PostEditor, threshold: float | None, level: Level = "edit", sur
 @pytest.mark.parametrize("level", ["sentence", "edit"])
 def test_a_closed_gate_returns_the_very_mt(editor: PostEditor, level: Level) -> None:
     assert any(one.changed for one in editor.edit(SRC, MT))
-    found = editor.edit(SRC, MT, gate=gate(editor, None, level))
+    found = Gated(editor, gate(editor, None, level)).edit(SRC, MT)
     assert [one.text for one in found] == MT
     assert not any(one.changed or one.edits or one.confidences for one in found)
     assert sum(one.reverted for one in found) == sum(len(one.edits) for one in editor.edit(SRC, MT))
@@ -59,7 +59,7 @@ def test_a_closed_gate_returns_the_very_mt(editor: PostEditor, level: Level) -> 
 
 @pytest.mark.parametrize("level", ["sentence", "edit"])
 def test_a_gate_that_lets_all_pass_changes_nothing(editor: PostEditor, level: Level) -> None:
-    found, plain = editor.edit(SRC, MT, gate=gate(editor, 0.0, level)), editor.edit(SRC, MT)
+    found, plain = Gated(editor, gate(editor, 0.0, level)).edit(SRC, MT), editor.edit(SRC, MT)
     assert [(one.text, one.edits, one.skipped) for one in found] == [
         (one.text, one.edits, one.skipped) for one in plain
     ]
@@ -71,7 +71,7 @@ def test_a_higher_threshold_lets_fewer_edits_pass(editor: PostEditor, level: Lev
     before: list[set[tuple[int, int]]] = [set() for _ in MT]
     for threshold in (None, 0.9, 0.6, 0.3, 0.0):
         spans = [
-            {edit.mt_span for edit in one.edits} for one in editor.edit(SRC, MT, gate=gate(editor, threshold, level))
+            {edit.mt_span for edit in one.edits} for one in Gated(editor, gate(editor, threshold, level)).edit(SRC, MT)
         ]
         assert all(fewer <= more for fewer, more in zip(before, spans))
         before = spans
@@ -82,28 +82,28 @@ def test_a_least_confidence_holds_with_a_gate_and_without(editor: PostEditor) ->
     confidences = sorted(one for result in plain for one in result.confidences)
     assert all(0.0 <= one <= 1.0 for one in confidences)
     middle = confidences[len(confidences) // 2]
-    found = editor.edit(SRC, MT, min_confidence=middle)
+    found = Gated(editor, min_confidence=middle).edit(SRC, MT)
     assert [one.confidences for one in found] == [
         tuple(value for value in one.confidences if value >= middle) for one in plain
     ]
-    assert [one.text for one in editor.edit(SRC, MT, min_confidence=1.0)] == MT
-    gated = editor.edit(SRC, MT, gate=gate(editor, 0.0), min_confidence=1.0)
+    assert [one.text for one in Gated(editor, min_confidence=1.0).edit(SRC, MT)] == MT
+    gated = Gated(editor, gate(editor, 0.0), 1.0).edit(SRC, MT)
     assert [one.text for one in gated] == MT
 
 
 def test_confidence_is_the_same_wherever_it_is_spoken_of(editor: PostEditor) -> None:
     spoken = explain(editor, SRC, MT)
     for result, sentence in zip(editor.edit(SRC, MT), spoken, strict=True):
-        products = tuple(math.exp(sum(result.token_scores[start:end])) for start, end in result.pieces)
+        products = tuple(math.exp(sum(result.token_scores[start:end])) for start, end in result.token_spans)
         assert result.confidences == pytest.approx(products)
         if sentence is not None:
             assert [one.confidence for one in reasons(1, sentence)] == pytest.approx(products, rel=1e-4)
 
 
-def test_the_pieces_of_edits_are_those_of_the_changed_words(editor: PostEditor) -> None:
+def test_the_tokens_of_edits_are_those_of_the_changed_words(editor: PostEditor) -> None:
     for result in editor.edit(SRC, MT, evidence=True):
-        assert len(result.pieces) == len(result.confidences) == len(result.edits)
-        for edit, (start, end) in zip(result.edits, result.pieces):
+        assert len(result.token_spans) == len(result.confidences) == len(result.edits)
+        for edit, (start, end) in zip(result.edits, result.token_spans):
             assert 0 <= start < end <= len(result.token_scores)
             assert result.evidence is not None
             written = "".join(result.evidence.output[start:end]).replace("▁", " ")
@@ -113,8 +113,13 @@ def test_the_pieces_of_edits_are_those_of_the_changed_words(editor: PostEditor) 
                 )
 
 
+def judged_by(editor: PostEditor) -> list[Judged]:
+    segments = segments_of(SRC, MT)
+    return judge(editor, segments, editor.edit_segments(segments, evidence="attention"))
+
+
 def test_features_compare_the_text_with_mt_under_the_model(editor: PostEditor) -> None:
-    for mt, judged in zip(MT, editor.judge(SRC, MT)):
+    for mt, judged in zip(MT, judged_by(editor)):
         assert (judged.whole is None) == (not judged.result.changed)
         assert len(judged.parts) == len(judged.result.edits)
         if judged.whole is None:
@@ -134,46 +139,44 @@ def test_what_is_written_is_what_is_read(editor: PostEditor, tmp_path: Path) -> 
         found = Gate.load(tmp_path / "gate.json")
         assert (found.rule, found.closed) == (one.rule, threshold is None)
         found.check(editor.identity())
-        editor.edit(SRC, MT, gate=found)
+        Gated(editor, found).edit(SRC, MT)
 
 
 def test_another_model_is_refused(editor: PostEditor, tmp_path: Path) -> None:
     tiny_models.folder("transference").save(tmp_path / "other")
     other = PostEditor.load(tmp_path / "other", device="cpu")
     with pytest.raises(ModelFolderError, match="made for another model"):
-        other.edit(SRC, MT, gate=gate(editor, 0.5))
+        Gated(other, gate(editor, 0.5)).edit(SRC, MT)
 
 
 def test_another_search_is_refused_and_named(editor: PostEditor) -> None:
     one = gate(editor, 0.5)
     with pytest.raises(ModelFolderError, match=r"other settings: beam \(gate: 1, here: 3\)"):
-        editor.edit(SRC, MT, gate=one, beam=3)
+        Gated(editor, one).edit(SRC, MT, beam=3)
     with pytest.raises(ModelFolderError, match=r"max_edits \(gate: None, here: 2\)"):
-        editor.edit(SRC, MT, gate=one, search=replace(editor.decode.search(), max_edits=2))
+        Gated(editor, one).edit(SRC, MT, search=editor.search.with_options(max_edits=2))
 
 
 def test_a_gate_and_a_bound_on_edits_go_together(editor: PostEditor) -> None:
-    search: SearchSettings = replace(editor.decode.search(), max_edits=2)
+    search = editor.search.with_options(max_edits=2)
     one = replace(gate(editor, 0.0), identity=editor.identity(search))
     bounded = editor.edit(SRC, MT, search=search)
-    assert [found.text for found in editor.edit(SRC, MT, search=search, gate=one)] == [r.text for r in bounded]
+    assert [found.text for found in Gated(editor, one).edit(SRC, MT, search=search)] == [r.text for r in bounded]
 
 
 def test_what_makes_no_sense_is_refused(editor: PostEditor) -> None:
     one = gate(editor, 0.5)
-    with pytest.raises(DataError, match="one correction a segment, not on 2"):
-        editor.edit(SRC, MT, beam=2, n_best=2, gate=one)
-    banned = replace(editor.decode.search(), banned=("Haus",))
+    with pytest.raises(DataError, match="one correction per segment: n_best must be 1, not 2"):
+        Gated(editor, one).edit(SRC, MT, beam=2, n_best=2)
+    banned = editor.search.with_options(banned=["Haus"])
     for options in ({"prefix": ["es"] * len(MT)}, {"required": [["Haus"]] * len(MT)}, {"search": banned}):
-        with pytest.raises(DataError, match="may take back a word that is required"):
-            editor.edit(SRC, MT, min_confidence=0.5, **options)
-    with pytest.raises(DataError, match="may take back a word that is required"):
-        editor.judge(SRC, MT, search=banned)
+        with pytest.raises(DataError, match="may take back an edit that wrote a required word"):
+            Gated(editor, min_confidence=0.5).edit(SRC, MT, **options)
     with pytest.raises(DataError, match="must be a probability"):
-        editor.edit(SRC, MT, min_confidence=1.5)
-    if not editor.needs_mt:
+        Gated(editor, min_confidence=1.5)
+    if not editor.abilities.needs_mt:
         with pytest.raises(DataError, match="give mt"):
-            editor.edit(SRC, gate=one)
+            Gated(editor, one).edit(SRC)
 
 
 def test_damaged_gates_are_refused(editor: PostEditor, tmp_path: Path) -> None:

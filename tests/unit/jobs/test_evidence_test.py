@@ -4,10 +4,9 @@ from typing import Any
 import pytest
 from tests.unit.explain.sentences import sentence
 
-from postedit.editing.correction import PostEdit
+from postedit.core.editor import Edit, PostEdit
 from postedit.explain.reasons import reasons
 from postedit.jobs.evidence_test import mask, masking_table
-from postedit.text.edits import Edit
 
 
 class Stub:

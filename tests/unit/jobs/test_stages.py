@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from postedit.cli.train import describe
 from postedit.core.errors import ModelFolderError, OutputError, RecipeError
 from postedit.data.corpus import Corpus
-from postedit.editor import PostEditor
+from postedit.editing.post_editor import PostEditor
 from postedit.folder import ModelFolder
 from postedit.jobs import training
 from postedit.recipe import load_recipe

@@ -54,7 +54,7 @@ def test_a_run_leaves_a_model_and_all_that_is_needed_to_repeat_it(recipe: Recipe
     assert str(tmp_path) not in (result.model / "provenance.json").read_text()  # it may be published
     with pytest.raises(OutputError, match="already holds a run; go on with it by --resume"):
         training.train(recipe, tmp_path / "run", console=QUIET)
-    longer = load_recipe(path, ["train.max_steps=3", "decode.beam=2"])
+    longer = load_recipe(path, ["train.max_steps=3", "search.beam=2"])
     assert training.train(longer, tmp_path / "run", resume=True, console=QUIET).training.steps == 3
 
 

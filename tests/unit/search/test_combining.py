@@ -14,9 +14,9 @@ from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS
 from postedit.core.types import Batch, DecoderOutput, Stream
-from postedit.search import Ensemble, Hypothesis, SearchSettings, beam_search, force, force_lists, forced, greedy
+from postedit.search import Ensemble, Hypothesis, SearchConfig, beam_search, force, force_lists, forced, greedy
 from postedit.search.ensemble import Space, WrittenOut
-from postedit.search.rescoring import Candidate, member_features, rank, weighted_sum, word_features
+from postedit.search.rescoring import member_features, rank, weighted_sum, word_features
 
 SIZE = 9
 
@@ -126,7 +126,7 @@ def test_members_on_two_devices_search_like_members_on_one() -> None:
     for place in ("cpu", "cuda"):
         members = [tiny_models.folder(name, text).model.double() for name in ("transference", "m-cgru")]
         model = Ensemble([members[0], members[1].to(place)]).eval()
-        found.append((greedy(model, batch, limits), beam_search(model, batch, limits, SearchSettings(3))))
+        found.append((greedy(model, batch, limits), beam_search(model, batch, limits, SearchConfig(beam=3))))
     assert [one.tokens for one in found[0][0]] == [one.tokens for one in found[1][0]]
     assert [one[0].tokens for one in found[0][1]] == [one[0].tokens for one in found[1][1]]
 
@@ -186,12 +186,12 @@ def test_members_say_what_they_say_alone() -> None:
 
 
 def test_the_penalty_counts_each_word_that_is_not_known() -> None:
-    assert word_features(["a", "new", "a", "new"], {"a", "b"}) == {"length": 4.0, "pep": 2.0}
+    assert word_features(["a", "new", "a", "new"], {"a", "b"}) == {"length": 4.0, "post_edit_penalty": 2.0}
 
 
 def test_ranking_by_weighted_sums_keeps_the_order_of_equals() -> None:
     features = [{"x": 1.0, "y": 1.0}, {"x": 3.0, "y": 0.0}, {"x": 0.0, "y": 1.5}]
-    candidates = [Candidate(Hypothesis((n,), (0.0,)), one) for n, one in enumerate(features)]
-    assert [one.hypothesis.tokens[0] for one in rank(candidates, {"x": 1.0, "y": 2.0})] == [0, 1, 2]
-    assert [one.hypothesis.tokens[0] for one in rank(candidates, {"y": 1.0})] == [2, 0, 1]
+    candidates = [Hypothesis((n,), (0.0,), features=one) for n, one in enumerate(features)]
+    assert [one.tokens[0] for one in rank(candidates, {"x": 1.0, "y": 2.0})] == [0, 1, 2]
+    assert [one.tokens[0] for one in rank(candidates, {"y": 1.0})] == [2, 0, 1]
     assert weighted_sum({"x": 2.0}, {"x": 0.5, "not there": 7.0}) == 1.0

@@ -17,7 +17,7 @@ from postedit.search import (
     DraftSearch,
     Ensemble,
     Hypothesis,
-    SearchSettings,
+    SearchConfig,
     beam_search,
     draft_decode,
     greedy,
@@ -29,7 +29,7 @@ def searched(model: Table, kind: str, limit: int, draft: Sequence[int] = ()) -> 
         return greedy(model, batch(), limits(limit))[0]
     if kind == "draft":
         return draft_decode(model, batch(), [draft], limits(limit))[0]
-    return beam_search(model, batch(), limits(limit), SearchSettings(beam=3))[0][0]
+    return beam_search(model, batch(), limits(limit), SearchConfig(beam=3))[0][0]
 
 
 KINDS = ["greedy", "draft", "beam"]
@@ -62,7 +62,7 @@ def test_padding_and_the_start_are_never_written() -> None:
 
 def test_a_beam_wider_than_all_there_is_to_write_returns_what_there_is() -> None:
     model = Table({(): {A: 0.6, B: 0.4}})
-    (found,) = beam_search(model, batch(), limits(3), SearchSettings(beam=50, n_best=50))
+    (found,) = beam_search(model, batch(), limits(3), SearchConfig(beam=50, n_best=50))
     assert [hypothesis.tokens for hypothesis in found] == [(A,), (B,)]
     assert [math.exp(hypothesis.score) for hypothesis in found] == pytest.approx([0.6, 0.4])
 
@@ -70,18 +70,18 @@ def test_a_beam_wider_than_all_there_is_to_write_returns_what_there_is() -> None
 def test_a_beam_finds_what_greedy_search_misses() -> None:
     model = Table({(): {A: 0.6, B: 0.4}, (A,): {C: 0.3, EOS: 0.3, B: 0.4}, (B,): {EOS: 1.0}})
     assert searched(model, "greedy", 4).tokens == (A, B)
-    assert beam_search(model, batch(), limits(4), SearchSettings(beam=2, length_penalty=0.0))[0][0].tokens == (B,)
+    assert beam_search(model, batch(), limits(4), SearchConfig(beam=2, length_penalty=0.0))[0][0].tokens == (B,)
 
 
 def test_length_penalty_ranks_by_the_mean() -> None:
     long = {(): {A: 0.5, EOS: 0.5}, (A,): {B: 0.9, C: 0.1}, (A, B): {EOS: 1.0}, (A, C): {EOS: 1.0}}
-    asked = [SearchSettings(beam=3, length_penalty=penalty) for penalty in (0.0, 1.0)]
+    asked = [SearchConfig(beam=3, length_penalty=penalty) for penalty in (0.0, 1.0)]
     best = [beam_search(Table(long), batch(), limits(4), settings)[0][0].tokens for settings in asked]
     assert best == [(), (A, B)]
 
 
 def test_sentences_of_a_batch_have_their_own_limits() -> None:
-    found = beam_search(Table({}, ENDLESS), batch(3), limits(0, 1, 2), SearchSettings(beam=2, length_penalty=3.0))
+    found = beam_search(Table({}, ENDLESS), batch(3), limits(0, 1, 2), SearchConfig(beam=2, length_penalty=3.0))
     assert [best.tokens for best, *_ in found] == [(), (A,), (A, A)]
     assert all(best.hit_limit for best, *_ in found)
 
@@ -89,20 +89,20 @@ def test_sentences_of_a_batch_have_their_own_limits() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"beam": 0}, "beam must be at least 1"),
+        ({"beam": 0}, "beam: Input should be greater than or equal to 1"),
         ({"beam": 2, "n_best": 3}, r"n_best must be between 1 and beam \(2\)"),
-        ({"beam": 2, "n_best": 0}, "n_best must be between"),
-        ({"length_penalty": -0.5}, "length_penalty must be a number of at least 0"),
-        ({"keep": math.nan}, "keep must be a number of at least 0"),
-        ({"edit_cost": -1.0}, "edit_cost must be a number of at least 0"),
-        ({"max_edits": -1}, "max_edits must be a number of at least 0"),
-        ({"no_repeat": -1}, "no_repeat must be a number of at least 0"),
-        ({"normalisation": "mean"}, 'normalisation must be "power" or "wu"'),
+        ({"beam": 2, "n_best": 0}, "n_best: Input should be greater than or equal to 1"),
+        ({"length_penalty": -0.5}, "length_penalty: Input should be greater than or equal to 0"),
+        ({"post_edit_penalty": math.nan}, "post_edit_penalty: Input should be a finite number"),
+        ({"edit_cost": -1.0}, "edit_cost: Input should be greater than or equal to 0"),
+        ({"max_edits": -1}, "max_edits: Input should be greater than or equal to 0"),
+        ({"no_repeat": -1}, "no_repeat: Input should be greater than or equal to 0"),
+        ({"normalisation": "mean"}, "normalisation: Input should be 'power' or 'wu'"),
     ],
 )
 def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        SearchSettings(**options)
+        SearchConfig(**options)
 
 
 @pytest.mark.parametrize("steps", [0, 1])

@@ -12,7 +12,7 @@ import torch
 from synth_tools import read, sentences, write
 
 from postedit.core.errors import DataError
-from postedit.editor import PostEditor
+from postedit.editing.post_editor import PostEditor
 from postedit.synthesis import errors
 
 Synth = Callable[..., Any]

@@ -13,7 +13,7 @@ from checkpoints import nllb, t5
 
 from postedit.core.config import load_config
 from postedit.core.errors import PosteditError, RecipeError
-from postedit.editor import PostEditor
+from postedit.editing.post_editor import PostEditor
 from postedit.synthesis.translators import TranslatorConfig, TranslatorError, open_translator
 
 TEXTS = ["the house", "", "two house not the two house goes .", "goes"]

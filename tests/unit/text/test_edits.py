@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postedit.text.edits import Change, Edit, apply_edits, changes, splice
+from postedit.core.editor import Edit
+from postedit.text.edits import Change, apply_edits, changes, splice
 from postedit.text.words import PlainSplitter, splitter
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "dd"]), max_size=7)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tiny_run import Numbers, TinyModel, tiny_model, train_config, triplets
 
 from postedit.core.types import Batch
-from postedit.data.batching import collate
+from postedit.data.collate import collate
 from postedit.train.optimisers import build_optimizer, optimizer_tensors
 from postedit.train.update import Totals, Updater, has_finite_gradient
 

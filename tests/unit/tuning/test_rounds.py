@@ -8,22 +8,23 @@ import pytest
 import tiny_models
 from rich.console import Console
 
+from postedit.core.editor import PostEdit
 from postedit.data.dev import DevTexts
-from postedit.editor import PostEdit, PostEditor
+from postedit.editing.post_editor import PostEditor
 from postedit.evaluate.sufficient_statistics import additive
 from postedit.search.rescoring import weighted_sum
 from postedit.tuning.rounds import TuneOptions, tune
 
 OUTPUTS = {
     "one": {
-        "a b": {"model 1": -1.0, "model 2": -3.0, "length": 2.0, "pep": 2.0},
-        "one two": {"model 1": -3.0, "model 2": -2.0, "length": 2.0, "pep": 1.0},
-        "one": {"model 1": -4.0, "model 2": -1.5, "length": 1.0, "pep": 0.0},
+        "a b": {"model 1": -1.0, "model 2": -3.0, "length": 2.0, "post_edit_penalty": 2.0},
+        "one two": {"model 1": -3.0, "model 2": -2.0, "length": 2.0, "post_edit_penalty": 1.0},
+        "one": {"model 1": -4.0, "model 2": -1.5, "length": 1.0, "post_edit_penalty": 0.0},
     },
     "two": {
-        "a": {"model 1": -1.0, "model 2": -2.5, "length": 1.0, "pep": 1.0},
-        "two": {"model 1": -2.5, "model 2": -1.5, "length": 1.0, "pep": 0.0},
-        "two two": {"model 1": -3.0, "model 2": -1.6, "length": 2.0, "pep": 0.0},
+        "a": {"model 1": -1.0, "model 2": -2.5, "length": 1.0, "post_edit_penalty": 1.0},
+        "two": {"model 1": -2.5, "model 2": -1.5, "length": 1.0, "post_edit_penalty": 0.0},
+        "two two": {"model 1": -3.0, "model 2": -1.6, "length": 2.0, "post_edit_penalty": 0.0},
     },
 }
 DEV = DevTexts(src=["1", "2", "0"], mt=["one", "two", ""], pe=["one two", "two", ""])
@@ -39,7 +40,7 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, float]]:
     weights: list[dict[str, float]] = []
 
     def edit(self: PostEditor, src: list[str], mt: list[str], *, n_best: int) -> list[PostEdit]:
-        assert self.decode.beam == 2
+        assert self.search.beam == 2
         shares = dict(zip(["model 1", "model 2"], self.model.weights))
         if self.log_linear is None:
             assert n_best == 1
@@ -67,7 +68,7 @@ def found(mt: str, shares: dict[str, float], weights: dict[str, float]) -> PostE
 def tuned(folder: Path, **options: Any) -> Any:
     text = tiny_models.processor()
     members = [tiny_models.folder("m-cgru", text) for _ in range(2)]
-    editor = PostEditor(members[0].model, text, members[0].decode.model_copy(update={"beam": 2}))
+    editor = PostEditor(members[0].model, text, members[0].search.with_options(beam=2))
     editor.model.parts = lambda: [member.model for member in members]  # type: ignore[method-assign]
     folder.mkdir(exist_ok=True)
     return tune(editor, DEV, additive("ter"), TuneOptions(**options), folder, Console(quiet=True))
@@ -77,7 +78,7 @@ def test_weights_that_correct_everything_are_found(searches: list[dict[str, floa
     result = tuned(tmp_path)
     assert result.before == ["a b", "a", ""]
     assert result.after == ["one two", "two", ""]
-    assert searches[0] == {"model 1": 0.5, "model 2": 0.5, "length": 0.0, "pep": 0.0}
+    assert searches[0] == {"model 1": 0.5, "model 2": 0.5, "length": 0.0, "post_edit_penalty": 0.0}
     assert dict(result.weights) in searches
     assert result.weights["model 1"] + result.weights["model 2"] == pytest.approx(1.0)
     assert result.rounds == len(searches)

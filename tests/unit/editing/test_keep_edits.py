@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postedit.editing.correction import PostEdit
-from postedit.gate.reverting import keep_confident, keep_edits
+from postedit.core.editor import PostEdit
+from postedit.editing.results import keep_edits
 from postedit.text.edits import apply_edits, splice
 from postedit.text.words import PlainSplitter
 
@@ -18,7 +18,7 @@ def corrected(mt: str, pe: list[str]) -> PostEdit:
     text, edits = splice(mt, words, split.gaps([word.text for word in words]), pe, split.gaps(pe))
     count = len(edits)
     confidences = tuple((place + 1) / (count + 1) for place in range(count))
-    return PostEdit(text, text != mt, -1.0, (-1.0,), edits, pieces=((0, 1),) * count, confidences=confidences)
+    return PostEdit(text, text != mt, -1.0, (-1.0,), edits, token_spans=((0, 1),) * count, confidences=confidences)
 
 
 @given(WORDS, WORDS, SPACES, st.data())
@@ -52,6 +52,6 @@ def test_more_confidence_keeps_fewer_edits(mt: list[str], pe: list[str], one: fl
     raw = " ".join(mt)
     result = corrected(raw, pe)
     low, high = sorted((one, other))
-    loose, strict = keep_confident(raw, result, low), keep_confident(raw, result, high)
+    loose, strict = (keep_edits(raw, result, [value >= least for value in result.confidences]) for least in (low, high))
     assert {edit.mt_span for edit in strict.edits} <= {edit.mt_span for edit in loose.edits}
     assert min(strict.confidences, default=1.0) >= high

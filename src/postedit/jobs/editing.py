@@ -1,25 +1,18 @@
-"""`postedit edit` in windows: some lines that are sorted by length, edited in batches, and put in order again."""
+"""Editing lines: in windows that are sorted by length, edited in batches and put in order again; in processes."""
 
 import json
 import logging
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
 
-from postedit.cli.combining import Averaging
-from postedit.cli.compile_notice import show_compiling
-from postedit.cli.lines import Pair, chunked
-from postedit.cli.searching import SearchOptions
+from postedit.core.editor import Editor, PostEdit
 from postedit.core.errors import DataError
 from postedit.core.processes import map_in_processes
-
-if TYPE_CHECKING:
-    from postedit.editor import PostEdit, PostEditor
-    from postedit.gate import Gate
-    from postedit.recipe import DecodeConfig
-    from postedit.search.config import SearchSettings
+from postedit.core.search_config import SearchConfig
 
 _LISTED: Final = 10
 """Lines whose numbers a warning names."""
@@ -28,11 +21,11 @@ _SMALLEST: Final = 1000
 """Lines of a window: enough to sort by length, few enough to lose little when interrupted."""
 
 _BATCHES: Final = 8
-_PIECES_A_LINE: Final = 25
-"""A window has some batches, whatever the size of these, so that they are full; with the pieces of a usual line."""
+_TOKENS_A_LINE: Final = 25
+"""A window holds several batches, whatever their size, so that they are full; with the tokens of a usual line."""
 
 
-class Format(StrEnum):
+class OutputFormat(StrEnum):
     """What is written for each line."""
 
     text = "text"
@@ -40,7 +33,7 @@ class Format(StrEnum):
 
 
 class Dtype(StrEnum):
-    """What the weights of a model are."""
+    """Type of the weights of a model."""
 
     float32 = "float32"
     bf16 = "bf16"
@@ -48,17 +41,17 @@ class Dtype(StrEnum):
 
 
 class Event(Enum):
-    """What may happen to a line that its reader should know of: in words, after the number one and after any other."""
+    """What can happen to a line: a sentence for one line, and one for several."""
 
     cut = (
-        "output reached the maximum length and may be cut off (decode.max_ratio, decode.max_extra in the model's "
+        "output reached the maximum length and may be cut off (search.max_ratio, search.max_extra in the model's "
         "config.json)",
-        "outputs reached the maximum length and may be cut off (decode.max_ratio, decode.max_extra in the model's "
+        "outputs reached the maximum length and may be cut off (search.max_ratio, search.max_extra in the model's "
         "config.json)",
     )
     too_long = (
-        "line is too long and was left as it is (decode.max_input in the model's config.json)",
-        "lines are too long and were left as they are (decode.max_input in the model's config.json)",
+        "line is too long and was left as it is (search.max_input in the model's config.json)",
+        "lines are too long and were left as they are (search.max_input in the model's config.json)",
     )
     no_memory = (
         "line does not fit into memory, not even alone, and was left as it is",
@@ -67,6 +60,10 @@ class Event(Enum):
     impossible = (
         "line was left as it is, because no output was found that has all that is required, and nothing banned",
         "lines were left as they are, because no output was found that has all that is required, and nothing banned",
+    )
+    damaged = (
+        "line was left as it is, because the output was no valid text",
+        "lines were left as they are, because the outputs were no valid text",
     )
     no_mt = (
         "line has no mt and stays empty (to have it translated, run a model with a first stage without --mt)",
@@ -125,15 +122,22 @@ class Tally:
                     yield f"{count:,} {event.several}: lines {numbers}{more}"
 
 
+class Pair(NamedTuple):
+    """One line of input; mt is empty where none is given."""
+
+    src: str
+    mt: str
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """Some lines of the input.
 
     Args:
-        first: the number of the first of them, counted from 1.
-        src: their sources.
+        first: number of the first line, counted from 1.
+        src: sources.
         mt: their translations, None if they are not read.
-        outputs: what is to be scored in place of writing anything, if that is asked for.
+        outputs: given outputs to score; None to edit.
     """
 
     first: int
@@ -144,110 +148,102 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What is written for the lines of a window, and what happened to them."""
+    """The lines written for a window, and what happened to them."""
 
     lines: Sequence[str]
     tally: Tally
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """How lines are edited and written; see the options of the command."""
+class EditorSpec:
+    """Everything that a process needs to load an editor.
 
-    form: Format = Format.text
-    beam: int | None = None
-    n_best: int = 1
-    batch_tokens: int | None = None
-    search: SearchOptions = field(default_factory=SearchOptions)
-    gate: "Gate | None" = None
-    min_confidence: float = 0.0
-
-    def over(self, decode: "DecodeConfig") -> "SearchSettings":
-        """Return how a model that has these settings of its own is to search.
-
-        Raises:
-            DataError: if an option is out of range.
-        """
-        settings = self.search.over(decode.search())
-        return replace(settings, beam=self.beam or settings.beam, n_best=self.n_best)
-
-
-@dataclass(frozen=True, slots=True)
-class WindowEditor:
-    """Edits windows with a model that is loaded."""
-
-    editor: "PostEditor"
-    settings: Settings
-
-    def __call__(self, window: Window) -> Edited:
-        """Return what is written for a window."""
-        results = self._results(window)
-        changed, reverted = sum(one.changed for one in results), sum(one.reverted for one in results)
-        tally = Tally(len(results), changed, reverted)
-        for row, result in enumerate(results):
-            event = _event(window, row, result)
-            if event:
-                tally.note(event, window.first + row)
-        return Edited([to_line(result, self.settings.form) for result in results], tally)
-
-    def _results(self, window: Window) -> list["PostEdit"]:
-        how = self.settings
-        if window.outputs is not None:
-            return self.editor.score(window.src, window.mt, window.outputs, batch_tokens=how.batch_tokens)
-        return self.editor.edit(
-            window.src,
-            window.mt,
-            search=how.over(self.editor.decode),
-            batch_tokens=how.batch_tokens,
-            gate=how.gate,
-            min_confidence=how.min_confidence,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Loading:
-    """What is loaded; see the options of the command."""
+    Args:
+        models: as for `PostEditor.load`.
+        dtype: of the weights.
+        weights: of the members of an ensemble.
+        space: what an ensemble averages.
+        gate: file of the gate, if there is one.
+        min_confidence: of the edits that are kept.
+    """
 
     models: Sequence[str]
     dtype: Dtype = Dtype.float32
     weights: Sequence[float] | None = None
-    space: Averaging = Averaging.log
+    space: Literal["log", "probability"] = "log"
+    gate: Path | None = None
+    min_confidence: float = 0.0
 
-    def load(self, device: str | None) -> "PostEditor":
-        """Load it on a device, the usual one if none is given."""
-        from postedit.editor import PostEditor
+    def load(self, device: str | None) -> Editor:
+        """Load the editor on a device, the default one if None.
 
-        return PostEditor.load(
-            *self.models, device=device, dtype=self.dtype.value, weights=self.weights, space=self.space.value
+        Raises:
+            ModelFolderError, DataError: if it cannot be loaded.
+        """
+        from postedit.editing.post_editor import PostEditor
+
+        editor: Editor = PostEditor.load(
+            *self.models, device=device, dtype=self.dtype.value, weights=self.weights, space=self.space
         )
+        if self.gate is None and not self.min_confidence:
+            return editor
+        from postedit.gate import Gate, Gated
+
+        return Gated(editor, None if self.gate is None else Gate.load(self.gate), self.min_confidence)
 
 
 @dataclass(frozen=True, slots=True)
-class Workers:
+class WindowEditor:
+    """Edits or scores windows with a loaded editor."""
+
+    editor: Editor
+    search: SearchConfig
+    form: OutputFormat
+
+    def __call__(self, window: Window) -> Edited:
+        """Return the lines written for a window."""
+        if window.outputs is None:
+            results = self.editor.edit(window.src, window.mt, search=self.search)
+        else:
+            results = self.editor.score(window.src, window.mt, window.outputs)
+        tally = Tally(len(results), sum(one.changed for one in results), sum(one.reverted for one in results))
+        for row, result in enumerate(results):
+            event = _event(window, row, result)
+            if event:
+                tally.note(event, window.first + row)
+        return Edited([to_line(result, self.form) for result in results], tally)
+
+
+@dataclass(frozen=True, slots=True)
+class EditorProcesses:
     """Makes a window editor in each of several processes, which share the cores.
 
     Args:
-        loading: what to load.
+        spec: what to load.
         places: the device of each process.
-        settings: how lines are edited and written.
+        search: search options.
+        form: what is written for each line.
+        on_start: called first in process 0.
     """
 
-    loading: Loading
+    spec: EditorSpec
     places: Sequence[str]
-    settings: Settings
+    search: SearchConfig
+    form: OutputFormat
+    on_start: Callable[[], None]
 
     def __call__(self, number: int) -> WindowEditor:
-        """Load the model in process `number`."""
+        """Load the editor in process `number`."""
         import torch
 
         torch.set_num_threads(max(1, torch.get_num_threads() // len(self.places)))
-        quiet()
-        if number == 0:  # the others compile the same
-            show_compiling()
-        return WindowEditor(self.loading.load(self.places[number]), self.settings)
+        silence_library()
+        if number == 0:
+            self.on_start()
+        return WindowEditor(self.spec.load(self.places[number]), self.search, self.form)
 
     def map(self, windows: Iterable[Window]) -> Generator[Edited, None, None]:
-        """Yield what is written for each window, in order."""
+        """Yield the edited windows, in order."""
         return map_in_processes(self, windows, len(self.places))
 
 
@@ -289,35 +285,57 @@ def check_device(name: str, option: str) -> None:
 
 
 def window_lines(batch_tokens: int) -> int:
-    """Return how many lines a window has if nobody says."""
-    return max(_SMALLEST, _BATCHES * batch_tokens // _PIECES_A_LINE)
+    """Return the default number of lines of a window."""
+    return max(_SMALLEST, _BATCHES * batch_tokens // _TOKENS_A_LINE)
 
 
 def windows_of(
     pairs: Iterator[Pair], outputs: Iterator[str] | None, size: int, first: int, *, with_mt: bool
 ) -> Iterator[Window]:
     """Divide pairs of lines, the first of which has the number `first`, and given outputs into windows."""
-    for chunk in chunked(pairs, size):
+    for chunk in _chunked(pairs, size):
         mt = [pair.mt for pair in chunk] if with_mt else None
         given = None if outputs is None else list(islice(outputs, len(chunk)))
         yield Window(first, [pair.src for pair in chunk], mt, given)
         first += len(chunk)
 
 
-def to_line(result: "PostEdit", form: Format) -> str:
+def _chunked(pairs: Iterator[Pair], size: int) -> Iterator[list[Pair]]:
+    """Divide pairs into lists of `size`; lines read before an error in the input are yielded before it is raised."""
+    chunk: list[Pair] = []
+    try:
+        for pair in pairs:
+            chunk.append(pair)
+            if len(chunk) == size:
+                yield chunk
+                chunk = []
+    except DataError:
+        if chunk:
+            yield chunk
+        raise
+    if chunk:
+        yield chunk
+
+
+def to_line(result: PostEdit, form: OutputFormat) -> str:
     """Return what is written for one line of input."""
-    return result.text if form is Format.text else json.dumps(_record(result), ensure_ascii=False)
+    return result.text if form is OutputFormat.text else json.dumps(_record(result), ensure_ascii=False)
 
 
-def quiet() -> None:
+def silence_library() -> None:
     """Keep warnings of the library off the screen: they are added up over all windows here."""
     logging.getLogger("postedit").setLevel(logging.ERROR)
 
 
-_SKIPPED: Final = {"too long": Event.too_long, "no memory": Event.no_memory, "impossible": Event.impossible}
+_SKIPPED: Final = {
+    "too long": Event.too_long,
+    "no memory": Event.no_memory,
+    "impossible": Event.impossible,
+    "damaged": Event.damaged,
+}
 
 
-def _event(window: Window, row: int, result: "PostEdit") -> Event | None:
+def _event(window: Window, row: int, result: PostEdit) -> Event | None:
     if result.skipped == "empty":
         if window.mt is None or (not window.src[row].strip() and not window.mt[row].strip()):
             return None  # a blank line is no news
@@ -327,7 +345,7 @@ def _event(window: Window, row: int, result: "PostEdit") -> Event | None:
     return Event.cut if result.hit_limit else None
 
 
-def _record(result: "PostEdit") -> dict[str, Any]:
+def _record(result: PostEdit) -> dict[str, Any]:
     record: dict[str, Any] = {
         "text": result.text,
         "changed": result.changed,

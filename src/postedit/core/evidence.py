@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from postedit.core.special_tokens import SYMBOLS
-from postedit.core.types import AttentionKey
+
+if TYPE_CHECKING:
+    from postedit.core.types import AttentionKey
 
 _SPACE: Final = "▁"
 """How `Vocabulary.pieces` shows the space before a word."""
@@ -53,7 +55,7 @@ class Evidence:
     streams: Mapping[str, tuple[str, ...]]
     output: tuple[str, ...]
     log_probs: tuple[float, ...]
-    attention: Mapping[AttentionKey, NDArray[np.floating]]
+    attention: "Mapping[AttentionKey, NDArray[np.floating]]"
     runners_up: tuple[tuple[Alternative, ...], ...] = ()
     shares: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
     without: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -79,7 +81,7 @@ class Evidence:
             if not np.allclose(weights.sum(1, dtype=np.float64), 1.0, atol=_TOLERANCE):
                 raise ValueError(f"rows of attention {key} do not sum to 1")
 
-    def by_stream(self, key: AttentionKey) -> dict[str, NDArray[np.floating]]:
+    def by_stream(self, key: "AttentionKey") -> dict[str, NDArray[np.floating]]:
         """Return the attention under `key` as Float[K,S] for each of its streams, which share a sum of 1."""
         ends = np.cumsum([len(self.streams[name]) for name in key.streams])
         return dict(zip(key.streams, np.split(self.attention[key], ends[:-1], axis=1), strict=True))

@@ -1,0 +1,323 @@
+"""Editors: everything that corrects machine translation, behind one interface.
+
+A neural model, an ensemble, a table of replacements are editors. A gate or a first stage wraps an editor and is an
+editor again. Commands, jobs, tables and explanations take an `Editor` and never ask which one it is.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from postedit.core.errors import DataError
+from postedit.core.evidence import Evidence
+from postedit.core.search_config import SearchConfig
+
+if TYPE_CHECKING:
+    from postedit.core.types import AttentionKey
+
+Side = Literal["src", "mt", "pe"]
+"""A text of a triplet."""
+
+Skipped = Literal["empty", "too long", "no memory", "impossible", "damaged"]
+"""Why a segment stays as it is: a text the editor reads is blank; a text is longer than `search.max_input` or than
+the model can read; it does not fit into memory; no output satisfies its constraints; the output was no sound text."""
+
+Detail = Literal["attention", "reasons", "losses"]
+"""How much evidence to extract, each level with the levels before it: attention; runners-up and scores without either
+text (`reasons`); and, where the output differs from mt, what it loses without each word of src (`losses`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """Lexical constraints on the output of one segment.
+
+    Args:
+        prefix: text that the output begins with; it may end within a word.
+        required: words and phrases that the output contains.
+    """
+
+    prefix: str = ""
+    required: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.prefix or self.required)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One source text, its machine translation (None: there is none), and constraints on its correction."""
+
+    src: str
+    mt: str | None = None
+    constraints: Constraints = Constraints()
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change between two stretches of text that stay.
+
+    Spans are characters, end exclusive: `mt_span` of the raw mt, `pe_span` of the returned text. They hold the
+    changed words and the spacing that goes or comes with them, so `apply_edits` gives the exact text.
+    """
+
+    op: Literal["insert", "delete", "replace"]
+    mt_span: tuple[int, int]
+    pe_span: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PostEdit:
+    """The correction of one segment.
+
+    Args:
+        text: the corrected translation; the very string mt if nothing changed. Without mt, it is compared with the
+            draft of the first stage, or with the empty string.
+        changed: whether it differs from mt.
+        score: natural-log probability of the output, EOS included; 0 if the editor has none.
+        token_scores: natural-log probability of each token, and of EOS.
+        edits: the changes, in characters of mt and of text.
+        hit_limit: the output has the maximum length, and is probably cut off.
+        skipped: why the segment stays as it is, if it was not edited.
+        evidence: attention and reasons behind the output, if asked for.
+        alternatives: the next best corrections, best first, if asked for; no two with the same text. mt itself is
+            always on the list, as the best one or here, with `changed` False and the score that the model gives it.
+        draft: output of the first stage, which this corrects; None if mt was given, or there is no first stage.
+        features: features of a log-linear combination, by name; None if they were not needed.
+        token_spans: for each edit, the range (end exclusive) in `token_scores` of the tokens that stand for it: those
+            of the words it wrote; of a deletion, those of the word that comes next, or EOS.
+        confidences: of each edit: the probability of its tokens. Behind a gate: the probability that the edit (or, for
+            a gate of whole sentences, the correction) makes mt better.
+        reverted: number of edits taken back by a gate. `score`, `token_scores` and `evidence` are of the whole output.
+    """
+
+    text: str
+    changed: bool
+    score: float = 0.0
+    token_scores: tuple[float, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    hit_limit: bool = False
+    skipped: Skipped | None = None
+    evidence: Evidence | None = None
+    alternatives: tuple["PostEdit", ...] = ()
+    draft: str | None = None
+    features: Mapping[str, float] | None = None
+    token_spans: tuple[tuple[int, int], ...] = ()
+    confidences: tuple[float, ...] = ()
+    reverted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What an editor can do.
+
+    Args:
+        needs_mt: every segment must have mt.
+        n_best: it returns several corrections per segment.
+        forced_scores: it scores given outputs (`Editor.score_segments`).
+        evidence: it returns evidence.
+        inputs: sides that it reads.
+        attention: keys of the attention that evidence has.
+        drafts: greedy search verifies mt as a draft, and can be limited to a shortlist.
+        learns: it learns from corrections.
+    """
+
+    needs_mt: bool = True
+    n_best: bool = False
+    forced_scores: bool = False
+    evidence: bool = False
+    inputs: tuple[str, ...] = ("src", "mt")
+    attention: "frozenset[AttentionKey]" = frozenset()
+    drafts: bool = False
+    learns: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a gate or a cache is made for.
+
+    Args:
+        models: fingerprints of all files and folders the editor was loaded from, in order.
+        settings: options that can change an output; values for JSON, by name.
+    """
+
+    models: tuple[str, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Editor(ABC):
+    """Corrects segments.
+
+    Subclasses implement `edit_segments`, `abilities` and `identity`; `edit` and `score`, for lists of texts, follow.
+    """
+
+    search: SearchConfig = SearchConfig()
+    """Search options used where a caller gives none."""
+
+    @property
+    @abstractmethod
+    def abilities(self) -> Abilities:
+        """What the editor can do."""
+
+    @abstractmethod
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        """Return the identity of the editor when it searches with `search` (its own options if None)."""
+
+    @abstractmethod
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return one correction per segment, in order.
+
+        Args:
+            segments: of any length and number.
+            search: the editor's own options if None.
+            evidence: how much evidence to return.
+
+        Raises:
+            DataError: if a segment lacks what the editor needs, or an option cannot be met.
+            ModelFolderError: if the model is damaged.
+        """
+
+    def score_segments(
+        self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return the scores of given outputs, one per segment, by forced decoding.
+
+        Raises:
+            DataError: if the editor has no forced scores, or a segment lacks what it needs.
+        """
+        raise DataError("this editor cannot score given outputs")
+
+    def check(self, search: SearchConfig, *, with_mt: bool) -> None:
+        """Check before long work whether segments, with or without mt, can be searched with these options.
+
+        Raises:
+            DataError: naming the option that cannot be met.
+        """
+        if search.needs_mt and not with_mt:
+            raise DataError(
+                "post_edit_penalty, edit_cost and max_edits compare outputs with mt: give mt, or leave them out"
+            )
+        if search.n_best > 1 and not self.abilities.n_best:
+            raise DataError(f"this editor returns one correction per segment: n_best must be 1, not {search.n_best}")
+
+    def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
+        """Return where the words of a text are, in characters, as the editor divides it; None if that is not known."""
+        return [found.span() for found in re.finditer(r"\S+", text)]
+
+    def words(self, side: Side, text: str) -> list[str]:
+        """Return the words of a text as the editor divides it."""
+        return text.split()
+
+    def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
+        """Return whether src and mt clearly seem to have changed places; False if the editor cannot tell."""
+        return False
+
+    def edit(
+        self,
+        src: Iterable[str],
+        mt: Iterable[str] | None = None,
+        *,
+        beam: int | None = None,
+        n_best: int | None = None,
+        batch_tokens: int | None = None,
+        search: SearchConfig | None = None,
+        prefix: Sequence[str] | None = None,
+        required: Sequence[Sequence[str]] | None = None,
+        evidence: bool | Detail = False,
+    ) -> list[PostEdit]:
+        """Correct the translations `mt` of `src`; or translate, if the editor can.
+
+        Args:
+            src: source segments.
+            mt: their translations, one each; None if the editor needs none (`abilities.needs_mt`).
+            beam: hypotheses kept per segment, in place of that of `search`; 1 is greedy search.
+            n_best: corrections per segment, at most `beam`; all but the best are `alternatives`.
+            batch_tokens: size of a batch in tokens, in place of that of `search`.
+            search: search options; the editor's own if not given.
+            prefix: text that each correction begins with; it may end within a word. Empty: anything.
+            required: words and phrases that each correction contains. Such segments are searched with a beam that is
+                wider than the tokens of the required words.
+            evidence: how much evidence to return; True is "reasons".
+
+        Returns:
+            One PostEdit per segment, in order.
+
+        Raises:
+            DataError: if `src` and `mt` have different lengths, the editor needs mt and there is none, or an option is
+                out of range or cannot be met.
+            ModelFolderError: if the model is damaged.
+        """
+        segments = segments_of(src, mt, prefix, required)
+        detail: Detail | None = ("reasons" if evidence is True else evidence) or None
+        given = {"beam": beam, "n_best": n_best, "batch_tokens": batch_tokens}
+        options = {name: value for name, value in given.items() if value is not None}
+        config = self.search if search is None else search
+        return self.edit_segments(segments, config.with_options(**options) if options else config, evidence=detail)
+
+    def score(
+        self,
+        src: Iterable[str],
+        mt: Iterable[str] | None,
+        outputs: Iterable[str],
+        *,
+        evidence: bool | Detail = False,
+    ) -> list[PostEdit]:
+        """Return the scores that the editor gives to corrections it did not write; see `score_segments`."""
+        segments = segments_of(src, mt)
+        given = _texts("outputs", outputs)
+        if len(given) != len(segments):
+            raise DataError(
+                f"src has {len(segments)} segments and there are {len(given)} outputs; they must match one to one"
+            )
+        detail: Detail | None = ("reasons" if evidence is True else evidence) or None
+        return self.score_segments(segments, given, evidence=detail)
+
+
+def segments_of(
+    src: Iterable[str],
+    mt: Iterable[str] | None = None,
+    prefix: Sequence[str] | None = None,
+    required: Sequence[Sequence[str]] | None = None,
+) -> list[Segment]:
+    """Return checked segments of lists of texts.
+
+    Raises:
+        DataError: naming the argument or segment that is not text, or the lengths that differ.
+    """
+    sources = _texts("src", src)
+    count = len(sources)
+    translations: list[str] | list[None] = [None] * count if mt is None else _texts("mt", mt)
+    if len(translations) != count:
+        raise DataError(f"src has {count} segments and mt has {len(translations)}; they must match one to one")
+    beginnings = [""] * count if prefix is None else prefix
+    phrases: Sequence[Sequence[str]] = [()] * count if required is None else required
+    for name, given in (("prefix", beginnings), ("required", phrases)):
+        if isinstance(given, str) or len(given) != count:
+            raise DataError(f"{name} must be a list with one entry for each of the {count} segments, not {given!r:.80}")
+    for number, one in enumerate(phrases, start=1):
+        if isinstance(one, str) or not all(isinstance(phrase, str) and phrase.strip() for phrase in one):
+            raise DataError(f"segment {number}: required must be a list of words or phrases, not {one!r:.80}")
+    return [
+        Segment(source, translation, _constraints(beginning, one))
+        for source, translation, beginning, one in zip(sources, translations, beginnings, phrases, strict=True)
+    ]
+
+
+_NONE: Final = Constraints()
+
+
+def _constraints(prefix: str, required: Sequence[str]) -> Constraints:
+    return Constraints(prefix, tuple(required)) if prefix or required else _NONE
+
+
+def _texts(name: str, texts: Iterable[str]) -> list[str]:
+    if isinstance(texts, str):
+        raise DataError(f'{name} is a list of segments, not a single string; write {name}=["..."]')
+    found = list(texts)
+    for number, text in enumerate(found, start=1):
+        if not isinstance(text, str):
+            raise DataError(f"segment {number} of {name} is not text but {text!r}")
+    return found

@@ -1,0 +1,129 @@
+"""Search options: one record for recipes, Python, the command line, tuning and gates."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, overload
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from postedit.core.config import Config, describe_problems
+from postedit.core.errors import DataError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Normalisation = Literal["power", "wu"]
+
+FORMER_NAMES: Final = {"keep": "post_edit_penalty", "keep_src": "exempt_src"}
+"""Options that model folders written by earlier versions have under another name."""
+
+
+def _as_term(value: Any) -> Any:
+    return {"target": value} if isinstance(value, str) else value
+
+
+class Term(Config):
+    """A required word or phrase."""
+
+    target: str = Field(description="word or phrase that the output contains")
+    source: str = Field("", description="only where the source contains this as whole words; empty: always")
+
+
+class SearchConfig(Config):
+    """How outputs are searched for; the same for every segment.
+
+    Raises:
+        DataError: at construction, with one line for each option that is out of range.
+    """
+
+    beam: int = Field(1, ge=1, description="hypotheses kept per segment; 1 is greedy search with mt as draft")
+    n_best: int = Field(1, ge=1, description="outputs per segment, at most beam")
+    length_penalty: float = Field(1.0, ge=0, description="rank hypotheses by score / length ** length_penalty")
+    normalisation: Normalisation = Field(
+        "power", description='"power": as above; "wu": by score / ((5 + length) / 6) ** length_penalty (Wu et al. 2016)'
+    )
+    max_ratio: float = Field(1.5, gt=0, description="an output has at most max_ratio times the tokens of mt ...")
+    max_extra: int = Field(10, ge=1, description="... plus max_extra tokens")
+    max_input: int = Field(512, ge=1, description="tokens; a segment with a longer side is returned unedited")
+    batch_tokens: int = Field(4000, ge=1, description="rows x tokens of the longest text in a batch, beams included")
+    shortlist: int = Field(
+        0,
+        ge=0,
+        description="greedy search writes only tokens of mt, of src and so many frequent ones; 0: the vocabulary",
+    )
+    post_edit_penalty: float = Field(0.0, ge=0, description="nats for each output token that mt does not have; 0: off")
+    exempt_src: bool = Field(False, description="tokens of src are exempt from post_edit_penalty")
+    edit_cost: float = Field(0.0, ge=0, description="nats for each token inserted, deleted or substituted; 0: off")
+    max_edits: int | None = Field(None, ge=0, description="largest number of tokens inserted, deleted or substituted")
+    no_repeat: int = Field(
+        0, ge=0, description="n-grams of this many tokens occur no more often than in mt or src, or once; 0: off"
+    )
+    no_unk: bool = Field(False, description="never write the token for unknown words")
+    banned: tuple[str, ...] = Field((), strict=False, description="words and phrases that are never written")
+    required: tuple[Annotated[Term, BeforeValidator(_as_term)], ...] = Field(
+        (), strict=False, description="words and phrases that outputs contain, each for all or for some sources"
+    )
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise DataError("; ".join(describe_problems(type(self), error))) from None
+
+    @model_validator(mode="after")
+    def _check_combination(self) -> Self:
+        if self.n_best > self.beam:
+            raise ValueError(f"n_best must be between 1 and beam ({self.beam}), not {self.n_best}")
+        if self.shortlist and self.beam > 1:
+            raise ValueError(f"shortlist is for greedy search, and the beam is {self.beam}; use beam 1, or shortlist 0")
+        if self.exempt_src and not self.post_edit_penalty:
+            raise ValueError("exempt_src names tokens that post_edit_penalty does not count; use both, or neither")
+        if not all(phrase.strip() for phrase in (*self.banned, *(term.target for term in self.required))):
+            raise ValueError("a banned or required word or phrase is blank; leave it out")
+        return self
+
+    def with_options(self, **given: Any) -> Self:
+        """Return a checked copy with the options given.
+
+        Options of this record that only make sense with another value of a given option are reset: a shortlist
+        without greedy search, exemptions from a penalty that is off, more outputs than hypotheses.
+
+        Raises:
+            DataError: if a value is out of range, or two given options contradict each other.
+        """
+        values = {**self.model_dump(), **given}
+        if values["beam"] != 1 and "shortlist" not in given:
+            values["shortlist"] = 0
+        if not values["post_edit_penalty"] and "exempt_src" not in given:
+            values["exempt_src"] = False
+        if "beam" in given and "n_best" not in given:
+            values["n_best"] = min(values["n_best"], max(1, given["beam"]))
+        return type(self)(**values)
+
+    @overload
+    def normaliser(self, length: int) -> float: ...
+    @overload
+    def normaliser(self, length: "Tensor") -> "Tensor": ...
+    def normaliser(self, length: "int | Tensor") -> "float | Tensor":
+        """Return the divisor of the score of an output of `length` tokens, EOS included."""
+        base: float | Tensor = length if self.normalisation == "power" else (5 + length) / 6
+        result: float | Tensor = base**self.length_penalty
+        return result
+
+    @property
+    def guides(self) -> bool:
+        """Whether any option forbids or favours tokens, independent of the segment."""
+        return self.needs_mt or self.no_repeat > 0 or self.no_unk or bool(self.banned)
+
+    @property
+    def needs_mt(self) -> bool:
+        """Whether an option compares outputs with mt."""
+        return self.post_edit_penalty > 0.0 or self.edit_cost > 0.0 or self.max_edits is not None
+
+    def outcome(self) -> dict[str, Any]:
+        """Return the options that can change an output, as values for JSON; batch sizes are not among them."""
+        return self.model_dump(mode="json", exclude={"batch_tokens", "max_input"})
+
+
+def with_present_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return search options as an earlier version wrote them, under their present names."""
+    return {FORMER_NAMES.get(name, name): value for name, value in values.items()}
