@@ -1,4 +1,4 @@
-"""Functions that numba compiles when they are first called, and keeps on disk; that it does so is logged, once."""
+"""Compile functions with numba at their first call, cache them on disk, and log it once."""
 
 import logging
 from collections.abc import Callable
@@ -11,7 +11,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Announcer(event.Listener):
-    """Hears of what is compiled, but not of what is found on disk."""
+    """Is notified of compilations, but not of functions loaded from the cache."""
 
     def __init__(self) -> None:
         self._told = False
@@ -19,23 +19,23 @@ class _Announcer(event.Listener):
     def on_start(self, event: Any) -> None:
         if not self._told:
             self._told = True
-            _log.info("Compiling for this processor, for up to a minute; what is compiled is kept for the next time")
+            _log.info("Compiling for this processor (up to a minute, once; the result is cached)")
 
     def on_end(self, event: Any) -> None:
-        """Do nothing: many short ones follow each other."""
+        """Ignore the end of a compilation; many short ones follow each other."""
 
 
 event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
 
 Compile = Callable[[Any], Any]
-"""What is put above a function; it has no types then."""
+"""A decorator; the decorated function has no types."""
 
 
 def compiled_with(**options: Any) -> Compile:
-    """Return what compiles a function with these options of numba's besides.
+    """Return a decorator that compiles a function with these additional options of numba.
 
-    What numba keeps on disk is of a function's own file and target, not of these options: where they change, touch the
-    files that use them.
+    The cache of numba depends on the file and the target of a function, not on these options. When the options change,
+    touch the files that use them.
     """
     decorate: Compile = njit(cache=True, nogil=True, **options)
     return decorate

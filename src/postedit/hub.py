@@ -1,4 +1,4 @@
-"""The Hugging Face hub: models from it, and to it. Its library takes a while to import, so few import this."""
+"""Download models from the Hugging Face hub, and upload them. Import this late: its library imports slowly."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
 from postedit.core.errors import ModelFolderError
 
-# What reading a model from the hub or writing one to it may end with; failing connections are OSErrors.
+# Errors of downloads and uploads; failed connections are OSErrors.
 _ERRORS: Final = (HfHubHTTPError, HFValidationError, OSError)
 
 
@@ -17,7 +17,7 @@ def download(model: str, patterns: Sequence[str]) -> Path:
     """Return the folder with the files of `model` ("name/model") that match one of `patterns`.
 
     Raises:
-        ModelFolderError: if the hub does not give it.
+        ModelFolderError: if the hub does not provide it.
     """
     try:
         return Path(snapshot_download(model, allow_patterns=list(patterns)))
@@ -26,7 +26,7 @@ def download(model: str, patterns: Sequence[str]) -> Path:
 
 
 def upload(folder: Path, repository: str, *, private: bool) -> str:
-    """Upload a folder as `repository` ("name/model"), which is made if it is not there; return its address.
+    """Upload a folder as `repository` ("name/model"), which is created if needed; return its address.
 
     Raises:
         ModelFolderError: if the hub refuses or cannot be reached.
@@ -40,5 +40,5 @@ def upload(folder: Path, repository: str, *, private: bool) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of what an error says; those of the hub have many."""
+    """Return the first line of the message of an error; messages of the hub have many lines."""
     return str(error).strip().partition("\n")[0] or type(error).__name__

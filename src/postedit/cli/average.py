@@ -10,7 +10,7 @@ from postedit.core.errors import ModelFolderError, OutputError
 
 
 class Stored(StrEnum):
-    """How weights are written."""
+    """Number type of the stored weights."""
 
     float32 = "float32"
     bf16 = "bf16"
@@ -24,10 +24,10 @@ def average(
     out: Annotated[Path, typer.Option(help="Folder of the averaged model.")],
     like: Annotated[
         Path | None,
-        typer.Option(help="Model folder whose text processing and settings are taken; the first if not given."),
+        typer.Option(help="Model folder that gives text processing and settings; default: the first."),
     ] = None,
     stored: Annotated[
-        Stored, typer.Option(help="How weights are written: bf16 takes half of the space, and rounds.")
+        Stored, typer.Option(help="Type of the stored weights: bf16 rounds them and halves the space.")
     ] = Stored.float32,
 ) -> None:
     """Average the weights of models of the same shape, such as the best checkpoints of a run."""
@@ -35,7 +35,7 @@ def average(
     if not template.exists():
         raise ModelFolderError(f"{template}: no such model folder")
     if not template.is_dir():
-        raise ModelFolderError(f"{template}: is a file of weights; name the model folder it belongs to with --like")
+        raise ModelFolderError(f"{template}: is a file of weights; name its model folder with --like")
     if out.exists():
         raise OutputError(f"{out}: exists already; choose a new folder by --out")
     from dataclasses import replace
@@ -55,7 +55,7 @@ def average(
     if missing:
         raise ModelFolderError(f"no such weights: {', '.join(missing)}")
     check_writable(out)
-    with TemporaryDirectory() as temporary:  # the library knows from a file which names share one tensor
+    with TemporaryDirectory() as temporary:  # load_model resolves names that share a tensor
         mean = Path(temporary) / "mean.safetensors"
         save_tensors(mean, average_weights(files))
         try:

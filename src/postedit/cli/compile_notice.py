@@ -1,4 +1,4 @@
-"""What is compiled is told, or the first use of it looks as if it hung."""
+"""Announce compilation, which otherwise looks like a hang."""
 
 import logging
 
@@ -6,14 +6,14 @@ import typer
 
 
 class _Stderr(logging.Handler):
-    """Writes to stderr as it then is: a progress bar stands in for it while it is drawn."""
+    """Writes to the current stderr, which a progress bar replaces while it is shown."""
 
     def emit(self, record: logging.LogRecord) -> None:
         typer.echo(record.getMessage(), err=True)
 
 
 def show_compiling() -> None:
-    """Show what is logged of functions that are compiled, in this process."""
+    """Show the log messages about compiled functions in this process."""
     log = logging.getLogger("postedit.compiled")
     log.setLevel(logging.INFO)
     log.propagate = False

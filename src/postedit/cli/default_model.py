@@ -1,4 +1,4 @@
-"""The model of commands that are given none."""
+"""The default model of commands."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from postedit import shipped
 
 
 def models_or_shipped(named: Sequence[str] | None) -> list[str]:
-    """Return the models that were named; if there are none the one that comes with postedit, which is said."""
+    """Return the named models; if there are none, announce and return the model that comes with postedit."""
     if named:
         return list(named)
     typer.echo(f"Model: the one that comes with postedit ({shipped.SUMMARY}); name another to use that", err=True)

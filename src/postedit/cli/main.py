@@ -1,4 +1,4 @@
-"""The `postedit` command: its verbs, and the one place where errors become sentences and exit codes."""
+"""The `postedit` command: verbs, error messages and exit codes."""
 
 import importlib
 import os
@@ -31,7 +31,7 @@ VERBS: Final = {
 }
 """Summary of each verb. The verb is the function or `typer.Typer` of that name in the module of that name."""
 
-INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
+INTERRUPTED = 130  # the exit code of shells for a program ended by Ctrl-C
 
 
 class _Commands(UserDict[str, Any]):
@@ -83,7 +83,7 @@ class _Group(TyperGroup):
         except KeyboardInterrupt as interrupt:
             typer.echo(str(interrupt) or "interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:  # the reader, such as `head`, has had enough
+        except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
             _abandon_stdout()
             raise typer.Exit(1) from None
         except OSError as error:
@@ -117,7 +117,7 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
-    if os.environ.get("RANK", "0") == "0":  # of the processes of a run, the first one
+    if os.environ.get("RANK", "0") == "0":  # the first process of a run
         show_compiling()
     app()
 
@@ -128,5 +128,5 @@ def _failure(message: str) -> typer.Exit:
 
 
 def _abandon_stdout() -> None:
-    """Point stdout at nothing, so that Python does not fail once more when it flushes it at the end."""
+    """Redirect stdout to the null device, so that the flush at exit cannot fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

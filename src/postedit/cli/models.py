@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 def models(
     recipes: Annotated[
-        Path | None, typer.Option(help="A folder of recipes, to count the parameters of; `recipes` if it is there.")
+        Path | None,
+        typer.Option(help="Folder of recipes whose parameters are counted; default: `recipes`, if it exists."),
     ] = None,
 ) -> None:
-    """List the architectures: what they read, where they are from, and how large the recipes make them."""
+    """List the architectures with their inputs and papers, and the number of parameters of each recipe."""
     from postedit.cli.tables import console, new_table
     from postedit.core.config import read_toml
     from postedit.models import ARCHITECTURES
@@ -32,7 +33,7 @@ def models(
     sizes = new_table(["recipe", "architecture", "parameters"], ["parameters"])
     for path in sorted((recipes or Path("recipes")).glob("*.toml")):
         model = read_toml(path).get("model", {})
-        if "checkpoint" in model:  # to list recipes nothing is fetched
+        if "checkpoint" in model:  # do not download checkpoints for a list
             sizes.add_row(str(path), str(model.get("name")), f"those of {model['checkpoint']}")
             continue
         recipe = load_recipe(path, check_data=False)
@@ -42,9 +43,9 @@ def models(
 
 
 def count_parameters(recipe: "Recipe") -> int:
-    """Return the parameters of the recipe's model, with vocabularies as large as they may become.
+    """Return the number of parameters of the model of a recipe, with vocabularies of their maximum size.
 
-    Shared ones are counted once. No memory is taken for them.
+    Shared parameters count once. No memory is allocated for them.
     """
     import torch
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Tokenize(StrEnum):
-    """How text is divided into words for scoring."""
+    """Tokenisation for scoring."""
 
     none = "none"
     mteval = "13a"
@@ -29,50 +29,57 @@ def score(
     pe: Annotated[Path, typer.Option(help="The human post-edits.")],
     mt: Annotated[
         Path | None,
-        typer.Option(help="The machine translations: adds the do-nothing row and what was changed, and how well."),
+        typer.Option(help="The machine translations: adds the row of the unedited MT and an analysis of the changes."),
     ] = None,
-    src: Annotated[Path | None, typer.Option(help="The sources: for the report, COMET, and --summaries.")] = None,
+    src: Annotated[Path | None, typer.Option(help="The sources: for the report, COMET and --summaries.")] = None,
     groups: Annotated[
         Path | None, typer.Option(help="A label for each line, such as its MT system: adds scores by label.")
     ] = None,
     tokenize: Annotated[
-        Tokenize, typer.Option(help="none: words are divided by spaces; 13a: raw text (TER then normalises it).")
+        Tokenize, typer.Option(help="none: words are separated by spaces; 13a: raw text (TER then normalises it).")
     ] = Tokenize.none,
     everything: Annotated[
-        bool, typer.Option("--all", help="Print the scores by bucket too, which the files below always have.")
+        bool, typer.Option("--all", help="Also print the scores by bucket, which the output files always contain.")
     ] = False,
     summaries: Annotated[
         bool,
-        typer.Option("--summaries", help="Add ROUGE, novel and repeated n-grams; against --src, or else --mt."),
+        typer.Option(
+            "--summaries", help="Add ROUGE, and novel and repeated n-grams relative to --src, or to --mt without it."
+        ),
     ] = False,
     comet: Annotated[
         list[str] | None,
         typer.Option(
-            help="Add the score of this COMET model, by the command comet-score; needs --src. May be repeated."
+            help="Add the score of this COMET model, with the command comet-score; needs --src. May be repeated."
         ),
     ] = None,
     resamples: Annotated[
         int, typer.Option(min=100, help="Resamples of sentences for intervals and p-values.")
     ] = 10_000,
-    json_out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also write all tables here.")] = None,
+    json_out: Annotated[
+        Path | None, typer.Option("--json", metavar="OUT", help="Also write all tables to this file.")
+    ] = None,
     csv_out: Annotated[
-        Path | None, typer.Option("--csv", metavar="OUT", help="All tables, one value a line: for statistics programs.")
+        Path | None,
+        typer.Option("--csv", metavar="OUT", help="All tables, one value per line, for statistics programs."),
     ] = None,
     latex: Annotated[Path | None, typer.Option(metavar="OUT", help="All tables for LaTeX (booktabs).")] = None,
     markdown: Annotated[Path | None, typer.Option(metavar="OUT", help="All tables as Markdown.")] = None,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="OUT", help="A report in one HTML file, with all sentences to sort and filter."),
+        typer.Option(
+            metavar="OUT", help="A report in one HTML file, with all sentences, which can be sorted and filtered."
+        ),
     ] = None,
 ) -> None:
-    """Score outputs against post-edits, beside doing nothing: TER (case-sensitive), BLEU and chrF, and why.
+    """Score outputs against post-edits, beside the unedited MT: TER (case-sensitive), BLEU and chrF.
 
-    Then what was changed and whether it had to be, and whether differences between systems are more than chance.
+    Further tables show the edits, how many were needed, and whether differences between systems are significant.
     """
     outs = {"--json": json_out, "--csv": csv_out, "--latex": latex, "--markdown": markdown, "--html": html}
     check_outputs(outs, (pe, mt, src, groups, *hypotheses))
     if summaries and src is None and mt is None:
-        raise DataError("--summaries compares outputs with what they were made of: give --src (or --mt)")
+        raise DataError("--summaries compares outputs with their inputs: give --src (or --mt)")
     if comet and src is None:
         raise DataError("--comet needs the sources: give --src")
     from postedit.cli.tables import console, print_scores, print_table
@@ -117,7 +124,7 @@ def score(
 
         _write(html, score_page(f"Scores against {pe.name}", test, systems, tables, warnings))
 
-    print_scores(scores, console())  # last: the reader of a pipe may leave
+    print_scores(scores, console())  # last: the reader of a pipe may close it
     for table in shown:
         print_table(table, console())
 
@@ -146,7 +153,7 @@ def _tables(systems: "Sequence[System]", test: "TestSet", resamples: int) -> "li
 
 
 def _neural(systems: "Sequence[System]", test: "TestSet", models: Sequence[str]) -> "list[Table]":
-    """Return the scores by COMET models; of one that cannot be had, a sentence on stderr says why."""
+    """Return the scores of COMET models; warn on stderr of a model that is not available, and skip it."""
     from postedit.evaluate.comet import Comet, UnavailableError
     from postedit.evaluate.table import Column, Row, Table
 

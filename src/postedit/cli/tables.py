@@ -1,4 +1,4 @@
-"""Printing for people: the score table, and consoles that stay legible when piped."""
+"""Print tables for people, also through a pipe."""
 
 import sys
 from collections.abc import Sequence
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from postedit.evaluate.scores import SystemScores
     from postedit.evaluate.table import Table
 
-_PIPED_WIDTH: Final = 500  # a file or a pipe has no width to fold lines for
+_PIPED_WIDTH: Final = 500  # files and pipes have no width; do not fold their lines
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console that folds lines at the terminal's width, or nowhere if there is no terminal."""
+    """Return a console that folds lines at the width of the terminal, and not at all without a terminal."""
     width = None if (sys.stderr if stderr else sys.stdout).isatty() else _PIPED_WIDTH
     return Console(stderr=stderr, width=width, highlight=False)
 
 
 def new_table(columns: Sequence[str], numbers: Sequence[str] = ()) -> Grid:
-    """Return an empty table; the columns called `numbers` are set flush right."""
+    """Return an empty table; the columns in `numbers` are right-aligned."""
     table = Grid(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for name in columns:
         table.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
@@ -31,18 +31,18 @@ def new_table(columns: Sequence[str], numbers: Sequence[str] = ()) -> Grid:
 
 
 def percent(count: int, total: int) -> str:
-    """Return a share in per cent; 0 of nothing."""
+    """Return `count` in per cent of `total`; 0.0 if both are 0."""
     return f"{100 * count / max(1, total):.1f}"
 
 
 def print_table(table: "Table", out: Console) -> None:
-    """Print an analysis: its name, its rows, and how to read it."""
+    """Print an analysis: its name, its rows and its note."""
     out.print(table.name, style="bold")
     _print_rows(table, out)
 
 
 def print_scores(scores: Sequence["SystemScores"], out: Console) -> None:
-    """Print one row a system, then the signatures of the scores."""
+    """Print one row per system, then the signatures of the scores."""
     from postedit.evaluate.analyses import overview
 
     _print_rows(overview(scores), out)

@@ -18,15 +18,15 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_do_nothing_row_comes_first(run: Any, files: Path) -> None:
+def test_the_row_of_the_unedited_mt_comes_first(run: Any, files: Path) -> None:
     result = run("score", files / "good", files / "bad", "--pe", files / "pe", "--mt", files / "mt")
     assert result.exit_code == 0
     scores = result.stdout.partition("TER: ")[0]  # the first table
     rows = [line.split() for line in scores.splitlines() if line.strip()]
     table = {row[0]: row for row in rows}
-    assert list(table)[2:5] == ["do", str(files / "good"), str(files / "bad")]
-    assert table["do"][2] == "12.50"  # 1 edit of 8 words
-    assert table["do"][-4:] == ["0", "0", "0", "0"]
+    assert list(table)[2:5] == ["unedited", str(files / "good"), str(files / "bad")]
+    assert table["unedited"][2] == "12.50"  # 1 edit of 8 words
+    assert table["unedited"][-4:] == ["0", "0", "0", "0"]
     assert table[str(files / "good")][1] == "0.00"
     assert table[str(files / "good")][-4:] == ["1", "1", "0", "0"]
     assert table[str(files / "bad")][-4:] == ["1", "0", "1", "0"]
