@@ -103,8 +103,9 @@ def tune(
     }
     loaded = PostEditor.load(*models)
     editor = loaded if isinstance(loaded, PostEditor) else loaded.second
-    editor.search = editor.search.model_copy(update={"search": repr(given.search), "shortlist": 0})
-    editor.check_search(editor.search, with_mt=True)
+    editor.search = search_config(editor, {"beam": _BEAM, **given.search}, with_mt=True)
+    if editor.search.beam < 2:
+        raise DataError("search.beam is the length of the n-best lists: it must be at least 2")
     _begin(folder, job)
     err = console(stderr=True)
     found = tuning.tune(editor, dev, judge, options, folder, err)

@@ -141,7 +141,7 @@ def _chosen(
     places = [place for place, stays in enumerate(kept) if stays]
     return (
         [result.edits[place] for place in places],
-        tuple(result.token_spans[place] for place in places),
+        tuple(result.token_spans[place] for place in places) if result.token_spans else (),
         tuple(result.confidences[place] for place in places),
     )
 

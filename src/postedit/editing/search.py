@@ -166,8 +166,9 @@ class SegmentSearch:
 def batch_of(model: Seq2Seq, segments: Sequence[EncodedSegment]) -> Batch:
     """Return what the model reads of the segments, padded, on its device."""
     sides = inputs_of(model)
-    rows = {side: [segment.ids[side] for segment in segments] for side in sides}
-    return collate(rows, sides).to(next(model.parameters()).device)
+    return collate({side: [segment.ids[side] for segment in segments] for side in sides}, sides).to(
+        next(model.parameters()).device
+    )
 
 
 def _of_rows(

@@ -105,6 +105,8 @@ def _readings(
 def _without_evidence(editor: Editor, src: str, mt: str | None, edit: PostEdit) -> Evidence:
     """Return the words of a sentence with no attention, for an editor that has no evidence."""
     texts: dict[Side, str] = {"src": src} if mt is None else {"src": src, "mt": mt}
-    streams = {side: tuple(f"▁{word}" for word in editor.words(side, text)) for side, text in texts.items()}
+    streams: dict[str, tuple[str, ...]] = {
+        side: tuple(f"▁{word}" for word in editor.words(side, text)) for side, text in texts.items()
+    }
     output = tuple(f"▁{word}" for word in editor.words("pe", edit.text))
     return Evidence(streams, output, (0.0,) * len(output), {})

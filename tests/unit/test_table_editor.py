@@ -1,0 +1,109 @@
+"""An editor that is no neural network passes through editing, scores, gate and explanation as any other."""
+
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, PostEdit, Segment
+from postedit.core.errors import DataError
+from postedit.core.search_config import SearchConfig
+from postedit.data.dev import DevTexts
+from postedit.evaluate.scores import score_systems
+from postedit.explain.reasons import reasons
+from postedit.gate import Gate, Gated
+from postedit.gate.calibrate import GateOptions
+from postedit.jobs.editing import OutputFormat, Window, WindowEditor
+from postedit.jobs.explanation import explain
+from postedit.jobs.gating import judge_lines, make_gate
+
+TABLE = {"verknüpfen": "verbinden", "Fehler": "Irrtum"}
+"""The first replacement is always right in the texts below, the second always wrong."""
+
+LINES = 300
+SRC = ["link the error", "link it", "no error", "nothing"] * (LINES // 4)
+MT = ["den Fehler verknüpfen .", "es verknüpfen .", "kein Fehler .", "nichts ."] * (LINES // 4)
+PE = ["den Fehler verbinden .", "es verbinden .", "kein Fehler .", "nichts ."] * (LINES // 4)
+
+
+class TableEditor(Editor):
+    """Replaces words by a table; how sure it is of a replacement is the share of its letters that stay."""
+
+    def __init__(self, table: Mapping[str, str]) -> None:
+        self.table = table
+
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities()
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        return Identity((json.dumps(self.table, sort_keys=True),), (search or self.search).outcome())
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        return [self._edited(segment.mt or "") for segment in segments]
+
+    def _edited(self, mt: str) -> PostEdit:
+        text, edits, confidences, end = "", [], [], 0
+        for found in re.finditer(r"\S+", mt):
+            text += mt[end : found.start()]
+            word, end = found[0], found.end()
+            new = self.table.get(word, word)
+            if new != word:
+                edits.append(Edit("replace", found.span(), (len(text), len(text) + len(new))))
+                confidences.append(len(set(word) & set(new)) / len(set(word)))
+            text += new
+        text += mt[end:]
+        return PostEdit(text, text != mt, edits=tuple(edits), confidences=tuple(confidences))
+
+
+@pytest.fixture
+def editor() -> TableEditor:
+    return TableEditor(TABLE)
+
+
+def test_it_edits_lines_and_is_scored(editor: TableEditor) -> None:
+    edited = WindowEditor(editor, editor.search, OutputFormat.text)(Window(1, SRC, MT))
+    assert edited.lines[:4] == ["den Irrtum verbinden .", "es verbinden .", "kein Irrtum .", "nichts ."]
+    assert (edited.tally.lines, edited.tally.changed) == (LINES, LINES // 4 * 3)
+    unedited, system = score_systems({"table": list(edited.lines)}, PE, MT, "none")
+    assert unedited.ter == pytest.approx(100 * 2 / 12)
+    assert system.ter == pytest.approx(100 * 2 / 12)
+
+
+def test_it_says_what_it_cannot_do(editor: TableEditor) -> None:
+    with pytest.raises(DataError, match="cannot score given outputs"):
+        editor.score(SRC[:1], MT[:1], PE[:1])
+    with pytest.raises(DataError, match="n_best must be 1, not 2"):
+        editor.check(SearchConfig(beam=2, n_best=2), with_mt=True)
+
+
+def test_a_gate_learns_which_of_its_edits_to_keep(editor: TableEditor, tmp_path: Path) -> None:
+    console, dev = Console(file=io.StringIO()), DevTexts(SRC, MT, PE)
+    judged = judge_lines(editor, editor.search, dev, tmp_path / "judged", {}, console, resume=False)
+    gate, found = make_gate(editor, editor.search, dev, judged, GateOptions("edit", 0.95), {})
+    gate.save(tmp_path / "gate.json")
+    gated = Gated(editor, Gate.load(tmp_path / "gate.json"))
+    outputs = [one.text for one in gated.edit(SRC, MT)]
+    assert found.gain >= 0.0
+    unedited, system = score_systems({"gated": outputs}, PE, MT, "none")
+    assert system.ter <= unedited.ter
+    assert [one.text for one in Gated(editor, min_confidence=0.4).edit(SRC[:2], MT[:2])] == [
+        "den Fehler verbinden .",
+        "es verbinden .",
+    ]
+
+
+def test_it_is_explained_word_by_word(editor: TableEditor) -> None:
+    sentence, *_ = explain(editor, SRC[:1], MT[:1], PE[:1])
+    assert sentence is not None
+    assert sentence.written() == ["den", "Irrtum", "verbinden", "."]
+    assert [(one.old, one.new) for one in reasons(1, sentence)] == [
+        ("Fehler", "Irrtum"),
+        ("verknüpfen", "verbinden"),
+    ]
