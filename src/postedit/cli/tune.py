@@ -9,7 +9,7 @@ import typer
 
 from postedit.cli.outputs import check_outputs
 from postedit.cli.score import Tokenize
-from postedit.cli.search_options import HelpSearchOption, SearchFileOption, SetOption, read_options
+from postedit.cli.search_options import HelpSearchOption, SearchFileOption, SetOption, read_options, search_config
 from postedit.core.errors import DataError, OutputError
 from postedit.core.files import atomic_write
 
