@@ -72,6 +72,9 @@ class StageConfig(Config):
     train: dict[str, Any] = Field({}, description="options of `[train]` that are others in this stage")
 
 
+_FORMER: Final = {"decode": "; it is [search] now, with keep as post_edit_penalty and keep_src as exempt_src"}
+"""Sections under their former names."""
+
 _SECTIONS: Final[Mapping[str, type[Config]]] = {
     "text": TextConfig,
     "data": DataConfig,
@@ -176,7 +179,7 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
     """
     known = ["model", *_SECTIONS, "draft", "stage"]
     problems = [
-        f"{name}: no such section{nearest(name, known)} (known here: {', '.join(known)})"
+        f"{name}: no such section{_FORMER.get(name) or nearest(name, known)} (known here: {', '.join(known)})"
         for name in values
         if name not in known
     ]
