@@ -73,7 +73,7 @@ def write(path: Path, triplets: int) -> dict[str, float]:
             yield Triplet(str(number), str(number), str(number), "made up", number)
 
     start = perf_counter()
-    write_corpus(path, made_up(), MadeUpProcessor(), 256)  # type: ignore[arg-type]
+    write_corpus(path, [made_up()], MadeUpProcessor(), 256)  # type: ignore[arg-type]
     return {"seconds": perf_counter() - start, "peak": memory("VmHWM")}
 
 

@@ -86,7 +86,7 @@ def load_batches(options: argparse.Namespace) -> tuple[list[Batch], TextProcesso
     config = TextConfig(vocabulary=VocabularyConfig(size=8000))
     processor = TextProcessor.fit(config, lambda: read_triplets(files))
     with tempfile.TemporaryDirectory() as folder:
-        corpus = write_corpus(Path(folder) / "train.arrow", read_triplets(files), processor, 128, DataReport())
+        corpus = write_corpus(Path(folder) / "train.arrow", [read_triplets(files)], processor, 128, DataReport())
         stream = iter(BatchStream(corpus, ("src", "mt"), options.batch_tokens, seed=1))
         return [next(stream)[0] for _ in range(options.steps)], processor
 

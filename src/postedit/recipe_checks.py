@@ -11,8 +11,7 @@ from postedit.core.embedding_transfer import inherit_embeddings
 from postedit.core.errors import ModelFolderError, RecipeError
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.registry import Architecture
-from postedit.data.sampling_weights import Share
-from postedit.data.triplets import DataConfig
+from postedit.data.triplets import DataConfig, SamplingWeight
 from postedit.text.config import GROUPS, TextConfig
 from postedit.text.pretrained_vocabulary import checkpoint_vocabularies
 from postedit.text.processor import TextProcessor, model_text
@@ -131,7 +130,7 @@ def data_problems(architecture: Architecture, data: DataConfig, text: TextConfig
     if "mt" in architecture.inputs and not drafted:
         fault = f"has no mt, which {architecture.name} reads; give it, or add a [draft] section that writes it"
         problems += [f"{option}: {fault}" for option in without]
-    if drafted and any(files.share != Share() for files in data.train):
+    if drafted and any(files.sampling != SamplingWeight() for files in data.train):
         problems.append(
             "data.train: weights and epochs of sources are not known to a recipe with [draft]; leave them out"
         )

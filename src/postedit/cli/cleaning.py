@@ -1,4 +1,4 @@
-"""What became of triplets that were cleaned, as a table and examples."""
+"""Progress and results of cleaning, as a table with examples."""
 
 from contextlib import ExitStack
 from types import TracebackType
@@ -8,21 +8,21 @@ from rich.console import Console
 from rich.text import Text
 
 from postedit.cli.tables import new_table, percent
-from postedit.data.cleaning.cleaner import CleanReport, Stage
+from postedit.data.cleaning.cleaner import CleanReport, CleanStage
 from postedit.progress import LineProgress
 
 
-class Stages:
-    """Shows how far each stage of the work is, one after the other.
+class StageProgress:
+    """Shows the progress of each stage, one after the other.
 
     Args:
         console: where to show it.
-        total: triplets that pass through each stage.
+        total: number of triplets; all pass each stage.
     """
 
     def __init__(self, console: Console, total: int) -> None:
         self._console, self._total = console, total
-        self._stage: Stage | None = None
+        self._stage: CleanStage | None = None
         self._progress: LineProgress | None = None
         self._shown = ExitStack()
 
@@ -34,8 +34,8 @@ class Stages:
     ) -> None:
         self._shown.close()
 
-    def update(self, stage: Stage, done: int) -> None:
-        """Say that `done` triplets have passed a stage."""
+    def update(self, stage: CleanStage, done: int) -> None:
+        """Show that `done` triplets have passed a stage."""
         if self._progress is None or stage != self._stage:
             self._shown.close()
             self._stage, self._progress = stage, LineProgress(self._console, self._total)
@@ -45,14 +45,14 @@ class Stages:
 
 
 def print_report(report: CleanReport, out: Console) -> None:
-    """Print how many triplets each filter took, and the first of them."""
-    table = new_table(["filter", "took", "%"], ["took", "%"])
+    """Print how many triplets each filter removed, and the first of them."""
+    table = new_table(["filter", "removed", "%"], ["removed", "%"])
     for name, taken in report.filters.items():
         table.add_row(name, f"{taken.count:,}", percent(taken.count, report.read))
     out.print(table)
     for name, taken in report.filters.items():
         if taken.examples:
-            out.print(Text(f"{name}, for instance", style="bold"))
+            out.print(Text(f"{name}, for example", style="bold"))
         for one in taken.examples:
             out.print(Text(f"  {one.source}, line {one.line}: {one.detail}"), soft_wrap=True)
             for side, text in one.texts.items():

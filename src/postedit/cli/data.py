@@ -1,4 +1,4 @@
-"""`postedit data`: what a corpus of triplets is like, and cleaning it."""
+"""`postedit data`: statistics and cleaning of triplets."""
 
 import json
 from pathlib import Path
@@ -15,32 +15,31 @@ from postedit.data.text_paths import is_far
 if TYPE_CHECKING:
     from postedit.data.triplets import TripletFiles
 
-data = typer.Typer(no_args_is_help=True, help="Look at triplets, and clean them.")
+data = typer.Typer(no_args_is_help=True, help="Analyse triplets, and clean them.")
 
 _TRIPLETS = (
-    "A prefix (train for train.src, train.mt, train.pe), a .tsv, .jsonl or .parquet file, or files with commas "
-    "between: SRC,MT,PE, or SRC,PE for parallel text. Compressed files too."
+    "A prefix (train means train.src, train.mt, train.pe), a .tsv, .jsonl or .parquet file, or file names separated by "
+    "commas: SRC,MT,PE, or SRC,PE for parallel text. Files may be compressed."
 )
 
 
 @data.command()
 def stats(
     triplets: Annotated[list[str], typer.Argument(metavar="TRIPLETS...", help=_TRIPLETS)],
-    dev: Annotated[list[str] | None, typer.Option(help="A dev set, to find what it shares with the triplets.")] = None,
-    test: Annotated[list[str] | None, typer.Option(help="A test set, likewise.")] = None,
+    dev: Annotated[list[str] | None, typer.Option(help="A dev set, to find triplets that it shares.")] = None,
+    test: Annotated[list[str] | None, typer.Option(help="A test set, to find triplets that it shares.")] = None,
     json_out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also write all numbers here.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Also draw them: a .png, .svg or .pdf file.")] = None,
-    top: Annotated[int, typer.Option(min=0, help="Most frequent edits to list.")] = 20,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")] = None,
+    top: Annotated[int, typer.Option(min=0, help="Number of most frequent edits to list.")] = 20,
+    workers: Annotated[int | None, typer.Option(min=1, help="Number of processes; all cores by default.")] = None,
 ) -> None:
-    """Show what triplets are like: lengths, TER, kinds of edits, repetitions, the most frequent edits."""
-    from postedit.cli.statistics import print_statistics
+    """Show statistics of triplets: lengths, TER, kinds of edits, duplicates, the most frequent edits."""
+    from postedit.cli.statistics import check_picture, draw, print_statistics
     from postedit.cli.tables import console
     from postedit.data.blocks import workers_for
     from postedit.data.triplets import check_files
+    from postedit.jobs.corpus_statistics import gather_statistics
     from postedit.progress import LineProgress
-    from postedit.statistics.corpus import gather_statistics
-    from postedit.statistics.picture import check_picture, draw
 
     for path in filter(None, (json_out, picture)):
         check_writable(path)
@@ -54,9 +53,9 @@ def stats(
         for label, names in (("dev", dev or ()), ("test", test or ()))
         for name in names
     }
-    total = sum(check_files(one) for one in files)
+    total = sum(check_files(one, _warn) for one in files)
     for other in others.values():
-        check_files(other[0])
+        check_files(other[0], _warn)
     with LineProgress(console(stderr=True), total) as progress:
         result = gather_statistics(files, others, workers=workers_for(total, workers), progress=progress.update)
     if not result.triplets:
@@ -77,13 +76,13 @@ def clean(
     recipe: Annotated[Path | None, typer.Option(help="A TOML file with other options; see recipes/clean/.")] = None,
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="OPTION=VALUE", help="Another value for an option, such as length.max=80."),
+        typer.Option("--set", metavar="OPTION=VALUE", help="Override an option, such as length.max=80."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the work of an unfinished run.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue unfinished work.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="Number of processes; all cores by default.")] = None,
 ) -> None:
-    """Clean triplets or parallel text. Nothing is removed without its reason in OUT.removed.jsonl."""
-    from postedit.cli.cleaning import Stages, print_report
+    """Clean triplets or parallel text. OUT.removed.jsonl holds every removed triplet with the reason."""
+    from postedit.cli.cleaning import StageProgress, print_report
     from postedit.cli.tables import console
     from postedit.core.config import load_config, override, read_toml
     from postedit.data.blocks import workers_for
@@ -97,19 +96,23 @@ def clean(
     files = [files_of(name) for name in triplets]
     check_sides(files)
     check_output(files, out, resume=resume)
-    total = sum(check_files(one) for one in files)
+    total = sum(check_files(one, _warn) for one in files)
     try:
-        with Stages(console(stderr=True), total) as stages:
+        with StageProgress(console(stderr=True), total) as stages:
             processes = workers_for(total, workers)
             report = run(files, out, config, resume=resume, workers=processes, progress=stages.update)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("stopped; the same command with --resume goes on from here") from None
+        raise KeyboardInterrupt("stopped; continue with the same command and --resume") from None
     print_report(report, console())
     typer.echo(f"Cleaned: {report.files.name}")
 
 
+def _warn(message: str) -> None:
+    typer.echo(f"{typer.style('warning:', fg='yellow')} {message}", err=True)
+
+
 def _check_inputs_stay(files: "list[TripletFiles]", written: list[Path]) -> None:
-    """Check that no file that is read is written.
+    """Check that no input file would be overwritten.
 
     Raises:
         OutputError: if one would be.
@@ -117,14 +120,14 @@ def _check_inputs_stay(files: "list[TripletFiles]", written: list[Path]) -> None
     read = [find_file(path) for one in files for path in one.paths if not is_far(path)]
     for path in written:
         if any(same_file(path, one) for one in read):
-            raise OutputError(f"{path}: is one of the files to look at; choose another name for what is written")
+            raise OutputError(f"{path}: is one of the input files; choose another name for the output")
 
 
 def files_of(name: str) -> "TripletFiles":
-    """Return the triplets that an argument names.
+    """Return the files that a TRIPLETS argument names.
 
     Raises:
-        DataError: if it has more commas than there are sides.
+        DataError: if it has more file names than there are sides.
     """
     from postedit.data.triplets import TripletFiles
 
@@ -137,11 +140,13 @@ def files_of(name: str) -> "TripletFiles":
 
 
 def check_sides(files: "list[TripletFiles]") -> None:
-    """See to it that all triplets have translations, or none have.
+    """Check that all files have machine translations, or none has.
 
     Raises:
         DataError: if they are mixed.
     """
     odd = next((one for one in files if one.sides != files[0].sides), None)
     if odd is not None:
-        raise DataError(f"{files[0].name} and {odd.name}: one has machine translations and one has not; look at each")
+        raise DataError(
+            f"{files[0].name} and {odd.name}: only one of them has machine translations; process each by itself"
+        )

@@ -10,24 +10,24 @@ if TYPE_CHECKING:
 
 
 def train(
-    recipe: Annotated[Path, typer.Argument(help="A TOML file that says what to train on what; see recipes/.")],
+    recipe: Annotated[Path, typer.Argument(help="A TOML file with model, data and training options; see recipes/.")],
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the run; runs/ and the recipe's name if not given.")
+        Path | None, typer.Option(help="Folder of the run; by default, a folder in runs/ named after the recipe.")
     ] = None,
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="OPTION=VALUE", help="Another value for an option, such as train.lr=3e-4."),
+        typer.Option("--set", metavar="OPTION=VALUE", help="Override an option, such as train.lr=3e-4."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in that folder.")] = False,
     accept_changed_data: Annotated[
-        bool, typer.Option("--accept-changed-data", help="Go on with --resume although files of the data have changed.")
+        bool, typer.Option("--accept-changed-data", help="With --resume: accept data files that have changed.")
     ] = False,
     seeds: Annotated[
         int | None,
-        typer.Option(min=2, help="Train so many times with other seeds, in OUT/seed-1 ..., for an ensemble."),
+        typer.Option(min=2, help="Train this many models with different seeds, in OUT/seed-1 ..., for an ensemble."),
     ] = None,
 ) -> None:
-    """Train a model as a recipe says. Ctrl-C writes a checkpoint; --resume goes on from it."""
+    """Train a model as a recipe specifies. Ctrl-C writes a checkpoint, from which --resume continues."""
     from postedit.cli.tables import console
     from postedit.jobs.training import is_main_process, train_seeds
     from postedit.jobs.training import train as run
@@ -52,7 +52,7 @@ def train(
 
 
 def describe(result: "RunResult") -> str:
-    """Return how a run ended and how its model scores beside doing nothing, in a few lines."""
+    """Return a summary of a run in a few lines: how it ended, and its dev scores next to those of unedited MT."""
     training = result.training
     chosen = training.average if training.exported == "average" and training.average else training.single
     ours = "  ".join(f"{name.upper()} {chosen.metrics[name]:.2f}" for name in ("ter", "bleu") if name in chosen.metrics)
@@ -60,7 +60,7 @@ def describe(result: "RunResult") -> str:
     lines = [f"Trained {training.steps:,} updates{where}; ended because {training.reason}."]
     if (base := result.do_nothing) is not None:
         label = f"dev, {base.name}:"
-        lines.append(f"{label:18}TER {base.ter:.2f}  BLEU {base.bleu:.2f}  ({base.signatures['TER']})")
+        lines.append(f"{label:17}TER {base.ter:.2f}  BLEU {base.bleu:.2f}  ({base.signatures['TER']})")
     return "\n".join(
-        [*lines, f"dev, model:       {ours}  ({training.exported}, greedy search)", f"Model: {result.model}"]
+        [*lines, f"dev, model:      {ours}  ({training.exported}, greedy search)", f"Model: {result.model}"]
     )

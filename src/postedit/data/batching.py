@@ -1,7 +1,7 @@
-"""Batches by token budget: rows of like length together, in an order that a seed and an epoch decide.
+"""Training batches by token budget: rows of similar length together, in an order determined by seed and epoch.
 
-A batch costs what its tensors cost: rows x longest text among all that it holds. That product is kept within the
-budget, so a budget counts padding too. Only a single row that is longer than the budget alone exceeds it.
+The cost of a batch is the size of its tensors: rows x longest text in it, padding included. It stays within the budget;
+only a single row that is longer than the budget exceeds it.
 """
 
 from collections import deque
@@ -16,29 +16,30 @@ from postedit.core.types import Batch
 from postedit.data.collate import collate, divide, length_batches
 from postedit.data.corpus import Corpus
 from postedit.data.ragged import Ints, Ragged
-from postedit.data.sampling_weights import Share
-from postedit.data.weighted_sampler import Mixture, Span
+from postedit.data.triplets import SamplingWeight
+from postedit.data.weighted_sampler import BlockSlice, WeightedSampler
 from postedit.text.config import Side
 
 _T = TypeVar("_T")
 
 WINDOW_BLOCKS: Final = 32
-"""Blocks that are shuffled and sorted together, about 65 thousand triplets: enough that their batches have next to
-no padding and neighbours are strangers, and about 20 MB."""
+"""Blocks that are shuffled and sorted together: about 65,000 triplets, 20 MB. Enough for batches with almost no padding
+whose rows are unrelated."""
 
 _JITTER: Final = 0.1
-"""Lengths count as up to this share longer when rows are sorted, so that each epoch has other batches."""
+"""Before sorting, each length is multiplied by a random factor of 1 to 1 + `_JITTER`, so that batches differ between
+epochs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place between two batches of the sequence that all processes draw from.
+    """A place between two batches of the sequence that all processes read.
 
     Args:
         epoch: complete passes over the corpus.
         window: complete windows of this epoch.
         batch: batches taken from the current window.
-        seen: triplets seen in this epoch.
+        seen: triplets read in this epoch.
     """
 
     epoch: int = 0
@@ -49,30 +50,30 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class UpdateSize:
-    """How many batches make an update of the weights, all processes together.
+    """The size of an update of the weights, all processes together.
 
     Args:
-        batches: so many.
-        labels: if given, as many batches as have so many target pieces, in place of `batches`.
+        batches: number of batches.
+        labels: if given, the minimum number of target tokens; `batches` is then ignored.
     """
 
     batches: int = 1
     labels: int | None = None
 
     def is_reached(self, batches: int, labels: int) -> bool:
-        """Return whether an update of so many batches and target pieces is complete."""
+        """Return whether this many batches and target tokens make a complete update."""
         return batches >= self.batches if self.labels is None else labels >= self.labels
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
-    """What one process learns from in one update.
+class UpdateBatches:
+    """The batches of one process for one update.
 
     Args:
-        batches: those of this process, at least one.
-        counts: False if there are fewer batches than processes and none is left for this one, whose batch then is one
-            of another process, to keep in step with it.
-        position: the place after the update, the portions of all processes included.
+        batches: at least one.
+        counts: False if the update has fewer batches than there are processes and none is left for this one. `batches`
+            then holds a batch of another process, whose loss must be multiplied by 0.
+        position: the place after the batches of all processes for this update.
     """
 
     batches: list[Batch]
@@ -83,26 +84,25 @@ class Portion:
 class BatchStream:
     """The endless sequence of training batches.
 
-    Every epoch shuffles the blocks of what it reads of the corpus (see `Mixture`). Some blocks at a time make a window,
-    whose rows are sorted by length, cut into batches, and these shuffled. A corpus that fits into one window is thereby
-    shuffled fully. Each step depends only on seed, epoch and window, so any position is reached without replaying what
-    came before.
+    Each epoch shuffles the blocks that `WeightedSampler` selects. Consecutive blocks form a window, whose rows are
+    sorted by length and divided into batches; these are shuffled. A corpus that fits into one window is thus shuffled
+    fully. Every step depends on seed, epoch and window alone, so any position is reached without replaying.
 
-    Neither the sequence nor what of it makes an update depends on `world`; of the batches of an update, process `rank`
-    takes every `world`-th.
+    Neither the sequence nor its division into updates depends on `world`. Process `rank` takes every `world`-th batch
+    of an update.
 
     Args:
-        corpus: what to read.
+        corpus: the training corpus.
         inputs: the streams that the model reads.
-        batch_tokens: budget of a batch, in tokens of its longest text.
-        seed: 0 or more.
+        batch_tokens: budget of a batch, in tokens, padding included.
+        seed: at least 0.
         rank: number of this process.
         world: number of processes.
-        position: where to go on.
-        shares: how much of each part of the corpus an epoch reads; none stands for all of each.
+        position: where to start.
+        sampling_weights: one for each part of the corpus; by default each part is read once an epoch.
 
     Raises:
-        ValueError: if a number is out of its range; when iterating, if `position` is not one of this sequence.
+        ValueError: if a number is out of range, or, during iteration, if `position` is not in this sequence.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class BatchStream:
         rank: int = 0,
         world: int = 1,
         position: Position = Position(),
-        shares: Sequence[Share] = (),
+        sampling_weights: Sequence[SamplingWeight] = (),
     ) -> None:
         if batch_tokens < 1 or seed < 0 or not 0 <= rank < world:
             raise ValueError(
@@ -127,63 +127,63 @@ class BatchStream:
         self._seed = seed
         self._rank, self._world = rank, world
         self._position = position
-        self.mixture = Mixture(corpus, shares, seed)
+        self.sampler = WeightedSampler(corpus, sampling_weights, seed)
 
     def __iter__(self) -> Iterator[tuple[Batch, Position]]:
-        """Yield this process's batches, each with the position after it and its siblings of the other processes."""
-        for portion in self.updates(UpdateSize(self._world)):
-            yield portion.batches[0], portion.position
+        """Yield the batches of this process, one an update, each with the position after the update."""
+        for update in self.updates(UpdateSize(self._world)):
+            yield update.batches[0], update.position
 
-    def updates(self, size: UpdateSize) -> Iterator[Portion]:
-        """Yield this process's portion of each update."""
+    def updates(self, size: UpdateSize) -> Iterator[UpdateBatches]:
+        """Yield the batches of this process for each update."""
         sequence = self._sequence()
         while True:
-            siblings: list[tuple[dict[Side, Ragged], Ints]] = []
+            update: list[tuple[dict[Side, Ragged], Ints]] = []
             labels = 0
-            while not siblings or not size.is_reached(len(siblings), labels):
+            while not update or not size.is_reached(len(update), labels):
                 window, rows, position = next(sequence)
-                siblings.append((window, rows))
+                update.append((window, rows))
                 labels += int(window["pe"].lengths[rows].sum())
-            own = siblings[self._rank :: self._world]
-            batches = [_take(window, rows, self._inputs) for window, rows in own or siblings[:1]]
-            yield Portion(batches, bool(own), position)
+            own = update[self._rank :: self._world]
+            batches = [_take(window, rows, self._inputs) for window, rows in own or update[:1]]
+            yield UpdateBatches(batches, bool(own), position)
 
     def _sequence(self) -> Iterator[tuple[dict[Side, Ragged], Ints, Position]]:
         """Yield for each batch its window, its rows in the window, and the position after it."""
         place = self._position
         while True:
-            spans = self.mixture.spans(place.epoch)
-            windows = [spans[start : start + WINDOW_BLOCKS] for start in range(0, len(spans), WINDOW_BLOCKS)]
+            slices = self.sampler.block_slices(place.epoch)
+            windows = [slices[start : start + WINDOW_BLOCKS] for start in range(0, len(slices), WINDOW_BLOCKS)]
             if not windows and place.window == 0:
-                place = Position(self.mixture.next_epoch(place.epoch))
+                place = Position(self.sampler.next_nonempty_epoch(place.epoch))
                 continue
             if place.window >= len(windows):
                 raise ValueError(f"{place} is not a place in {self._corpus.path}")
             rows = self._read(windows[place.window])
-            plan = self._plan(rows, place)
-            if place.batch >= len(plan):
+            batches = self._batches(rows, place)
+            if place.batch >= len(batches):
                 raise ValueError(f"{place} is not a place in {self._corpus.path} with {self._budget} tokens a batch")
-            for batch in plan[place.batch :]:
+            for batch in batches[place.batch :]:
                 place = Position(place.epoch, place.window, place.batch + 1, place.seen + len(batch))
-                if place.batch == len(plan):
+                if place.batch == len(batches):
                     place = Position(place.epoch, place.window + 1, 0, place.seen)
                 if place.window == len(windows):
                     place = Position(place.epoch + 1)
                 yield rows, batch, place
 
-    def _read(self, spans: Sequence[Span]) -> dict[Side, Ragged]:
-        """Return the triplets of some spans, in that order."""
-        rows = self._corpus.read([span.block for span in spans], _sides(self._inputs))
-        sizes = [self._corpus.block_size(span.block) for span in spans]
-        if all((span.start, span.stop) == (0, size) for span, size in zip(spans, sizes)):
+    def _read(self, slices: Sequence[BlockSlice]) -> dict[Side, Ragged]:
+        """Return the triplets of `slices`, in order."""
+        rows = self._corpus.read([part.block for part in slices], _sides(self._inputs))
+        sizes = [self._corpus.block_size(part.block) for part in slices]
+        if all((part.start, part.stop) == (0, size) for part, size in zip(slices, sizes)):
             return rows
         starts = np.cumsum([0, *sizes[:-1]])
-        chosen = np.concatenate([np.arange(span.start, span.stop) + start for span, start in zip(spans, starts)])
+        chosen = np.concatenate([np.arange(part.start, part.stop) + start for part, start in zip(slices, starts)])
         return {side: texts.take(chosen) for side, texts in rows.items()}
 
-    def _plan(self, rows: Mapping[Side, Ragged], place: Position) -> list[Ints]:
-        """Return the rows of each batch of the window at `place`."""
-        # Counted from 1, because numpy takes [seed, epoch] and [seed, epoch, 0] for the same seed.
+    def _batches(self, rows: Mapping[Side, Ragged], place: Position) -> list[Ints]:
+        """Return the row numbers of each batch of the window at `place`."""
+        # Windows count from 1, because numpy takes [seed, epoch] and [seed, epoch, 0] for the same seed.
         random = np.random.default_rng([self._seed, place.epoch, place.window + 1])
         lengths = _longest(rows)
         order = np.argsort(lengths * (1 + _JITTER * random.random(len(lengths))), kind="stable")
@@ -191,20 +191,20 @@ class BatchStream:
         return [batches[i] for i in random.permutation(len(batches))]
 
 
-def ahead(items: Iterator[_T], count: int = 2) -> Generator[_T, None, None]:
-    """Yield the items, while a thread makes the next ones: so an accelerator need not wait for them.
+def prefetch(items: Iterator[_T], count: int = 2) -> Generator[_T, None, None]:
+    """Yield `items` while a thread prepares the next `count` of them.
 
-    An error is raised where its item would have come.
+    An error is raised in place of the item it belongs to.
     """
     with ThreadPoolExecutor(1, "batches") as thread:
-        coming = deque(thread.submit(next, items, None) for _ in range(count))
-        while (item := coming.popleft().result()) is not None:
-            coming.append(thread.submit(next, items, None))
+        pending = deque(thread.submit(next, items, None) for _ in range(count))
+        while (item := pending.popleft().result()) is not None:
+            pending.append(thread.submit(next, items, None))
             yield item
 
 
 def ordered_batches(corpus: Corpus, inputs: Sequence[str], batch_tokens: int) -> Iterator[Batch]:
-    """Yield all triplets once, unshuffled: window by window, and in each the longest first."""
+    """Yield all triplets once, unshuffled: window by window, the longest first in each."""
     for start in range(0, corpus.blocks, WINDOW_BLOCKS):
         rows = corpus.read(range(start, min(start + WINDOW_BLOCKS, corpus.blocks)), _sides(inputs))
         for chosen in length_batches(_longest(rows), batch_tokens):
@@ -216,7 +216,7 @@ def _take(window: Mapping[Side, Ragged], rows: Ints, inputs: Sequence[str]) -> B
 
 
 def _sides(inputs: Sequence[str]) -> list[Side]:
-    """Return what a training batch holds: the inputs and the target."""
+    """Return the sides of a training batch: the inputs and the target."""
     return cast("list[Side]", [*inputs, "pe"])
 
 

@@ -1,4 +1,4 @@
-"""Compressed files, read as if they were plain: gzip, xz and Zstandard, known by their first bytes."""
+"""Raw lines of text files, plain or compressed (gzip, xz, Zstandard), and of columns of Parquet files."""
 
 import gzip
 import io
@@ -11,7 +11,7 @@ from typing import BinaryIO, Final, NamedTuple, Protocol, cast
 
 from postedit.core.errors import DataError
 from postedit.core.output_paths import COMPRESSED_SUFFIXES
-from postedit.data.text_paths import column_of, explain_far_errors, without_column
+from postedit.data.text_paths import column_lines, column_of, explain_far_errors, without_column
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -19,7 +19,7 @@ else:
     from backports import zstd
 
 SUFFIXES: Final = COMPRESSED_SUFFIXES
-"""Added to the name of a file that is not there under its own name."""
+"""Tried after the name of a file that does not exist."""
 
 
 class _Opener(Protocol):
@@ -32,22 +32,22 @@ class _Format(NamedTuple):
     open: _Opener
 
 
-_FORMATS: Final = (  # none of these beginnings is UTF-8, so no text is taken for a compressed file
+_FORMATS: Final = (  # none of these prefixes is valid UTF-8, so no text is taken for a compressed file
     _Format("gzip", b"\x1f\x8b", lambda file: gzip.GzipFile(fileobj=file)),
     _Format("xz", b"\xfd7zXZ\x00", lzma.LZMAFile),
     _Format("zstd", b"\x28\xb5\x2f\xfd", zstd.ZstdFile),
 )
 
 _BUFFER: Final = 1 << 16
-"""Bytes asked for at a time: files that are far away are read by them, and not line by line."""
+"""Bytes read at a time, so that a remote file is not read line by line."""
 
 _LONGEST_MAGIC: Final = max(len(form.magic) for form in _FORMATS)
 
 
 def find_file(path: Path) -> Path:
-    """Return `path`, or if there is none the compressed file of that name, such as `x.src.gz` for `x.src`.
+    """Return `path`, or if it does not exist the compressed file of that name, such as `x.src.gz` for `x.src`.
 
-    If it names a column of a Parquet file, that is the file.
+    A column of a Parquet file is removed from the path.
     """
     path = without_column(path)
     if path.exists():
@@ -56,29 +56,21 @@ def find_file(path: Path) -> Path:
 
 
 def plain_name(name: str) -> str:
-    """Return the name that a file has when it is not compressed."""
+    """Return the name of a file without the suffix of a compression format."""
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
 
 
 def raw_lines(path: Path) -> Generator[bytes, None, None]:
-    """Yield the lines of the file at `path`, or of the compressed file of that name, with their line feeds.
-
-    Those of a column of a Parquet file are its texts.
+    """Yield the lines of a file, a compressed file or a Parquet column, with their line feeds.
 
     Raises:
-        DataError: if it is compressed and cut off or damaged, with the line after which nothing can be read; if there
-            is no such column; or if it is far away and cannot be reached.
+        DataError: if a compressed file is truncated or damaged (names the line where reading failed), a column does
+            not exist, or a URL cannot be read.
     """
     column = column_of(path)
     path = find_file(path)
     with explain_far_errors(path):
-        yield from _text_lines(path) if column is None else _column_lines(path, column)
-
-
-def _column_lines(path: Path, column: str) -> Iterator[bytes]:
-    from postedit.data.parquet import column_lines  # Arrow takes time to load, and plain text needs none of it
-
-    return column_lines(path, column)
+        yield from _text_lines(path) if column is None else column_lines(path, column)
 
 
 def _text_lines(path: Path) -> Generator[bytes, None, None]:
@@ -98,11 +90,11 @@ def _decompressed(file: BinaryIO, path: Path, form: str) -> Iterator[bytes]:
         try:
             line = file.readline()
         except EOFError:
-            where = f"{path}, line {count + 1}: the {form} file is cut off here"
-            raise DataError(f"{where}; copy it again, or compress it anew") from None
+            where = f"{path}, line {count + 1}: the {form} file is truncated here"
+            raise DataError(f"{where}; copy it again, or compress it again") from None
         except (zlib.error, lzma.LZMAError, zstd.ZstdError, gzip.BadGzipFile) as error:
             where = f"{path}, line {count + 1}: the {form} file is damaged here ({error})"
-            raise DataError(f"{where}; copy it again, or compress it anew") from None
+            raise DataError(f"{where}; copy it again, or compress it again") from None
         if not line:
             return
         count += 1

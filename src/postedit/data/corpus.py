@@ -1,7 +1,7 @@
-"""Corpora: triplets as ids in a memory-mapped Arrow file, so that memory does not grow with their number.
+"""Corpora: triplets as token ids in a memory-mapped Arrow file, so that memory does not grow with their number.
 
-The file has record batches of `BLOCK_ROWS` triplets (the last may have fewer) with a list<int32> column a side. An
-empty record batch ends it, whose metadata holds what is only known at the end: totals and a hash of the content.
+The file consists of record batches of `BLOCK_ROWS` triplets (the last may have fewer) with a list<int32> column for
+each side. An empty record batch ends it; its metadata holds the totals and a hash of the content.
 """
 
 import hashlib
@@ -9,7 +9,6 @@ import json
 import mmap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +18,7 @@ import pyarrow as pa
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
 from postedit.core.model import Writes
+from postedit.data.blocks import blocks_of
 from postedit.data.ragged import Ragged
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet
@@ -27,17 +27,16 @@ from postedit.text.processor import TextProcessor
 from postedit.text.steps import with_steps
 
 BLOCK_ROWS: Final = 2048
-"""Triplets in a block, the unit of reading: about half a megabyte, so that random blocks read nearly at full speed."""
+"""Triplets in a block, the unit of reading: about half a megabyte, so that random reads are nearly full speed."""
 
-_BLOCKS_LOOKED_AT: Final = 256
-"""Blocks whose sizes are looked at before pages are given back: for each the system maps some 64 KiB around it."""
+_SIZES_PER_RELEASE: Final = 256
+"""Blocks whose sizes are read before pages are released: the system maps about 64 KiB around each."""
 
 _FORMAT: Final = "1"
-_Rows = dict[Side, list[list[int]]]
 
 
-class Part(NamedTuple):
-    """The blocks of a corpus that come from one source: the first, how many, and their triplets."""
+class CorpusPart(NamedTuple):
+    """The blocks of a corpus that come from one source: the first, their number, and the number of triplets."""
 
     first: int
     blocks: int
@@ -45,14 +44,14 @@ class Part(NamedTuple):
 
 
 class Corpus:
-    """Triplets as ids, on disk. `open` makes one; nothing is read before it is asked for.
+    """Triplets as token ids on disk; opened by `open`, read block by block.
 
     Attributes:
         path: of the file.
-        tokens: pieces on each side, EOS included.
-        vocabularies: fingerprint of the vocabulary that each side is written in.
+        tokens: number of tokens on each side, EOS included.
+        vocabularies: fingerprint of the vocabulary of each side.
         fingerprint: SHA-256, in hexadecimal, of the ids in order and the vocabularies.
-        parts: where the triplets of each source are.
+        parts: the blocks of each source.
     """
 
     def __init__(self, path: Path, mapping: mmap.mmap, reader: "pa.ipc.RecordBatchFileReader") -> None:
@@ -66,16 +65,16 @@ class Corpus:
         self.tokens: Mapping[Side, int] = summary["tokens"]
         self.vocabularies: Mapping[Side, str] = summary["vocabularies"]
         self.fingerprint: str = summary["fingerprint"]
-        # Corpora written before there were parts have one.
+        # Corpora of earlier versions have a single part and do not name it.
         whole = [{"first": 0, "blocks": self.blocks, "rows": self._rows}]
-        self.parts: tuple[Part, ...] = tuple(Part(**part) for part in summary.get("parts", whole))
+        self.parts: tuple[CorpusPart, ...] = tuple(CorpusPart(**part) for part in summary.get("parts", whole))
 
     @classmethod
     def open(cls, path: Path) -> "Corpus":
         """Return the corpus at `path`.
 
         Raises:
-            DataError: if the file is missing, damaged, or no corpus.
+            DataError: if the file is missing, damaged, or not a corpus.
         """
         try:
             with path.open("rb") as file:
@@ -85,13 +84,13 @@ class Corpus:
         except FileNotFoundError:
             raise DataError(f"{path}: no such corpus; it is written when training starts") from None
         except (OSError, pa.ArrowInvalid, ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{path}: is no corpus, or damaged ({error}); delete it to have it written anew") from None
+            raise DataError(f"{path}: not a corpus, or damaged ({error}); delete it to have it written again") from None
 
     def __len__(self) -> int:
         return self._rows
 
     def block_size(self, block: int) -> int:
-        """Return how many triplets a block has."""
+        """Return the number of triplets in a block."""
         return self._sizes[block]
 
     @cached_property
@@ -99,42 +98,29 @@ class Corpus:
         sizes = []
         for block in range(self.blocks):
             sizes.append(self._reader.get_batch(block).num_rows)
-            if block % _BLOCKS_LOOKED_AT == _BLOCKS_LOOKED_AT - 1:
-                self._give_back_pages()
-        self._give_back_pages()
+            if block % _SIZES_PER_RELEASE == _SIZES_PER_RELEASE - 1:
+                self._release_pages()
+        self._release_pages()
         return sizes
 
     def read(self, blocks: Iterable[int], sides: Sequence[Side] = SIDES) -> dict[Side, Ragged]:
-        """Return the triplets of some blocks, in that order, in memory of their own.
+        """Return copies of the triplets of `blocks`, in order.
 
-        The pages they were copied from are given back, so that a process that reads all of a corpus never holds
-        more of it than this.
+        The mapped pages are released afterwards, so that a process never holds more of a corpus than one result.
         """
         batches = [self._reader.get_batch(block) for block in blocks]
         rows = {side: Ragged.concatenate([_ragged(batch.column(side)) for batch in batches]) for side in sides}
         del batches
-        self._give_back_pages()
+        self._release_pages()
         return rows
 
-    def _give_back_pages(self) -> None:
-        """Let the system have the pages of the file that were looked at, which it could read again."""
+    def _release_pages(self) -> None:
+        """Release the mapped pages of the file; the system reads them again when they are accessed."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self._mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def write_corpus(
-    path: Path,
-    triplets: Iterable[Triplet],
-    processor: TextProcessor,
-    max_length: int,
-    report: DataReport | None = None,
-    writes: Writes = "tokens",
-) -> Corpus:
-    """Encode triplets and write them as a corpus of one part, as `write_parts` does."""
-    return write_parts(path, [triplets], processor, max_length, report, writes)
-
-
-def write_parts(
     path: Path,
     sources: Sequence[Iterable[Triplet]],
     processor: TextProcessor,
@@ -142,15 +128,15 @@ def write_parts(
     report: DataReport | None = None,
     writes: Writes = "tokens",
 ) -> Corpus:
-    """Encode the triplets of some sources and write them as the parts of a corpus, a block at a time.
+    """Encode triplets and write them as a corpus with a part for each source, block by block.
 
     Args:
         path: of the file to write.
-        sources: what to write, in order.
-        processor: turns text into ids.
-        max_length: triplets with a side of more pieces (EOS included) are left out.
-        report: told what was left out.
-        writes: what a model is to write: pe, or pe with the STEPs that lead along mt, which count as pieces.
+        sources: the triplets of each source, in order.
+        processor: encodes text as ids.
+        max_length: triplets with more tokens on a side (EOS included) are skipped.
+        report: counts skipped triplets.
+        writes: the target of the model: pe, or pe with the STEPs of hard attention, which count as tokens.
 
     Raises:
         DataError: if no triplet is left, or a text is not valid Unicode.
@@ -161,14 +147,15 @@ def write_parts(
     digest = hashlib.sha256(json.dumps([_FORMAT, vocabularies, *([writes] if writes != "tokens" else [])]).encode())
     schema = pa.schema([(side, pa.list_(pa.int32())) for side in SIDES])
     tokens = dict.fromkeys(SIDES, 0)
-    parts: list[Part] = []
+    parts: list[CorpusPart] = []
     with atomic_write(path, "wb") as file, pa.ipc.new_file(file, schema) as writer:
         for triplets in sources:
-            part = Part(sum(before.blocks for before in parts), 0, 0)
-            for block in _blocks(_encoded(triplets, processor, max_length, report, writes)):
-                batch = pa.record_batch([pa.array(block[side], pa.list_(pa.int32())) for side in SIDES], schema=schema)
+            part = CorpusPart(sum(before.blocks for before in parts), 0, 0)
+            for block in blocks_of(_encoded(triplets, processor, max_length, report, writes), BLOCK_ROWS):
+                columns = [pa.array(list(column), pa.list_(pa.int32())) for column in zip(*block)]
+                batch = pa.record_batch(columns, schema=schema)
                 writer.write_batch(batch)
-                part = Part(part.first, part.blocks + 1, part.rows + batch.num_rows)
+                part = CorpusPart(part.first, part.blocks + 1, part.rows + batch.num_rows)
                 for side in SIDES:
                     ragged = _ragged(batch.column(side))
                     tokens[side] += len(ragged.values)
@@ -187,39 +174,17 @@ def write_parts(
 
 def _encoded(
     triplets: Iterable[Triplet], processor: TextProcessor, max_length: int, report: DataReport, writes: Writes
-) -> Iterator[_Rows]:
-    """Yield the ids of the triplets that are short enough, some thousands at a time."""
-    remaining = iter(triplets)
-    while chunk := list(islice(remaining, BLOCK_ROWS)):
-        ids = [
-            processor.encode_batch("src", [triplet.src for triplet in chunk]),
-            processor.encode_batch("mt", [triplet.mt for triplet in chunk]),
-            processor.encode_batch("pe", [triplet.pe for triplet in chunk]),
-        ]
+) -> Iterator[tuple[list[int], ...]]:
+    """Yield the ids of src, mt and pe of each triplet that is short enough."""
+    for chunk in blocks_of(triplets, BLOCK_ROWS):
+        ids = [processor.encode_batch(side, [getattr(triplet, side) for triplet in chunk]) for side in SIDES]
         if writes == "steps":
             ids[2] = [with_steps(mt, pe) for mt, pe in zip(ids[1], ids[2])]
-        rows: _Rows = {side: [] for side in SIDES}
         for triplet, *texts in zip(chunk, *ids):
-            longest = max(map(len, texts))
-            if longest > max_length:
-                report.skip(triplet.source, triplet.line, f"a side has more than {max_length} pieces")
-                continue
-            for side, text in zip(SIDES, texts):
-                rows[side].append(text)
-        yield rows
-
-
-def _blocks(chunks: Iterable[_Rows]) -> Iterator[_Rows]:
-    """Yield the same rows in blocks of `BLOCK_ROWS`, the last one with what is left."""
-    waiting: _Rows = {side: [] for side in SIDES}
-    for chunk in chunks:
-        for side in SIDES:
-            waiting[side] += chunk[side]
-        if len(waiting["src"]) >= BLOCK_ROWS:
-            yield {side: waiting[side][:BLOCK_ROWS] for side in SIDES}
-            waiting = {side: waiting[side][BLOCK_ROWS:] for side in SIDES}
-    if waiting["src"]:
-        yield waiting
+            if max(map(len, texts)) > max_length:
+                report.skip(triplet.source, triplet.line, f"a side has more than {max_length} tokens")
+            else:
+                yield tuple(texts)
 
 
 def _ragged(column: Any) -> Ragged:

@@ -1,4 +1,4 @@
-"""What comes again among millions of texts: keys, and sorting that does not need them all in memory."""
+"""Find duplicates among millions of texts: hash keys, and an external merge sort that bounds memory."""
 
 import hashlib
 import io
@@ -17,7 +17,7 @@ _ASCII_NO_LETTERS: Final = bytes(code for code in range(128) if not chr(code).is
 
 
 class _NoLetters(dict[int, int | None]):
-    """What becomes of characters in a key: numbers, punctuation, symbols, spaces and control characters go."""
+    """Character table that deletes numbers, punctuation, symbols, spaces and control characters."""
 
     def __missing__(self, code: int) -> int | None:
         self[code] = None if unicodedata.category(chr(code))[0] in "NPSZC" else code
@@ -27,19 +27,19 @@ class _NoLetters(dict[int, int | None]):
 _NO_LETTERS: Final = _NoLetters()
 
 _RUN_ROWS: Final = 2**20
-"""Rows sorted at a time; with two columns 16 MiB."""
+"""Rows sorted in memory at a time; 16 MiB with two columns."""
 
 _BLOCK_ROWS: Final = 2**18
-"""Rows in a block that is given out, about."""
+"""Approximate number of rows in a block that is returned."""
 
 _Run: TypeAlias = Callable[[], NDArray[np.uint64]]
-"""Gives sorted rows, as UInt64[columns, rows]."""
+"""Returns sorted rows as UInt64[columns, rows]."""
 
 
-def near_key(text: str) -> str:
-    """Return what near-duplicates have in common: their letters, in lower case.
+def near_duplicate_key(text: str) -> str:
+    """Return the lower-case letters of a text, which are equal for near-duplicates.
 
-    Numbers, punctuation, symbols and spaces do not count. A text that has nothing else is only like itself.
+    Numbers, punctuation, symbols and spaces are ignored; the key of a text without letters is the text itself.
     """
     letters = (
         text.lower().encode("utf-8", "surrogatepass").translate(None, _ASCII_NO_LETTERS).decode("utf-8", "replace")
@@ -49,19 +49,19 @@ def near_key(text: str) -> str:
     return letters or text
 
 
-def fingerprint(text: str) -> int:
-    """Return 64 bits that are the same for the same text, on every machine, and for no other.
+def text_hash(text: str) -> int:
+    """Return a 64-bit hash of a text that is the same on every machine.
 
-    Among ten million texts the chance that any two share theirs is three in a million.
+    Among ten million different texts, the probability of any collision is three in a million.
     """
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def save_rows(file: IO[bytes], rows: NDArray[np.uint64]) -> None:
-    """Write what `np.load` reads. On a full disk `np.save` itself says how many numbers it wrote, and not why.
+    """Write an array for `np.load`; unlike `np.save`, with an error that says why a write failed.
 
     Raises:
-        OSError: saying why, if that fails.
+        OSError: if it cannot be written.
     """
     buffer = io.BytesIO()
     np.save(buffer, rows)
@@ -69,12 +69,12 @@ def save_rows(file: IO[bytes], rows: NDArray[np.uint64]) -> None:
 
 
 class SortedRows:
-    """Rows of whole numbers, sorted by the first, then the second, and so on; beyond a million they are kept on disk.
+    """Rows of integers in lexicographic order, by external merge sort: beyond a million rows they are kept on disk.
 
     Args:
-        folder: an existing one, for files of its own.
-        name: how those files start.
-        columns: numbers in a row.
+        folder: an existing folder for temporary files.
+        name: prefix of their names.
+        columns: integers in a row.
     """
 
     def __init__(self, folder: Path, name: str, columns: int) -> None:
@@ -84,7 +84,7 @@ class SortedRows:
         self._new_rows = 0
 
     def add(self, rows: NDArray[np.uint64]) -> None:
-        """Take UInt64[rows, columns].
+        """Add UInt64[rows, columns].
 
         Raises:
             OutputError: if the disk is full.
@@ -99,8 +99,8 @@ class SortedRows:
             self._new, self._new_rows = [], 0
 
     def blocks(self) -> Iterator[NDArray[np.uint64]]:
-        """Yield all rows, as UInt64[rows, columns], in order; rows with the same first number are in the same block."""
-        # A run is mapped anew each time it is read: pages of a map that stays count as memory of this process.
+        """Yield all rows in order, as UInt64[rows, columns]; rows with the same first column are in the same block."""
+        # A run is mapped each time it is read: pages of a permanent mapping would count as memory of this process.
         runs: list[_Run] = [partial(np.load, path, mmap_mode="r") for path in self._files]
         if self._new:
             newest = self._newest()
@@ -114,7 +114,7 @@ class SortedRows:
                 yield _sorted(block).T
 
     def _newest(self) -> NDArray[np.uint64]:
-        """Return the rows that are not on disk, sorted, as UInt64[columns, rows]."""
+        """Return the rows in memory, sorted, as UInt64[columns, rows]."""
         return _sorted(np.concatenate(self._new).T)
 
 
@@ -123,13 +123,13 @@ def _sorted(columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _until(run: NDArray[np.uint64], start: int, bound: np.uint64 | None) -> NDArray[np.uint64]:
-    """Return a copy of the columns of a sorted run from `start` to the first whose first number is `bound` or more."""
+    """Return a copy of a sorted run from `start` to the first column whose first number is at least `bound`."""
     end = run.shape[1] if bound is None else int(np.searchsorted(run[0], bound))
     return np.array(run[:, start:end])
 
 
 def _bounds(runs: list[_Run]) -> list[np.uint64 | None]:
-    """Return first numbers that divide sorted runs into blocks; the last is None, for no bound."""
+    """Return first numbers at which to divide sorted runs into blocks; the last is None, which means no bound."""
     if not runs:
         return []
     step = max(1, _BLOCK_ROWS // (2 * len(runs)))
@@ -138,12 +138,12 @@ def _bounds(runs: list[_Run]) -> list[np.uint64 | None]:
 
 
 def count_distinct(keys: SortedRows) -> int:
-    """Return how many different first numbers there are."""
+    """Return the number of distinct values in the first column."""
     return sum(int(np.count_nonzero(np.diff(rows[:, 0]))) + 1 for rows in keys.blocks())
 
 
 def find_repeats(places: SortedRows, repeats: SortedRows) -> None:
-    """Add to `repeats` a row (place, first place) for each row (key, place) of `places` whose key came before."""
+    """Add a row (place, first place) to `repeats` for each row (key, place) of `places` whose key occurred before."""
     for rows in places.blocks():
         keys = rows[:, 0]
         again = np.concatenate([[False], keys[1:] == keys[:-1]])

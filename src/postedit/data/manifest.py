@@ -1,4 +1,4 @@
-"""The account of what went into a corpus: files with their sums, triplets, and their share of an epoch."""
+"""The manifest of a corpus: its source files with SHA-256 digests, their triplets and sampling weights."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ MANIFEST: Final = "manifest.json"
 
 
 def manifest(data: DataConfig, corpus: Corpus) -> dict[str, Any]:
-    """Return the account of the training corpus made from `data`, and of the files of the dev set."""
+    """Return the manifest of the training corpus made from `data`, and of the files of the dev set."""
     sources = [
         {
             "name": files.name,
@@ -30,31 +30,31 @@ def manifest(data: DataConfig, corpus: Corpus) -> dict[str, Any]:
 
 
 def _files(files: TripletFiles) -> dict[str, dict[str, Any]]:
-    """Return what there is to know of the files on this machine."""
-    return {str(path): state(path) for path in map(find_file, files.paths) if not is_far(path)}
+    """Return the state of each local file by its path."""
+    return {str(path): file_state(path) for path in map(find_file, files.paths) if not is_far(path)}
 
 
-def state(path: Path) -> dict[str, Any]:
-    """Return size, time and SHA-256 sum of a file."""
+def file_state(path: Path) -> dict[str, Any]:
+    """Return size, modification time and SHA-256 digest of a file."""
     found = path.stat()
     return {"bytes": found.st_size, "modified": found.st_mtime, "sha256": sha256_of(path)}
 
 
-def changed_files(account: dict[str, Any]) -> list[str]:
-    """Return the files of an account whose content is another now, or which are there no more.
+def changed_files(manifest: dict[str, Any]) -> list[str]:
+    """Return the files of a manifest that are missing or have other content now.
 
-    A file of the same size and time is not read.
+    A file of the same size and modification time is not read.
     """
-    sources: Sequence[dict[str, Any]] = [*account["train"], account["dev"]]
-    known = {name: before for source in sources for name, before in source["files"].items()}
-    return [name for name, before in known.items() if _is_changed(Path(name), before)]
+    sources: Sequence[dict[str, Any]] = [*manifest["train"], manifest["dev"]]
+    recorded = {name: state for source in sources for name, state in source["files"].items()}
+    return [name for name, state in recorded.items() if _is_changed(Path(name), state)]
 
 
-def _is_changed(path: Path, before: dict[str, Any]) -> bool:
+def _is_changed(path: Path, recorded: dict[str, Any]) -> bool:
     try:
         found = path.stat()
-        if (found.st_size, found.st_mtime) == (before["bytes"], before["modified"]):
+        if (found.st_size, found.st_mtime) == (recorded["bytes"], recorded["modified"]):
             return False
-        return bool(sha256_of(path) != before["sha256"])
+        return bool(sha256_of(path) != recorded["sha256"])
     except OSError:
         return True

@@ -1,4 +1,4 @@
-"""Rows of different lengths in two arrays, so that nothing ever loops over tokens."""
+"""Rows of different lengths in two flat arrays, so that no Python loop runs over tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ Ints = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Ragged:
-    """Rows of integers, one after the other.
+    """Rows of integers, concatenated.
 
     Args:
         values: of all rows, in order.
-        offsets: rows + 1 positions in `values`: row i is `values[offsets[i]:offsets[i + 1]]`.
+        offsets: rows + 1 positions in `values`; row i is `values[offsets[i]:offsets[i + 1]]`.
     """
 
     values: Ints
@@ -25,7 +25,7 @@ class Ragged:
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> "Ragged":
-        """Return the given rows."""
+        """Return `rows` as a `Ragged`."""
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
         values = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(offsets[-1]))
@@ -33,7 +33,7 @@ class Ragged:
 
     @classmethod
     def concatenate(cls, parts: Sequence["Ragged"]) -> "Ragged":
-        """Return the rows of all parts, in order, in arrays of their own."""
+        """Return a copy of the rows of all parts, in order."""
         starts = np.cumsum([0, *(len(part.values) for part in parts)])
         offsets = [part.offsets[1:].astype(np.int64) + start for part, start in zip(parts, starts)]
         return cls(np.concatenate([part.values for part in parts]), np.concatenate([np.zeros(1, np.int64), *offsets]))
@@ -50,7 +50,7 @@ class Ragged:
         return np.diff(self.offsets)
 
     def take(self, rows: Ints) -> "Ragged":
-        """Return the given rows, in that order, in arrays of their own."""
+        """Return a copy of the given rows, in that order."""
         lengths = self.offsets[rows + 1] - self.offsets[rows]
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
@@ -58,7 +58,7 @@ class Ragged:
         return Ragged(self.values[np.arange(offsets[-1]) + shifts], offsets)
 
     def padded(self, padding: int) -> tuple[Ints, npt.NDArray[np.bool_]]:
-        """Return the rows as one array Long[rows, longest], and a mask that is True where a value is real."""
+        """Return the rows as Long[rows, longest], and Bool of the same shape, True where a value is not padding."""
         lengths = self.lengths
         mask = np.arange(lengths.max(initial=0)) < lengths[:, None]
         table = np.full(mask.shape, padding, dtype=np.int64)

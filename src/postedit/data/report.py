@@ -1,15 +1,15 @@
-"""What became of the triplets: how many were read, how many were left out, why, and where."""
+"""Report on triplets that were read: how many were used, and how many were skipped, why and where."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 SHOWN: Final = 5
-"""Line numbers kept for each reason: enough to look at, few enough to print."""
+"""Line numbers kept for each reason."""
 
 
 @dataclass
 class Skipped:
-    """Triplets left out for one reason: how many, and the numbers of the first lines."""
+    """Triplets skipped for one reason: their number and the numbers of the first lines."""
 
     count: int = 0
     first_lines: list[int] = field(default_factory=list)
@@ -17,26 +17,26 @@ class Skipped:
 
 @dataclass
 class SourceReport:
-    """What became of the triplets of one source: how many were read, and what was left out, by reason."""
+    """The triplets of one source: how many were read, and which were skipped, by reason."""
 
     read: int = 0
     skipped: dict[str, Skipped] = field(default_factory=dict)
 
     @property
     def kept(self) -> int:
-        """How many triplets are used."""
+        """The number of triplets used."""
         return self.read - sum(skipped.count for skipped in self.skipped.values())
 
 
 @dataclass
 class DataReport:
-    """What became of all triplets, by the name of the files they came from."""
+    """A `SourceReport` for each source, by the name of its files."""
 
     sources: dict[str, SourceReport] = field(default_factory=dict)
 
     @property
     def kept(self) -> int:
-        """How many triplets are used."""
+        """The number of triplets used."""
         return sum(source.kept for source in self.sources.values())
 
     def read(self, source: str) -> None:
@@ -44,7 +44,7 @@ class DataReport:
         self.sources.setdefault(source, SourceReport()).read += 1
 
     def skip(self, source: str, line: int, reason: str) -> None:
-        """Count a triplet, read before, that is left out."""
+        """Count a triplet that was read, and is skipped."""
         skipped = self.sources.setdefault(source, SourceReport()).skipped.setdefault(reason, Skipped())
         skipped.count += 1
         if len(skipped.first_lines) < SHOWN:
@@ -71,5 +71,5 @@ class DataReport:
             for reason, skipped in source.skipped.items():
                 more = ", ..." if skipped.count > len(skipped.first_lines) else ""
                 numbers = ", ".join(map(str, skipped.first_lines))
-                lines.append(f"  {skipped.count:,} left out: {reason} (line {numbers}{more})")
+                lines.append(f"  {skipped.count:,} skipped: {reason} (line {numbers}{more})")
         return "\n".join(lines)

@@ -1,32 +1,36 @@
-"""Where texts are: in files here, or wherever fsspec reaches, such as `s3://bucket/x.src`; or in columns of Parquet.
+"""Paths of texts: local files, URLs that fsspec reads (such as `s3://bucket/x.src`), and columns of Parquet files.
 
-A column is named behind the file, `x.parquet#target`. What this module returns stands for a path in all functions that
-read lines, so that they read what is far away as if it were here.
+A column is named after the file: `x.parquet#target`. Every function that reads lines takes these paths as it takes
+those of local text files.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
-from postedit.core.errors import DataError, PosteditError
+from postedit.core.errors import DataError, PosteditError, nearest
 from postedit.core.extras import library
 
 _FAR: Final = "://"
-_HERE: Final = "file://"
+_LOCAL: Final = "file://"
 _PARQUET: Final = ".parquet"
 _COLUMN: Final = "#"
 
+_ROWS: Final = 1 << 14
+"""Rows of a Parquet file decoded at a time; the library holds a whole row group of the file in memory."""
+
 
 def located(name: str, folder: Path = Path()) -> Path:
-    """Return the path of that name under `folder`; or what stands for a file elsewhere, and can be read as a path is.
+    """Return the path called `name` in `folder`, or an object with the methods of a path for a URL.
 
     Raises:
-        RecipeError: if the name begins as `s3://` does, and the library for such files is not installed.
-        DataError: if nothing is known by what it begins with.
+        RecipeError: if it is a URL and the library that reads it is not installed.
+        DataError: if the scheme of the URL is unknown.
     """
-    if name.startswith(_HERE):
-        return Path(name.removeprefix(_HERE))
+    if name.startswith(_LOCAL):
+        return Path(name.removeprefix(_LOCAL))
     if _FAR not in name:
         return folder / name
     upath = library("upath", name, "remote")
@@ -37,44 +41,85 @@ def located(name: str, folder: Path = Path()) -> Path:
 
 
 def is_far(path: str | Path) -> bool:
-    """Return whether a path, or a name of one, is for fsspec to read."""
+    """Return whether a path or the name of one is a URL, which fsspec reads."""
     return _FAR in str(path)
-
-
-def is_parquet(name: str) -> bool:
-    """Return whether a name is that of a whole Parquet file, of which a column has yet to be named."""
-    return name.endswith(_PARQUET)
-
-
-def with_column(name: str, column: str) -> str:
-    """Return the name with the column to read, if it is that of a Parquet file and names none."""
-    return f"{name}{_COLUMN}{column}" if is_parquet(name) else name
-
-
-def column_of(path: Path) -> str | None:
-    """Return the column of a Parquet file that a path names, if it names one."""
-    file, _, column = path.name.partition(f"{_PARQUET}{_COLUMN}")
-    return column if file and column else None
-
-
-def without_column(path: Path) -> Path:
-    """Return the path of the file alone."""
-    column = column_of(path)
-    return path if column is None else path.with_name(path.name.removesuffix(f"{_COLUMN}{column}"))
 
 
 @contextmanager
 def explain_far_errors(path: Path) -> Iterator[None]:
-    """Turn whatever can happen on the way to a file that is far away into a sentence.
+    """Turn any error of reading a URL into a `DataError`; let errors of local files pass.
 
     Raises:
-        DataError: in place of any other error, if the file is not here.
+        DataError: in place of any other error, if `path` is a URL.
     """
     try:
         yield
     except PosteditError:
         raise
-    except Exception as error:  # each file system has errors of its own, and a network has more
+    except Exception as error:  # every file system of fsspec raises errors of its own
         if not is_far(path):
             raise
         raise DataError(f"{path}: cannot be read: {error or type(error).__name__}") from None
+
+
+def is_parquet(name: str) -> bool:
+    """Return whether a name is that of a Parquet file without a column."""
+    return name.endswith(_PARQUET)
+
+
+def with_column(name: str, column: str) -> str:
+    """Return `name` with the column to read if it is that of a Parquet file without a column."""
+    return f"{name}{_COLUMN}{column}" if is_parquet(name) else name
+
+
+def column_of(path: Path) -> str | None:
+    """Return the column of a Parquet file that a path names, or None."""
+    file, _, column = path.name.partition(f"{_PARQUET}{_COLUMN}")
+    return column if file and column else None
+
+
+def without_column(path: Path) -> Path:
+    """Return the path of the file without the column."""
+    column = column_of(path)
+    return path if column is None else path.with_name(path.name.removesuffix(f"{_COLUMN}{column}"))
+
+
+def column_lines(path: Path, column: str) -> Iterator[bytes]:
+    """Yield the texts of a column of a Parquet file, each followed by a line feed; null is an empty line.
+
+    Raises:
+        DataError: if the file has no such column, the column holds no texts, a text has a line feed, or the file is
+            damaged.
+    """
+    import pyarrow as pa  # slow to import, and not needed for text files
+    import pyarrow.parquet as pq
+
+    with path.open("rb") as file:
+        try:
+            table = pq.ParquetFile(file)
+            _check_column(table.schema_arrow, column, path)
+            rows = count(1)
+            for batch in table.iter_batches(_ROWS, columns=[column]):
+                for text, row in zip(batch.column(0).cast(pa.large_string()).to_pylist(), rows):
+                    if text and "\n" in text:
+                        raise DataError(f"{path}, row {row:,}: {column} has a line feed in it; a text must be one line")
+                    yield f"{text or ''}\n".encode()
+        except pa.ArrowException as error:
+            raise DataError(
+                f"{path}: not a Parquet file, or damaged ({error}); copy it again, or write it again"
+            ) from None
+
+
+def _check_column(schema: Any, column: str, path: Path) -> None:
+    """Raise an error if a file has no such column of texts."""
+    import pyarrow as pa
+
+    if column not in schema.names:
+        known = f"{nearest(column, schema.names)} (it has {', '.join(schema.names)})"
+        raise DataError(f"{path}: there is no column {column}{known}; name one as {path.name}#COLUMN")
+    kind = schema.field(column).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        raise DataError(
+            f"{path}: the column {column} has values of type {kind}, not texts; name one as {path.name}#COLUMN"
+        )

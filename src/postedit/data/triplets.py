@@ -1,9 +1,9 @@
-"""Triplets (source, machine translation, post-edit) in files: line-aligned texts, TSV or JSONL."""
+"""Triplets (source, machine translation, post-edit) in files: line-aligned texts, TSV, JSONL or Parquet."""
 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, Self
@@ -15,20 +15,19 @@ from postedit.core.errors import DataError
 from postedit.data.compression import plain_name, raw_lines
 from postedit.data.lines import BadLine, path_problem, scan_lines
 from postedit.data.report import SHOWN, DataReport
-from postedit.data.sampling_weights import Share
 from postedit.data.text_paths import is_parquet, located, with_column
 from postedit.text.config import SIDES, Side
 
 LONGEST_LINE: Final = 10_000
-"""Characters. What is longer is no segment but a broken file, and would make one step of training very slow."""
+"""Characters. A longer line is no segment but a sign of a broken file, and would make one training step very slow."""
 
 _PARALLEL: Final[tuple[Side, ...]] = ("src", "pe")
 
 
 class Triplet(NamedTuple):
-    """A source, its machine translation and the post-edit of that; with the name of the files and the line.
+    """A source, its machine translation, and the post-edit; with the name of the files and the line number.
 
-    Where the files have no machine translations, `mt` is empty.
+    `mt` is empty for parallel text.
     """
 
     src: str
@@ -39,17 +38,16 @@ class Triplet(NamedTuple):
 
 
 class TripletFiles(Config):
-    """Where triplets are.
+    """The files that hold triplets.
 
-    In a recipe: a prefix (`"train"` stands for train.src, train.mt and train.pe), a table (`"x.tsv"` with three
-    columns and perhaps a first line that names them, `"x.jsonl"`, or `"x.parquet"` with columns src, mt and pe), or
-    `{src = ..., mt = ..., pe = ...}`. The last may be without mt, where no model reads it. `"x.parquet#target"` is a
-    column of another name, and `"s3://..."` and the like are files elsewhere. Each file may be compressed; `.gz`,
-    `.xz` or `.zst` need not be written.
+    In a recipe: a prefix (`"train"` means train.src, train.mt and train.pe), a table (`"x.tsv"` with three columns and
+    an optional header, `"x.jsonl"`, or `"x.parquet"` with columns src, mt and pe), or `{src = ..., mt = ...,
+    pe = ...}`. The last may omit mt if no model reads it. `"x.parquet#target"` selects another column; fsspec reads
+    `"s3://..."` and other URLs. Each file may be compressed; `.gz`, `.xz` or `.zst` may be omitted.
 
     Args:
-        src: path of the sources; a table has the same path on all sides.
-        mt: path of the machine translations; None for parallel text, sources and translations alone.
+        src: path of the sources; the same for all sides of a table.
+        mt: path of the machine translations; None for parallel text (sources and translations).
         pe: path of the post-edits.
     """
 
@@ -98,7 +96,7 @@ class TripletFiles(Config):
 
     @classmethod
     def of(cls, name: str | Path) -> Self:
-        """Return the files that a recipe would name so: a prefix, or a table."""
+        """Return the files that a recipe would give by this name: a prefix or a table."""
         return cls.model_validate(str(name))
 
     @property
@@ -108,34 +106,60 @@ class TripletFiles(Config):
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """The sides there are texts of."""
+        """The sides that the files hold."""
         return SIDES if self.mt is not None else _PARALLEL
 
     @property
     def name(self) -> str:
-        """What reports call them."""
+        """The name of these files in reports."""
         name = self._to_name()
         return name if isinstance(name, str) else ", ".join(dict.fromkeys(name.values()))
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The files: one, or one for each side."""
+        """The path of the table, or one path for each side."""
         return (located(self.src),) if self.is_table else tuple(located(getattr(self, side)) for side in self.sides)
 
     def under(self, folder: Path) -> Self:
-        """Return the same files with relative paths taken from `folder`."""
+        """Return the same files with relative paths resolved against `folder`."""
         return self.model_copy(update={side: str(located(getattr(self, side), folder)) for side in self.sides})
 
 
+@dataclass(frozen=True, slots=True)
+class SamplingWeight:
+    """How often, and in which epochs, the triplets of a source are read.
+
+    Args:
+        weight: how often an epoch reads each triplet; with a fraction, the remaining triplets are left to later epochs.
+        from_epoch: the source is read after this many complete epochs.
+        until_epoch: the source is not read any more after this many complete epochs; None: always.
+    """
+
+    weight: float = 1.0
+    from_epoch: int = 0
+    until_epoch: int | None = None
+
+    def is_active(self, epoch: int) -> bool:
+        """Return whether an epoch reads the source."""
+        return epoch >= self.from_epoch and (self.until_epoch is None or epoch < self.until_epoch)
+
+    def row_range(self, rows: int, epoch: int) -> tuple[int, int]:
+        """Return start and end of an epoch in the endless sequence of passes over a source of `rows` triplets."""
+        if not self.is_active(epoch):
+            return 0, 0
+        turn = epoch - self.from_epoch
+        return round(self.weight * rows * turn), round(self.weight * rows * (turn + 1))
+
+
 class TrainingFiles(TripletFiles):
-    """A source of training triplets, and how much of it an epoch reads.
+    """A source of training triplets with its sampling weight.
 
     In a recipe: files as elsewhere, or `{files = "real", weight = 20}`.
 
     Args:
-        weight: how often each triplet comes in an epoch; of 0.1, every one comes once in ten epochs.
-        from_epoch: the source is read after so many complete epochs.
-        until_epoch: and no more after so many.
+        weight: how often an epoch reads each triplet; with 0.1, each triplet is read once in ten epochs.
+        from_epoch: the source is read after this many complete epochs.
+        until_epoch: the source is not read any more after this many complete epochs.
     """
 
     weight: float = Field(default=1.0, gt=0.0)
@@ -165,14 +189,14 @@ class TrainingFiles(TripletFiles):
 
     @model_serializer
     def _to_value(self) -> Any:
-        plain = Share()
-        options = {key: value for key, value in asdict(self.share).items() if value != getattr(plain, key)}
+        default = SamplingWeight()
+        options = {key: value for key, value in asdict(self.sampling).items() if value != getattr(default, key)}
         return {"files": self._to_name(), **options} if options else self._to_name()
 
     @property
-    def share(self) -> Share:
-        """How much of the source an epoch reads."""
-        return Share(self.weight, self.from_epoch, self.until_epoch)
+    def sampling(self) -> SamplingWeight:
+        """The sampling weight of the source."""
+        return SamplingWeight(self.weight, self.from_epoch, self.until_epoch)
 
 
 def _is_table(name: str) -> bool:
@@ -192,12 +216,11 @@ class DataConfig(Config):
     """The `[data]` section of a recipe.
 
     Args:
-        dir: folder that the paths start from, itself relative to the recipe's.
-        train: one or more sources of training triplets. Each triplet comes once an epoch, those of
-            `{files = "real", weight = 20}` 20 times; with `from_epoch` and `until_epoch`, only in the epochs
-            between.
-        dev: triplets that tell how well training goes.
-        max_length: training triplets with more pieces than that on a side (EOS included) are left out.
+        dir: folder that relative paths start from, itself relative to the folder of the recipe.
+        train: one or more sources of training triplets. An epoch reads each triplet once, those of
+            `{files = "real", weight = 20}` 20 times; `from_epoch` and `until_epoch` limit a source to some epochs.
+        dev: triplets for validation.
+        max_length: training triplets with more tokens on a side (EOS included) are skipped.
     """
 
     dir: str = "."
@@ -208,7 +231,7 @@ class DataConfig(Config):
     @model_validator(mode="after")
     def _check_epochs(self) -> Self:
         ends = [0, *(files.until_epoch for files in self.train if files.until_epoch is not None)]
-        empty = [epoch for epoch in sorted(ends) if not any(files.share.has(epoch) for files in self.train)]
+        empty = [epoch for epoch in sorted(ends) if not any(files.sampling.is_active(epoch) for files in self.train)]
         if empty:
             raise ValueError(
                 f"train: after {empty[0]} epochs there is no source to read; check from_epoch, until_epoch"
@@ -217,13 +240,13 @@ class DataConfig(Config):
 
     @property
     def sources(self) -> list[tuple[str, TripletFiles]]:
-        """All files, with the options that name them."""
+        """All files, each with the name of its option."""
         return [*((f"data.train.{number}", files) for number, files in enumerate(self.train)), ("data.dev", self.dev)]
 
     def resolve(self, base: Path) -> tuple["DataConfig", list[str]]:
-        """Return this section with all paths made absolute against `base`, and what is wrong with the files.
+        """Return this section with absolute paths (relative ones start from `base`), and the problems found.
 
-        Only whether they can be read is looked at; `check_files` looks into them.
+        Checks only that the files can be read; `check_files` checks their content.
         """
         folder = (base / Path(self.dir).expanduser()).resolve()
         train, dev = [files.under(folder) for files in self.train], self.dev.under(folder)
@@ -241,7 +264,7 @@ def check_files(files: TripletFiles, warn: Callable[[str], None] = lambda messag
 
     Raises:
         DataError: if a file is missing, empty or not UTF-8, the numbers of lines differ, or lines of a table are
-            malformed; with the first of the bad lines, and how many there are.
+            malformed; names the first bad lines and their number.
     """
     problems = [problem for path in files.paths if (problem := path_problem(path))]
     if problems:
@@ -266,12 +289,12 @@ def check_files(files: TripletFiles, warn: Callable[[str], None] = lambda messag
 
 
 def read_triplets(files: TripletFiles | Sequence[TripletFiles], report: DataReport | None = None) -> Iterator[Triplet]:
-    """Yield the triplets of all files, in order, one at a time.
+    """Yield the triplets of all files in order, one at a time.
 
-    Those with an empty side, or one longer than `LONGEST_LINE`, are left out; `report` says how many and which.
+    Triplets with an empty side, or one longer than `LONGEST_LINE`, are skipped and counted in `report`.
 
     Raises:
-        DataError: at the first line that cannot be used, or when the numbers of lines differ.
+        DataError: at the first malformed line, or if the numbers of lines differ.
     """
     report = DataReport() if report is None else report
     for source in [files] if isinstance(files, TripletFiles) else files:
@@ -285,10 +308,10 @@ def read_triplets(files: TripletFiles | Sequence[TripletFiles], report: DataRepo
 
 
 def all_triplets(files: TripletFiles) -> Iterator[Triplet]:
-    """Yield the triplets of `files` in order, those that nothing can be learnt from too.
+    """Yield the triplets of `files` in order, including those that `read_triplets` skips.
 
     Raises:
-        DataError: at the first line that cannot be used, or when the numbers of lines differ.
+        DataError: at the first malformed line, or if the numbers of lines differ.
     """
     for path in files.paths:
         if problem := path_problem(path):
@@ -300,7 +323,12 @@ def all_triplets(files: TripletFiles) -> Iterator[Triplet]:
 
 
 def unusable(triplet: Triplet, sides: Sequence[Side]) -> str | None:
-    """Return why nothing can be learnt from a triplet of which there are these sides, or None if something can."""
+    """Return why a triplet cannot be used for training, or None if it can.
+
+    Args:
+        triplet: the texts.
+        sides: the sides that the files hold.
+    """
     for side in sides:
         text: str = getattr(triplet, side)
         if not text.strip():
@@ -359,7 +387,7 @@ def _scan_tsv(lines: Iterator[str | BadLine], name: str, sides: Sequence[Side]) 
             places, width = {side: cells.index(side) for side in sides}, len(cells)
         elif len(cells) != width:
             listed = ", ".join(sides)
-            yield BadLine(f"{name}, line {number}: {len(cells)} columns, not {width} ({listed}, divided by tabs)")
+            yield BadLine(f"{name}, line {number}: {len(cells)} columns, not {width} ({listed}, separated by tabs)")
         else:
             yield _triplet({side: cells[place] for side, place in places.items()}, name, number)
 
@@ -373,7 +401,7 @@ def _scan_jsonl(lines: Iterator[str | BadLine], name: str, sides: Sequence[Side]
         try:
             value = json.loads(line)
             texts = {side: value[side] for side in sides}
-            "".join(texts.values()).encode()  # fails for half a surrogate pair, and for what is no string
+            "".join(texts.values()).encode()  # fails for an unpaired surrogate, and for anything but a string
             yield _triplet(texts, name, number)
         except (ValueError, KeyError, TypeError, RecursionError):  # the last for thousands of nested brackets
             yield BadLine(f"{name}, line {number}: not a JSON object with the texts {listed}")

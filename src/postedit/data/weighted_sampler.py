@@ -1,8 +1,8 @@
-"""What an epoch reads of a corpus of several parts: each as often as its weight says, in the epochs it takes part in.
+"""Weighted sampling of the parts of a corpus: which rows an epoch reads.
 
-A part is read like an endless tape: pass after pass over it, each with its blocks in another order. An epoch takes the
-next `weight` x rows of that tape. So a part of weight 3 is read three times an epoch, and of one of weight 0.1 every
-triplet comes once in ten epochs. Where the tape stands depends on seed, part and epoch alone.
+A part is read as an endless sequence of passes over its rows, each with the blocks in another order. An epoch takes the
+next `weight` x rows of that sequence. So a part of weight 3 is read three times an epoch, and each triplet of a part of
+weight 0.1 once in ten epochs. The place in the sequence depends on seed, part and epoch alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,81 +11,81 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from postedit.core.errors import DataError
-from postedit.data.corpus import Corpus, Part
-from postedit.data.sampling_weights import Share
+from postedit.data.corpus import Corpus, CorpusPart
+from postedit.data.triplets import SamplingWeight
 
-_TAPE: Final = 1 << 20
-"""Tells the random generators of tapes from those of windows, which are numbered from 1 on."""
+_PASSES: Final = 1 << 20
+"""Distinguishes the random generators of passes from those of windows, which are numbered from 1."""
 
 
-class Span(NamedTuple):
-    """Some rows of a block, `start` to `stop`."""
+class BlockSlice(NamedTuple):
+    """Rows `start` to `stop` (exclusive) of a block."""
 
     block: int
     start: int
     stop: int
 
 
-class Mixture:
-    """A corpus and the shares of its parts.
+class WeightedSampler:
+    """Selects the rows of each epoch.
 
     Args:
-        corpus: what is read.
-        shares: one a part; none stands for all of each.
-        seed: 0 or more.
+        corpus: the training corpus.
+        weights: one for each part; by default each part is read once an epoch.
+        seed: at least 0.
 
     Raises:
-        ValueError: if there are not as many shares as parts.
+        ValueError: if the numbers of weights and parts differ.
     """
 
-    def __init__(self, corpus: Corpus, shares: Sequence[Share], seed: int) -> None:
-        self.shares = tuple(shares) or (Share(),) * len(corpus.parts)
-        if len(self.shares) != len(corpus.parts):
-            raise ValueError(f"{corpus.path} has {len(corpus.parts)} parts, not {len(self.shares)}")
+    def __init__(self, corpus: Corpus, weights: Sequence[SamplingWeight], seed: int) -> None:
+        self.weights = tuple(weights) or (SamplingWeight(),) * len(corpus.parts)
+        if len(self.weights) != len(corpus.parts):
+            raise ValueError(f"{corpus.path} has {len(corpus.parts)} parts, not {len(self.weights)}")
         self._corpus = corpus
         self._seed = seed
 
-    def rows(self, epoch: int) -> tuple[int, ...]:
+    def rows_per_part(self, epoch: int) -> tuple[int, ...]:
         """Return how many triplets of each part an epoch reads."""
-        stretches = [share.stretch(part.rows, epoch) for share, part in zip(self.shares, self._corpus.parts)]
-        return tuple(stop - start for start, stop in stretches)
+        ranges = [weight.row_range(part.rows, epoch) for weight, part in zip(self.weights, self._corpus.parts)]
+        return tuple(stop - start for start, stop in ranges)
 
-    def spans(self, epoch: int) -> list[Span]:
-        """Return what an epoch reads, shuffled by blocks."""
-        spans = sorted(
-            span
-            for number, (share, part) in enumerate(zip(self.shares, self._corpus.parts))
-            for span in self._of_tape(number, part, *share.stretch(part.rows, epoch))
+    def block_slices(self, epoch: int) -> list[BlockSlice]:
+        """Return the rows of an epoch, in shuffled blocks."""
+        slices = sorted(
+            part_slice
+            for number, (weight, part) in enumerate(zip(self.weights, self._corpus.parts))
+            for part_slice in self._part_slices(number, part, *weight.row_range(part.rows, epoch))
         )
-        order = np.random.default_rng([self._seed, epoch]).permutation(len(spans))
-        return [spans[i] for i in order]
+        order = np.random.default_rng([self._seed, epoch]).permutation(len(slices))
+        return [slices[i] for i in order]
 
-    def next_epoch(self, epoch: int) -> int:
+    def next_nonempty_epoch(self, epoch: int) -> int:
         """Return the first epoch from `epoch` on that has triplets.
 
         Raises:
             DataError: if there is none.
         """
-        turns = [share.from_epoch for share in self.shares] + [share.until_epoch or 0 for share in self.shares]
+        changes = [weight.from_epoch for weight in self.weights] + [weight.until_epoch or 0 for weight in self.weights]
         # A part of r rows and weight w has a triplet at least every 1 / (r w) epochs.
-        rare = [1.0 / (part.rows * share.weight) for share, part in zip(self.shares, self._corpus.parts) if part.rows]
-        last = max(epoch, *turns) + int(max(rare, default=0.0)) + 2
-        found = next((number for number in range(epoch, last) if any(self.rows(number))), None)
+        intervals = [
+            1.0 / (part.rows * weight.weight) for weight, part in zip(self.weights, self._corpus.parts) if part.rows
+        ]
+        last = max(epoch, *changes) + int(max(intervals, default=0.0)) + 2
+        found = next((number for number in range(epoch, last) if any(self.rows_per_part(number))), None)
         if found is None:
-            raise DataError(
-                f"{self._corpus.path}: no source has a triplet left after {epoch} epochs; change data.train"
-            )
+            raise DataError(f"{self._corpus.path}: no source has triplets after {epoch} epochs; change data.train")
         return found
 
-    def _of_tape(self, number: int, part: Part, start: int, stop: int) -> Iterator[Span]:
-        """Yield the rows `start` to `stop` of the tape of a part."""
+    def _part_slices(self, number: int, part: CorpusPart, start: int, stop: int) -> Iterator[BlockSlice]:
+        """Yield the rows `start` to `stop` of the sequence of passes over a part."""
         while start < stop:
             passes, place = divmod(start, part.rows)
             end = min(stop - passes * part.rows, part.rows)
-            order = np.random.default_rng([self._seed, number, passes, _TAPE]).permutation(part.blocks)
+            order = np.random.default_rng([self._seed, number, passes, _PASSES]).permutation(part.blocks)
             sizes = [self._corpus.block_size(part.first + int(block)) for block in order]
             for block, size, after in zip(order, sizes, np.cumsum(sizes).tolist()):
                 first, last = max(place - (after - size), 0), min(end - (after - size), size)
                 if first < last:
-                    yield Span(part.first + int(block), first, last)
+                    yield BlockSlice(part.first + int(block), first, last)
             start = passes * part.rows + end

@@ -77,6 +77,6 @@ def _fingerprint(dev: DevTexts, processor: TextProcessor, max_length: int, write
     usable = (triplet for triplet in triplets if unusable(triplet, SIDES) is None)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            return write_corpus(Path(folder) / "dev.arrow", usable, processor, max_length, writes=writes).fingerprint
+            return write_corpus(Path(folder) / "dev.arrow", [usable], processor, max_length, writes=writes).fingerprint
         except DataError:
             return None

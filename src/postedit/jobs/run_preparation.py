@@ -16,13 +16,13 @@ from postedit.core.errors import DataError, OutputError
 from postedit.core.files import atomic_folder, check_writable, explain_os_errors
 from postedit.core.model import Writes
 from postedit.core.tensor_files import save_json
-from postedit.data.corpus import Corpus, write_parts
-from postedit.data.even_sample import count_lines, spread
+from postedit.data.blocks import sample_evenly
+from postedit.data.compression import raw_lines
+from postedit.data.corpus import Corpus, write_corpus
 from postedit.data.manifest import MANIFEST, changed_files, manifest
 from postedit.data.report import DataReport
-from postedit.data.sampling_weights import Share
-from postedit.data.triplets import DataConfig, Triplet, TripletFiles, check_files, read_triplets
-from postedit.data.weighted_sampler import Mixture
+from postedit.data.triplets import DataConfig, SamplingWeight, Triplet, TripletFiles, check_files, read_triplets
+from postedit.data.weighted_sampler import WeightedSampler
 from postedit.jobs.drafting import are_drafted, renew_drafting
 from postedit.progress import LineProgress
 from postedit.recipe import Recipe, parse_recipe
@@ -201,9 +201,18 @@ def _learnt(recipe: Recipe, console: Console) -> TextProcessor:
     with LineProgress(console, total * recipe.text.passes) as progress:
 
         def sample() -> Iterator[Triplet]:
-            return spread(progress.track(read_triplets(recipe.data.train)), total, wanted)
+            return sample_evenly(progress.track(read_triplets(recipe.data.train)), total, wanted)
 
         return TextProcessor.fit(recipe.text, sample)
+
+
+def count_lines(sources: Sequence[TripletFiles]) -> int:
+    """Return the number of lines of all sources, which is about that of their triplets.
+
+    Raises:
+        DataError: if a file cannot be read.
+    """
+    return sum(1 for source in sources for _ in raw_lines(source.paths[0]))
 
 
 def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Console) -> None:
@@ -219,12 +228,12 @@ def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Conso
     with _new_folder(corpora) as temporary, LineProgress(console, total) as progress:
         for name, sources in parts.items():
             triplets = [progress.track(read_triplets(files, report)) for files in sources]
-            write_parts(temporary / f"{name}.arrow", triplets, processor, data.max_length, report, writes)
+            write_corpus(temporary / f"{name}.arrow", triplets, processor, data.max_length, report, writes)
         # Before the corpora have their name, so that a kill leaves none without their account.
         save_json(folder / "data.json", report.to_dict())
         save_json(folder / MANIFEST, manifest(data, Corpus.open(temporary / "train.arrow")))
     console.print(str(report), highlight=False, markup=False, soft_wrap=True)
-    _print_shares(data, Corpus.open(corpora / "train.arrow"), console)
+    _print_epochs(data, Corpus.open(corpora / "train.arrow"), console)
 
 
 @contextmanager
@@ -255,14 +264,15 @@ def _link(file: Path, new: Path) -> None:
         shutil.copyfile(file, new)
 
 
-def _print_shares(data: DataConfig, corpus: Corpus, console: Console) -> None:
-    """Say how much of an epoch each source is, if one counts otherwise than once."""
-    shares = [files.share for files in data.train]
-    if set(shares) == {Share()}:
+def _print_epochs(data: DataConfig, corpus: Corpus, console: Console) -> None:
+    """Print how much of an epoch each source is, unless every source is read once an epoch."""
+    weights = [files.sampling for files in data.train]
+    if set(weights) == {SamplingWeight()}:
         return
-    mixture = Mixture(corpus, shares, seed=0)
-    for epoch in sorted({0, *(share.from_epoch for share in shares), *(share.until_epoch or 0 for share in shares)}):
-        rows = mixture.rows(epoch)
+    sampler = WeightedSampler(corpus, weights, seed=0)
+    changes = {0, *(weight.from_epoch for weight in weights), *(weight.until_epoch or 0 for weight in weights)}
+    for epoch in sorted(changes):
+        rows = sampler.rows_per_part(epoch)
         parts = [
             f"{count:,} of {files.name} ({100 * count / sum(rows):.1f} %)"
             for files, count in zip(data.train, rows)

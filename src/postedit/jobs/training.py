@@ -167,7 +167,7 @@ def _train(
         run.export,
         console,
         propose=run.propose,
-        shares=[files.share for files in data.train],
+        sampling_weights=[files.sampling for files in data.train],
         initialise=partial(_initialise, recipe, given.init, run.processor, folder, console),
         spell=run.processor.spelt,
     )

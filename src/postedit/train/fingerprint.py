@@ -9,19 +9,25 @@ from typing import Any, Final
 from torch import nn
 
 from postedit.data.corpus import Corpus
-from postedit.data.sampling_weights import Share
+from postedit.data.triplets import SamplingWeight
 from postedit.train.config import FREE_ON_RESUME, TrainConfig, average_of
 
 
 def identity(
-    model: nn.Module, corpus: Corpus, dev: Corpus, config: TrainConfig, shares: Sequence[Share] = ()
+    model: nn.Module,
+    corpus: Corpus,
+    dev: Corpus,
+    config: TrainConfig,
+    sampling_weights: Sequence[SamplingWeight] = (),
 ) -> dict[str, Any]:
     """Return all that must be the same for a resumed run to end as if it had never been stopped."""
     shapes = sorted((name, list(tensor.shape)) for name, tensor in model.state_dict().items())
     return {
         "config": config.model_dump(mode="json", exclude=set(FREE_ON_RESUME)),
         "corpus": corpus.fingerprint,
-        "shares": [] if set(shares) <= {Share()} else [asdict(share) for share in shares],
+        "shares": []
+        if set(sampling_weights) <= {SamplingWeight()}
+        else [asdict(weight) for weight in sampling_weights],
         "dev": dev.fingerprint,
         "model": hashlib.sha256(json.dumps(shapes).encode()).hexdigest(),
     }

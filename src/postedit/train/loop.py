@@ -13,9 +13,9 @@ from rich.console import Console
 from postedit.core.errors import OutputError, RecipeError, TrainingError
 from postedit.core.files import explain_os_errors
 from postedit.core.model import Seq2Seq
-from postedit.data.batching import BatchStream, Portion, UpdateSize, ahead
+from postedit.data.batching import BatchStream, UpdateBatches, UpdateSize, prefetch
 from postedit.data.corpus import Corpus
-from postedit.data.sampling_weights import Share
+from postedit.data.triplets import SamplingWeight
 from postedit.train.best import BestWeights
 from postedit.train.checkpoints import Checkpoint, Checkpoints, read_state
 from postedit.train.config import TrainConfig
@@ -66,7 +66,7 @@ class Trainer:
         export: writes a loadable model folder; called at each new best, and at the end.
         console: for progress and messages.
         propose: finds the candidates of minimum risk training; None if there is none.
-        shares: how much of each part of the corpus an epoch reads; none stands for all of each.
+        sampling_weights: one for each part of the corpus; by default each part is read once an epoch.
         initialise: gives the model what training starts from; called unless a run is resumed.
         spell: gives the texts of a batch that made training fail.
 
@@ -86,7 +86,7 @@ class Trainer:
         export: Callable[[Seq2Seq, Path], None],
         console: Console,
         propose: Propose | None = None,
-        shares: Sequence[Share] = (),
+        sampling_weights: Sequence[SamplingWeight] = (),
         initialise: Callable[[Seq2Seq], None] = Seq2Seq.load_initial_weights,
         spell: Spell | None = None,
     ) -> None:
@@ -100,7 +100,7 @@ class Trainer:
         self.corpus = corpus
         self.config = config
         self.folder = folder
-        self.shares = tuple(shares)
+        self.sampling_weights = tuple(sampling_weights)
         self.initialise = initialise
         self.spell = spell
         self.state = TrainState()
@@ -125,7 +125,7 @@ class Trainer:
             self._breakable,
             self.accelerator,
         )
-        self.identity = identity(model, corpus, dev, config, shares)
+        self.identity = identity(model, corpus, dev, config, sampling_weights)
         self._display = Display(console, enabled=self._is_main)
         self._interruption = Interruption()
         self._saved_step = 0
@@ -189,7 +189,7 @@ class Trainer:
                 self._display.say(f"Interrupted at step {self.state.step:,}. {self._how_to_go_on()}")
                 raise
 
-    def _start(self, resume: bool, accept_changed_data: bool) -> tuple[Generator[Portion, None, None], Report]:
+    def _start(self, resume: bool, accept_changed_data: bool) -> tuple[Generator[UpdateBatches, None, None], Report]:
         """Begin or go on: weights, optimiser, random states, log; return what is to come and the report."""
         torch.manual_seed(self.config.seed + self.accelerator.process_index)
         checkpoint = find_checkpoint(self.checkpoints, resume, self.identity, accept_changed_data, self._display.say)
@@ -213,11 +213,12 @@ class Trainer:
             rank=self.accelerator.process_index,
             world=self.accelerator.num_processes,
             position=self.state.position,
-            shares=self.shares,
+            sampling_weights=self.sampling_weights,
         )
         folder = self.folder if self._is_main else None
-        rows = sum(stream.mixture.rows(stream.mixture.next_epoch(self.state.position.epoch)))
-        return ahead(stream.updates(self._update_size())), Report(folder, self._display, self.config, self.state, rows)
+        rows = sum(stream.sampler.rows_per_part(stream.sampler.next_nonempty_epoch(self.state.position.epoch)))
+        report = Report(folder, self._display, self.config, self.state, rows)
+        return prefetch(stream.updates(self._update_size())), report
 
     def _update_size(self) -> UpdateSize:
         """Return the size of all updates of the run, which it keeps when it is resumed with other processes."""
@@ -232,7 +233,7 @@ class Trainer:
             )
         return UpdateSize(batches, self.config.update_tokens)
 
-    def _train(self, stream: Iterator[Portion], report: Report) -> str:
+    def _train(self, stream: Iterator[UpdateBatches], report: Report) -> str:
         """Make updates until an end is reached, and return which.
 
         At a pause the host waits for the device; only there is anything read, written or decided, in this order,
@@ -262,7 +263,7 @@ class Trainer:
                     return reason
             self._update(stream)
 
-    def _update(self, stream: Iterator[Portion]) -> None:
+    def _update(self, stream: Iterator[UpdateBatches]) -> None:
         portion = next(stream)
         self.state.position = portion.position
         self.state.step += 1

@@ -32,7 +32,7 @@ class TestStats:
     def test_tables(self, run: Any, sample: Path) -> None:
         result = run("data", "stats", sample / "test", "--dev", sample / "dev")
         assert result.exit_code == 0
-        for words in ("sentence TER", "substitutions", "repeat an earlier one", "stand in dev", "most often in"):
+        for words in ("sentence TER", "substitutions", "repeat an earlier one", "are in dev", "most frequent contexts"):
             assert words in result.stdout
         assert "nrefs:1|case:mixed" in result.stdout
 
@@ -59,11 +59,11 @@ class TestStats:
         ("arguments", "message"),
         [
             (["tset"], 'no such file; did you mean "test.src"?'),
-            (["test", "--picture", "x.bmp"], "a picture must be called *.png, *.svg, *.pdf"),
+            (["test", "--picture", "x.bmp"], "the name of a picture must end in .png, .svg, .pdf"),
             (["test", "--json", "none/x.json"], "does not exist; create it first"),
             (["test,"], "give SRC,MT,PE or SRC,PE with commas"),
-            (["test", "test.src,test.pe"], "one has machine translations and one has not"),
-            (["test", "--json", "test.mt"], "test.mt: is one of the files to look at"),
+            (["test", "test.src,test.pe"], "only one of them has machine translations"),
+            (["test", "--json", "test.mt"], "test.mt: is one of the input files"),
             (["test", "--json", ""], "is a folder; give the name of a file"),
         ],
     )
@@ -106,7 +106,7 @@ class TestClean:
         result = run("data", "clean", sample / "test", "--out", sample / "clean", *self.LANGUAGES)
         assert result.exit_code == 0
         assert "copy_of_source" in result.stdout
-        assert "% of the words are those of src" in result.stdout
+        assert "% of the words are copied from src" in result.stdout
         kept = (sample / "clean.pe").read_text(encoding="utf-8").count("\n")
         gone = (sample / "clean.removed.jsonl").read_text(encoding="utf-8").count("\n")
         assert kept + gone == (sample / "test.pe").read_text(encoding="utf-8").count("\n")
@@ -177,7 +177,7 @@ class TestClean:
         assert result.exit_code == 1
         assert "the disk is full; free some space" in result.stderr
         begun = (sample / "x.work").exists()
-        assert begun == ("the same command with --resume goes on from there" in result.stderr)
+        assert begun == ("continue with the same command and --resume" in result.stderr)
         assert not (sample / "x.report.json").exists()
         assert run(*arguments, "--out", sample / "x", *(["--resume"] if begun else [])).exit_code == 0
         for end in ("src", "mt", "pe", "removed.jsonl", "report.json"):

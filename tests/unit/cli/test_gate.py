@@ -95,7 +95,7 @@ def test_lines_that_the_model_knows_are_no_proof(run: Any, model: Path, tmp_path
     known = tmp_path / "known"
     shutil.copytree(model, known)
     processor = ModelFolder.load(model).processor
-    corpus = write_corpus(tmp_path / "x.arrow", map(Triplet, SRC, MT, MT), processor, 50)
+    corpus = write_corpus(tmp_path / "x.arrow", [map(Triplet, SRC, MT, MT)], processor, 50)
     start = {"corpora": {use: corpus.fingerprint}}
     provenance = {"recipe": {"data": {"max_length": 50}}, "environments": [start]}
     (known / "provenance.json").write_text(json.dumps(provenance))

@@ -36,4 +36,4 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def small(small_blocks: None, tmp_path: Path, triplets: list[Triplet], processor: TextProcessor) -> Corpus:
-    return write_corpus(tmp_path / "small.arrow", triplets, processor, 100)
+    return write_corpus(tmp_path / "small.arrow", [triplets], processor, 100)

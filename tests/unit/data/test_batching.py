@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from postedit.core.special_tokens import EOS, PAD
 from postedit.core.types import Batch
-from postedit.data.batching import BatchStream, Position, UpdateSize, ahead, ordered_batches
+from postedit.data.batching import BatchStream, Position, UpdateSize, ordered_batches, prefetch
 from postedit.data.collate import collate, length_batches
 from postedit.data.corpus import Corpus, write_corpus
 from postedit.data.triplets import Triplet
@@ -181,7 +181,7 @@ def test_a_corpus_in_one_window_is_shuffled_fully(
     tmp_path: Path, triplets: list[Triplet], processor: TextProcessor
 ) -> None:
     same_length = [Triplet(f"{number:02d} a", "b", "c") for number in range(20)]
-    corpus = write_corpus(tmp_path / "c.arrow", same_length, processor, 100)
+    corpus = write_corpus(tmp_path / "c.arrow", [same_length], processor, 100)
     assert corpus.blocks == 3
     texts = processor.encode_batch("src", [triplet.src for triplet in same_length])
     number = {tuple(row): number for number, row in enumerate(texts)}
@@ -221,7 +221,7 @@ def test_batches_ahead_are_the_same_and_made_before_they_are_asked_for() -> None
             made.put(number)
             yield number
 
-    coming = ahead(items(), 2)
+    coming = prefetch(items(), 2)
     assert next(coming) == 0
     assert [made.get(timeout=60) for _ in range(3)] == [0, 1, 2]
     assert list(coming) == [1, 2, 3, 4, 5]
@@ -233,7 +233,7 @@ def test_an_error_ahead_is_raised_in_its_place() -> None:
         yield 2
         raise ValueError("no more")
 
-    coming = ahead(items(), 2)
+    coming = prefetch(items(), 2)
     assert [next(coming), next(coming)] == [1, 2]
     with pytest.raises(ValueError, match="no more"):
         next(coming)
@@ -241,7 +241,7 @@ def test_an_error_ahead_is_raised_in_its_place() -> None:
 
 def test_whoever_stops_early_leaves_no_thread_behind() -> None:
     before = set(threading.enumerate())
-    coming = ahead(iter(range(1000)), 3)
+    coming = prefetch(iter(range(1000)), 3)
     next(coming)
     assert set(threading.enumerate()) > before
     coming.close()

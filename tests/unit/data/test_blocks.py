@@ -1,4 +1,5 @@
 import os
+from itertools import islice
 
 import pytest
 from hypothesis import given
@@ -6,7 +7,7 @@ from hypothesis import strategies as st
 
 from postedit.core.errors import DataError
 from postedit.core.processes import WorkerError
-from postedit.data.blocks import blocks_of, map_blocks, workers_for
+from postedit.data.blocks import blocks_of, map_blocks, sample_evenly, workers_for
 
 
 def double(block: list[int]) -> list[int]:
@@ -49,3 +50,19 @@ def test_few_triplets_are_not_worth_a_process() -> None:
     assert workers_for(1000, None) == 1
     assert workers_for(1000, 3) == 3
     assert workers_for(10**9, None) == os.cpu_count()
+
+
+@given(st.integers(0, 300), st.integers(1, 100))
+def test_as_many_as_wanted_evenly_spread_and_in_order(total: int, wanted: int) -> None:
+    chosen = list(sample_evenly(range(total), total, wanted))
+    assert len(chosen) == min(total, wanted)
+    assert chosen == sorted(set(chosen))
+    if total > wanted:
+        gaps = [after - before for before, after in zip([-1, *chosen], [*chosen, total])]
+        assert max(gaps) <= total // wanted + 1
+
+
+def test_nothing_is_read_ahead() -> None:
+    items = iter(range(10**9))
+    assert list(islice(sample_evenly(items, 10**9, 10**8), 2)) == [9, 19]
+    assert next(items) == 20

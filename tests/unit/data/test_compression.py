@@ -56,7 +56,9 @@ def test_a_file_that_is_cut_off_is_named_with_the_line(suffix: str, tmp_path: Pa
     content = COMPRESS[suffix](b"".join(os.urandom(20).hex().encode() + b"\n" for _ in range(20_000)))
     path.write_bytes(content[: len(content) // 2])
     lines: list[str] = []
-    with pytest.raises(DataError, match=rf"x\{suffix}, line \d+: the .* file is cut off here; copy it again") as error:
+    with pytest.raises(
+        DataError, match=rf"x\{suffix}, line \d+: the .* file is truncated here; copy it again"
+    ) as error:
         lines.extend(read_lines(path))  # which takes what there is before the error
     assert f"line {len(lines) + 1}:" in str(error.value)
     assert 0 < len(lines) < 20_000
@@ -97,7 +99,7 @@ def test_a_triplet_file_that_is_cut_off_stops_the_check_with_its_own_name(tmp_pa
         (tmp_path / f"x.{side}").write_text("a\n" * 50_000)
     (tmp_path / "x.mt").rename(tmp_path / "plain")
     (tmp_path / "x.mt.gz").write_bytes(gzip.compress(b"a\n" * 50_000)[:-20])
-    with pytest.raises(DataError, match=r"x\.mt\.gz, line \d+: the gzip file is cut off"):
+    with pytest.raises(DataError, match=r"x\.mt\.gz, line \d+: the gzip file is truncated"):
         check_files(TripletFiles.of(tmp_path / "x"))
 
 

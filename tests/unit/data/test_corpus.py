@@ -47,7 +47,7 @@ def test_pages_are_given_back_while_the_sizes_of_many_blocks_are_looked_at(
             looked_at.append(block)
             return reader.get_batch(block)
 
-    monkeypatch.setattr(corpus_module, "_BLOCKS_LOOKED_AT", 5)
+    monkeypatch.setattr(corpus_module, "_SIZES_PER_RELEASE", 5)
     monkeypatch.setattr(small, "_reader", Reader())
     monkeypatch.setattr(small, "_mapping", SimpleNamespace(madvise=lambda _: given_back.append(len(looked_at))))
     small.__dict__.pop("_sizes", None)
@@ -65,7 +65,7 @@ def test_fingerprint_tells_content_apart(
     small: Corpus, tmp_path: Path, triplets: list[Triplet], processor: TextProcessor
 ) -> None:
     def fingerprint(texts: list[Triplet]) -> str:
-        return write_corpus(tmp_path / "other.arrow", texts, processor, 100).fingerprint
+        return write_corpus(tmp_path / "other.arrow", [texts], processor, 100).fingerprint
 
     assert fingerprint(triplets) == small.fingerprint
     assert fingerprint(triplets[:-1]) != small.fingerprint
@@ -81,10 +81,10 @@ def test_long_triplets_are_left_out_and_reported(
     report = DataReport()
     for triplet in triplets:
         report.read(triplet.source)
-    corpus = write_corpus(tmp_path / "c.arrow", triplets, processor, 9, report)
+    corpus = write_corpus(tmp_path / "c.arrow", [triplets], processor, 9, report)
     lengths = [max(len(processor.encode_batch(side, [getattr(t, side)])[0]) for side in SIDES) for t in triplets]
     assert 0 < len(corpus) == sum(length <= 9 for length in lengths) == report.kept < 100
-    skipped = report.sources["made"].skipped["a side has more than 9 pieces"]
+    skipped = report.sources["made"].skipped["a side has more than 9 tokens"]
     assert skipped.first_lines == [t.line for t, length in zip(triplets, lengths) if length > 9][:5]
     assert max(len(row) for rows in contents(corpus).values() for row in rows) == 9
 
@@ -93,8 +93,8 @@ def test_nothing_left_is_an_error_that_says_why(
     tmp_path: Path, triplets: list[Triplet], processor: TextProcessor
 ) -> None:
     report = DataReport()
-    with pytest.raises(DataError, match=r"(?s)no triplet is left.*a side has more than 2 pieces"):
-        write_corpus(tmp_path / "c.arrow", triplets, processor, 2, report)
+    with pytest.raises(DataError, match=r"(?s)no triplet is left.*a side has more than 2 tokens"):
+        write_corpus(tmp_path / "c.arrow", [triplets], processor, 2, report)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -104,7 +104,7 @@ def test_an_old_corpus_stays_when_writing_fails(
     before = small.path.read_bytes()
     bad = [*triplets, Triplet("a", "b", "\ud83d")]
     with pytest.raises(DataError, match="not valid Unicode"):
-        write_corpus(small.path, bad, processor, 100)
+        write_corpus(small.path, [bad], processor, 100)
     assert small.path.read_bytes() == before
     assert [path.name for path in small.path.parent.iterdir()] == ["small.arrow"]
 
@@ -113,7 +113,7 @@ def test_a_place_that_cannot_be_written_is_explained(
     tmp_path: Path, processor: TextProcessor, triplets: list[Triplet]
 ) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
-        write_corpus(tmp_path / "none" / "c.arrow", triplets, processor, 100)
+        write_corpus(tmp_path / "none" / "c.arrow", [triplets], processor, 100)
 
 
 def test_missing_and_damaged_files_are_explained(small: Corpus, tmp_path: Path) -> None:
@@ -122,5 +122,5 @@ def test_missing_and_damaged_files_are_explained(small: Corpus, tmp_path: Path) 
     whole = small.path.read_bytes()
     for damaged in (b"", b"text", whole[: len(whole) // 2], whole[:-20]):
         (tmp_path / "x.arrow").write_bytes(damaged)
-        with pytest.raises(DataError, match=r"x\.arrow: is no corpus, or damaged"):
+        with pytest.raises(DataError, match=r"x\.arrow: not a corpus, or damaged"):
             Corpus.open(tmp_path / "x.arrow")

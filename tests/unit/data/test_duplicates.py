@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postedit.data import duplicates
-from postedit.data.duplicates import SortedRows, count_distinct, find_repeats, fingerprint, near_key
+from postedit.data.duplicates import SortedRows, count_distinct, find_repeats, near_duplicate_key, text_hash
 
 
 @pytest.mark.parametrize(
@@ -22,24 +22,24 @@ from postedit.data.duplicates import SortedRows, count_distinct, find_repeats, f
     ],
 )
 def test_near_texts_share_a_key(one: str, other: str) -> None:
-    assert near_key(one) == near_key(other)
+    assert near_duplicate_key(one) == near_duplicate_key(other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("die Datei", "der Datei"), ("12", "13"), ("…", "!"), ("की", "का")])
 def test_other_texts_do_not(one: str, other: str) -> None:
-    assert near_key(one) != near_key(other)
+    assert near_duplicate_key(one) != near_duplicate_key(other)
 
 
 @given(st.text())
 def test_a_key_keeps_all_letters_and_nothing_that_does_not_count(text: str) -> None:
-    key = near_key(text)
+    key = near_duplicate_key(text)
     letters = "".join(character for character in text.lower() if character.isalpha())
     assert "".join(character for character in key if character.isalpha()) == letters
     assert not letters or not any(character.isspace() or character.isdecimal() for character in key)
 
 
 def test_fingerprints_are_the_same_everywhere() -> None:
-    assert fingerprint("größer") == 12554881601103136022  # blake2b, little-endian
+    assert text_hash("größer") == 12554881601103136022  # blake2b, little-endian
 
 
 rows = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2**64 - 1)), max_size=60)

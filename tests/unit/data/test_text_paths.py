@@ -58,7 +58,7 @@ def test_far_text_is_read_as_near_text_is(far: Any) -> None:
     far("y.src.gz", gzip.compress(text))
     assert list(read_lines(located("memory://far/y.src"))) == ["ä b", "", "c\u2028d"]
     far("z.gz", gzip.compress(text * 999)[:-20])
-    with pytest.raises(DataError, match=r"memory://far/z\.gz, line \d+: the gzip file is cut off here"):
+    with pytest.raises(DataError, match=r"memory://far/z\.gz, line \d+: the gzip file is truncated here"):
         list(read_lines(located("memory://far/z.gz")))
 
 
@@ -116,7 +116,7 @@ def test_a_column_is_its_texts(texts: list[str | None]) -> None:
     ("column", "message"),
     [
         ("peq", r'there is no column peq; did you mean "pe"\? \(it has pe, n, many\); name one as x\.parquet#COLUMN'),
-        ("n", r"the column n has no texts but values of type int64"),
+        ("n", r"the column n has values of type int64, not texts"),
         ("many", r"row 20,001: many has a line feed in it"),
     ],
 )
@@ -131,7 +131,7 @@ def test_columns_that_are_no_lines_are_errors(tmp_path: Path, column: str, messa
 def test_broken_parquet_files_are_errors(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     path.write_bytes(b"PAR1 and no more")
-    with pytest.raises(DataError, match=r"x\.parquet: is no whole Parquet file"):
+    with pytest.raises(DataError, match=r"x\.parquet: not a Parquet file, or damaged"):
         list(read_lines(tmp_path / "x.parquet#pe"))
     assert "name the column to read, as in x.parquet#pe" in str(path_problem(path))
     assert "no such file" in str(path_problem(tmp_path / "y.parquet#pe"))

@@ -7,10 +7,10 @@ import pytest
 from postedit.core.config import load_config
 from postedit.core.errors import DataError, RecipeError
 from postedit.data.report import DataReport
-from postedit.data.sampling_weights import Share
 from postedit.data.triplets import (
     LONGEST_LINE,
     DataConfig,
+    SamplingWeight,
     TrainingFiles,
     Triplet,
     TripletFiles,
@@ -148,7 +148,7 @@ def test_unusable_triplets_are_left_out_counted_and_located(tmp_path: Path) -> N
             "pe has more than 10,000 characters": {"count": 1, "first_lines": [5]},
         },
     }
-    assert f"{more.name}: 1 of 8 triplets kept\n  7 left out: mt is empty (line 2, 3, 4, 5, 6, ...)" in str(report)
+    assert f"{more.name}: 1 of 8 triplets kept\n  7 skipped: mt is empty (line 2, 3, 4, 5, 6, ...)" in str(report)
     json.dumps(report.to_dict())
 
 
@@ -226,7 +226,7 @@ def test_parallel_text_has_no_mt(tmp_path: Path) -> None:
     assert [[triplet[:3] for triplet in triplets] for triplets in found] == [
         [("a", "", "c")], [("d", "", "e")], [("f", "", "g")],
     ]  # fmt: skip
-    assert "1 left out: pe is empty (line 2)" in str(report)
+    assert "1 skipped: pe is empty (line 2)" in str(report)
 
 
 def test_parallel_text_in_a_recipe(tmp_path: Path) -> None:
@@ -246,9 +246,13 @@ def test_a_source_may_have_a_weight_and_epochs(tmp_path: Path) -> None:
     sources = ["a", {"files": "real", "weight": 20.0}, {"files": {"src": "x.tsv", "pe": "x.tsv"}, "until_epoch": 2}]
     config = load_config(DataConfig, {"train": sources, "dev": "dev"}, "data")
     assert [files.name for files in config.train] == ["a", "real", "x.tsv"]
-    assert [files.share for files in config.train] == [Share(), Share(20.0), Share(until_epoch=2)]
+    assert [files.sampling for files in config.train] == [
+        SamplingWeight(),
+        SamplingWeight(20.0),
+        SamplingWeight(until_epoch=2),
+    ]
     resolved, _ = config.resolve(tmp_path)
-    assert [files.share for files in resolved.train] == [files.share for files in config.train]
+    assert [files.sampling for files in resolved.train] == [files.sampling for files in config.train]
     assert resolved.train[1].paths[0] == tmp_path / "real.src"
     values = config.model_dump(mode="json", exclude_none=True)
     assert values["train"][:2] == sources[:2]

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from postedit.core.errors import DataError
 from postedit.core.types import Batch
 from postedit.data.batching import BatchStream, Position
-from postedit.data.corpus import Corpus, write_parts
-from postedit.data.sampling_weights import Share
-from postedit.data.triplets import Triplet
-from postedit.data.weighted_sampler import Mixture
+from postedit.data.corpus import Corpus, write_corpus
+from postedit.data.triplets import SamplingWeight, Triplet
+from postedit.data.weighted_sampler import WeightedSampler
 from postedit.text.processor import TextProcessor
 
 INPUTS = ("src", "mt")
@@ -24,7 +23,7 @@ CUTS = (0, 70, 75, 100)  # three sources, of 70, 5 and 25 triplets
 @pytest.fixture
 def three(small_blocks: None, tmp_path: Path, triplets: list[Triplet], processor: TextProcessor) -> Corpus:
     sources = [triplets[first:last] for first, last in pairwise(CUTS)]
-    return write_parts(tmp_path / "three.arrow", sources, processor, 100)
+    return write_corpus(tmp_path / "three.arrow", sources, processor, 100)
 
 
 def numbers(batch: Batch, processor: TextProcessor) -> list[int]:
@@ -36,10 +35,10 @@ def numbers(batch: Batch, processor: TextProcessor) -> list[int]:
     ]
 
 
-def epochs(corpus: Corpus, shares: list[Share], count: int, processor: TextProcessor) -> list[Counter[int]]:
+def epochs(corpus: Corpus, weights: list[SamplingWeight], count: int, processor: TextProcessor) -> list[Counter[int]]:
     found = [Counter[int]() for _ in range(count)]
     epoch = 0
-    for batch, position in BatchStream(corpus, INPUTS, 90, 1, shares=shares):
+    for batch, position in BatchStream(corpus, INPUTS, 90, 1, sampling_weights=weights):
         found[epoch].update(numbers(batch, processor))
         epoch = position.epoch
         if epoch >= count:
@@ -55,8 +54,8 @@ def test_sources_are_parts_with_blocks_of_their_own(three: Corpus) -> None:
 
 @given(weight=st.floats(0.01, 5.0), rows=st.integers(1, 1000), start=st.integers(0, 3))
 def test_epochs_take_one_stretch_of_the_tape_after_the_other(weight: float, rows: int, start: int) -> None:
-    share = Share(weight, start, start + 20)
-    stretches = [share.stretch(rows, epoch) for epoch in range(start + 22)]
+    source = SamplingWeight(weight, start, start + 20)
+    stretches = [source.row_range(rows, epoch) for epoch in range(start + 22)]
     inside = stretches[start : start + 20]
     assert inside[0][0] == 0
     assert all(one[1] == other[0] for one, other in pairwise(inside))
@@ -65,7 +64,7 @@ def test_epochs_take_one_stretch_of_the_tape_after_the_other(weight: float, rows
 
 
 def test_each_triplet_comes_as_often_as_its_weight_says(three: Corpus, processor: TextProcessor) -> None:
-    found = epochs(three, [Share(), Share(3.0), Share(0.2)], 5, processor)
+    found = epochs(three, [SamplingWeight(), SamplingWeight(3.0), SamplingWeight(0.2)], 5, processor)
     for counts in found:
         assert {counts[number] for number in range(70)} == {1}
         assert {counts[number] for number in range(70, 75)} == {3}
@@ -76,20 +75,22 @@ def test_each_triplet_comes_as_often_as_its_weight_says(three: Corpus, processor
 
 
 def test_a_curriculum_by_epochs(three: Corpus, processor: TextProcessor) -> None:
-    shares = [Share(until_epoch=2), Share(from_epoch=1), Share(2.0, 2)]
-    found = epochs(three, shares, 4, processor)
+    weights = [SamplingWeight(until_epoch=2), SamplingWeight(from_epoch=1), SamplingWeight(2.0, 2)]
+    found = epochs(three, weights, 4, processor)
     sizes = [
         [sum(counts[number] for number in range(first, last)) for first, last in pairwise(CUTS)] for counts in found
     ]
     assert sizes == [[70, 0, 0], [70, 5, 0], [0, 5, 50], [0, 5, 50]]
-    assert [Mixture(three, shares, 1).rows(epoch) for epoch in range(4)] == [tuple(size) for size in sizes]
+    assert [WeightedSampler(three, weights, 1).rows_per_part(epoch) for epoch in range(4)] == [
+        tuple(size) for size in sizes
+    ]
 
 
 def test_resuming_from_any_position_gives_what_would_have_followed(three: Corpus, processor: TextProcessor) -> None:
-    shares = [Share(0.3), Share(2.5, 1), Share(until_epoch=1)]
+    weights = [SamplingWeight(0.3), SamplingWeight(2.5, 1), SamplingWeight(until_epoch=1)]
 
     def stream(position: Position) -> BatchStream:
-        return BatchStream(three, INPUTS, 90, 1, position=position, shares=shares)
+        return BatchStream(three, INPUTS, 90, 1, position=position, sampling_weights=weights)
 
     whole = list(islice(stream(Position()), 40))
     assert whole[-1][1].epoch > 2
@@ -100,22 +101,25 @@ def test_resuming_from_any_position_gives_what_would_have_followed(three: Corpus
 
 
 def test_processes_share_one_sequence(three: Corpus, processor: TextProcessor) -> None:
-    shares = [Share(0.3), Share(2.5), Share()]
-    alone = [numbers(batch, processor) for batch, _ in islice(BatchStream(three, INPUTS, 90, 1, shares=shares), 20)]
+    weights = [SamplingWeight(0.3), SamplingWeight(2.5), SamplingWeight()]
+    alone = [
+        numbers(batch, processor)
+        for batch, _ in islice(BatchStream(three, INPUTS, 90, 1, sampling_weights=weights), 20)
+    ]
     for rank in range(2):
-        own = islice(BatchStream(three, INPUTS, 90, 1, rank=rank, world=2, shares=shares), 10)
+        own = islice(BatchStream(three, INPUTS, 90, 1, rank=rank, world=2, sampling_weights=weights), 10)
         assert [numbers(batch, processor) for batch, _ in own] == alone[rank::2]
 
 
 def test_an_epoch_without_a_triplet_is_passed_over(three: Corpus) -> None:
-    shares = [Share(until_epoch=1), Share(0.05, 1), Share(until_epoch=1)]
-    stream = iter(BatchStream(three, INPUTS, 90, 1, shares=shares))
+    weights = [SamplingWeight(until_epoch=1), SamplingWeight(0.05, 1), SamplingWeight(until_epoch=1)]
+    stream = iter(BatchStream(three, INPUTS, 90, 1, sampling_weights=weights))
     seen = [position.epoch for _, position in islice(stream, 60)]
     assert max(seen) > 20
-    with pytest.raises(DataError, match="no source has a triplet left after 1 epochs"):
-        list(islice(BatchStream(three, INPUTS, 90, 1, shares=[Share(until_epoch=1)] * 3), 60))
+    with pytest.raises(DataError, match="no source has triplets after 1 epochs"):
+        list(islice(BatchStream(three, INPUTS, 90, 1, sampling_weights=[SamplingWeight(until_epoch=1)] * 3), 60))
 
 
 def test_there_is_a_share_for_each_part(three: Corpus) -> None:
     with pytest.raises(ValueError, match="has 3 parts, not 2"):
-        Mixture(three, [Share(), Share()], 1)
+        WeightedSampler(three, [SamplingWeight(), SamplingWeight()], 1)

@@ -17,7 +17,7 @@ from rich.console import Console
 from postedit import progress
 from postedit.core.errors import DataError, OutputError, RecipeError
 from postedit.data.corpus import Corpus
-from postedit.data.triplets import read_triplets
+from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.jobs import run_preparation, training
 from postedit.recipe import Recipe, load_recipe
 from postedit.text.processor import TextProcessor
@@ -281,3 +281,11 @@ def test_a_machine_that_does_not_see_the_folder_is_told(tmp_path: Path) -> None:
         OutputError, match=r"does not see what the first process wrote there; .* that all machines share"
     ):
         run_preparation.check_shared(tmp_path)
+
+
+def test_lines_of_all_sources_are_counted(tmp_path: Path) -> None:
+    for name, lines in (("one", 3), ("two", 2)):
+        for side in ("src", "mt", "pe"):
+            (tmp_path / f"{name}.{side}").write_text("text\n" * lines)
+    one, two = TripletFiles.of(tmp_path / "one"), TripletFiles.of(tmp_path / "two")
+    assert (run_preparation.count_lines([one]), run_preparation.count_lines([one, two])) == (3, 5)

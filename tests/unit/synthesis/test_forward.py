@@ -139,7 +139,7 @@ def test_compressed_text_is_read_and_a_file_that_is_cut_off_is_named(synth: Synt
     if cut:
         assert result.exit_code == 1
         assert "text.src.gz, line" in result.stderr
-        assert "the gzip file is cut off here" in result.stderr
+        assert "the gzip file is truncated here" in result.stderr
     else:
         assert result.exit_code == 0, result.output
         assert read(tmp_path / "out.mt") == [f"{line} x".upper() for line in sentences(50)]

@@ -151,7 +151,7 @@ class Numbers:
 
 def write_corpora(folder: Path) -> Path:
     for name, count, seed in (("train", 200, 1), ("dev", 40, 2)):
-        write_corpus(folder / f"{name}.arrow", triplets(count, seed), cast(TextProcessor, Numbers()), max_length=20)
+        write_corpus(folder / f"{name}.arrow", [triplets(count, seed)], cast(TextProcessor, Numbers()), max_length=20)
     return folder
 
 

@@ -1,15 +1,15 @@
-"""Cleaning of any number of triplets: in blocks, by several processes, in the order of the input, and resumable.
+"""Clean any number of triplets: in blocks, in parallel, in the order of the input, and resumable.
 
-    PREFIX.work/          while it lasts
-        job.json          what is cleaned, and how
-        000000.jsonl      the rows of a block of triplets, removed or not
-        000000.npy        UInt64[kept,3]: keys of what was kept, for duplicates and near-duplicates; and places
-    PREFIX.src, ...       what was kept
-    PREFIX.removed.jsonl  what was not, with the reason for each
+    PREFIX.work/          during the work
+        job.json          the input files and the options
+        000000.jsonl      the records of a block of triplets, removed or kept
+        000000.npy        UInt64[kept,3]: duplicate key, near-duplicate key and place of each triplet kept
+    PREFIX.src, ...       the triplets kept
+    PREFIX.removed.jsonl  the triplets removed, with reasons
     PREFIX.report.json    the numbers
 
-Filters that look at one triplet come first, block by block. Only when all blocks are done, duplicates are searched for
-among what is left, by sorting keys on disk; and truecasing is learnt. Memory does not grow with the corpus.
+Filters of single triplets run first, block by block. When all blocks are done, duplicates are found among the triplets
+kept by sorting keys on disk, and truecasing is learnt. Memory does not grow with the corpus.
 """
 
 import json
@@ -30,11 +30,17 @@ from postedit.core.output_paths import same_file
 from postedit.core.processes import WorkerError
 from postedit.data.blocks import blocks_of, map_blocks
 from postedit.data.cleaning.config import CleanConfig, DuplicateConfig, FilterName
-from postedit.data.cleaning.filters import Filter, filters_of
-from postedit.data.cleaning.normalisation import Step, StepName, steps_of
-from postedit.data.cleaning.records import Removed, Row, line_of_place, one_line, side_texts, source_of_place
+from postedit.data.cleaning.filters import Filter, Normalisation, filters_of, normalisations_of
+from postedit.data.cleaning.records import (
+    CleanedTriplet,
+    RemovedTriplet,
+    line_of_place,
+    one_line,
+    side_texts,
+    source_of_place,
+)
 from postedit.data.compression import find_file
-from postedit.data.duplicates import SortedRows, find_repeats, fingerprint, near_key, save_rows
+from postedit.data.duplicates import SortedRows, find_repeats, near_duplicate_key, save_rows, text_hash
 from postedit.data.lines import read_lines
 from postedit.data.resumable_file import check_job, file_fingerprint
 from postedit.data.text_paths import is_far
@@ -43,47 +49,47 @@ from postedit.text.config import Side
 from postedit.text.truecase import Truecaser
 
 BLOCK: Final = 10_000
-"""Triplets in a block, which is what is lost when the work is interrupted: a second or two."""
+"""Triplets in a block, the work that an interruption loses: a second or two."""
 
 SHOWN: Final = 3
 """Examples kept for each filter."""
 
-Stage = Literal["filtering", "writing"]
+CleanStage = Literal["filtering", "writing"]
 
-Progress = Callable[[Stage, int], None]
+Progress = Callable[[CleanStage, int], None]
 
 _CASED: Final[tuple[Side, ...]] = ("src", "pe")
-"""The sides whose casing is learnt; that of pe serves mt too."""
+"""The sides whose casing is learnt; mt is cased like pe."""
 
 
 @dataclass
-class Taken:
-    """What one filter took: how many triplets, and the first of them."""
+class FilterCount:
+    """The number of triplets that a filter removed, and the first of them."""
 
     count: int = 0
-    examples: list[Removed] = field(default_factory=list)
+    examples: list[RemovedTriplet] = field(default_factory=list)
 
 
 @dataclass
 class CleanReport:
-    """What became of all triplets.
+    """The result of cleaning.
 
     Args:
-        files: the cleaned ones.
+        files: the cleaned files.
         read: triplets read.
         kept: triplets kept.
-        filters: what each filter that is on took, in order.
-        changed: triplets kept whose texts the steps of normalisation changed.
+        filters: what each active filter removed, in order.
+        changed: triplets kept whose texts were normalised.
     """
 
     files: TripletFiles
     read: int = 0
     kept: int = 0
-    filters: dict[FilterName, Taken] = field(default_factory=dict)
+    filters: dict[FilterName, FilterCount] = field(default_factory=dict)
     changed: int = 0
 
-    def remove(self, removed: Removed, name: FilterName) -> None:
-        """Count a triplet that a filter took."""
+    def remove(self, removed: RemovedTriplet, name: FilterName) -> None:
+        """Count a triplet that a filter removed."""
         taken = self.filters[name]
         taken.count += 1
         if len(taken.examples) < SHOWN:
@@ -111,29 +117,29 @@ def clean(
     workers: int = 1,
     progress: Progress = lambda stage, done: None,
 ) -> CleanReport:
-    """Clean triplets, all with translations or all without, into files that start with `out`.
+    """Clean triplets, all with or all without machine translations, into files whose names start with `out`.
 
     Args:
         files: the triplets.
         out: the prefix of the files to write.
-        config: what to do.
-        resume: go on with unfinished work.
-        workers: processes to use; the result does not depend on it.
-        progress: called with the stage, and the number of triplets that have passed it; all pass both stages.
+        config: the options.
+        resume: continue unfinished work.
+        workers: number of processes; it does not change the result.
+        progress: called with a stage and the number of triplets it has processed; all triplets pass both stages.
 
     Raises:
         DataError: if a file cannot be used.
-        RecipeError: if a language is not known.
+        RecipeError: if a language is unknown.
         OutputError: if a file cannot be written, or there is unfinished work and `resume` is False.
     """
     sides = files[0].sides
     cleaned = TripletFiles(**{side: f"{out}.{side}" for side in sides})
-    filters_of(config, sides)  # a language that is not known is found before any work
+    filters_of(config, sides)  # reports an unknown language before any work
     work = check_output(files, out, resume=resume)
     _start(work, files, config)
     job = _Job(config, sides, work)
-    report = CleanReport(cleaned, filters={name: Taken() for name in _names(config)})
-    with _kept(work):
+    report = CleanReport(cleaned, filters={name: FilterCount() for name in _names(config)})
+    with _resumable(work):
         done = 0
         for count in map_blocks(job.clean_block, _blocks(files), workers):
             done += count
@@ -144,8 +150,8 @@ def clean(
 
 
 @contextmanager
-def _kept(work: Path) -> Iterator[None]:
-    """Say in an error how to go on; where nothing is left there is nothing to go on with."""
+def _resumable(work: Path) -> Iterator[None]:
+    """Add to an error how to resume; remove the work if no triplet was left."""
     try:
         yield
     except DataError:
@@ -155,15 +161,15 @@ def _kept(work: Path) -> Iterator[None]:
         if isinstance(error, OSError):
             error = OutputError(f"{error.filename or work}: {reason_of(error)}")
         raise type(error)(
-            f"{error}; what is done is kept in {work}, and the same command with --resume goes on from there"
+            f"{error}; finished work is kept in {work}; continue with the same command and --resume"
         ) from error
 
 
 def check_output(files: Sequence[TripletFiles], out: Path, *, resume: bool) -> Path:
-    """Check before long work that the cleaned files can be written; return the folder of work in progress.
+    """Check before any work that the cleaned files can be written; return the folder of the work in progress.
 
     Raises:
-        OutputError: if not.
+        OutputError: if they cannot.
     """
     if problem := prefix_problem(out):
         raise OutputError(f"--out {out}: {problem}")
@@ -176,56 +182,56 @@ def check_output(files: Sequence[TripletFiles], out: Path, *, resume: bool) -> P
             raise OutputError(f"{path}: is one of the files to clean; choose another prefix by --out")
     work = out.with_name(f"{out.name}.work")
     if work.exists() and not resume:
-        raise OutputError(f"{work}: has unfinished work; add --resume to go on with it, or delete it to start anew")
+        raise OutputError(f"{work}: has unfinished work; add --resume to continue it, or delete it to start again")
     return work
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What a process needs to know to clean a block."""
+    """The options that a process needs to clean a block."""
 
     config: CleanConfig
     sides: tuple[Side, ...]
     work: Path
 
     def clean_block(self, block: "_Block") -> int:
-        """Write what becomes of a block, unless that is done, and return how many triplets it has."""
+        """Write the records of a block, unless they exist, and return its number of triplets."""
         path = self.work / f"{block.number:06d}.jsonl"
         if path.exists():
             return len(block.triplets)
         filters, steps = _prepared(self.config.model_dump_json(), self.sides)
-        rows = [self._row(block.source, triplet, filters, steps) for triplet in block.triplets]
-        kept = [row for row in rows if not row.filter]
-        keys = np.array([[*self._keys(row), row.place] for row in kept], np.uint64).reshape(-1, 3)
+        records = [self._record(block.source, triplet, filters, steps) for triplet in block.triplets]
+        kept = [record for record in records if not record.filter]
+        keys = np.array([[*self._keys(record), record.place] for record in kept], np.uint64).reshape(-1, 3)
         with atomic_write(path.with_suffix(".npy"), "wb") as file:
             save_rows(file, keys)
         with atomic_write(path) as file:
-            file.writelines(f"{row.to_json()}\n" for row in rows)
-        return len(rows)
+            file.writelines(f"{record.to_json()}\n" for record in records)
+        return len(records)
 
-    def _row(
+    def _record(
         self,
         source: int,
         triplet: Triplet,
         filters: dict[FilterName, Filter],
-        steps: dict[Side, dict[StepName, Step]],
-    ) -> Row:
+        steps: dict[Side, list[Normalisation]],
+    ) -> CleanedTriplet:
         original = tuple(getattr(triplet, side) for side in self.sides)
         for name, check in filters.items():
             if detail := check(triplet):
-                return Row(source, triplet.line, original, (), name, detail)
+                return CleanedTriplet(source, triplet.line, original, (), name, detail)
         texts = []
         for side, text in zip(self.sides, original):
-            for step in steps[side].values():
+            for step in steps[side]:
                 text = step(text)
             texts.append(one_line(text))
-        return Row(source, triplet.line, original, tuple(texts))
+        return CleanedTriplet(source, triplet.line, original, tuple(texts))
 
-    def _keys(self, row: Row) -> Iterator[int]:
-        texts = side_texts(self.sides, row.texts)
-        yield fingerprint("\n".join(texts.get(side, "") for side in self.config.duplicates.sides))
-        near = (near_key(texts.get(side, "")) for side in self.config.near_duplicates.sides)
-        yield fingerprint("\n".join(near))
+    def _keys(self, record: CleanedTriplet) -> Iterator[int]:
+        texts = side_texts(self.sides, record.texts)
+        yield text_hash("\n".join(texts.get(side, "") for side in self.config.duplicates.sides))
+        near = (near_duplicate_key(texts.get(side, "")) for side in self.config.near_duplicates.sides)
+        yield text_hash("\n".join(near))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,12 +242,10 @@ class _Block:
 
 
 @cache
-def _prepared(
-    values: str, sides: tuple[Side, ...]
-) -> tuple[dict[FilterName, Filter], dict[Side, dict[StepName, Step]]]:
-    """Return the filters and steps of a recipe in JSON; they take a while to make, so each process does it once."""
+def _prepared(values: str, sides: tuple[Side, ...]) -> tuple[dict[FilterName, Filter], dict[Side, list[Normalisation]]]:
+    """Return the filters and normalisation steps of a recipe in JSON; cached because they are slow to build."""
     config = CleanConfig.model_validate_json(values)
-    return filters_of(config, sides), {side: steps_of(config, config.lang(side)) for side in sides}
+    return filters_of(config, sides), {side: normalisations_of(config, config.lang(side)) for side in sides}
 
 
 def _blocks(files: Sequence[TripletFiles]) -> Iterator[_Block]:
@@ -275,7 +279,7 @@ def _names(config: CleanConfig) -> list[FilterName]:
 
 
 def _finish(job: _Job, files: Sequence[TripletFiles], out: Path, report: CleanReport, progress: Progress) -> None:
-    """Search for duplicates, learn casing, write the cleaned files, and count in `report`."""
+    """Find duplicates, learn casing, write the cleaned files, and count in `report`."""
     with tempfile.TemporaryDirectory(dir=job.work) as folder:
         repeats = [
             (name, _repeats(job.work, Path(folder), name, column))
@@ -283,11 +287,11 @@ def _finish(job: _Job, files: Sequence[TripletFiles], out: Path, report: CleanRe
             if config.on
         ]
 
-        def rows() -> Iterator[Row]:
-            yield from _without_repeats(_rows(job.work), [(name, rows.blocks()) for name, rows in repeats], files)
+        def records() -> Iterator[CleanedTriplet]:
+            yield from _without_repeats(_records(job.work), [(name, rows.blocks()) for name, rows in repeats], files)
 
-        cased = _learn_casing(rows, job.sides) if job.config.truecase else {}
-        _write(_counted(rows(), progress), cased, job.sides, files, out, report)
+        cased = _learn_casing(records, job.sides) if job.config.truecase else {}
+        _write(_counted(records(), progress), cased, job.sides, files, out, report)
     for side, truecaser in cased.items():
         truecaser.save(out.with_name(f"{out.name}.truecase.{side}.json"))
     with atomic_write(out.with_name(f"{out.name}.report.json")) as file:
@@ -301,7 +305,7 @@ def _duplicate_filters(config: CleanConfig) -> list[tuple[FilterName, DuplicateC
 
 
 def _repeats(work: Path, folder: Path, name: str, column: int) -> SortedRows:
-    """Return the rows (place, place of the first like it) of what comes again by the keys of one column."""
+    """Return rows (place, place of the first equal triplet) of the duplicates by the keys of a column."""
     places, repeats = SortedRows(folder, f"{name}-keys", 2), SortedRows(folder, name, 2)
     for path in sorted(work.glob("*.npy")):
         places.add(np.load(path)[:, [column, 2]])
@@ -309,47 +313,49 @@ def _repeats(work: Path, folder: Path, name: str, column: int) -> SortedRows:
     return repeats
 
 
-def _rows(work: Path) -> Iterator[Row]:
+def _records(work: Path) -> Iterator[CleanedTriplet]:
     for path in sorted(work.glob("*.jsonl")):
-        yield from map(Row.from_json, read_lines(path))
+        yield from map(CleanedTriplet.from_json, read_lines(path))
 
 
 def _without_repeats(
-    rows: Iterable[Row], repeats: Sequence[tuple[FilterName, Iterator[Any]]], files: Sequence[TripletFiles]
-) -> Iterator[Row]:
-    """Yield rows, those that come again as removed; `repeats` are in the order of the rows."""
+    records: Iterable[CleanedTriplet],
+    repeats: Sequence[tuple[FilterName, Iterator[Any]]],
+    files: Sequence[TripletFiles],
+) -> Iterator[CleanedTriplet]:
+    """Yield records with duplicates marked as removed; `repeats` are in the order of the records."""
     pending = [(name, (pair for block in blocks for pair in block.tolist())) for name, blocks in repeats]
     heads = [next(pairs, None) for _, pairs in pending]
-    for row in rows:
+    for record in records:
         for number, (name, pairs) in enumerate(pending):
             head = heads[number]
-            if head is None or head[0] != row.place:
+            if head is None or head[0] != record.place:
                 continue
             heads[number] = next(pairs, None)
-            if not row.filter:
+            if not record.filter:
                 first = f"{files[source_of_place(head[1])].name}, line {line_of_place(head[1])}"
-                row = Row(row.source, row.line, row.original, (), name, f"as {first}")
-        yield row
+                record = CleanedTriplet(record.source, record.line, record.original, (), name, f"same as {first}")
+        yield record
 
 
-def _counted(rows: Iterable[Row], progress: Progress) -> Iterator[Row]:
-    """Yield rows, and tell now and then how many they were."""
-    for number, row in enumerate(rows):
+def _counted(records: Iterable[CleanedTriplet], progress: Progress) -> Iterator[CleanedTriplet]:
+    """Yield records, and report their number once a block."""
+    for number, record in enumerate(records):
         if number % BLOCK == 0:
             progress("writing", number)
-        yield row
+        yield record
 
 
-def _learn_casing(rows: Callable[[], Iterator[Row]], sides: tuple[Side, ...]) -> dict[Side, Truecaser]:
+def _learn_casing(records: Callable[[], Iterator[CleanedTriplet]], sides: tuple[Side, ...]) -> dict[Side, Truecaser]:
     return {
-        side: Truecaser.train(row.texts[place].split(" ") for row in rows() if not row.filter)
+        side: Truecaser.train(record.texts[place].split(" ") for record in records() if not record.filter)
         for place, side in enumerate(sides)
         if side in _CASED
     }
 
 
 def _write(
-    rows: Iterable[Row],
+    records: Iterable[CleanedTriplet],
     cased: dict[Side, Truecaser],
     sides: tuple[Side, ...],
     files: Sequence[TripletFiles],
@@ -360,23 +366,24 @@ def _write(
         outputs: list[IO[str]] = [
             stack.enter_context(atomic_write(out.with_name(f"{out.name}.{side}"))) for side in sides
         ]
-        removed = stack.enter_context(atomic_write(out.with_name(f"{out.name}.removed.jsonl")))
+        removed_file = stack.enter_context(atomic_write(out.with_name(f"{out.name}.removed.jsonl")))
         truecasers = [cased.get("src" if side == "src" else "pe") for side in sides]
-        for row in rows:
+        for record in records:
             report.read += 1
-            if row.filter:
-                name: Any = row.filter
-                one = Removed(files[row.source].name, row.line, name, row.detail, side_texts(sides, row.original))
-                removed.write(f"{one.to_json()}\n")
-                report.remove(one, name)
+            if record.filter:
+                name: Any = record.filter
+                texts = side_texts(sides, record.original)
+                removed = RemovedTriplet(files[record.source].name, record.line, name, record.detail, texts)
+                removed_file.write(f"{removed.to_json()}\n")
+                report.remove(removed, name)
                 continue
-            texts = tuple(_truecased(text, caser) for text, caser in zip(row.texts, truecasers))
+            cleaned = tuple(_truecased(text, caser) for text, caser in zip(record.texts, truecasers))
             report.kept += 1
-            report.changed += texts != row.original
-            for file, text in zip(outputs, texts):
+            report.changed += cleaned != record.original
+            for file, text in zip(outputs, cleaned):
                 file.write(f"{text}\n")
         if not report.kept:
-            raise DataError("nothing is left: the filters took every triplet; see which by --set FILTER.on=false")
+            raise DataError("the filters removed every triplet; turn some off by --set FILTER.on=false")
 
 
 def _truecased(text: str, truecaser: Truecaser | None) -> str:

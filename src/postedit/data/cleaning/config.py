@@ -1,4 +1,4 @@
-"""What a recipe for cleaning says."""
+"""Options of a recipe for cleaning."""
 
 from typing import Literal, Self
 
@@ -9,7 +9,7 @@ from postedit.text.config import Side
 from postedit.text.words import TokenizerName
 
 
-class Switch(Config):
+class FilterConfig(Config):
     """A filter without options of its own.
 
     Args:
@@ -19,13 +19,13 @@ class Switch(Config):
     on: bool = True
 
 
-class LengthConfig(Switch):
-    """Takes texts with too few or too many words (paper 001, 4.1: Moses' limits of 1 and 100).
+class LengthConfig(FilterConfig):
+    """Removes triplets with too few or too many words (paper 001, 4.1: Moses' limits of 1 and 100).
 
     Args:
         on: whether it is used.
-        min: words, divided by spaces, that each side must have.
-        max: words that no side may exceed.
+        min: fewest words, separated by spaces, of each side.
+        max: most words of each side.
     """
 
     min: int = Field(1, ge=1)
@@ -38,83 +38,83 @@ class LengthConfig(Switch):
         return self
 
 
-class RatioConfig(Switch):
-    """Takes triplets with one side many times as long as another.
+class RatioConfig(FilterConfig):
+    """Removes triplets with one side many times as long as another.
 
     Args:
         on: whether it is used.
-        max: how many times as many words; Moses' own limit is 9.
+        max: largest ratio of the numbers of words; Moses' limit is 9.
     """
 
     max: float = Field(9.0, ge=1)
 
 
-class CopyConfig(Switch):
-    """Takes triplets whose pe is a copy of src: it was not translated.
+class CopyConfig(FilterConfig):
+    """Removes triplets whose pe is a copy of src, and thus not translated.
 
     Args:
         on: whether it is used.
-        min_words: shorter copies, such as names of products, are left.
-        similarity: share of the words, in order, that src and pe have in common; 1 takes only copies of all words.
+        min_words: shorter copies, such as names of products, are kept.
+        similarity: smallest share of words, in order, that src and pe have in common; 1 removes only exact copies.
     """
 
     min_words: int = Field(4, ge=1)
     similarity: float = Field(0.9, gt=0, le=1)
 
 
-class NumberConfig(Switch):
-    """Takes triplets where src has a number that pe has not, or the other way round; separators do not count.
+class NumberConfig(FilterConfig):
+    """Removes triplets with a number that only one of src and pe has; separators are ignored.
 
     Args:
         on: whether it is used.
-        min_digits: numbers with fewer digits are not compared, since they are often written as words.
+        min_digits: numbers with fewer digits are ignored, as they are often written as words.
     """
 
     min_digits: int = Field(2, ge=1)
 
 
-class LanguageConfig(Switch):
-    """Takes triplets with a side that is clearly in another, widespread language.
+class LanguageConfig(FilterConfig):
+    """Removes triplets with a side that is clearly in another, widespread language.
 
     Args:
         on: whether it is used.
-        sides: what to look at. The language of a machine translation is not right always; that is for pe to correct.
-        margin: how much likelier another language must be, as difference of log-probabilities; higher takes fewer.
+        sides: the sides to check. The machine translation is not checked by default: pe corrects its language.
+        margin: smallest difference of log-probabilities by which another language is likelier; higher removes fewer.
     """
 
     sides: list[Side] = Field(default=["src", "pe"], min_length=1)
     margin: float = Field(10.0, ge=0)
 
 
-class DuplicateConfig(Switch):
-    """Takes triplets that come again; the first one stays.
+class DuplicateConfig(FilterConfig):
+    """Removes triplets that repeat an earlier one, which is kept.
 
     Args:
         on: whether it is used.
-        sides: what must be the same: for instance ["src"] leaves one triplet for each source.
+        sides: the sides that must be equal; for instance, ["src"] keeps one triplet for each source.
     """
 
     sides: list[Side] = Field(default=["src", "mt", "pe"], min_length=1)
 
 
 class CleanConfig(Config):
-    """A recipe for cleaning; filters are used in this order, and the first that objects takes the triplet.
+    """A recipe for cleaning. Filters run in this order; the first one that matches removes the triplet.
 
     Args:
         src_lang: code of the language of src, such as "en".
         tgt_lang: code of the language of mt and pe.
         length: too few or too many words.
         ratio: one side many times as long as another.
-        copy_of_source: pe is src.
+        copy_of_source: pe is a copy of src.
         placeholders: markup and variables, such as `<b>`, `{0}` and `%s`, that only one of src and pe has.
         urls: hosts of web and e-mail addresses that only one of src and pe has.
         numbers: numbers that only one of src and pe has.
-        language: another language.
+        language: a side in another language.
         punctuation: normalise punctuation as Moses does.
-        tokenizer: "moses" divides words and punctuation, without escapes.
-        truecase: write the first word of a sentence in the case it usually has; learnt from what is kept.
-        duplicates: the same triplet again, after these steps.
-        near_duplicates: the same but for case, numbers, punctuation and spaces.
+        tokenizer: "moses" separates words and punctuation, without escapes.
+        truecase: write the first word of a sentence in its most frequent case, learnt from the triplets kept.
+        duplicates: the same triplet again, after normalisation.
+        near_duplicates: the same except for case, numbers, punctuation and spaces.
     """
 
     src_lang: str | None = None
@@ -122,8 +122,8 @@ class CleanConfig(Config):
     length: LengthConfig = LengthConfig()
     ratio: RatioConfig = RatioConfig()
     copy_of_source: CopyConfig = CopyConfig()
-    placeholders: Switch = Switch()
-    urls: Switch = Switch()
+    placeholders: FilterConfig = FilterConfig()
+    urls: FilterConfig = FilterConfig()
     numbers: NumberConfig = NumberConfig()
     language: LanguageConfig = LanguageConfig()
     punctuation: bool = False
@@ -148,7 +148,7 @@ class CleanConfig(Config):
         return self
 
     def lang(self, side: Side) -> str:
-        """Return the language of `side`, empty if not given."""
+        """Return the language of `side`; empty if not given."""
         return (self.src_lang if side == "src" else self.tgt_lang) or ""
 
 
@@ -164,4 +164,4 @@ FilterName = Literal[
     "duplicates",
     "near_duplicates",
 ]
-"""Filters, in the order they are used in. The first takes texts that nothing can be learnt from, and is always on."""
+"""Filters in the order they run. The first, always on, removes triplets that training could not use."""

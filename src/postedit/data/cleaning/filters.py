@@ -1,10 +1,12 @@
-"""Filters that look at one triplet at a time. Each returns why it takes the triplet, or None to leave it."""
+"""Filters and normalisation of single triplets (paper 001, 4.1)."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Final
 
 from rapidfuzz.distance import LCSseq
+from sacremoses import MosesPunctNormalizer
 
 from postedit.core.errors import RecipeError
 from postedit.data.cleaning.config import (
@@ -18,11 +20,15 @@ from postedit.data.cleaning.config import (
 )
 from postedit.data.triplets import Triplet, unusable
 from postedit.text.config import Side
+from postedit.text.words import MosesSplitter
 
 Filter = Callable[[Triplet], str | None]
+"""Returns the reason to remove a triplet, or None to keep it."""
+
+Normalisation = Callable[[str], str]
 
 _SHOWN: Final = 3
-"""Numbers, placeholders or addresses named in a reason."""
+"""Most numbers, placeholders or addresses that a reason lists."""
 
 _NUMBER: Final = re.compile(r"(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3}(?!\d))+|\d+(?:[.,:'’]\d+)*")
 
@@ -47,17 +53,17 @@ _RIVALS: Final = frozenset(
         *("ja", "ko", "lt", "lv", "nl", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sv", "th", "tr", "uk", "vi", "zh"),
     )
 )
-"""Languages that a text may be in instead: those of most text there is. Short lines are easily mistaken for one of a
-hundred small languages."""
+"""Languages compared with the expected one: those of most texts. Short lines would often be mistaken for one of a
+hundred rare languages."""
 
 _TAG_NAME: Final = re.compile(r"</?[\w:.-]+")
 
 
 def filters_of(config: CleanConfig, sides: Sequence[Side]) -> dict[FilterName, Filter]:
-    """Return the filters that look at one triplet at a time and are on, in order, for texts of `sides`.
+    """Return the filters of single triplets that are on, in order, for texts of `sides`.
 
     Raises:
-        RecipeError: if a language is not known to the filter of languages.
+        RecipeError: if the language filter does not know a language.
     """
     filters: dict[FilterName, Filter] = {"unusable": lambda triplet: unusable(triplet, sides)}
     if config.length.on:
@@ -77,8 +83,30 @@ def filters_of(config: CleanConfig, sides: Sequence[Side]) -> dict[FilterName, F
     return filters
 
 
+def normalisations_of(config: CleanConfig, language: str) -> list[Normalisation]:
+    """Return the normalisation steps that are on, in order, for texts of a language."""
+    steps = []
+    if config.punctuation:
+        steps.append(_punctuation(language))
+    if config.tokenizer == "moses":
+        steps.append(_tokenizer(language))
+    return steps
+
+
+@cache
+def _punctuation(language: str) -> Normalisation:
+    normalise: Normalisation = MosesPunctNormalizer(lang=language).normalize
+    return normalise
+
+
+@cache
+def _tokenizer(language: str) -> Normalisation:
+    words = MosesSplitter(language).words
+    return lambda text: " ".join(words(text))
+
+
 def placeholders(text: str) -> set[str]:
-    """Return markup and variables; of tags the names alone, for their attributes may be translated."""
+    """Return the markup and variables in a text; tags without attributes, which may be translated."""
     if not any(character in text for character in "<{%"):
         return set()
     found = _PLACEHOLDER.findall(text)
@@ -86,7 +114,7 @@ def placeholders(text: str) -> set[str]:
 
 
 def hosts(text: str) -> set[str]:
-    """Return the hosts of web and e-mail addresses, whose paths may differ between languages."""
+    """Return the hosts of web and e-mail addresses in a text; their paths may differ between languages."""
     if not any(part in text for part in ("://", "www.", "@")):
         return set()
     found = ("".join(groups).lower().rstrip(".,:;!?") for groups in _ADDRESS.findall(text))
@@ -94,7 +122,7 @@ def hosts(text: str) -> set[str]:
 
 
 def numbers(text: str, min_digits: int) -> set[str]:
-    """Return numbers without their separators, which differ between languages."""
+    """Return the numbers in a text without separators, which differ between languages."""
     found = ("".join(character for character in one if character.isdigit()) for one in _NUMBER.findall(text))
     return {_ascii_digits(one) for one in found if len(one) >= min_digits}
 
@@ -131,7 +159,7 @@ def _copy(config: CopyConfig) -> Filter:
         if max(len(src), len(pe)) < config.min_words:
             return None
         similarity = LCSseq.normalized_similarity(src, pe, score_cutoff=config.similarity)
-        return f"{similarity:.0%} of the words are those of src" if similarity else None
+        return f"{similarity:.0%} of the words are copied from src" if similarity else None
 
     return check
 
@@ -158,7 +186,7 @@ def _listed(parts: Iterable[str]) -> str:
 
 
 def _language(config: LanguageConfig, languages: Mapping[Side, str]) -> Filter:
-    """Return the filter by py3langid; its models of languages are in the package (docs/adr/0011)."""
+    """Return the language filter; it uses py3langid, whose models come with the package (docs/adr/0011)."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE)

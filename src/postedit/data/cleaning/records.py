@@ -1,4 +1,4 @@
-"""What became of single triplets, as lines of the work in progress and of the side file."""
+"""Records of single triplets: lines of the work in progress and of the file of removed triplets."""
 
 import json
 from collections.abc import Sequence
@@ -8,20 +8,20 @@ from typing import Final
 from postedit.text.config import Side
 
 _LINE_BITS: Final = 40
-"""Of a place; the rest is the number of the source."""
+"""Low bits of a place that hold the line; the others hold the number of the source."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A triplet and what became of it.
+class CleanedTriplet:
+    """A triplet after filtering and normalisation.
 
     Args:
         source: number of its source.
-        line: in that source.
-        original: its texts as they were, by the sides there are.
-        texts: as they have become; empty if it was removed.
-        filter: what removed it; empty if it stays.
-        detail: why.
+        line: line in that source.
+        original: the texts before cleaning, one for each side.
+        texts: the texts after normalisation; empty if it was removed.
+        filter: name of the filter that removed it; empty if it was kept.
+        detail: the reason.
     """
 
     source: int
@@ -33,32 +33,32 @@ class Row:
 
     @property
     def place(self) -> int:
-        """A number that is larger for what comes later."""
+        """Source and line as one number, which increases along the input."""
         return (self.source << _LINE_BITS) + self.line
 
     def to_json(self) -> str:
-        """Return the row as a line; texts that stayed as they were are written once."""
+        """Return the record as a line; unchanged texts are written once."""
         texts = None if self.texts == self.original else self.texts
         return json.dumps([self.source, self.line, self.original, texts, self.filter, self.detail], ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, line: str) -> "Row":
-        """Return the row that a line was written from."""
+    def from_json(cls, line: str) -> "CleanedTriplet":
+        """Return the record that `to_json` wrote."""
         source, number, original, texts, name, detail = json.loads(line)
         before = tuple(original)
         return cls(source, number, before, before if texts is None else tuple(texts), name, detail)
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
-    """A triplet that was removed: where it stood, which filter took it, and why.
+class RemovedTriplet:
+    """A triplet that a filter removed.
 
     Args:
         source: the name of its files.
-        line: there.
-        filter: what took it.
-        detail: why.
-        texts: of the sides there are, as they stood there.
+        line: line in them.
+        filter: name of the filter.
+        detail: the reason.
+        texts: the original texts by side.
     """
 
     source: str
@@ -68,23 +68,23 @@ class Removed:
     texts: dict[Side, str]
 
     def to_json(self) -> str:
-        """Return it as a line of the side file."""
+        """Return the record as a line of the file of removed triplets."""
         where = {"source": self.source, "line": self.line, "filter": self.filter, "detail": self.detail}
         return json.dumps({**where, **self.texts}, ensure_ascii=False)
 
 
 def line_of_place(place: int) -> int:
-    """Return the line that a place stands for."""
+    """Return the line of a place."""
     return place & ((1 << _LINE_BITS) - 1)
 
 
 def source_of_place(place: int) -> int:
-    """Return the number of the source that a place stands for."""
+    """Return the number of the source of a place."""
     return place >> _LINE_BITS
 
 
 def one_line(text: str) -> str:
-    r"""Return a text that fits on a line of a file: line feeds, as JSON may have them, become spaces."""
+    """Return a text with line feeds, which JSON files may contain, replaced by spaces."""
     return " ".join(text.split("\n")) if "\n" in text else text
 
 

@@ -13,7 +13,7 @@ from postedit.core.errors import DataError, OutputError
 from postedit.data.cleaning import cleaner
 from postedit.data.cleaning.cleaner import CleanReport, clean
 from postedit.data.cleaning.config import CleanConfig
-from postedit.data.cleaning.records import Row
+from postedit.data.cleaning.records import CleanedTriplet
 from postedit.data.lines import read_lines
 from postedit.data.triplets import Triplet, TripletFiles, to_json
 
@@ -66,9 +66,9 @@ def test_every_filter_says_what_it_took_and_why(tmp_path: Path) -> None:
     name = str(tmp_path / "x.jsonl")
     assert [(one["line"], one["filter"], one["detail"]) for one in removed(tmp_path / "out")] == [
         (2, "unusable", "src is empty"),
-        (3, "duplicates", f"as {name}, line 1"),
+        (3, "duplicates", f"same as {name}, line 1"),
         (4, "length", "src has 101 words"),
-        (6, "near_duplicates", f"as {name}, line 5"),
+        (6, "near_duplicates", f"same as {name}, line 5"),
         (7, "numbers", "only src has 1999; only pe has 1998"),
     ]
     assert removed(tmp_path / "out")[4] == {
@@ -144,14 +144,14 @@ class TestInterrupted:
         self.interrupt(tmp_path, source)
         assert not list(tmp_path.glob("out.src"))
         assert len(list((tmp_path / "out.work").glob("*.jsonl"))) == 2
-        rows: list[Row] = []
-        original = cleaner._Job._row
+        rows: list[CleanedTriplet] = []
+        original = cleaner._Job._record
 
-        def count(job: Any, *arguments: Any) -> Row:
+        def count(job: Any, *arguments: Any) -> CleanedTriplet:
             rows.append(original(job, *arguments))
             return rows[-1]
 
-        monkeypatch.setattr(cleaner._Job, "_row", count)
+        monkeypatch.setattr(cleaner._Job, "_record", count)
         clean([source], tmp_path / "out", config(), resume=True)
         assert [row.line for row in rows] == [7, 8]
         assert kept(tmp_path / "out") == kept(tmp_path / "whole")
@@ -207,7 +207,7 @@ def test_duplicates_of_several_sources_and_of_chosen_sides(tmp_path: Path) -> No
     assert [(one["source"], one["line"]) for one in removed(tmp_path / "out")] == [(two.name, 1)]
     clean([one, two], tmp_path / "out", config(duplicates={"sides": ["src"]}))
     assert [one["line"] for one in removed(tmp_path / "out")] == [1, 2]
-    assert removed(tmp_path / "out")[0]["detail"] == f"as {one.name}, line 1"
+    assert removed(tmp_path / "out")[0]["detail"] == f"same as {one.name}, line 1"
 
 
 def test_a_first_of_duplicates_that_another_filter_took_does_not_count(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_inputs_are_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_nothing_left_is_an_error_and_writes_nothing(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nothing is left"):
+    with pytest.raises(DataError, match="the filters removed every triplet"):
         clean([write(tmp_path / "x", [("", "a", "b")])], tmp_path / "out", config())
     assert not list(tmp_path.glob("out.[smpr]*[!k]"))
 

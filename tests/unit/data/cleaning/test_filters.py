@@ -43,7 +43,7 @@ def test_ratio() -> None:
 
 class TestCopy:
     def test_copies(self) -> None:
-        reason = "100% of the words are those of src"
+        reason = "100% of the words are copied from src"
         assert verdict("copy_of_source", "click the OK button", "Click the OK button") == reason
         assert verdict("copy_of_source", "click the OK button", "klicken Sie auf OK") is None
 
@@ -56,7 +56,7 @@ class TestCopy:
 
     def test_nearly_a_copy(self) -> None:
         near = ("a b c d e f g h i j", "a b c d X f g h i j")
-        assert verdict("copy_of_source", *near) == "90% of the words are those of src"
+        assert verdict("copy_of_source", *near) == "90% of the words are copied from src"
         assert verdict("copy_of_source", *near, copy_of_source={"similarity": 1.0}) is None
 
 

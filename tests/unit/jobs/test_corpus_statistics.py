@@ -6,14 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postedit.cli.statistics import draw
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.evaluate.scores import score_systems
 from postedit.evaluate.ter import TER, EditCount
-from postedit.statistics import corpus
-from postedit.statistics.corpus import TER_COLUMNS, Lengths, column_names, gather_statistics, ter_column
-from postedit.statistics.edit_contexts import EditInContext, WordEdit, edits_in_context
-from postedit.statistics.frequent import Frequent
-from postedit.statistics.picture import draw
+from postedit.jobs import corpus_statistics
+from postedit.jobs.corpus_statistics import Lengths, gather_statistics
+from postedit.jobs.edit_statistics import (
+    TER_BINS,
+    EditInContext,
+    FrequentItems,
+    WordEdit,
+    bin_names,
+    edits_in_context,
+    ter_bin,
+)
 
 SAMPLE = TripletFiles.of(Path(__file__).parents[3] / "examples/mlqe-pe.en-de/test")
 
@@ -26,7 +33,7 @@ def tsv(path: Path, *triplets: tuple[str, str, str]) -> TripletFiles:
 class TestFrequent:
     @given(things=st.lists(st.sampled_from("aaaabbbccdefghij"), max_size=200), capacity=st.integers(2, 12))
     def test_counts_are_never_too_high_and_too_low_by_what_it_says(self, things: list[str], capacity: int) -> None:
-        frequent: Frequent[str] = Frequent(capacity)
+        frequent: FrequentItems[str] = FrequentItems(capacity)
         for start in range(0, len(things), 5):
             frequent.add(things[start : start + 5])
         for thing, count in Counter(things).items():
@@ -35,7 +42,7 @@ class TestFrequent:
         assert frequent.missing <= len(things)
 
     def test_counts_are_exact_while_there_is_room(self) -> None:
-        frequent: Frequent[str] = Frequent(3)
+        frequent: FrequentItems[str] = FrequentItems(3)
         frequent.add("abcabca")
         frequent.add({"a": 2})
         assert (frequent.counts["a"], frequent.missing) == (5, 0)
@@ -96,8 +103,8 @@ class TestLengths:
     ],
 )
 def test_columns_of_the_histogram(edits: int, length: int, name: str) -> None:
-    assert column_names()[ter_column(EditCount(edits, 0, 0, 0, length))] == name
-    assert len(column_names()) == TER_COLUMNS
+    assert bin_names()[ter_bin(EditCount(edits, 0, 0, 0, length))] == name
+    assert len(bin_names()) == TER_BINS
 
 
 def test_a_sample_has_the_scores_that_it_has_elsewhere() -> None:
@@ -108,14 +115,14 @@ def test_a_sample_has_the_scores_that_it_has_elsewhere() -> None:
     assert edits is not None
     assert edits.ter == pytest.approx(row.ter)
     assert edits.unchanged == sum(one.mt == one.pe for one in triplets)
-    assert sum(edits.columns) == statistics.triplets == len(triplets)
+    assert sum(edits.bins) == statistics.triplets == len(triplets)
     assert statistics.lengths["src"].words == sum(len(one.src.split()) for one in triplets)
     assert edits.words.counts.total() == edits.kinds.total() - edits.kinds["shifts"]
 
 
 def test_the_result_does_not_depend_on_processes_or_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     first = gather_statistics([SAMPLE], {"dev": [SAMPLE]}).to_dict(50)
-    monkeypatch.setattr(corpus, "BLOCK", 17)
+    monkeypatch.setattr(corpus_statistics, "BLOCK", 17)
     assert gather_statistics([SAMPLE], {"dev": [SAMPLE]}).to_dict(50) == first
     assert gather_statistics([SAMPLE], {"dev": [SAMPLE]}, workers=2).to_dict(50) == first
     assert json.loads(json.dumps(first)) == first

@@ -1,0 +1,192 @@
+"""Word edits between translations and post-edits, as TER counts them, and the most frequent ones."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from postedit.data.triplets import Triplet
+from postedit.evaluate.ter import TER, EditCount, EditScript, ter_signature
+
+T = TypeVar("T")
+
+CAPACITY: Final = 2**19
+"""Distinct items counted at once; at most a few hundred megabytes of short strings."""
+
+TER_STEP: Final = 5
+"""Width of a bin of the TER histogram, in per cent."""
+
+TER_BINS: Final = 2 + 100 // TER_STEP
+"""Exactly 0; above 0 to 5, above 5 to 10, ... to 100; and above 100."""
+
+KINDS: Final = ("substitutions", "insertions", "deletions", "shifts")
+
+EXAMPLES: Final = 3
+"""Contexts shown for each edit."""
+
+NO_WORD: Final = ""
+"""Replaces a word that does not exist: outside the sentence, or one side of an insertion or deletion."""
+
+
+@dataclass
+class FrequentItems(Generic[T]):
+    """Approximate counts of frequent items in bounded memory (Misra and Gries 1982, many items at a time).
+
+    Whenever there are more than `capacity` distinct items, the median count is subtracted from each, and items without
+    a remainder are dropped. So a count is too low by at most `missing`, and never too high.
+
+    Args:
+        capacity: largest number of distinct items.
+        counts: of the items kept.
+        missing: upper bound of what each count lacks; 0 if all are exact.
+    """
+
+    capacity: int = CAPACITY
+    counts: Counter[T] = field(default_factory=Counter)
+    missing: int = 0
+
+    def add(self, items: Iterable[T] | Mapping[T, int]) -> None:
+        """Count items, or add counts of items."""
+        self.counts.update(items)
+        if len(self.counts) > self.capacity:
+            least = sorted(self.counts.values())[-(self.capacity // 2)]
+            self.missing += least
+            self.counts = Counter({item: count - least for item, count in self.counts.items() if count > least})
+
+
+class WordEdit(NamedTuple):
+    """A word of the translation and its replacement; `old` is empty for an insertion, `new` for a deletion."""
+
+    old: str
+    new: str
+
+
+class EditInContext(NamedTuple):
+    """A word edit, with the neighbouring words of the post-edit."""
+
+    left: str
+    old: str
+    new: str
+    right: str
+
+
+@dataclass(frozen=True, slots=True)
+class FrequentEdit:
+    """A word edit, its number, and its most frequent contexts."""
+
+    edit: WordEdit
+    count: int
+    contexts: tuple[EditInContext, ...]
+
+
+@dataclass
+class EditStatistics:
+    """Differences between translations and post-edits; TER is case-sensitive, on words separated by spaces.
+
+    Args:
+        bins: histogram of sentence TER, see `TER_BINS`.
+        kinds: edits by kind.
+        pe_words: words of all post-edits.
+        unchanged: translations identical to their post-edits.
+        words: word edits.
+        in_context: word edits with neighbouring words.
+    """
+
+    bins: list[int] = field(default_factory=lambda: [0] * TER_BINS)
+    kinds: Counter[str] = field(default_factory=Counter)
+    pe_words: int = 0
+    unchanged: int = 0
+    words: FrequentItems[WordEdit] = field(default_factory=FrequentItems)
+    in_context: FrequentItems[EditInContext] = field(default_factory=FrequentItems)
+
+    @classmethod
+    def of(cls, triplets: Sequence[Triplet]) -> "EditStatistics":
+        """Return the statistics of some triplets."""
+        metric, result = TER(case_sensitive=True), cls()
+        result.unchanged = sum(triplet.mt == triplet.pe for triplet in triplets)
+        counts = metric.counts([triplet.mt for triplet in triplets], [triplet.pe for triplet in triplets])
+        for count in counts:
+            result.bins[ter_bin(count)] += 1
+            result.pe_words += count.length
+            for kind in KINDS:
+                result.kinds[kind] += getattr(count, kind)
+        changed = [triplet for triplet, count in zip(triplets, counts) if count.edits]
+        edits = list(edits_in_context(metric, [triplet.mt for triplet in changed], [triplet.pe for triplet in changed]))
+        result.words.add(WordEdit(edit.old, edit.new) for edit in edits)
+        result.in_context.add(edits)
+        return result
+
+    @property
+    def ter(self) -> float:
+        """TER of all translations together, in per cent."""
+        return 100 * self.kinds.total() / max(1, self.pe_words)
+
+    def add(self, other: "EditStatistics") -> None:
+        """Add the statistics of other triplets."""
+        self.bins = [ours + theirs for ours, theirs in zip(self.bins, other.bins)]
+        self.kinds.update(other.kinds)
+        self.pe_words += other.pe_words
+        self.unchanged += other.unchanged
+        self.words.add(other.words.counts)
+        self.in_context.add(other.in_context.counts)
+
+    def most_frequent(self, number: int) -> list[FrequentEdit]:
+        """Return the most frequent word edits with their contexts; equal counts in alphabetical order."""
+        top = sorted(self.words.counts.items(), key=lambda item: (-item[1], item[0]))[:number]
+        contexts: dict[WordEdit, list[tuple[int, EditInContext]]] = {edit: [] for edit, _ in top}
+        for edit, count in self.in_context.counts.items():
+            if (found := contexts.get(WordEdit(edit.old, edit.new))) is not None:
+                found.append((-count, edit))
+        return [
+            FrequentEdit(edit, count, tuple(context for _, context in sorted(contexts[edit])[:EXAMPLES]))
+            for edit, count in top
+        ]
+
+    def to_dict(self, top: int) -> dict[str, Any]:
+        """Return the numbers as values for JSON, with the `top` most frequent edits."""
+        return {
+            "ter": self.ter,
+            "signature": ter_signature(),
+            "unchanged": self.unchanged,
+            "histogram": dict(zip(bin_names(), self.bins)),
+            "kinds": {kind: self.kinds[kind] for kind in KINDS},
+            "most frequent": [
+                {**edit.edit._asdict(), "count": edit.count, "contexts": [place._asdict() for place in edit.contexts]}
+                for edit in self.most_frequent(top)
+            ],
+            "counts may lack": self.words.missing,
+        }
+
+
+def ter_bin(count: EditCount) -> int:
+    """Return the bin of the histogram that a sentence belongs to."""
+    if not count.edits:
+        return 0
+    if count.edits > count.length:
+        return TER_BINS - 1
+    return -(-100 * count.edits // (TER_STEP * count.length))
+
+
+def bin_names() -> list[str]:
+    """Return the names of the bins of the histogram."""
+    return ["0", *(f"{low}-{low + TER_STEP}" for low in range(0, 100, TER_STEP)), "> 100"]
+
+
+def edits_in_context(metric: TER, mt: Sequence[str], pe: Sequence[str]) -> Iterator[EditInContext]:
+    """Yield the substitutions, insertions and deletions that turn each `mt`, after its shifts, into its `pe`."""
+    for script in metric.edits(mt, pe):
+        yield from _script_edits(script)
+
+
+def _script_edits(script: EditScript) -> Iterator[EditInContext]:
+    words = [*script.reference, NO_WORD]
+    mt, place = iter(script.shifted), 0
+    for op in script.ops:
+        old = NO_WORD if op == "insert" else next(mt)
+        left = words[place - 1] if place else NO_WORD
+        if op == "delete":
+            yield EditInContext(left, old, NO_WORD, words[place])
+            continue
+        if op != "keep":
+            yield EditInContext(left, old, words[place], words[place + 1])
+        place += 1

@@ -1,1 +1,0 @@
-"""What a corpus of triplets is like: lengths, edits, repetitions, and what it shares with dev and test sets."""
