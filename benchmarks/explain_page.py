@@ -20,13 +20,13 @@ import numpy as np
 from postedit.core.editor import Edit
 from postedit.core.evidence import Alternative, Evidence
 from postedit.core.types import AttentionKey
-from postedit.explain.explained_sentence import OUTPUT, Reading, Span
+from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span
 from postedit.explain.explanation_page import explanation_page
 
 WORDS = 20
 
 
-def sentence(generator: np.random.Generator) -> Reading:
+def sentence(generator: np.random.Generator) -> ExplainedSentence:
     words = tuple(f"word{number:02d}" for number in generator.integers(0, 100, WORDS))
     text = " ".join(words)
     places = (*(Span(7 * place, 7 * place + 6) for place in range(WORDS)), None)
@@ -44,7 +44,7 @@ def sentence(generator: np.random.Generator) -> Reading:
     edit = Edit("replace", (7, 13), (7, 13))
     sides = ("src", "mt", OUTPUT)
     ends = dict.fromkeys(sides, frozenset({WORDS}))
-    return Reading(text, text, text, (edit,), (0.5,), evidence, dict.fromkeys(sides, places), ends, text)
+    return ExplainedSentence(text, text, text, (edit,), (0.5,), evidence, dict.fromkeys(sides, places), ends, text)
 
 
 def seconds_to_open(path: Path) -> float:

@@ -27,9 +27,9 @@ from postedit.evaluate.summarisation import rouge_signature, summary_scores
 from postedit.evaluate.table import Column, Row, Table
 from postedit.evaluate.table_formats import to_markdown
 from postedit.evaluate.ter import ter_signature
-from postedit.evaluate.test_set import System, TestSet, examine
+from postedit.evaluate.test_set import EvaluatedSystem, TestSet, evaluate_systems
 from postedit.explain import focus
-from postedit.explain.explained_sentence import Reading
+from postedit.explain.explained_sentence import ExplainedSentence
 from postedit.folder import content_fingerprint
 from postedit.jobs.explanation import explain
 
@@ -60,7 +60,7 @@ class Subject:
 
     text: Text
     test: TestSet
-    systems: Sequence[System]
+    systems: Sequence[EvaluatedSystem]
     models: Sequence[Path]
     beam: int | None
 
@@ -134,11 +134,11 @@ def figures(row: dict[str, Any], text: Text, measure: Measure, options: argparse
         return "", nothing
     test = test_set(text)
     if row.get("nothing"):
-        return "", measure.values(Subject(text, test, examine(test, {})[:1], (), options.beam))
+        return "", measure.values(Subject(text, test, evaluate_systems(test, {})[:1], (), options.beam))
     for name in row.get("runs", ()):
         models = models_of(options.runs / text.task / name, row.get("members", 1))
         if models:
-            systems = examine(test, {name: outputs_of(models, text, options.beam)})
+            systems = evaluate_systems(test, {name: outputs_of(models, text, options.beam)})
             return name, measure.values(Subject(text, test, systems, models, options.beam))
     return "", nothing
 
@@ -223,15 +223,15 @@ def led(subject: Subject) -> Values:
         editor = PostEditor.load(*subject.models)
         editor.search = editor.search.model_copy(update={"beam": subject.beam or editor.search.beam})
         found = explain(editor, subject.test.src or (), subject.test.mt, detail="attention")
-        steps = [focus.steps(one, focus.Measure.attention) for one in found if one and shares_attention(one)]
-        shares = focus.focus_table(steps, focus.Measure.attention, focus.THRESHOLD).rows[0].values
+        steps = [focus.steps(one, focus.FocusMeasure.attention) for one in found if one and shares_attention(one)]
+        shares = focus.focus_table(steps, focus.FocusMeasure.attention, focus.THRESHOLD).rows[0].values
         with atomic_write(kept) as file:
             json.dump(shares[1:4], file)
     return json.loads(kept.read_text(encoding="utf-8"))
 
 
-def shares_attention(sentence: Reading) -> bool:
-    return focus.default_measure(sentence.words) is focus.Measure.attention
+def shares_attention(sentence: ExplainedSentence) -> bool:
+    return focus.default_measure(sentence.words) is focus.FocusMeasure.attention
 
 
 def columns(names: str, places: int = 2) -> tuple[Column, ...]:

@@ -24,9 +24,9 @@ import numpy as np
 
 from postedit.evaluate import analyses
 from postedit.evaluate.chrf import AdditiveCHRF
+from postedit.evaluate.metrics import AdditiveBLEU, AdditiveTER
 from postedit.evaluate.significance import compare
-from postedit.evaluate.sufficient_statistics import AdditiveBLEU, AdditiveTER
-from postedit.evaluate.test_set import TestSet, examine
+from postedit.evaluate.test_set import TestSet, evaluate_systems
 from postedit.explain.score_page import score_page
 
 _SHARE = 20
@@ -86,7 +86,7 @@ def report(count: int, rounds: int) -> None:
     pe, (mt, output) = texts(count)
     test = TestSet(pe, mt, mt)
     start = time.perf_counter()
-    systems = examine(test, {"output": output})
+    systems = evaluate_systems(test, {"output": output})
     examined = time.perf_counter()
     page = score_page("Report", test, systems, [analyses.overview([system.scores for system in systems])])
     written = time.perf_counter()

@@ -14,10 +14,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from postedit.evaluate.sufficient_statistics import additive
-from postedit.tuning.lists import NBestLists
+from postedit.evaluate.metrics import additive_metric
 from postedit.tuning.mert import line_optimum, mert
 from postedit.tuning.mira import mira
+from postedit.tuning.nbest_lists import NBestLists
 
 
 def main() -> None:
@@ -70,7 +70,7 @@ def made_up(sentences: int, outputs: int, metric: str) -> NBestLists:
         matches = [np.maximum(words - n - (n + 1) * edits, 0) for n in range(4)]
         counts = [*matches, *(words - n for n in range(4)), words, words]
     first = np.arange(0, size + 1, outputs)
-    return NBestLists(features, np.stack(counts, 1).astype(float), first, additive(metric))
+    return NBestLists(features, np.stack(counts, 1).astype(float), first, additive_metric(metric))
 
 
 def plain_line(lists: NBestLists, weights: np.ndarray, direction: np.ndarray) -> float:

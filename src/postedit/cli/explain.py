@@ -127,48 +127,51 @@ def explain(
         raise DataError(f"--threshold must be at least 0.5 and below 1, not {threshold:g}")
     if resume and evidence is None:
         raise DataError("--resume needs --evidence: only what is written there can be gone on with")
-    from postedit.cli import explaining
+    from postedit.cli.tables import console, print_explanation, print_table
+    from postedit.jobs import explain_files as job
 
     if evidence is not None:
         check_partial(evidence, resume=resume)
-    texts = explaining.read_texts(src, mt, pe, src_text, mt_text)
+    texts = job.read_inputs(src, mt, pe, src_text, mt_text)
     if (tags or gold_tags or gold_links) and texts.mt is None:
         raise DataError("--tags, --gold-tags and --gold-links speak of words of mt: give --mt")
-    drawn = explaining.parse_lines(lines, len(texts.src)) if figures is not None else []
-    wanted_links = explaining.read_links(gold_links, texts)
-    wanted_tags = explaining.read_tags(gold_tags, texts)
+    drawn = job.parse_line_numbers(lines, len(texts.src)) if figures is not None else []
+    wanted_links = job.read_gold_alignments(gold_links, texts)
+    wanted_tags = job.read_gold_tags(gold_tags, texts)
     models, options = models_or_shipped(named), read_options(assignments, search_file)
     spec = EditorSpec(models, weights=options.ensemble.weights, space=options.ensemble.space or "log")
     editor = spec.load(device)
     editor.search = search_config(editor, {"n_best": 1, **options.search}, with_mt=texts.mt is not None)
     needed = any((figures, src_links, mt_links, gold_links))
-    explaining.check_model(editor, texts, focus.value, attention=needed, links=gold_links, mask=mask)
+    job.check_model(
+        editor, texts, focus.value, _warn, attention=needed, gold_alignments=gold_links is not None, mask=mask
+    )
     losses = cite is Cite.losses
+    err = console(stderr=True)
     kept = None
     if evidence is not None:
         files = {"src": src, "mt": mt, "pe": pe}
-        kept = explaining.kept_readings(evidence, editor, texts, files, losses=losses, resume=resume)
-    found = explaining.explained(editor, texts, kept, losses=losses)
-    measure = explaining.measure_of(focus.value, found)
-    tables = explaining.focus_tables(found, measure, threshold, resamples)
+        kept = job.open_evidence(evidence, editor, texts, files, losses=losses, resume=resume)
+    found = job.explain_all(editor, texts, kept, err, losses=losses)
+    tables = job.focus_tables(found, job.focus_measure(focus.value, found), threshold, resamples)
     if wanted_links is not None:
-        tables.append(explaining.score_links(editor, texts, wanted_links, kept))
+        tables.append(job.gold_alignment_table(editor, texts, wanted_links, kept, err))
     if wanted_tags is not None:
-        tables.append(explaining.score_tags(found, texts, wanted_tags))
+        tables.append(job.gold_tag_table(found, texts, wanted_tags))
     if mask:
-        tables.append(explaining.masked(editor, found, kept, cite.value, seed, resamples))
+        tables.append(job.evidence_table(editor, found, kept, cite.value, seed, resamples, err))
 
     if html is not None:
-        _write(html, explaining.page(models, texts, found, tables))
+        _write(html, job.explanation_html(models, texts, found, tables))
     if edits is not None:
-        _write(edits, explaining.edit_lines(found))
+        _write(edits, job.edit_lines(found))
     for path, stream in ((src_links, "src"), (mt_links, "mt")):
         if path is not None:
-            _write(path, explaining.link_lines(found, stream))
+            _write(path, job.alignment_lines(found, stream))
     if tags is not None:
-        _write(tags, explaining.tag_lines(found, texts))
+        _write(tags, job.tag_lines(found, texts))
     if figures is not None:
-        explaining.draw(found, drawn, figures)
+        job.draw_figures(found, drawn, figures, _warn)
     if json_out is not None:
         values = {"tables": [table.to_dict() for table in tables]}
         _write(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
@@ -179,8 +182,13 @@ def explain(
     if kept is not None:
         kept.finish()
     if len(found) == 1:  # last: the reader of a pipe may leave
-        explaining.print_sentence(found[0])
-    explaining.print_tables(tables)
+        print_explanation(found[0], console())
+    for table in tables:
+        print_table(table, console())
+
+
+def _warn(message: str) -> None:
+    typer.echo(f"warning: {message}", err=True)
 
 
 def _write(path: Path, text: str) -> None:

@@ -16,7 +16,7 @@ from postedit.core.files import atomic_write
 from postedit.jobs.editing import OutputFormat
 
 if TYPE_CHECKING:
-    from postedit.tuning.columns import Output
+    from postedit.tuning.nbest_files import NBestRecord
 
 
 def rerank(
@@ -48,7 +48,7 @@ def rerank(
     check_outputs({"--tune": tune, "--out": out}, (lists, pe, *(features or [])))
     from postedit.data.line_sinks import StreamSink
     from postedit.search.rescoring import weighted_sum
-    from postedit.tuning.columns import feature_names, read_outputs
+    from postedit.tuning.nbest_files import feature_names, read_outputs
 
     outputs = read_outputs(lists, features or [])
     names = feature_names(outputs)
@@ -76,7 +76,7 @@ def _check_options(weights: Path | None, tune: Path | None, pe: Path | None) -> 
 
 
 def _tuned(
-    outputs: "Sequence[Sequence[Output]]",
+    outputs: "Sequence[Sequence[NBestRecord]]",
     names: Sequence[str],
     pe: Path,
     metric: Metric,
@@ -89,16 +89,16 @@ def _tuned(
 
     from postedit.cli.tables import console, print_scores
     from postedit.data.lines import read_lines
+    from postedit.evaluate.metrics import additive_metric
     from postedit.evaluate.scores import score_systems
-    from postedit.evaluate.sufficient_statistics import additive
     from postedit.search.rescoring import weighted_sum
-    from postedit.tuning.lists import NBestPool
+    from postedit.tuning.nbest_lists import NBestPool
     from postedit.tuning.rounds import TuneOptions, optimise
 
     references = list(read_lines(pe))
     if len(references) != len(outputs):
         raise DataError(f"{pe} has {len(references):,} lines for {len(outputs):,} n-best lists; they must match")
-    pool = NBestPool(names, references, additive(metric.value, tokenize.value))
+    pool = NBestPool(names, references, additive_metric(metric.value, tokenize.value))
     pool.add([[output.entry for output in one] for one in outputs])
     lists = pool.lists()
     start = np.ones(len(names))
@@ -137,7 +137,7 @@ def _write_weights(path: Path, weights: dict[str, float], tuning: dict[str, Any]
         file.write(tomli_w.dumps({"weights": weights, "tuning": tuning}))
 
 
-def _line(outputs: "Sequence[Output]", form: OutputFormat) -> str:
+def _line(outputs: "Sequence[NBestRecord]", form: OutputFormat) -> str:
     if form is OutputFormat.text:
         return str(outputs[0].record["text"])
     records = [{**output.record, "features": dict(output.features)} for output in outputs]

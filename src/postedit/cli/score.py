@@ -14,7 +14,7 @@ from postedit.core.files import atomic_write
 
 if TYPE_CHECKING:
     from postedit.evaluate.table import Table
-    from postedit.evaluate.test_set import System, TestSet
+    from postedit.evaluate.test_set import EvaluatedSystem, TestSet
 
 
 class Tokenize(StrEnum):
@@ -85,7 +85,7 @@ def score(
     from postedit.cli.tables import console, print_scores, print_table
     from postedit.data.lines import read_aligned
     from postedit.evaluate import analyses, table_formats
-    from postedit.evaluate.test_set import TestSet, examine
+    from postedit.evaluate.test_set import TestSet, evaluate_systems
     from postedit.progress import LineProgress
 
     texts = read_aligned(pe, *filter(None, (mt, src, groups)), *hypotheses)
@@ -96,7 +96,7 @@ def score(
         typer.echo(f"warning: {warning}", err=True)
     outputs = {str(path): texts[path] for path in hypotheses}
     with LineProgress(console(stderr=True), len(test.pe) * (len(outputs) + (mt is not None))) as progress:
-        systems = examine(test, outputs, progress.update)
+        systems = evaluate_systems(test, outputs, progress.update)
     scores = [system.scores for system in systems]
     tables = _tables(systems, test, resamples)
     if summaries:
@@ -130,15 +130,15 @@ def score(
 
 
 def _warnings(texts: dict[Path, list[str]], paths: Sequence[Path], pe: Path, *, raw: bool) -> list[str]:
-    from postedit.evaluate.tokenisation_check import differences, unfit
+    from postedit.evaluate.tokenisation_check import tokenisation_differences, unexpected_tokenisation
 
-    warnings = unfit(str(pe), texts[pe], raw=raw)
+    warnings = unexpected_tokenisation(str(pe), texts[pe], raw=raw)
     for path in dict.fromkeys(paths):
-        warnings += differences(str(path), texts[path], str(pe), texts[pe])
+        warnings += tokenisation_differences(str(path), texts[path], str(pe), texts[pe])
     return warnings
 
 
-def _tables(systems: "Sequence[System]", test: "TestSet", resamples: int) -> "list[Table]":
+def _tables(systems: "Sequence[EvaluatedSystem]", test: "TestSet", resamples: int) -> "list[Table]":
     from postedit.evaluate import analyses
 
     if test.mt is None:
@@ -152,7 +152,7 @@ def _tables(systems: "Sequence[System]", test: "TestSet", resamples: int) -> "li
     ]
 
 
-def _neural(systems: "Sequence[System]", test: "TestSet", models: Sequence[str]) -> "list[Table]":
+def _neural(systems: "Sequence[EvaluatedSystem]", test: "TestSet", models: Sequence[str]) -> "list[Table]":
     """Return the scores of COMET models; warn on stderr of a model that is not available, and skip it."""
     from postedit.evaluate.comet import Comet, UnavailableError
     from postedit.evaluate.table import Column, Row, Table

@@ -1,5 +1,6 @@
 """Print tables for people, also through a pipe."""
 
+import math
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -12,8 +13,15 @@ from rich.text import Text
 if TYPE_CHECKING:
     from postedit.evaluate.scores import SystemScores
     from postedit.evaluate.table import Table
+    from postedit.explain.explained_sentence import ExplainedSentence
 
 _PIPED_WIDTH: Final = 500  # files and pipes have no width; do not fold their lines
+
+_NAMED: Final = 3
+"""Input words and runners-up listed beside a word of an explanation."""
+
+_MIN_SHARE: Final = 0.01
+"""Weight or probability below which a word is not listed."""
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -57,3 +65,46 @@ def _print_rows(table: "Table", out: Console) -> None:
     out.print(grid)
     if table.note:
         out.print(table.note, style="dim", soft_wrap=True, markup=False)
+
+
+def print_explanation(sentence: "ExplainedSentence | None", out: Console) -> None:
+    """Print the evidence of one sentence word by word, and the reason for each edit."""
+    if sentence is None:
+        out.print("The model was not asked: a text is empty or too long.")
+        return
+    from postedit.explain.reasons import edit_reasons
+    from postedit.explain.word_diff import differences_text, word_differences
+
+    evidence = sentence.words
+    marks = out.no_color or not out.is_terminal
+    out.print(
+        differences_text(word_differences(sentence.mt.split(), sentence.output.split()), marks=marks), soft_wrap=True
+    )
+    streams = {stream: evidence.over(stream) for stream in ("src", "mt") if stream in evidence.streams}
+    shown = {stream: weights for stream, weights in streams.items() if weights is not None}
+    grid = new_table(["word", "%", *evidence.shares, *shown, "runners-up"], ["%", *evidence.shares])
+    for row, word in enumerate(evidence.output):
+        attended = [_strongest(list(zip(evidence.streams[stream], weights[row]))) for stream, weights in shown.items()]
+        runners_up = evidence.runners_up[row] if evidence.runners_up else ()
+        others = [(one.text, _probability(one.log_prob)) for one in runners_up]
+        shares = [f"{100 * share[row]:.0f}" for share in evidence.shares.values()]
+        cells = [word, f"{100 * _probability(evidence.log_probs[row]):.0f}", *shares, *attended, _strongest(others)]
+        grid.add_row(*map(Text, cells))
+    out.print(grid)
+    for why in edit_reasons(1, sentence):
+        cited = [
+            f"{name}: {text[found.span.start : found.span.end]!r} ({100 * found.weight:.0f} %)"
+            for name, text, found in (("src", sentence.src, why.src), ("mt", sentence.mt, why.mt))
+            if found is not None
+        ]
+        line = ", ".join([f"{why.edit.op} {why.old!r} -> {why.new!r}: confidence {100 * why.confidence:.0f} %", *cited])
+        out.print(line, markup=False, soft_wrap=True)
+
+
+def _probability(log_prob: float) -> float:
+    return math.exp(min(0.0, log_prob))
+
+
+def _strongest(pairs: Sequence[tuple[str, float]]) -> str:
+    best = sorted(pairs, key=lambda pair: -pair[1])[:_NAMED]
+    return ", ".join(f"{text} {100 * weight:.0f}" for text, weight in best if weight >= _MIN_SHARE)

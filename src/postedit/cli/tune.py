@@ -75,8 +75,8 @@ def tune(
     from postedit.data.dev import DevTexts
     from postedit.editing.combination import Combination, Member, is_combination
     from postedit.editing.post_editor import PostEditor
+    from postedit.evaluate.metrics import additive_metric
     from postedit.evaluate.scores import score_systems
-    from postedit.evaluate.sufficient_statistics import additive
     from postedit.search.rescoring import LogLinear
     from postedit.tuning import rounds as tuning
 
@@ -93,7 +93,7 @@ def tune(
         given.ensemble.space or "log",
         ("mt", "src") if free_src else ("mt",),
     )
-    judge = additive(metric.value, tokenize.value)
+    judge = additive_metric(metric.value, tokenize.value)
     job: dict[str, Any] = {
         "models": [member.fingerprint for member in members],
         "texts": _fingerprints(src, mt, pe),

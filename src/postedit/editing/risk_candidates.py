@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch, Target
-from postedit.evaluate.costs import COSTS
+from postedit.evaluate.metrics import COSTS
 from postedit.search import Hypothesis, Sampling, SearchConfig, beam_search, length_limits, sample
 from postedit.text.processor import TextProcessor
 from postedit.train.config import RiskConfig

@@ -1,1 +1,1 @@
-"""Scores of post-edited text, each with its signature and beside the score of leaving the translation alone."""
+"""Scores of translations, each with its signature and beside the score of the unedited MT."""

@@ -1,4 +1,4 @@
-"""Word alignments in Pharaoh format, and how near one is to another."""
+"""Word alignments in Pharaoh format, and their scores against gold alignments."""
 
 import re
 from collections.abc import Sequence
@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from postedit.core.errors import DataError
+from postedit.evaluate.table import Column, Row, Table
 
 SIGNATURE: Final = (
     "precision = |A & G| / |A|, recall = |A & G| / |G|, AER = 1 - 2 |A & G| / (|A| + |G|), links of all sentences "
-    "together, every gold link G sure; words are what stands between spaces, counted from 0"
+    "together, every gold link G sure; words are separated by spaces and counted from 0"
 )
 
 _LINK: Final = re.compile(r"(\d+)-(\d+)")
+_WORD: Final = re.compile(r"[^ \t\r\n]+")
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -31,7 +33,7 @@ Alignment = frozenset[Link]
 
 @dataclass(frozen=True, slots=True)
 class AlignmentScores:
-    """How near alignments are to gold ones; rates from 0 to 1."""
+    """Counts of found, gold and common links, and the rates computed from them, 0 to 1."""
 
     links: int
     gold: int
@@ -49,16 +51,21 @@ class AlignmentScores:
 
     @property
     def aer(self) -> float:
-        """The alignment error rate (Och and Ney 2003) where all gold links are sure: 1 less the F1 score."""
+        """The alignment error rate (Och and Ney 2003); all gold links are sure, so it is 1 - F1."""
         both = self.links + self.gold
         return 1.0 - 2.0 * self.common / both if both else 0.0
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Return the start and end (exclusive) of each word, in characters; words are separated by spaces or tabs."""
+    return [match.span() for match in _WORD.finditer(text)]
 
 
 def parse_alignment(line: str, where: str) -> Alignment:
     """Return the links in a line such as "0-0 1-2".
 
     Raises:
-        DataError: naming `where`, if it has anything else.
+        DataError: naming `where`, if the line holds anything else.
     """
     links = []
     for item in line.split():
@@ -72,7 +79,7 @@ def parse_alignment(line: str, where: str) -> Alignment:
 
 
 def format_alignment(links: Alignment) -> str:
-    """Return links as a line, in order."""
+    """Return sorted links as a line."""
     return " ".join(map(str, sorted(links)))
 
 
@@ -80,12 +87,34 @@ def score_alignments(found: Sequence[Alignment], gold: Sequence[Alignment]) -> A
     """Return the scores of all sentences together.
 
     Raises:
-        ValueError: if there are not as many of both.
+        ValueError: if the numbers of sentences differ.
     """
     common = sum(len(one & other) for one, other in zip(found, gold, strict=True))
     return AlignmentScores(sum(map(len, found)), sum(map(len, gold)), common)
 
 
-def diagonal(source: int, target: int) -> Alignment:
-    """Return the links of texts of so many words if order were all: what doing nothing is to scores of outputs."""
+def diagonal_alignment(source: int, target: int) -> Alignment:
+    """Return the baseline alignment of texts with so many words: each word to the one at the same relative position."""
     return frozenset(Link(place * source // target, place) for place in range(target) if source)
+
+
+def alignment_table(
+    found: Sequence[Alignment], gold: Sequence[Alignment], src: Sequence[str], mt: Sequence[str]
+) -> Table:
+    """Return the scores of src-mt alignments from attention beside those of the diagonal."""
+    baseline = [
+        diagonal_alignment(len(word_spans(source)), len(word_spans(target)))
+        for source, target in zip(src, mt, strict=True)
+    ]
+    rows = []
+    for name, alignments in (("diagonal", baseline), ("attention", found)):
+        scores = score_alignments(alignments, gold)
+        rates = (scores.aer, scores.precision, scores.recall, 1.0 - scores.aer)
+        rows.append(Row((name,), (*(100.0 * rate for rate in rates), scores.links, scores.gold)))
+    names = ("AER %", "precision %", "recall %", "F1 %")
+    columns = (*(Column(name, 1) for name in names), Column("links"), Column("gold links"))
+    note = (
+        "The model reads mt as its output; each word of mt is linked to the word of src with most attention. Diagonal: "
+        f"to the word at the same relative position. {SIGNATURE}."
+    )
+    return Table("alignment of src and mt against gold", ("by",), columns, tuple(rows), note)

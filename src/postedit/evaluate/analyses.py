@@ -1,4 +1,4 @@
-"""The analyses of systems over a test set, each a table."""
+"""Analyses of systems on a test set; each function returns one or several tables."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -6,22 +6,22 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.evaluate.changes import OPERATIONS, EditQuality, WordEdits
 from postedit.evaluate.chrf import AdditiveCHRF
+from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMetric, AdditiveTER, Floats, Tokenize
 from postedit.evaluate.scores import SystemScores
 from postedit.evaluate.significance import CONFIDENCE, RESAMPLES, Significance, compare
-from postedit.evaluate.sufficient_statistics import AdditiveBLEU, AdditiveMetric, AdditiveTER, Floats, Tokenize
 from postedit.evaluate.summarisation import ORDERS, rouge_signature, summary_scores
 from postedit.evaluate.table import Column, Row, Table, columns, percentage
-from postedit.evaluate.test_set import KINDS, System, TestSet
+from postedit.evaluate.test_set import KINDS, EvaluatedSystem, TestSet
+from postedit.evaluate.word_edits import OPERATIONS, EditQuality, WordEdits
 
 _LENGTHS: Final = (0, 10, 20, 30, 40, 60)
 _RATES: Final = (0, 10, 20, 30, 50, 75)
-"""Where buckets end, inclusive; the last one has no end."""
+"""Upper limits of buckets, inclusive; the last bucket has none."""
 
 
 def overview(scores: Sequence[SystemScores]) -> Table:
-    """TER, BLEU and chrF, and against the machine translation the sentences changed for better and worse."""
+    """Return TER, BLEU and chrF, and if mt is known, how many sentences were changed, for better and for worse."""
     with_changes = any(row.changes for row in scores)
     rows = []
     for row in scores:
@@ -36,19 +36,19 @@ def overview(scores: Sequence[SystemScores]) -> Table:
 
 
 def signatures(scores: Sequence[SystemScores]) -> Table:
-    """What is needed to get the same scores again, in sacrebleu's form."""
+    """Return the signatures of the scores, in the form of sacrebleu."""
     rows = tuple(Row(item, ()) for item in dict.fromkeys(item for row in scores for item in row.signatures.items()))
     return Table("signatures of the scores", ("score", "signature"), (), rows)
 
 
-def faithfulness(systems: Sequence[System]) -> Table:
-    """TER to the post-edit and to the machine translation (Junczys-Dowmunt and Grundkiewicz 2017, 6.1)."""
+def faithfulness(systems: Sequence[EvaluatedSystem]) -> Table:
+    """Return TER to the post-edit and to the machine translation (Junczys-Dowmunt and Grundkiewicz 2017, 6.1)."""
     rows = []
     ter = AdditiveTER()
     for system in systems:
         changes, made = system.scores.changes, system.made
         if changes is None or made is None:
-            raise ValueError("faithfulness is to the machine translations, which are not known")
+            raise ValueError("faithfulness needs the machine translations")
         to_mt = float(ter.loss(made.sums.sum(0)))
         rows.append(Row((system.name,), (system.scores.ter, to_mt, changes.changed, changes.better, changes.worse)))
     names = columns(["TER to pe", "TER to mt"], 2) + columns(["modified", "improved", "deteriorated"])
@@ -57,44 +57,44 @@ def faithfulness(systems: Sequence[System]) -> Table:
     )
 
 
-def edits_left(systems: Sequence[System]) -> Table:
-    """Edits by kind, as TER counts them, from the outputs to the post-edits."""
+def edits_left(systems: Sequence[EvaluatedSystem]) -> Table:
+    """Return TER's edits from the outputs to the post-edits, by kind."""
     rows = tuple(Row((system.name,), tuple(_left(system))) for system in systems)
     note = "Edits, as TER counts them, from the output to the post-edit."
     return Table("edits left to do", ("system",), columns([*KINDS, "all"]), rows, note)
 
 
-def edits_spared(systems: Sequence[System]) -> Table:
-    """How many fewer edits of each kind a system leaves than the first, which does nothing, in per cent."""
+def edits_spared(systems: Sequence[EvaluatedSystem]) -> Table:
+    """Return by how many per cent each system reduces the edits left to do, by kind; the first is the unedited MT."""
     base = _left(systems[0])
     rows = tuple(
         Row((system.name,), tuple(percentage(before - after, before) for before, after in zip(base, _left(system))))
         for system in systems[1:]
     )
-    note = "Edits that are no longer to be done, in per cent of those of that kind that the machine translation needs."
+    note = "Edits that need no longer be done, in per cent of those of that kind that the machine translation needs."
     return Table("edits spared, %", ("system",), columns([*KINDS, "all"], 1), rows, note)
 
 
 _EDITS_MADE: Final = (*columns(["made", "needed", "right"]), *columns(["precision", "recall", "F1"], 1))
 
 
-def edits_made(systems: Sequence[System]) -> Table:
-    """Precision and recall of the edits made, and what each gained."""
+def edits_made(systems: Sequence[EvaluatedSystem]) -> Table:
+    """Return precision and recall of the edits made, and the gain per edit."""
     everything = np.ones(len(systems[0].outputs), np.bool_)
     rows = [
         Row((system.name,), (*_quality(_words(system).quality()), _gain_per_edit(systems[0], system, everything)))
         for system in systems
     ]
     note = (
-        "Word edits of the fewest that lead from mt to the output (made) and to pe (needed); right: in both, at "
-        "the same word, with the same new word. Gain per edit: TER edits that need no longer be done, by TER edits "
-        "made; 1 is best."
+        "Word edits of shortest edit scripts from mt to the output (made) and to pe (needed); right: in both, at "
+        "the same word, with the same new word. Gain per edit: TER edits that need no longer be done, divided by TER "
+        "edits made; 1 is best."
     )
     return Table("edits made", ("system",), (*_EDITS_MADE, Column("gain per edit", 2)), tuple(rows), note)
 
 
-def significance(systems: Sequence[System], tokenize: Tokenize, resamples: int = RESAMPLES) -> list[Table]:
-    """Confidence intervals of TER, BLEU and chrF, and p-values of the differences of all pairs of systems."""
+def significance(systems: Sequence[EvaluatedSystem], tokenize: Tokenize, resamples: int = RESAMPLES) -> list[Table]:
+    """Return confidence intervals of TER, BLEU and chrF, and p-values of the differences of all pairs of systems."""
     ter, bleu = AdditiveTER(tokenize), AdditiveBLEU(tokenize)
     found = {
         "TER": compare([system.left.sums for system in systems], _score(ter), resamples),
@@ -106,8 +106,8 @@ def significance(systems: Sequence[System], tokenize: Tokenize, resamples: int =
     return [_intervals(found, names, resamples), *(table for table in pairs if table.rows)]
 
 
-def by_bucket(systems: Sequence[System], test: TestSet) -> list[Table]:
-    """Scores and quality of edits for sentences of like length, of like need of edits, and of each group."""
+def by_bucket(systems: Sequence[EvaluatedSystem], test: TestSet) -> list[Table]:
+    """Return scores and edit quality by length, by TER of mt, by kind of edit needed, and by group."""
     tables = [_buckets("by length", "words of pe", _ranges(systems[0].left.length, _LENGTHS), systems)]
     if test.mt is not None:
         left = systems[0].left
@@ -124,8 +124,8 @@ def by_bucket(systems: Sequence[System], test: TestSet) -> list[Table]:
     return tables
 
 
-def summaries(systems: Sequence[System], test: TestSet, source: Sequence[str]) -> Table:
-    """ROUGE, novel and repeated n-grams, of the systems and the references (Ive et al. 2019, 5.1)."""
+def summaries(systems: Sequence[EvaluatedSystem], test: TestSet, source: Sequence[str]) -> Table:
+    """Return ROUGE, novel and repeated n-grams of the systems and the references (Ive et al. 2019, 5.1)."""
     rows = []
     for name, outputs in [*((system.name, system.outputs) for system in systems), ("reference", test.pe)]:
         found = summary_scores(outputs, source, test.pe, normalise=test.tokenize == "13a")
@@ -133,15 +133,15 @@ def summaries(systems: Sequence[System], test: TestSet, source: Sequence[str]) -
     shares = [f"{what} {order}-grams, %" for what in ("novel", "repeated") for order in ORDERS]
     names = columns(["ROUGE-1", "ROUGE-2", "ROUGE-L"], 2) + columns(shares, 1)
     note = (
-        "ROUGE: F1 against the reference. Novel: not in the source. Repeated: had before in the same output. "
+        "ROUGE: F1 against the reference. Novel: not in the source. Repeated: earlier in the same output. "
         f"ROUGE: {rouge_signature()}"
     )
     return Table("single-source measures", ("system",), names, tuple(rows), note)
 
 
-def _words(system: System) -> WordEdits:
+def _words(system: EvaluatedSystem) -> WordEdits:
     if system.words is None:
-        raise ValueError("edits are made in the machine translations, which are not known")
+        raise ValueError("word edits need the machine translations")
     return system.words
 
 
@@ -149,20 +149,20 @@ def _quality(found: EditQuality) -> tuple[float | None, ...]:
     return found.made, found.needed, found.right, found.precision, found.recall, found.f1
 
 
-def _gain_per_edit(first: System, system: System, members: NDArray[np.bool_]) -> float | None:
-    """Return the TER edits spared against doing nothing by those made; None if none are made."""
+def _gain_per_edit(first: EvaluatedSystem, system: EvaluatedSystem, members: NDArray[np.bool_]) -> float | None:
+    """Return the TER edits spared, compared with the unedited MT, per TER edit made; None if none are made."""
     made = 0 if system.made is None else int(system.made.total[members].sum())
     gain = int((first.left.total - system.left.total)[members].sum())
     return gain / made if made else None
 
 
-def _left(system: System) -> list[int]:
+def _left(system: EvaluatedSystem) -> list[int]:
     counts = system.left.kinds.sum(0)
     return [*map(int, counts), int(counts.sum())]
 
 
 def _score(metric: AdditiveMetric) -> Callable[[Floats], Floats]:
-    """Return the function from sums to scores as they are printed."""
+    """Return the function from sums to scores."""
     best, worst = metric.score(0.0), metric.score(100.0)
     return lambda sums: best + (worst - best) / 100.0 * metric.loss(sums)
 
@@ -178,7 +178,7 @@ def _intervals(found: dict[str, Significance], names: Sequence[str], resamples: 
         for place, name in enumerate(names)
     ]
     measures = [f"{metric} {end}" for metric in found for end in ("from", "to")]
-    note = f"{CONFIDENCE:.0%} of {resamples:,} bootstrap resamples of the sentences."
+    note = f"The middle {CONFIDENCE:.0%} of {resamples:,} bootstrap resamples of the sentences."
     return Table("confidence intervals", ("system",), columns(measures, 2), tuple(rows), note)
 
 
@@ -198,7 +198,7 @@ def _pairs(metric: str, found: Significance, names: Sequence[str], resamples: in
     return Table(f"significance of {metric}", ("system", "other"), measures, tuple(rows), note)
 
 
-def _by_operation(systems: Sequence[System]) -> Table:
+def _by_operation(systems: Sequence[EvaluatedSystem]) -> Table:
     rows = [
         Row((system.name, operation), _quality(quality))
         for system in systems
@@ -211,19 +211,19 @@ def _by_operation(systems: Sequence[System]) -> Table:
 
 
 _Buckets = Sequence[tuple[str, NDArray[np.bool_]]]
-"""Labels, and Bool[sentences]: which belong to it; a sentence may belong to several."""
+"""Labels, and the members of each bucket, Bool[sentences]; a sentence may be in several."""
 
 
 def _ranges(values: NDArray[np.int64] | Floats, ends: Sequence[int]) -> _Buckets:
-    """Return ranges of whole numbers that end with `ends`, inclusive, and one beyond them."""
+    """Return a bucket for each range of whole numbers up to each of `ends`, inclusive, and one beyond the last."""
     places = np.searchsorted(ends, values, side="left")
     starts = [ends[0], *(end + 1 for end in ends)]
     labels = [str(end) if start == end else f"{start}–{end}" for start, end in zip(starts, ends)]
     return [(label, places == place) for place, label in enumerate([*labels, f"over {ends[-1]}"])]
 
 
-def _buckets(name: str, key: str, buckets: _Buckets, systems: Sequence[System]) -> Table:
-    """Return the scores in each bucket that is not empty."""
+def _buckets(name: str, key: str, buckets: _Buckets, systems: Sequence[EvaluatedSystem]) -> Table:
+    """Return the scores in each non-empty bucket."""
     ter, bleu = _score(AdditiveTER()), _score(AdditiveBLEU())
     rows = []
     for label, members in buckets:

@@ -1,7 +1,7 @@
-"""chrF (Popović 2015) from sums over sentences, counted for many sentences at a time.
+"""chrF (Popović 2015) as a function of sums over sentences, counted for many sentences at a time.
 
-What sacrebleu counts with a dictionary a sentence is counted here by sorting: each place of a text is a number made of
-the six characters from there on, so that equal n-grams of every length stand beside each other.
+sacrebleu counts n-grams with one dictionary per sentence; here they are sorted. Each position of a text is a number
+made of the six characters that start there, so that sorting brings equal n-grams of every order together.
 """
 
 from collections.abc import Sequence
@@ -9,42 +9,40 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from sacrebleu.metrics.chrf import CHRF
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from postedit.evaluate.metrics import Floats, Ints
 
 _ORDERS: Final = CHRF.CHAR_ORDER
 _BETA: Final = CHRF.BETA
 
 _BLOCK: Final = 2000
-"""Sentences counted at a time, which bounds the memory."""
+"""Sentences counted at a time, which bounds memory."""
 
 _CODE_BITS: Final = 21
 """Bits of a Unicode character."""
 
 _KEY_BITS: Final = 63
-"""Bits of a number that is not negative."""
+"""Bits of a non-negative int64."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdditiveCHRF:
-    """chrF2 as sacrebleu has it by default: six orders of characters without spaces.
+    """chrF2 with the defaults of sacrebleu: n-grams of 1 to 6 characters, spaces removed.
 
-    The statistics are matches, n-grams of the output and n-grams of the reference, of 1 to 6 characters each, and words
-    of the reference. It does not depend on how words are divided.
+    The statistics are the matching n-grams, those of the output and those of the reference, six of each, and the words
+    of the reference. The score does not depend on tokenisation.
     """
 
     @property
     def signature(self) -> str:
-        """What is needed to get the same number again."""
+        """The signature in the form of sacrebleu."""
         metric = CHRF()
         metric.corpus_score([""], [[""]])  # sacrebleu knows the number of references only after a score
         return str(metric.get_signature())
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
-        """Float[sentences,19]: what to add up."""
+        """Return the statistics of each sentence, Float[sentences,19]."""
         if len(hypotheses) != len(references):
             raise ValueError(f"{len(hypotheses)} outputs and {len(references)} references")
         parts = [np.zeros((0, 3 * _ORDERS + 1))]
@@ -56,7 +54,7 @@ class AdditiveCHRF:
         return np.concatenate(parts)
 
     def loss(self, sums: Floats) -> Floats:
-        """Float[...] for sums Float[...,19]: 100 - chrF."""
+        """Return 100 - chrF, Float[...], of sums Float[...,19]."""
         matches, written, wanted = (sums[..., place * _ORDERS : (place + 1) * _ORDERS] for place in range(3))
         known = (written > 0) & (wanted > 0)
         orders = np.maximum(1, known.sum(-1))
@@ -77,17 +75,17 @@ def _without_spaces(text: str) -> str:
 
 
 def _counts(texts: Sequence[str]) -> Ints:
-    """Int[sentences,18]: matches, and n-grams of both sides; `texts` are all outputs, and then all references."""
+    """Return Int[sentences,18]: matches and n-grams of both sides; `texts` are all outputs, then all references."""
     pairs = len(texts) // 2
     sizes = np.array([len(text) for text in texts])
     orders = np.arange(_ORDERS)
     written, wanted = np.maximum(0, sizes.reshape(2, pairs, 1) - orders)
-    # As sacrebleu has it, n-grams of the output do not count where the reference is too short to have any.
+    # As in sacrebleu, n-grams of the output do not count where the reference is too short to have any.
     return np.column_stack([_matches(texts, sizes), np.where(wanted > 0, written, 0), wanted])
 
 
 def _matches(texts: Sequence[str], sizes: Ints) -> Ints:
-    """Int[sentences,6]: n-grams that output and reference have in common."""
+    """Return the n-grams that output and reference have in common, Int[sentences,6]."""
     pairs = len(texts) // 2
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.int64)
     if not codes.size:
@@ -108,7 +106,7 @@ def _matches(texts: Sequence[str], sizes: Ints) -> Ints:
     for order in range(1, _ORDERS + 1):
         ngrams = keys >> (1 + bits * (_ORDERS - order))
         starts = np.flatnonzero(np.diff(ngrams, prepend=-1))
-        whole = (ngrams[starts] & ((1 << bits) - 1)) > 0  # does not run over the end of the text
+        whole = (ngrams[starts] & ((1 << bits) - 1)) > 0  # ends within the text
         wanted = np.add.reduceat(of_reference, starts)
         common = np.minimum(wanted, np.diff(starts, append=keys.size) - wanted) * whole
         result.append(np.bincount(ngrams[starts] >> (bits * order), common, pairs))
@@ -116,14 +114,14 @@ def _matches(texts: Sequence[str], sizes: Ints) -> Ints:
 
 
 def _numbered(codes: Ints, pair: Ints) -> Ints:
-    """Number the different characters of each pair of texts from 1, so that a number takes few bits."""
+    """Number the distinct characters of each pair of texts from 1, so that a number takes few bits."""
     known, letters = np.unique((pair << _CODE_BITS) | codes, return_inverse=True)
     numbers: Ints = letters - np.searchsorted(known, pair << _CODE_BITS) + 1
     return numbers
 
 
 def _matches_of_parts(texts: Sequence[str], sizes: Ints) -> Ints:
-    """Count fewer sentences at a time, for which shorter numbers will do; a single one by dictionaries."""
+    """Count fewer sentences at a time, whose numbers take fewer bits; a single one with dictionaries."""
     pairs = len(texts) // 2
     if pairs == 1:
         from sacrebleu.metrics.helpers import extract_all_char_ngrams

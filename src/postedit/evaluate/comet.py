@@ -1,6 +1,6 @@
 """COMET and xCOMET, by the command `comet-score` of unbabel-comet.
 
-It is run as a program of its own: its versions of libraries do not go together with ours, so it mostly lives in
+It runs as a separate program: it needs other versions of libraries than this package, so it is usually installed in
 another environment, and its checkpoints are pickles, which this package does not load.
 """
 
@@ -19,12 +19,12 @@ COMMAND: Final = "comet-score"
 
 
 class UnavailableError(PosteditError):
-    """A metric that cannot be computed here, and why."""
+    """A metric cannot be computed here; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comet:
-    """A model of COMET.
+    """A COMET model.
 
     Args:
         model: a name such as "Unbabel/wmt22-comet-da", or the path of a checkpoint.
@@ -33,10 +33,10 @@ class Comet:
     model: str
 
     def score(self, systems: Sequence[Sequence[str]], src: Sequence[str], pe: Sequence[str]) -> list[float]:
-        """Return the score of each system, the mean over sentences, in the model's own scale.
+        """Return the score of each system: the mean over sentences, on the scale of the model.
 
         Raises:
-            UnavailableError: if the command is not installed, or ends with an error, such as a model that is absent.
+            UnavailableError: if the command is not installed or fails, for example because the model is missing.
         """
         command = shutil.which(COMMAND)
         if command is None:
@@ -59,7 +59,7 @@ class Comet:
 def _gpus() -> str:
     import torch
 
-    return str(int(torch.cuda.is_available()))  # the command expects one unless told otherwise
+    return str(int(torch.cuda.is_available()))  # the command expects a GPU by default
 
 
 def _write(path: Path, lines: Sequence[str]) -> str:

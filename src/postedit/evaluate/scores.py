@@ -1,4 +1,4 @@
-"""TER, BLEU and chrF of systems over one test set, with what they changed for better and for worse."""
+"""TER, BLEU and chrF of systems on one test set, and how many sentences each system changed for better or worse."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -6,21 +6,21 @@ from typing import Any, Final, Self
 
 from postedit.core.errors import DataError
 from postedit.evaluate.chrf import AdditiveCHRF
-from postedit.evaluate.sufficient_statistics import AdditiveBLEU, AdditiveMetric, Floats, Tokenize
+from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMetric, Floats, Tokenize
 from postedit.evaluate.ter import EditCount, count_edits, edit_rate, ter_signature
 
 UNEDITED_MT: Final = "unedited MT"
-"""The name of the baseline system, which returns the machine translation unchanged."""
+"""The name of the baseline, which returns the machine translation unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """What a system did to the machine translation, in sentences.
+class ChangedSentences:
+    """How many sentences a system changed.
 
-    Better and worse are by the edits, as TER counts them, that remain to reach the post-edit.
+    Better and worse compare TER's edits to the post-edit with those of the machine translation.
 
     Args:
-        changed: sentences that are not the very text of the translation.
+        changed: sentences whose text differs from the translation.
         better: changed sentences with fewer edits left than the translation.
         worse: changed sentences with more.
     """
@@ -45,8 +45,8 @@ class SystemScores:
         ter: case-sensitive, per cent; lower is better.
         bleu: 0 to 100; higher is better.
         chrf: 0 to 100; higher is better.
-        changes: against the machine translation, if it was given.
-        signatures: by metric name (`"TER"`, `"BLEU"`, `"chrF"`), all that is needed to get the same number again.
+        changes: changed sentences, if the machine translations are known.
+        signatures: by metric (`"TER"`, `"BLEU"`, `"chrF"`), in the form of sacrebleu.
     """
 
     name: str
@@ -54,7 +54,7 @@ class SystemScores:
     ter: float
     bleu: float
     chrf: float
-    changes: Changes | None
+    changes: ChangedSentences | None
     signatures: Mapping[str, str]
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,14 +65,14 @@ class SystemScores:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Counts:
-    """What all scores of a system are sums of, sentence by sentence.
+class SentenceStatistics:
+    """The statistics of each sentence of a system; their sums determine its scores.
 
     Args:
-        edits: from its sentences to the post-edits, as TER counts them.
+        edits: TER's edits from the outputs to the post-edits.
         bleu: Float[sentences,10], statistics of `AdditiveBLEU`.
-        chrf: Float[sentences,19], those of `AdditiveCHRF`.
-        tokenize: how the text was divided into words.
+        chrf: Float[sentences,19], statistics of `AdditiveCHRF`.
+        tokenize: how metrics separated words.
     """
 
     edits: Sequence[EditCount]
@@ -82,7 +82,7 @@ class Counts:
 
     @classmethod
     def of(cls, hyp: Sequence[str], pe: Sequence[str], tokenize: Tokenize = "none") -> Self:
-        """Count; there must be as many sentences of both, and at least one."""
+        """Count the statistics of outputs against as many post-edits, at least one."""
         edits = count_edits(hyp, pe, normalise=tokenize == "13a")
         return cls(edits, AdditiveBLEU(tokenize).statistics(hyp, pe), AdditiveCHRF().statistics(hyp, pe), tokenize)
 
@@ -90,13 +90,13 @@ class Counts:
 def score_systems(
     systems: Mapping[str, Sequence[str]], pe: Sequence[str], mt: Sequence[str] | None, tokenize: Tokenize = "none"
 ) -> list[SystemScores]:
-    """Return the scores of each system in the order given, after those of doing nothing where `mt` is given.
+    """Return the scores of the unedited MT, where `mt` is given, and then those of each system in order.
 
     Args:
-        systems: sentences by the name of the system.
+        systems: outputs by the name of the system.
         pe: the post-edits, line by line.
         mt: the machine translations, line by line.
-        tokenize: how the text is divided into words.
+        tokenize: how metrics separate words.
 
     Raises:
         DataError: if a text has not as many lines as `pe`, or there are none.
@@ -113,50 +113,50 @@ def score_system(
 
     Args:
         name: of the system.
-        hyp: its sentences.
+        hyp: its outputs.
         pe: the post-edits, line by line.
-        mt: the machine translations, line by line, to count what was changed.
-        tokenize: how the text is divided into words.
+        mt: the machine translations, line by line; counts changed sentences.
+        tokenize: how metrics separate words.
 
     Raises:
         DataError: if a text has not as many lines as `pe`, or there are none.
     """
     check_lines(pe, {name: hyp} if mt is None else {name: hyp, "mt": mt})
-    return score_counts(name, hyp, Counts.of(hyp, pe, tokenize), pe, mt)
+    return score_statistics(name, hyp, SentenceStatistics.of(hyp, pe, tokenize), pe, mt)
 
 
-def score_counts(
-    name: str, hyp: Sequence[str], counts: Counts, pe: Sequence[str], mt: Sequence[str] | None
+def score_statistics(
+    name: str, hyp: Sequence[str], statistics: SentenceStatistics, pe: Sequence[str], mt: Sequence[str] | None
 ) -> SystemScores:
-    """Return the scores of one system whose sentences are counted already; else as `score_system`."""
-    raw = counts.tokenize == "13a"
-    bleu, chrf = AdditiveBLEU(counts.tokenize), AdditiveCHRF()
+    """Return the scores of one system from its sentence statistics; see `score_system`."""
+    normalise = statistics.tokenize == "13a"
+    bleu, chrf = AdditiveBLEU(statistics.tokenize), AdditiveCHRF()
     return SystemScores(
         name=name,
         lines=len(hyp),
-        ter=edit_rate(counts.edits),
-        bleu=_score(bleu, counts.bleu),
-        chrf=_score(chrf, counts.chrf),
-        changes=None if mt is None else _changes(hyp, counts.edits, pe, mt, normalise=raw),
-        signatures={"TER": ter_signature(normalise=raw), "BLEU": bleu.signature, "chrF": chrf.signature},
+        ter=edit_rate(statistics.edits),
+        bleu=_corpus_score(bleu, statistics.bleu),
+        chrf=_corpus_score(chrf, statistics.chrf),
+        changes=None if mt is None else _changed_sentences(hyp, statistics.edits, pe, mt, normalise=normalise),
+        signatures={"TER": ter_signature(normalise=normalise), "BLEU": bleu.signature, "chrF": chrf.signature},
     )
 
 
-def _score(metric: AdditiveMetric, statistics: Floats) -> float:
+def _corpus_score(metric: AdditiveMetric, statistics: Floats) -> float:
     return metric.score(float(metric.loss(statistics.sum(0))))
 
 
-def _changes(
-    hyp: Sequence[str], counts: Sequence[EditCount], pe: Sequence[str], mt: Sequence[str], *, normalise: bool
-) -> Changes:
+def _changed_sentences(
+    hyp: Sequence[str], edits: Sequence[EditCount], pe: Sequence[str], mt: Sequence[str], *, normalise: bool
+) -> ChangedSentences:
     changed = [row for row, (after, before) in enumerate(zip(hyp, mt, strict=True)) if after != before]
     before = count_edits([mt[row] for row in changed], [pe[row] for row in changed], normalise=normalise)
-    gains = [old.edits - counts[row].edits for row, old in zip(changed, before, strict=True)]
-    return Changes(len(changed), better=sum(gain > 0 for gain in gains), worse=sum(gain < 0 for gain in gains))
+    gains = [old.edits - edits[row].edits for row, old in zip(changed, before, strict=True)]
+    return ChangedSentences(len(changed), better=sum(gain > 0 for gain in gains), worse=sum(gain < 0 for gain in gains))
 
 
 def check_lines(pe: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
-    """See to it that texts, by name, can be scored against post-edits.
+    """Check that each text, by name, has as many lines as the post-edits.
 
     Raises:
         DataError: if there are no lines, or not as many of each.

@@ -1,7 +1,7 @@
-"""Whether a difference of two scores is more than chance, by resampling sentences.
+"""Significance of score differences by resampling sentences.
 
 Paired bootstrap (Koehn 2004) and approximate randomisation (Riezler and Maxwell 2005). Scores are functions of sums
-over sentences, so a resample is a row of weights, and all resamples of all systems are one product of matrices.
+over sentences, so a resample is a row of weights, and all resamples of all systems are one matrix product.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,23 +10,22 @@ from itertools import combinations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from postedit.evaluate.metrics import Floats
 
 RESAMPLES: Final = 10_000
 CONFIDENCE: Final = 0.95
 
 _BLOCK: Final = 2**20
-"""Weights that are in memory at a time."""
+"""Weights held in memory at a time."""
 
 _TIE: Final = 1e-9
-"""Differences of scores this near are the same: they come from sums in another order."""
+"""Score differences closer than this are equal: sums in another order differ by rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The middle 95 % of a score's resamples."""
+    """The middle 95 % of the resamples of a score."""
 
     low: float
     high: float
@@ -37,8 +36,8 @@ class Comparison:
     """Two systems under one metric.
 
     Args:
-        first: the place of one system.
-        second: of the other.
+        first: the index of one system.
+        second: the index of the other.
         difference: the score of `first` less that of `second`.
         interval: of the difference.
         bootstrap: p-value, two-sided, of the paired bootstrap.
@@ -55,7 +54,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """The interval of each system's score, and all pairs of systems."""
+    """The interval of the score of each system, and the comparisons of all pairs."""
 
     intervals: tuple[Interval, ...]
     comparisons: tuple[Comparison, ...]
@@ -67,13 +66,13 @@ def compare(
     """Return intervals and p-values for all pairs of systems.
 
     Args:
-        statistics: Float[sentences,counts] for each system, to be added up; whole numbers.
-        score: of sums Float[...,counts], Float[...].
-        resamples: how many.
-        seed: of the random numbers; the same one, the same result.
+        statistics: Float[sentences,statistics] for each system; whole numbers.
+        score: maps sums Float[...,statistics] to scores Float[...].
+        resamples: the number of resamples.
+        seed: of the random numbers.
 
     Raises:
-        ValueError: if there are no sentences, or not as many in each.
+        ValueError: if there are no sentences, or the systems have not as many sentences.
     """
     if not statistics or not len(statistics[0]):
         raise ValueError("nothing to resample: there must be at least one system and one sentence")
@@ -100,7 +99,7 @@ def compare(
 
 
 def _bootstrap_sums(stacked: Floats, resamples: int, generator: np.random.Generator) -> Floats:
-    """Float[resamples,systems,counts]: sums over sentences drawn with replacement, the same ones for all systems."""
+    """Return sums over sentences drawn with replacement, Float[resamples,systems,statistics]."""
     sentences = len(stacked)
     flat = stacked.reshape(sentences, -1)
     parts = []
@@ -119,7 +118,7 @@ def _swapped_differences(
     resamples: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """Float[resamples,pairs]: differences of scores when each sentence changes sides with probability one half."""
+    """Return the score differences when each sentence is swapped with probability 1/2, Float[resamples,pairs]."""
     if not pairs:
         return np.zeros((resamples, 0))
     first, second = (np.array(side) for side in zip(*pairs))
@@ -145,6 +144,6 @@ def _interval(values: Floats) -> Interval:
 
 
 def _p_value(by_chance: Floats, observed: float) -> float:
-    """Return the share of differences by chance that are as large; the observed one counts as one of them."""
+    """Return the share of random differences as large as the observed one, which counts as one of them."""
     extreme = int((np.abs(by_chance) >= abs(observed) - _TIE).sum())
     return (extreme + 1) / (len(by_chance) + 1)

@@ -1,4 +1,4 @@
-"""Measures of single-source tasks, such as summaries: ROUGE, and what is new or said twice (Ive et al. 2019, 5.1)."""
+"""Measures for single-source tasks such as summarisation: ROUGE, novel and repeated n-grams (Ive et al. 2019, 5.1)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from typing import Final
 from postedit.evaluate.ter import split_words
 
 ORDERS: Final = (1, 2, 3, 4)
-"""Lengths of n-grams looked at."""
+"""Orders of the novel and repeated n-grams."""
 
 _ROUGE: Final = ("rouge1", "rouge2", "rougeL")
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -22,9 +22,9 @@ class SummaryScores:
 
     Args:
         rouge: F1 of ROUGE-1, ROUGE-2 and ROUGE-L, 0 to 100, the mean over sentences.
-        novel: for each of `ORDERS`, n-grams of the output that its source lacks, per cent of all, or None if there are
-            no n-grams so long.
-        repeated: for each of `ORDERS`, n-grams that the same output has had before, per cent of all.
+        novel: for each of `ORDERS`, n-grams of the output that its source lacks, in per cent; None if there are no
+            n-grams of this order.
+        repeated: for each of `ORDERS`, n-grams that occurred before in the same output, in per cent.
     """
 
     rouge: tuple[float, float, float]
@@ -32,8 +32,8 @@ class SummaryScores:
     repeated: tuple[float | None, ...]
 
 
-class _Words:
-    """What rouge-score asks of a tokeniser: on English text its own words, and words of other scripts too."""
+class _Tokenizer:
+    """A tokeniser for rouge-score: as its own on English text, and letters and digits of all scripts."""
 
     def tokenize(self, text: str) -> list[str]:
         """Return letters and digits, in lower case."""
@@ -41,24 +41,24 @@ class _Words:
 
 
 def rouge_signature() -> str:
-    """Return what is needed to get the same ROUGE again, in sacrebleu's form."""
+    """Return the signature of ROUGE, in the form of sacrebleu."""
     return f"nrefs:1|case:lower|tok:letters-digits|stem:no|mean:sentences|version:rouge-score-{version('rouge_score')}"
 
 
 def summary_scores(
     outputs: Sequence[str], sources: Sequence[str], references: Sequence[str], *, normalise: bool = False
 ) -> SummaryScores:
-    """Return the measures of one system; all texts line by line, at least one.
+    """Return the measures of one system.
 
     Args:
-        outputs: of the system.
-        sources: what they were made of.
-        references: what they should be.
-        normalise: divide texts into the words of n-grams by Tercom's rules, for text that is not tokenised.
+        outputs: of the system, line by line, at least one.
+        sources: as many.
+        references: as many.
+        normalise: separate the words of n-grams by the rules of Tercom, for text that is not tokenised.
     """
     from rouge_score.rouge_scorer import RougeScorer
 
-    scorer = RougeScorer(list(_ROUGE), tokenizer=_Words())
+    scorer = RougeScorer(list(_ROUGE), tokenizer=_Tokenizer())
     scored = [scorer.score(reference, output) for output, reference in zip(outputs, references, strict=True)]
     one, two, longest = (100.0 * fmean(row[name].fmeasure for row in scored) for name in _ROUGE)
     words, originals = (split_words(texts, normalise=normalise) for texts in (outputs, sources))

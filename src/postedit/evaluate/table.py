@@ -1,4 +1,4 @@
-"""Results as tables of numbers, which every form of output (terminal, CSV, LaTeX, HTML) is written from."""
+"""Tables of results; every output format (terminal, CSV, LaTeX, HTML) is written from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,19 +7,19 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A measure: its name, and how many decimals of it are shown (0: it counts)."""
+    """A measure: its name, and the number of decimals shown; 0 for counts."""
 
     name: str
     decimals: int = 0
 
     def text(self, value: float | None) -> str:
-        """Return `value` as it is shown; what is not known is a dash."""
+        """Return `value` as text; a dash if it is None."""
         return "–" if value is None else f"{value:z.{self.decimals}f}"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a line is about, such as a system and a bucket, and its values in the order of the columns."""
+    """The labels of a row, such as a system and a bucket, and its values in the order of the columns."""
 
     labels: tuple[str, ...]
     values: tuple[float | None, ...]
@@ -30,11 +30,11 @@ class Table:
     """One analysis.
 
     Args:
-        name: what it is about, short and lower-case.
+        name: short and lower-case.
         keys: the names of the labels of a row.
         columns: the measures.
-        rows: the lines.
-        note: how to read it, in a sentence or two.
+        rows: labels and values.
+        note: how to read the table, in a sentence or two.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Table:
         return [*self.keys, *(column.name for column in self.columns)]
 
     def cells(self, row: Row) -> list[str]:
-        """Return a row as it is shown."""
+        """Return a row as text."""
         return [*row.labels, *(column.text(value) for column, value in zip(self.columns, row.values, strict=True))]
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,10 +64,10 @@ class Table:
 
 
 def percentage(part: float, whole: float) -> float | None:
-    """Return `part` in per cent of `whole`, or None if there is nothing to divide by."""
+    """Return `part` in per cent of `whole`; None if `whole` is 0."""
     return 100.0 * part / whole if whole else None
 
 
 def columns(names: Sequence[str], decimals: int = 0) -> tuple[Column, ...]:
-    """Return columns that are shown alike."""
+    """Return columns with these names and as many decimals each."""
     return tuple(Column(name, decimals) for name in names)

@@ -1,4 +1,4 @@
-"""Tables as text for other programs: CSV, Markdown, LaTeX."""
+"""Write tables as CSV, Markdown and LaTeX."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ _MARKDOWN: Final = str.maketrans({character: f"\\{character}" for character in "
 
 
 def to_csv(tables: Sequence[Table]) -> str:
-    """Return one value a line, with the table, system, part (bucket, other system) and measure it is of."""
+    """Return one line per value: table, system, part (bucket or other system), measure, value."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["table", "system", "part", "measure", "value"])
@@ -36,12 +36,12 @@ def to_csv(tables: Sequence[Table]) -> str:
 
 
 def to_markdown(tables: Sequence[Table]) -> str:
-    """Return a heading, a table and a note for each."""
+    """Return each table with a heading and its note."""
     return "\n".join(_markdown(table) for table in tables)
 
 
 def to_latex(tables: Sequence[Table]) -> str:
-    """Return a `table` environment for each; the rules are those of the package booktabs."""
+    """Return a `table` environment for each table, with rules of the package booktabs."""
     return "% needs \\usepackage{booktabs}\n" + "\n".join(_latex(table) for table in tables)
 
 

@@ -1,11 +1,12 @@
-"""Word-level quality: OK or BAD for each word of mt and each gap, from edits, and how near such tags are to gold.
+"""Word-level quality tags, OK or BAD, made from edits, and their scores against gold tags.
 
-A text of n words has 2n + 1 tags: that of the gap before the first word, of the first word, of the gap after it, and so
-on. A word is BAD if it is deleted or replaced, a gap if something is inserted there (as in the WMT quality estimation
-tasks and MLQE-PE).
+A text of n words has 2n + 1 tags: of the gap before the first word, the first word, the gap after it, and so on. A word
+is BAD if it is deleted or replaced, a gap if something is inserted there (as in the WMT quality estimation tasks and
+MLQE-PE).
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,60 +14,49 @@ from typing import Final
 from rapidfuzz.distance import Levenshtein
 
 from postedit.core.errors import DataError
+from postedit.evaluate.table import Column, Row, Table
 
 SIGNATURE: Final = (
     "tags of all sentences together; F1-BAD and F1-OK: F1 score of finding those tags; MCC: Matthews correlation "
-    "coefficient; words are what stands between spaces"
+    "coefficient; words are separated by spaces"
 )
 
-_NAMES: Final = {"OK": False, "BAD": True}
+_TAGS: Final = {"OK": False, "BAD": True}
 
 
 @dataclass(frozen=True, slots=True)
 class TagScores:
-    """How tags compare with gold ones; BAD is the positive class.
+    """The confusion matrix of tags against gold tags; BAD is the positive class."""
 
-    Args:
-        hits: BAD in both.
-        alarms: BAD here, OK in gold.
-        misses: OK here, BAD in gold.
-        rests: OK in both.
-    """
-
-    hits: int
-    alarms: int
-    misses: int
-    rests: int
+    true_positives: int
+    false_positives: int
+    false_negatives: int
+    true_negatives: int
 
     @property
     def f1_bad(self) -> float:
         """The F1 score of BAD; 0 if there is none."""
-        return _f1(self.hits, self.alarms, self.misses)
+        return _f1(self.true_positives, self.false_positives, self.false_negatives)
 
     @property
     def f1_ok(self) -> float:
         """The F1 score of OK; 0 if there is none."""
-        return _f1(self.rests, self.misses, self.alarms)
+        return _f1(self.true_negatives, self.false_negatives, self.false_positives)
 
     @property
     def mcc(self) -> float:
         """Matthews correlation coefficient, -1 to 1; 0 where all tags of a side are the same."""
-        sums = (
-            self.hits + self.alarms,
-            self.hits + self.misses,
-            self.rests + self.alarms,
-            self.rests + self.misses,
-        )
-        product = math.prod(sums)
-        return (self.hits * self.rests - self.alarms * self.misses) / math.sqrt(product) if product else 0.0
+        tp, fp, fn, tn = self.true_positives, self.false_positives, self.false_negatives, self.true_negatives
+        product = math.prod((tp + fp, tp + fn, tn + fp, tn + fn))
+        return (tp * tn - fp * fn) / math.sqrt(product) if product else 0.0
 
 
-def _f1(hits: int, alarms: int, misses: int) -> float:
-    return 2 * hits / (2 * hits + alarms + misses) if hits else 0.0
+def _f1(hits: int, false_positives: int, false_negatives: int) -> float:
+    return 2 * hits / (2 * hits + false_positives + false_negatives) if hits else 0.0
 
 
 def edit_tags(mt: Sequence[str], output: Sequence[str]) -> list[bool]:
-    """Return the 2n + 1 tags of the words `mt`, True for BAD, from the fewest edits that make it `output`."""
+    """Return the 2n + 1 tags of the words `mt`, True for BAD, from the fewest edits to the words `output`."""
     bad = [False] * (2 * len(mt) + 1)
     for code in Levenshtein.opcodes(mt, output):
         if code.tag == "insert":
@@ -84,15 +74,15 @@ def parse_tags(line: str, words: int, where: str) -> list[bool]:
         DataError: naming `where`, if there is another word than OK and BAD, or not 2 * `words` + 1 of them.
     """
     items = line.split()
-    strange = next((item for item in items if item not in _NAMES), None)
-    if strange is not None:
-        raise DataError(f'{where}: "{strange:.40}" is no tag; tags are OK and BAD')
+    unknown = next((item for item in items if item not in _TAGS), None)
+    if unknown is not None:
+        raise DataError(f'{where}: "{unknown:.40}" is no tag; tags are OK and BAD')
     if len(items) != 2 * words + 1:
         raise DataError(
             f"{where}: has {len(items)} tags for {words} words of mt; there must be {2 * words + 1}: a gap, a word, a "
             "gap, and so on"
         )
-    return [_NAMES[item] for item in items]
+    return [_TAGS[item] for item in items]
 
 
 def format_tags(bad: Sequence[bool]) -> str:
@@ -101,12 +91,12 @@ def format_tags(bad: Sequence[bool]) -> str:
 
 
 def word_tags(bad: Sequence[bool]) -> Sequence[bool]:
-    """Return the tags of the words alone."""
+    """Return the tags of the words."""
     return bad[1::2]
 
 
 def gap_tags(bad: Sequence[bool]) -> Sequence[bool]:
-    """Return the tags of the gaps alone."""
+    """Return the tags of the gaps."""
     return bad[::2]
 
 
@@ -114,8 +104,23 @@ def score_tags(found: Sequence[Sequence[bool]], gold: Sequence[Sequence[bool]]) 
     """Return the scores of all sentences together.
 
     Raises:
-        ValueError: if there are not as many tags of both.
+        ValueError: if the numbers of tags differ.
     """
-    pairs = [pair for one, other in zip(found, gold, strict=True) for pair in zip(one, other, strict=True)]
-    counts = {pair: pairs.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))}
-    return TagScores(*counts.values())
+    pairs = Counter(pair for one, other in zip(found, gold, strict=True) for pair in zip(one, other, strict=True))
+    return TagScores(pairs[True, True], pairs[True, False], pairs[False, True], pairs[False, False])
+
+
+def tag_table(found: Sequence[Sequence[bool]], gold: Sequence[Sequence[bool]]) -> Table:
+    """Return the scores of tags of words and of gaps, beside those of the baseline that tags everything OK."""
+    rows = []
+    for part, select in (("words", word_tags), ("gaps", gap_tags)):
+        wanted = [select(one) for one in gold]
+        baseline = [[False] * len(one) for one in wanted]
+        for name, tags in (("all OK", baseline), ("edits", [list(select(one)) for one in found])):
+            scores = score_tags(tags, wanted)
+            bad = scores.true_positives + scores.false_positives
+            gold_bad = scores.true_positives + scores.false_negatives
+            rows.append(Row((part, name), (scores.mcc, scores.f1_bad, scores.f1_ok, bad, gold_bad)))
+    columns = (*(Column(name, 3) for name in ("MCC", "F1-BAD", "F1-OK")), Column("BAD"), Column("BAD in gold"))
+    note = f"BAD is what the model deletes, replaces, or inserts something into. {SIGNATURE}."
+    return Table("tags of mt against gold", ("of", "tags"), columns, tuple(rows), note)

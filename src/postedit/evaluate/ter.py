@@ -1,6 +1,6 @@
-"""Translation edit rate, the one door to its implementation: exact as sacrebleu's, and many times faster.
+"""Translation edit rate: the edits of `sacrebleu.metrics.TER`, computed by compiled code.
 
-Everything that needs TER asks here for counts of edits, sentence by sentence; corpus TER is their ratio.
+Everything that needs TER gets its edits here, sentence by sentence; corpus TER is edits divided by reference words.
 """
 
 import os
@@ -17,14 +17,14 @@ from sacrebleu.metrics import ter as sacrebleu_ter
 from postedit.evaluate import ter_pairs
 from postedit.evaluate.ter_words import number_words
 
-_NOT_EMPTY: Final = 100.0
-"""TER, in per cent, of words where the reference has none: sacrebleu's convention."""
+_EMPTY_REFERENCE: Final = 100.0
+"""TER, in per cent, of words where the reference has none: the convention of sacrebleu."""
 
 _BLOCK: Final = 2**16
-"""Pairs that are turned into ids at a time, so that memory does not grow with the corpus."""
+"""Pairs that are mapped to ids at a time, so that memory does not grow with the corpus."""
 
 _CHUNK: Final = 2**10
-"""Pairs that a thread works on at a time: some take much longer than others."""
+"""Pairs that a thread takes at a time; small, as some pairs take much longer than others."""
 
 Op = Literal["keep", "substitute", "insert", "delete"]
 
@@ -51,15 +51,15 @@ class EditCount:
 
     @property
     def edits(self) -> int:
-        """All of them together."""
+        """All edits."""
         return self.shifts + self.substitutions + self.insertions + self.deletions
 
 
 class Shift(NamedTuple):
-    """`length` words from `start` on are moved before the word at `target`.
+    """A move of `length` words from `start` to before the word at `target`.
 
-    Positions are those of the hypothesis as the shifts before have left it. A block whose target is inside of itself
-    moves on by `target - start` words, as in Tercom, if there are so many after it.
+    Positions are those in the hypothesis after all earlier shifts. A block whose target is inside itself moves right by
+    `target - start` words, as in Tercom, or as far as there are words.
     """
 
     start: int
@@ -71,9 +71,9 @@ class PlacedEdit(NamedTuple):
     """A word that is substituted, inserted or deleted.
 
     Args:
-        op: which of these.
-        hypothesis: its position there, before any shift; None for an insertion.
-        reference: the position of the word of the reference that takes its place, or is inserted; None for a deletion.
+        op: the operation.
+        hypothesis: the position of the word in the hypothesis before any shift; None for an insertion.
+        reference: the position of the new word in the reference; None for a deletion.
     """
 
     op: Op
@@ -83,18 +83,17 @@ class PlacedEdit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EditScript:
-    """How to turn a hypothesis into its reference: shifts, in order, and then one operation for each word.
+    """The edits that turn a hypothesis into its reference: shifts, in order, and then one operation per word.
 
-    `word_edits` are those of the operations that are edits, with their positions, and `count` is how many there are.
-    Positions count words from 0 on, as they are compared: after lower-casing, dividing and so on, as TER is told to.
+    Positions count words from 0, as TER compares them: after its options have lower-cased and separated them.
 
     Args:
         hypothesis: its words.
         reference: its words.
-        shifts: what to move.
-        order: which word of the hypothesis stands at each place after all shifts.
-        ops: "keep" and "substitute" take a word of both texts, "delete" one of the hypothesis, "insert" one of the
-            reference.
+        shifts: the moves, in order.
+        order: the original position of the word at each position after all shifts.
+        ops: operations; "keep" and "substitute" consume a word of both texts, "delete" one of the hypothesis, "insert"
+            one of the reference.
     """
 
     hypothesis: tuple[str, ...]
@@ -120,7 +119,7 @@ class EditScript:
 
     @property
     def word_edits(self) -> list[PlacedEdit]:
-        """All edits but the shifts, with their positions, from left to right in the reference."""
+        """Substitutions, insertions and deletions with their positions, from left to right in the reference."""
         theirs, ours = iter(self.order), iter(range(len(self.reference)))
         steps = [
             PlacedEdit(op, None if op == "insert" else next(theirs), None if op == "delete" else next(ours))
@@ -130,10 +129,10 @@ class EditScript:
 
 
 class TER(sacrebleu_ter.TER):
-    """`sacrebleu.metrics.TER` with the same arguments, scores and signature, computed by compiled code on all cores."""
+    """`sacrebleu.metrics.TER` with the same arguments, scores and signature, in compiled code on all cores."""
 
     def edits(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[EditScript]:
-        """Return the edits of each sentence, with their kinds and positions.
+        """Return the edits of each sentence with their positions.
 
         Raises:
             ValueError: if there are not as many references as hypotheses.
@@ -141,7 +140,7 @@ class TER(sacrebleu_ter.TER):
         return [script for block in self._blocks(hypotheses, references) for script in _scripts(*block)]
 
     def counts(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[EditCount]:
-        """Return how many edits of each kind every sentence has, which takes less time than the edits themselves.
+        """Return the number of edits of each kind for each sentence; faster than `edits`.
 
         Raises:
             ValueError: if there are not as many references as hypotheses.
@@ -156,7 +155,7 @@ class TER(sacrebleu_ter.TER):
     def _blocks(
         self, hypotheses: Sequence[str], references: Sequence[str]
     ) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-        """Yield both texts as they are compared, `_BLOCK` pairs at a time."""
+        """Yield preprocessed texts of both sides, `_BLOCK` pairs at a time."""
         if len(hypotheses) != len(references):
             raise ValueError(f"{len(hypotheses)} hypotheses and {len(references)} references: must be equally many")
         for start in range(0, len(hypotheses), _BLOCK):
@@ -164,26 +163,26 @@ class TER(sacrebleu_ter.TER):
             yield self._texts(hypotheses[start:end]), self._references(references[start:end])
 
     def words(self, texts: Sequence[str]) -> list[list[str]]:
-        """Return the words of each text, as those of a hypothesis are compared."""
+        """Return the words of each text, preprocessed as a hypothesis."""
         return [text.split() for text in self._texts(texts)]
 
     def _texts(self, texts: Sequence[str]) -> list[str]:
-        """Return texts as they are compared, their words divided by spaces."""
+        """Return preprocessed texts, their words separated by spaces."""
         if self.normalized or self.no_punct:
             return [self._preprocess_segment(text) for text in texts]
         return list(texts) if self.case_sensitive else [text.lower() for text in texts]
 
     def _references(self, texts: Sequence[str]) -> list[str]:
-        """Return references as they are compared.
+        """Return preprocessed references.
 
-        sacrebleu normalises them twice, which is not always the same as once: "..0" is ". .0", and that is ". . 0".
+        sacrebleu normalises them twice, which differs from once: "..0" becomes ". .0", and then ". . 0".
         """
         return self._texts(self._texts(texts)) if self.normalized else self._texts(texts)
 
     def _extract_corpus_statistics(
         self, hypotheses: Sequence[str], references: Sequence[Sequence[str]] | None
     ) -> list[list[float]]:
-        """Return for each segment the edits from its nearest reference and the mean length of its references.
+        """Return for each segment the edits to its nearest reference and the mean length of its references.
 
         Raises:
             RuntimeError: if references are neither given nor cached.
@@ -204,7 +203,7 @@ class TER(sacrebleu_ter.TER):
         return statistics
 
     def _extract_reference_info(self, refs: Sequence[str]) -> dict[str, Any]:
-        return {"ref_words": [ref.split() for ref in self._texts(refs)]}  # which sacrebleu has normalised once
+        return {"ref_words": [ref.split() for ref in self._texts(refs)]}  # sacrebleu has normalised them once
 
 
 def _statistics(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[list[float]]:
@@ -221,7 +220,7 @@ def _statistics(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) 
 
 
 def _kinds(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return Int32[pairs,4], shifts, substitutions, insertions and deletions, and Int64[pairs], words a reference."""
+    """Return the edits of each pair by kind, Int32[pairs,4], and the words of each reference, Int64[pairs]."""
     (h, r), vocabulary = number_words(hypotheses, references)
     kinds = np.zeros((len(hypotheses), 4), np.int32)
 
@@ -234,7 +233,7 @@ def _kinds(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[NDArra
 
 
 def _scripts(hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[EditScript]:
-    """Yield the script of each pair, all found before the first."""
+    """Yield the edit script of each pair; all are computed before the first is yielded."""
     (h, r), vocabulary = number_words(hypotheses, references)
     found = ter_pairs.new_scripts(h.ends, r.ends)
 
@@ -255,7 +254,7 @@ def _scripts(hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[E
 
 
 def _in_threads(work: Callable[[int], None], pairs: int) -> None:
-    """Do the work for each `_CHUNK` of pairs, given where it starts."""
+    """Call `work` with the start of each `_CHUNK` of pairs, in threads."""
     starts = range(0, pairs, _CHUNK)
     if len(starts) <= 1:
         work(0)
@@ -270,10 +269,10 @@ def count_edits(
     """Return the edits of each sentence.
 
     Args:
-        hypotheses: one a line.
+        hypotheses: line by line.
         references: as many.
-        case_sensitive: whether a difference of case alone is an edit.
-        normalise: divide the text into words by Tercom's own rules, for text that is not tokenised.
+        case_sensitive: count a difference in case as an edit.
+        normalise: separate words by the rules of Tercom, for text that is not tokenised.
 
     Raises:
         ValueError: if the numbers of lines differ.
@@ -282,28 +281,28 @@ def count_edits(
 
 
 def split_words(texts: Sequence[str], *, normalise: bool = False) -> list[list[str]]:
-    """Return the words of each text, between which case-sensitive TER counts edits.
+    """Return the words of each text, as case-sensitive TER compares them.
 
     Args:
-        texts: one a line.
-        normalise: divide the text into words by Tercom's own rules, for text that is not tokenised.
+        texts: line by line.
+        normalise: separate words by the rules of Tercom, for text that is not tokenised.
     """
     return _metric(True, normalise).words(texts)
 
 
 def edit_rate(counts: Iterable[EditCount]) -> float:
-    """Return TER in per cent over all sentences together."""
+    """Return the TER of the corpus in per cent."""
     edits = length = 0
     for count in counts:
         edits += count.edits
         length += count.length
     if length == 0:
-        return _NOT_EMPTY if edits else 0.0
+        return _EMPTY_REFERENCE if edits else 0.0
     return 100.0 * edits / length
 
 
 def ter_signature(*, case_sensitive: bool = True, normalise: bool = False) -> str:
-    """Return the signature, in sacrebleu's form, of TER counted with these options."""
+    """Return the signature of TER with these options, in the form of sacrebleu."""
     metric = _metric(case_sensitive, normalise)
     metric.sentence_score("", [""])  # sacrebleu knows the number of references only after a score
     return str(metric.get_signature())

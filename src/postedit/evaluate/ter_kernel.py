@@ -1,17 +1,19 @@
-"""The arithmetic of TER over integer ids, compiled: Tercom's greedy search for shifts on a banded edit distance.
+"""The arithmetic of TER over word ids, compiled: Tercom's greedy search for shifts on a banded edit distance.
 
-What is computed is, to the last edit, what `sacrebleu.metrics.TER` computes (Snover et al. 2006, with the limits of
-Tercom); how differs in four ways that change no result:
+The result equals that of `sacrebleu.metrics.TER` to the last edit (Snover et al. 2006, with the limits of Tercom). Five
+things differ, none of which changes a result:
 
-- No shift changes the bag of words, so the distance cannot fall below that of the bags. Where it is reached, the search
-  for shifts ends; a candidate that would have to get below it is not computed.
-- A candidate only matters if it beats the best one so far. That bounds its distance, which narrows the band to the
-  cells that a path of such a cost can touch, and most candidates are given up after a few rows.
-- A shift changes one stretch of the hypothesis. Rows before it are those of the unshifted one; what comes after it is
-  known from distances computed backwards, from every cell to the end. So only the rows of the stretch are computed.
+- No shift changes the bag of words, so the distance between the bags is a lower bound. The search for shifts ends where
+  it is reached, and a candidate that would have to get below it is not computed.
+- A candidate only matters if it beats the best one so far. That bounds its distance and narrows the band to the cells
+  that a path of such a cost can touch; most candidates are abandoned after a few rows.
+- A shift changes one range of the hypothesis. Rows before it are those of the unshifted hypothesis; the rest follows
+  from distances computed backwards, from every cell to the end. So only the rows of the range are computed.
+- Only the cells of the band are stored, so memory grows with the number of words and not with its square.
 - Costs and traced operations live in arrays that all pairs of a chunk share; threads work on several chunks at once.
 
-Letters: n and m are the words of hypothesis and reference. A cell (i, j) stands for their first i and j words.
+Notation: n and m are the numbers of words of hypothesis and reference. A cell (i, j) stands for their first i and j
+words; it is stored at `base[i] + j`.
 """
 
 import math
@@ -21,7 +23,7 @@ import numpy as np
 
 from postedit.compiled import compiled
 
-# Tercom's limits, and those that sacrebleu adds.
+# The limits of Tercom and of sacrebleu.
 MAX_SHIFT_SIZE = 10
 MAX_SHIFT_DISTANCE = 50
 MAX_CANDIDATES = 1000
@@ -31,31 +33,33 @@ KEEP, SUBSTITUTE, INSERT, DELETE = 0, 1, 2, 3
 """Operations that turn a hypothesis into its reference; an insertion is of a word of the reference."""
 
 SHIFT = 0
-"""Where shifts are counted, among the kinds of edits: nobody counts what is kept."""
+"""The position of shifts among the counts of edits: that of KEEP, which is not counted."""
 
 _INFINITY = np.int32(1 << 28)
 
 
 class _Scratch(NamedTuple):
-    """Arrays that the pairs of a chunk use one after the other; n and m are those of the longest texts among them.
+    """Buffers that the pairs of a chunk use in turn; n and m are those of the longest texts among them.
 
     Args:
         counts: Int32[vocabulary], zero between uses.
-        cost: Int32[n+1,m+1], cost from the beginning to each cell.
-        rest: Int32[n+1,m+1], cost from each cell to the end.
-        ops: Int8[n+1,m+1], the operation that leads to each cell.
-        align: Int64[m+1], the word of the hypothesis that each one of the reference is aligned with.
+        base: Int64[n+1], where the row of each i is stored, less its first j.
+        cost: Int32[cells], cost from the beginning to each cell of the band.
+        rest: Int32[cells], cost from each cell to the end.
+        ops: Int8[cells], the operation that leads to each cell.
+        align: Int64[m+1], the word of the hypothesis that each word of the reference is aligned with.
         h_errors: Int64[n+1], how many of the first words of the hypothesis are in error.
-        r_errors: Int64[m+1], likewise of the reference.
-        shifted: Int32[n+1], a shifted hypothesis; only the stretch that differs is written.
+        r_errors: Int64[m+1], likewise for the reference.
+        shifted: Int32[n+1], a shifted hypothesis; only the range that differs is written.
         above: Int32[m+1], a row of a distance.
-        row: Int32[m+1], the next one.
+        row: Int32[m+1], the next row.
         script: Int8[n+m], operations, first to last.
         shifts: Int64[n+m+1,3], start, length and target of each shift made.
-        best: Int64[3], the same of the best candidate.
+        best: Int64[3], start, length and target of the best candidate.
     """
 
     counts: Any
+    base: Any
     cost: Any
     rest: Any
     ops: Any
@@ -72,12 +76,15 @@ class _Scratch(NamedTuple):
 
 @compiled
 def new_scratch(n, m, vocabulary):  # type: ignore[no-untyped-def]
-    """Return scratch for hypotheses of up to n words and references of up to m, numbered below `vocabulary`."""
+    """Return buffers for hypotheses of up to n words and references of up to m, numbered below `vocabulary`."""
+    # Row 0 has m + 1 cells; n rows have at most 2 (m / n / 2 + BEAM_WIDTH + 1) + 1 each.
+    cells = min((n + 1) * (m + 1), 2 * (m + 1) + n * (2 * BEAM_WIDTH + 3))
     return _Scratch(
         np.zeros(vocabulary, np.int32),
-        np.empty((n + 1, m + 1), np.int32),
-        np.empty((n + 1, m + 1), np.int32),
-        np.empty((n + 1, m + 1), np.int8),
+        np.empty(n + 1, np.int64),
+        np.empty(cells, np.int32),
+        np.empty(cells, np.int32),
+        np.empty(cells, np.int8),
         np.empty(m + 1, np.int64),
         np.empty(n + 1, np.int64),
         np.empty(m + 1, np.int64),
@@ -92,7 +99,7 @@ def new_scratch(n, m, vocabulary):  # type: ignore[no-untyped-def]
 
 @compiled
 def _band(i, n, m):  # type: ignore[no-untyped-def]
-    """Return the first cell of row i in the band, and the one after the last."""
+    """Return the first j of row i in the band, and the one after the last."""
     if i == 0:
         return 0, m + 1
     ratio = m / n
@@ -106,54 +113,68 @@ def _band(i, n, m):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _forwards(h, n, r, m, cost, ops, start):  # type: ignore[no-untyped-def]
+def _store_band(n, m, base):  # type: ignore[no-untyped-def]
+    """Lay out the rows of the band one after the other: write into `base` where each is stored, less its first j."""
+    used = 0
+    for i in range(n + 1):
+        first, end = _band(i, n, m)
+        base[i] = used - first
+        used += end - first
+
+
+@compiled
+def _forwards(h, n, r, m, scratch, start):  # type: ignore[no-untyped-def]
     """Fill the rows after `start` with the cost from the beginning, and the operation that leads to each cell."""
+    base, cost, ops = scratch.base, scratch.cost, scratch.ops
     if start == 0:
         for j in range(m + 1):
-            cost[0, j] = j
-            ops[0, j] = INSERT
+            cost[j] = j
+            ops[j] = INSERT
     for i in range(start + 1, n + 1):
         first, end = _band(i, n, m)
         previous_first, previous_end = _band(i - 1, n, m)
+        here, above = base[i], base[i - 1]
         word = h[i - 1]
         for j in range(first, end):
             best, op = _INFINITY, KEEP
             if j > 0 and previous_first <= j - 1 < previous_end:
                 if word == r[j - 1]:
-                    best, op = cost[i - 1, j - 1], KEEP
+                    best, op = cost[above + j - 1], KEEP
                 else:
-                    best, op = cost[i - 1, j - 1] + 1, SUBSTITUTE
-            if previous_first <= j < previous_end and cost[i - 1, j] + 1 < best:
-                best, op = cost[i - 1, j] + 1, DELETE
-            if j > first and cost[i, j - 1] + 1 < best:
-                best, op = cost[i, j - 1] + 1, INSERT
-            cost[i, j] = best
-            ops[i, j] = op
+                    best, op = cost[above + j - 1] + 1, SUBSTITUTE
+            if previous_first <= j < previous_end and cost[above + j] + 1 < best:
+                best, op = cost[above + j] + 1, DELETE
+            if j > first and cost[here + j - 1] + 1 < best:
+                best, op = cost[here + j - 1] + 1, INSERT
+            cost[here + j] = best
+            ops[here + j] = op
 
 
 @compiled
-def _backwards(h, n, r, m, rest):  # type: ignore[no-untyped-def]
+def _backwards(h, n, r, m, scratch):  # type: ignore[no-untyped-def]
     """Fill every row with the cost from each cell to the end."""
-    for j in range(m + 1):
-        rest[n, j] = m - j
+    base, rest = scratch.base, scratch.rest
+    for j in range(_band(n, n, m)[0], m + 1):
+        rest[base[n] + j] = m - j
     for i in range(n - 1, -1, -1):
         first, end = _band(i, n, m)
         next_first, next_end = _band(i + 1, n, m)
+        here, below = base[i], base[i + 1]
         word = h[i]
         for j in range(end - 1, first - 1, -1):
             best = _INFINITY
             if j < m and next_first <= j + 1 < next_end:
-                best = rest[i + 1, j + 1] + (0 if word == r[j] else 1)
-            if next_first <= j < next_end and rest[i + 1, j] + 1 < best:
-                best = rest[i + 1, j] + 1
-            if j + 1 < end and rest[i, j + 1] + 1 < best:
-                best = rest[i, j + 1] + 1
-            rest[i, j] = best
+                best = rest[below + j + 1] + (0 if word == r[j] else 1)
+            if next_first <= j < next_end and rest[below + j] + 1 < best:
+                best = rest[below + j] + 1
+            if j + 1 < end and rest[here + j + 1] + 1 < best:
+                best = rest[here + j + 1] + 1
+            rest[here + j] = best
 
 
 @compiled
 def move(h, n, start, length, target, moved):  # type: ignore[no-untyped-def]
-    """Write the stretch of h that differs when `length` words from `start` move before `target`; return its limits."""
+    """Write the range of h that differs when `length` words from `start` move before `target`; return its limits."""
     if target < start:
         low, by = target, start - target
         for k in range(length):
@@ -161,7 +182,7 @@ def move(h, n, start, length, target, moved):  # type: ignore[no-untyped-def]
         for k in range(by):
             moved[low + length + k] = h[low + k]
     else:
-        # Before a target inside of itself, a block moves on by as many words as lie between, as far as there are any.
+        # A block whose target is inside itself moves right by target - start words, or as far as there are words.
         by = target - start - length if target > start + length else min(target - start, n - start - length)
         low = start
         for k in range(by):
@@ -173,7 +194,7 @@ def move(h, n, start, length, target, moved):  # type: ignore[no-untyped-def]
 
 @compiled
 def _shift(h, n, start, length, target, shifted):  # type: ignore[no-untyped-def]
-    """As `move`, but return the limits within which words really differ."""
+    """Move words as `move` does, and return the limits within which the hypotheses differ."""
     low, high = move(h, n, start, length, target, shifted)
     while low < high and shifted[low] == h[low]:
         low += 1
@@ -185,7 +206,7 @@ def _shift(h, n, start, length, target, shifted):  # type: ignore[no-untyped-def
 @compiled
 def _bounded(n, r, m, low, high, bound, scratch):  # type: ignore[no-untyped-def]
     """Return the distance of the shifted hypothesis, which differs in low..high only, or any number above `bound`."""
-    shifted, cost, rest, above, row = scratch.shifted, scratch.cost, scratch.rest, scratch.above, scratch.row
+    base, shifted, above, row = scratch.base, scratch.shifted, scratch.above, scratch.row
     difference = m - n
     slack = bound - abs(difference)
     if slack < 0:
@@ -195,7 +216,7 @@ def _bounded(n, r, m, low, high, bound, scratch):  # type: ignore[no-untyped-def
     above_first, above_end = _band(low, n, m)
     above_first, above_end = max(above_first, low + left), min(above_end, low + right + 1)
     for j in range(above_first, above_end):
-        above[j] = cost[low, j]
+        above[j] = scratch.cost[base[low] + j]
     for i in range(low + 1, high + 1):
         first, end = _band(i, n, m)
         first, end = max(first, i + left), min(end, i + right + 1)
@@ -217,16 +238,17 @@ def _bounded(n, r, m, low, high, bound, scratch):  # type: ignore[no-untyped-def
         above_first, above_end = first, end
     distance = _INFINITY
     for j in range(above_first, above_end):
-        distance = min(distance, above[j] + rest[high, j])
+        distance = min(distance, above[j] + scratch.rest[base[high] + j])
     return distance
 
 
 @compiled
-def _trace(n, m, ops, script):  # type: ignore[no-untyped-def]
-    """Write the operations, first to last, into `script`; return how many there are."""
+def _trace(n, m, scratch):  # type: ignore[no-untyped-def]
+    """Write the operations, first to last, into the script; return how many there are."""
+    base, ops, script = scratch.base, scratch.ops, scratch.script
     i, j, count = n, m, 0
     while i > 0 or j > 0:
-        op = ops[i, j]
+        op = ops[base[i] + j]
         script[count] = op
         count += 1
         if op != INSERT:
@@ -240,7 +262,7 @@ def _trace(n, m, ops, script):  # type: ignore[no-untyped-def]
 
 @compiled
 def _align(script, count, align, h_errors, r_errors):  # type: ignore[no-untyped-def]
-    """From a script: the position of h that each word of r is aligned with, and running sums of words in error."""
+    """Find in a script the word of h that each word of r is aligned with, and running sums of words in error."""
     i, j = -1, -1
     h_errors[0] = 0
     r_errors[0] = 0
@@ -258,9 +280,9 @@ def _align(script, count, align, h_errors, r_errors):  # type: ignore[no-untyped
 
 @compiled
 def _best_shift(h, n, r, m, distance, least, checked, scratch):  # type: ignore[no-untyped-def]
-    """Find the shift that lowers the distance most, into scratch.best; return the gain and the candidates so far.
+    """Write the shift that lowers the distance most into scratch.best; return its gain and the candidates so far.
 
-    Of equal gains the longest block wins, then the first, then the nearest to the beginning.
+    Ties go to the longest block, then to the first, then to the first target.
     """
     best, align, h_errors, r_errors = scratch.best, scratch.align, scratch.h_errors, scratch.r_errors
     gain = 0
@@ -296,7 +318,7 @@ def _best_shift(h, n, r, m, distance, least, checked, scratch):  # type: ignore[
                     if low >= high:
                         continue
                     if not known_rest:
-                        _backwards(h, n, r, m, scratch.rest)
+                        _backwards(h, n, r, m, scratch)
                         known_rest = True
                     found = _bounded(n, r, m, low, high, bound, scratch)
                     if found <= bound:
@@ -309,7 +331,7 @@ def _best_shift(h, n, r, m, distance, least, checked, scratch):  # type: ignore[
 
 @compiled
 def _bag_distance(h, n, r, m, counts):  # type: ignore[no-untyped-def]
-    """Return the edit distance of the bags of words, which no shift can get below."""
+    """Return the edit distance of the bags of words, a lower bound whatever is shifted."""
     for i in range(n):
         counts[h[i]] += 1
     common = 0
@@ -326,8 +348,8 @@ def _bag_distance(h, n, r, m, counts):  # type: ignore[no-untyped-def]
 def count_pair(h, n, r, m, scratch, result):  # type: ignore[no-untyped-def]
     """Count the edits of one pair into `result`: shifts, substitutions, insertions, deletions.
 
-    Afterwards h is the shifted hypothesis, scratch.shifts has the shifts and scratch.script what turns h into r.
-    Returns the number of operations in it.
+    Afterwards h is the shifted hypothesis, scratch.shifts holds the shifts, and scratch.script the operations that turn
+    h into r. Returns the number of operations.
     """
     script, shifts, best = scratch.script, scratch.shifts, scratch.best
     result[:] = 0
@@ -343,12 +365,14 @@ def count_pair(h, n, r, m, scratch, result):  # type: ignore[no-untyped-def]
     if same:
         script[:n] = KEEP
         return n
-    _forwards(h, n, r, m, scratch.cost, scratch.ops, 0)
-    distance = scratch.cost[n, m]
+    _store_band(n, m, scratch.base)
+    end = scratch.base[n] + m
+    _forwards(h, n, r, m, scratch, 0)
+    distance = scratch.cost[end]
     least = _bag_distance(h, n, r, m, scratch.counts)
     checked = 0
     while distance > least:
-        count = _trace(n, m, scratch.ops, script)
+        count = _trace(n, m, scratch)
         _align(script, count, scratch.align, scratch.h_errors, scratch.r_errors)
         gain, checked = _best_shift(h, n, r, m, distance, least, checked, scratch)
         if checked >= MAX_CANDIDATES or gain <= 0:
@@ -357,9 +381,9 @@ def count_pair(h, n, r, m, scratch, result):  # type: ignore[no-untyped-def]
         h[low:high] = scratch.shifted[low:high]
         shifts[result[SHIFT]] = best
         result[SHIFT] += 1
-        _forwards(h, n, r, m, scratch.cost, scratch.ops, low)
-        distance = scratch.cost[n, m]
-    count = _trace(n, m, scratch.ops, script)
+        _forwards(h, n, r, m, scratch, low)
+        distance = scratch.cost[end]
+    count = _trace(n, m, scratch)
     for k in range(count):
         if script[k] != KEEP:
             result[script[k]] += 1

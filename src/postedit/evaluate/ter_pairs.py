@@ -1,4 +1,8 @@
-"""TER of many pairs, compiled: edits counted, or found with their positions, by threads that each take some pairs."""
+"""TER of ranges of pairs, compiled: the edits of each pair, counted or with their positions.
+
+The functions release the lock, so that threads can work on different ranges. numba keeps compiled code by the content
+of this file alone: after a change of `ter_kernel`, change this file too.
+"""
 
 from typing import Any, NamedTuple
 
@@ -10,17 +14,17 @@ from postedit.evaluate.ter_kernel import SHIFT, count_pair, move, new_scratch
 
 @compiled
 def count_kinds(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, kinds):  # type: ignore[no-untyped-def]
-    """Count the edits of the pairs from `start` to `end`. Threads may work on other pairs meanwhile.
+    """Count the edits of the pairs from `start` to `end`.
 
     Args:
-        h_ids: Int32, words of all hypotheses.
+        h_ids: Int32, word ids of all hypotheses.
         h_ends: Int64[pairs + 1], where each ends; the first is 0.
-        r_ids: Int32, likewise of the references.
+        r_ids: Int32, likewise for the references.
         r_ends: Int64[pairs + 1].
-        vocabulary: ids are below it.
+        vocabulary: the number of ids.
         start: the first pair.
         end: the one after the last.
-        kinds: Int32[pairs,4], for shifts, substitutions, insertions and deletions of each pair.
+        kinds: Int32[pairs,4], receives the shifts, substitutions, insertions and deletions of each pair.
     """
     n_most, m_most = _longest(h_ends, start, end), _longest(r_ends, start, end)
     scratch = new_scratch(n_most, m_most, vocabulary)
@@ -32,12 +36,12 @@ def count_kinds(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, kinds):  #
 
 
 class Scripts(NamedTuple):
-    """The edits of pairs with their positions; what belongs to a pair stands where its words stand.
+    """The edits of pairs with their positions; those of a pair are stored at the offset of its words.
 
     Args:
-        first: Int64[pairs], where the shifts and operations of each pair begin.
-        sizes: Int64[pairs,2], how many of both it has.
-        order: Int32[words of h], which word of its hypothesis stands at each place after all shifts.
+        first: Int64[pairs], the offset of the shifts and operations of each pair.
+        sizes: Int64[pairs,2], the numbers of its shifts and operations.
+        order: Int32[words of h], the original position of the word at each position after all shifts.
         ops: Int8[words of h and r], the operations, first to last.
         shifts: Int32[words of h and r,3], start, length and target of each shift.
     """
@@ -50,20 +54,20 @@ class Scripts(NamedTuple):
 
 
 def new_scripts(h_ends: Any, r_ends: Any) -> Scripts:
-    """Return room for the scripts of pairs whose texts end there."""
+    """Return empty scripts for pairs whose texts end at these offsets."""
     pairs, words = len(h_ends) - 1, int(h_ends[-1] + r_ends[-1])
     return Scripts(
         h_ends[:-1] + r_ends[:-1],
         np.zeros((pairs, 2), np.int64),
         np.empty(h_ends[-1], np.int32),
         np.empty(words, np.int8),
-        np.empty((words, 3), np.int32),  # each shift takes at least one edit away, so there are no more than words
+        np.empty((words, 3), np.int32),  # a shift removes at least one edit, so there are no more shifts than words
     )
 
 
 @compiled
 def find_scripts(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, scripts):  # type: ignore[no-untyped-def]
-    """Find the edits of the pairs from `start` to `end`, and put them into `scripts`; else as `count_kinds`."""
+    """Write the edits of the pairs from `start` to `end` into `scripts`; other arguments are those of `count_kinds`."""
     n_most, m_most = _longest(h_ends, start, end), _longest(r_ends, start, end)
     scratch = new_scratch(n_most, m_most, vocabulary)
     h, moved, result = np.empty(n_most, np.int32), np.empty(n_most, np.int32), np.zeros(4, np.int32)
@@ -85,7 +89,7 @@ def find_scripts(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, scripts):
 
 @compiled
 def _longest(ends, start, end):  # type: ignore[no-untyped-def]
-    """Return the words of the longest text from `start` to `end`."""
+    """Return the number of words of the longest text from `start` to `end`."""
     most = 0
     for p in range(start, end):
         most = max(most, ends[p + 1] - ends[p])

@@ -1,4 +1,4 @@
-"""Words of many texts as numbers, in compiled code: what takes longest once the arithmetic of TER is fast."""
+"""Map the words of many texts to ids, in compiled code."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -11,23 +11,23 @@ from postedit.compiled import compiled
 _WIDE_SPACES: Final = (
     "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
-"""What divides words for `str.split`, besides the ASCII characters."""
+"""Characters at which `str.split` separates words, besides those of ASCII."""
 
 _FIRST_SLOTS: Final = 2**12
 
 
-class Texts(NamedTuple):
-    """Texts one after the other: Int32, the numbers of their words, and Int64[texts + 1], where each ends."""
+class NumberedTexts(NamedTuple):
+    """Texts one after the other: the ids of their words, Int32[words], and where each text ends, Int64[texts + 1]."""
 
     ids: NDArray[np.int32]
     ends: NDArray[np.int64]
 
 
-def number_words(*sides: Sequence[str]) -> tuple[list[Texts], int]:
-    """Number the words of the texts of all sides, words being what `str.split` finds: equal words, equal numbers.
+def number_words(*sides: Sequence[str]) -> tuple[list[NumberedTexts], int]:
+    """Return the texts of all sides as word ids, one id per distinct word; words are those of `str.split`.
 
     Returns:
-        The texts of each side, and how many numbers there are.
+        The texts of each side, and the number of ids.
     """
     texts = [text for side in sides for text in side]
     joined = "\n".join(texts)
@@ -40,8 +40,8 @@ def number_words(*sides: Sequence[str]) -> tuple[list[Texts], int]:
     ids, ends, count = _number(data, len(texts))
     numbered, first = [], 0
     for side in sides:
-        stretch = ends[first : first + len(side) + 1]
-        numbered.append(Texts(ids[stretch[0] : stretch[-1]], stretch - stretch[0]))
+        limits = ends[first : first + len(side) + 1]
+        numbered.append(NumberedTexts(ids[limits[0] : limits[-1]], limits - limits[0]))
         first += len(side)
     return numbered, count
 
@@ -53,9 +53,9 @@ def _is_space(byte):  # type: ignore[no-untyped-def]
 
 @compiled
 def _number(data, texts):  # type: ignore[no-untyped-def]
-    """Number the words of `texts` lines in the bytes `data`; the hash table grows, and compares words byte by byte."""
+    """Number the words of `texts` lines in the bytes `data`; a growing hash table compares words byte by byte."""
     size = data.size
-    ids = np.empty(size // 2 + 1, np.int32)  # a word and a space have two bytes
+    ids = np.empty(size // 2 + 1, np.int32)  # a word and a space take at least two bytes
     ends = np.zeros(texts + 1, np.int64)
     slots = np.full(_FIRST_SLOTS, -1, np.int32)
     starts = np.empty(_FIRST_SLOTS, np.int64)
@@ -106,7 +106,7 @@ def _number(data, texts):  # type: ignore[no-untyped-def]
 
 @compiled
 def _grown(slots, starts, stops, hashes, count):  # type: ignore[no-untyped-def]
-    """Return the table with twice as many slots."""
+    """Return the hash table with twice as many slots."""
     size = 2 * slots.size
     new_slots = np.full(size, -1, np.int32)
     new_starts, new_stops, new_hashes = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.uint64)

@@ -1,31 +1,27 @@
-"""A test set, and what is counted once, sentence by sentence, of each system over it."""
+"""A test set, and the counts of each system on it, sentence by sentence, from which all analyses are computed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from postedit.core.errors import DataError
-from postedit.evaluate.changes import WordEdits, word_edits
-from postedit.evaluate.scores import UNEDITED_MT, Counts, SystemScores, check_lines, score_counts
-from postedit.evaluate.sufficient_statistics import Floats, Tokenize
+from postedit.evaluate.metrics import Floats, Ints, Tokenize
+from postedit.evaluate.scores import UNEDITED_MT, SentenceStatistics, SystemScores, check_lines, score_statistics
 from postedit.evaluate.ter import EditCount, count_edits, split_words
-
-Ints = NDArray[np.int64]
+from postedit.evaluate.word_edits import WordEdits, word_edits
 
 KINDS: Final = ("shifts", "substitutions", "insertions", "deletions")
-"""What TER counts, in the order of the columns of `Edits.kinds`."""
+"""The edits of TER, in the order of the columns of `EditCounts.kinds`."""
 
-
-MOST_GROUPS: Final = 100
-"""Labels that a table of groups can have; more of them are rather sentences, or numbers of lines, given by mistake."""
+MAX_GROUPS: Final = 100
+"""Most labels of a table by group: a file with more labels probably holds sentences or line numbers by mistake."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Edits:
-    """Edits, sentence by sentence, from one text to another.
+class EditCounts:
+    """TER's edits from one text to another, sentence by sentence.
 
     Args:
         kinds: Int[sentences,4], in the order of `KINDS`.
@@ -37,38 +33,39 @@ class Edits:
 
     @property
     def total(self) -> Ints:
-        """Int[sentences]: all kinds together."""
+        """Edits of all kinds, Int[sentences]."""
         result: Ints = self.kinds.sum(1)
         return result
 
     @property
     def sums(self) -> Floats:
-        """Float[sentences,2]: edits and words, of which TER is a function."""
+        """Edits and words, Float[sentences,2]: the statistics of `AdditiveTER`."""
         return np.stack([self.total, self.length], 1).astype(np.float64)
 
     @property
     def rates(self) -> Floats:
-        """Float[sentences]: TER of each sentence in per cent."""
+        """TER of each sentence in per cent, Float[sentences]."""
         rates: Floats = 100.0 * self.total / np.maximum(self.length, 1)
         return rates
 
 
 @dataclass(frozen=True, slots=True)
 class TestSet:
-    """What systems are compared on, line by line.
+    """The texts that systems are compared on, line by line.
 
     Args:
         pe: the post-edits, or other references.
         mt: the machine translations.
         src: the sources.
         groups: a label for each line, such as the system that translated it.
-        tokenize: how text is divided into words.
+        tokenize: how metrics separate words.
 
     Raises:
-        DataError: if there are no lines, or not as many of each, or more than `MOST_GROUPS` groups.
+        DataError: if there are no lines, if the texts have not as many lines, or if there are more than `MAX_GROUPS`
+            labels.
     """
 
-    __test__ = False  # nothing for pytest to collect
+    __test__ = False  # not a test case of pytest
 
     pe: Sequence[str]
     mt: Sequence[str] | None = None
@@ -80,47 +77,47 @@ class TestSet:
         given = {"mt": self.mt, "src": self.src, "groups": self.groups}
         check_lines(self.pe, {name: lines for name, lines in given.items() if lines is not None})
         labels = set(self.groups or ())
-        if len(labels) > MOST_GROUPS:
+        if len(labels) > MAX_GROUPS:
             raise DataError(
-                f"groups has {len(labels):,} different labels, and at most {MOST_GROUPS} are possible; give a file "
+                f"groups has {len(labels):,} different labels, and at most {MAX_GROUPS} are possible; give a file "
                 "with a short label for each line, such as the name of the MT system"
             )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class System:
-    """One system over a test set.
+class EvaluatedSystem:
+    """The outputs of one system on a test set, with their scores and counts.
 
     Args:
         name: of the system.
         outputs: its sentences.
-        scores: of the whole.
-        left: edits from the outputs to the post-edits.
-        made: edits from the machine translations to the outputs, if those are known.
-        words: word edits made and needed, if the machine translations are known.
+        scores: of the corpus.
+        left: TER's edits from the outputs to the post-edits.
+        made: TER's edits from the machine translations to the outputs, if mt is known.
+        words: word edits made and needed, if mt is known.
         bleu: Float[sentences,10], statistics of `AdditiveBLEU`.
-        chrf: Float[sentences,19], those of `AdditiveCHRF`.
+        chrf: Float[sentences,19], statistics of `AdditiveCHRF`.
     """
 
     name: str
     outputs: Sequence[str]
     scores: SystemScores
-    left: Edits
-    made: Edits | None
+    left: EditCounts
+    made: EditCounts | None
     words: WordEdits | None
     bleu: Floats
     chrf: Floats
 
 
-def examine(
+def evaluate_systems(
     test: TestSet, systems: Mapping[str, Sequence[str]], progress: Callable[[int], None] = lambda _: None
-) -> list[System]:
-    """Return all systems, doing nothing first where the machine translations are known.
+) -> list[EvaluatedSystem]:
+    """Return all systems with their scores, after the unedited MT if mt is known.
 
     Args:
         test: the texts.
         systems: outputs by the name of the system.
-        progress: is told after each system how many lines have been scored.
+        progress: called after each system with the number of lines scored so far.
 
     Raises:
         DataError: if a system has not as many lines as the test set.
@@ -128,34 +125,31 @@ def examine(
     baseline = {} if test.mt is None else {UNEDITED_MT: test.mt}
     found = []
     for name, outputs in [*baseline.items(), *systems.items()]:
-        found.append(_examine(name, outputs, test))
+        found.append(_evaluate_system(name, outputs, test))
         progress(len(found) * len(test.pe))
     return found
 
 
-def _examine(name: str, outputs: Sequence[str], test: TestSet) -> System:
+def _evaluate_system(name: str, outputs: Sequence[str], test: TestSet) -> EvaluatedSystem:
     check_lines(test.pe, {name: outputs})
-    counts = Counts.of(outputs, test.pe, test.tokenize)
-    scores = score_counts(name, outputs, counts, test.pe, test.mt)
-    made = None if test.mt is None else count_edits(outputs, test.mt, normalise=test.tokenize == "13a")
-    return System(
+    normalise = test.tokenize == "13a"
+    statistics = SentenceStatistics.of(outputs, test.pe, test.tokenize)
+    made = words = None
+    if test.mt is not None:
+        made = _edit_counts(count_edits(outputs, test.mt, normalise=normalise))
+        words = word_edits(*(split_words(text, normalise=normalise) for text in (test.mt, outputs, test.pe)))
+    return EvaluatedSystem(
         name=name,
         outputs=outputs,
-        scores=scores,
-        left=_edits(counts.edits),
-        made=None if made is None else _edits(made),
-        words=_word_edits(outputs, test),
-        bleu=counts.bleu,
-        chrf=counts.chrf,
+        scores=score_statistics(name, outputs, statistics, test.pe, test.mt),
+        left=_edit_counts(statistics.edits),
+        made=made,
+        words=words,
+        bleu=statistics.bleu,
+        chrf=statistics.chrf,
     )
 
 
-def _edits(counts: Sequence[EditCount]) -> Edits:
+def _edit_counts(counts: Sequence[EditCount]) -> EditCounts:
     kinds = [(count.shifts, count.substitutions, count.insertions, count.deletions) for count in counts]
-    return Edits(np.array(kinds, np.int64), np.array([count.length for count in counts], np.int64))
-
-
-def _word_edits(outputs: Sequence[str], test: TestSet) -> WordEdits | None:
-    if test.mt is None:
-        return None
-    return word_edits(*(split_words(text, normalise=test.tokenize == "13a") for text in (test.mt, outputs, test.pe)))
+    return EditCounts(np.array(kinds, np.int64), np.array([count.length for count in counts], np.int64))

@@ -1,11 +1,11 @@
-"""A sentence explained: its texts, and what the model looked at, word by word with the places of the words."""
+"""A sentence with everything known about how a model edited it: texts, edits, and evidence at word level."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from postedit.core.editor import Edit, Editor, Side
-from postedit.core.evidence import Evidence, symbol_words
+from postedit.core.evidence import Evidence, special_words
 
 OUTPUT: Final = "output"
 
@@ -17,26 +17,26 @@ class Span:
     start: int
     end: int
 
-    def meets(self, other: "Span") -> bool:
-        """Whether the spans have a character in common."""
+    def overlaps(self, other: "Span") -> bool:
+        """Return whether the spans have a character in common."""
         return self.start < other.end and other.start < self.end
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Reading:
-    """What a model did with one sentence.
+class ExplainedSentence:
+    """How a model edited one sentence.
 
     Args:
         src: the source.
         mt: the machine translation; empty if there is none.
-        output: what the model wrote, as text.
+        output: the output text.
         edits: from mt to the output.
         confidences: of each edit; see `correction.confidence`.
-        words: the evidence over words, spelt as in the texts where they can be found there.
-        places: by stream, and for `OUTPUT`, where each of those words stands; None for an end or a STEP, and for all
-            words of a text in which they cannot be found.
-        ends: likewise, which of those words are ends or STEPs, and no words of the text.
-        pe: what a human made of mt, if known.
+        words: the evidence at word level, spelt as in the texts where the words can be found there.
+        spans: by stream, and for `OUTPUT`, where each of these words is in the text; None for special tokens, and for
+            all words of a text in which they cannot be found.
+        special: by stream, and for `OUTPUT`, which of these words are special tokens (EOS, STEP).
+        pe: the human post-edit, if known.
         pe_words: its words.
     """
 
@@ -46,22 +46,26 @@ class Reading:
     edits: tuple[Edit, ...]
     confidences: tuple[float, ...]
     words: Evidence
-    places: Mapping[str, tuple[Span | None, ...]]
-    ends: Mapping[str, frozenset[int]]
+    spans: Mapping[str, tuple[Span | None, ...]]
+    special: Mapping[str, frozenset[int]]
     pe: str | None = None
     pe_words: tuple[str, ...] | None = None
 
-    def real(self, name: str) -> list[int]:
-        """Return which words of a stream, or of `OUTPUT`, are words of the text: no ends and STEPs."""
+    def text_words(self, name: str) -> list[int]:
+        """Return the positions of the words of a stream, or of `OUTPUT`, that are no special tokens."""
         count = len(self.words.output if name == OUTPUT else self.words.streams[name])
-        return [place for place in range(count) if place not in self.ends[name]]
+        return [position for position in range(count) if position not in self.special[name]]
 
-    def written(self) -> list[str]:
-        """Return the words of the output, without ends and STEPs."""
-        return [self.words.output[place] for place in self.real(OUTPUT)]
+    def output_words(self) -> list[str]:
+        """Return the words of the output without special tokens."""
+        return [self.words.output[position] for position in self.text_words(OUTPUT)]
+
+    def mt_words(self) -> list[str]:
+        """Return the words of mt without special tokens; none if the model does not read mt."""
+        return [self.words.streams["mt"][word] for word in self.text_words("mt")] if "mt" in self.special else []
 
 
-def reading(
+def explained_sentence(
     editor: Editor,
     texts: Mapping[Side, str],
     output: str,
@@ -69,17 +73,17 @@ def reading(
     confidences: Sequence[float],
     evidence: Evidence,
     pe: str | None = None,
-) -> Reading:
-    """Return a sentence explained.
+) -> ExplainedSentence:
+    """Return a sentence with its evidence at word level.
 
     Args:
         editor: divides texts into words.
         texts: src, and mt if there is one.
-        output: what the model wrote.
+        output: the output text.
         edits: from mt to it.
         confidences: of each edit.
-        evidence: over pieces.
-        pe: what a human made of mt, if known.
+        evidence: at token level.
+        pe: the human post-edit, if known.
     """
     words = evidence.by_word()
     sides: list[tuple[str, Side, str, tuple[str, ...]]] = [
@@ -89,29 +93,26 @@ def reading(
         if name == side
     ]
     sides.append((OUTPUT, "pe", output, words.output))
-    pieces = {**evidence.streams, OUTPUT: evidence.output}
-    ends = {name: symbol_words(pieces[name]) for name, _, _, _ in sides}
-    places = {name: _places(editor, side, text, len(found), ends[name]) for name, side, text, found in sides}
-    spelt = {name: _spelt(text, found, places[name]) for name, _, text, found in sides}
-    streams = {name: spelt[name] for name in words.streams}
-    words = replace(words, streams=streams, output=spelt[OUTPUT])
+    tokens = {**evidence.streams, OUTPUT: evidence.output}
+    special = {name: special_words(tokens[name]) for name, _, _, _ in sides}
+    spans = {name: _spans(editor, side, text, len(found), special[name]) for name, side, text, found in sides}
+    spelt = {name: _spelt(text, found, spans[name]) for name, _, text, found in sides}
+    words = replace(words, streams={name: spelt[name] for name in words.streams}, output=spelt[OUTPUT])
     pe_words = None if pe is None else tuple(editor.words("pe", pe))
     src, mt = texts.get("src", ""), texts.get("mt", "")
-    return Reading(src, mt, output, tuple(edits), tuple(confidences), words, places, ends, pe, pe_words)
+    return ExplainedSentence(src, mt, output, tuple(edits), tuple(confidences), words, spans, special, pe, pe_words)
 
 
-def _places(editor: Editor, side: Side, text: str, count: int, ends: frozenset[int]) -> tuple[Span | None, ...]:
-    """Return where each word stands; None for all where the text has not just as many words."""
+def _spans(editor: Editor, side: Side, text: str, count: int, special: frozenset[int]) -> tuple[Span | None, ...]:
+    """Return the span of each word; None for all if the text does not have exactly as many words."""
     found = editor.word_spans(side, text)
-    real = [place for place in range(count) if place not in ends]
+    positions = [position for position in range(count) if position not in special]
     result: list[Span | None] = [None] * count
-    if found is not None and len(found) == len(real):
-        for place, word in zip(real, found, strict=True):
-            result[place] = Span(*word)
+    if found is not None and len(found) == len(positions):
+        for position, word in zip(positions, found, strict=True):
+            result[position] = Span(*word)
     return tuple(result)
 
 
-def _spelt(text: str, words: Sequence[str], places: Sequence[Span | None]) -> tuple[str, ...]:
-    return tuple(
-        word if place is None else text[place.start : place.end] for word, place in zip(words, places, strict=True)
-    )
+def _spelt(text: str, words: Sequence[str], spans: Sequence[Span | None]) -> tuple[str, ...]:
+    return tuple(word if span is None else text[span.start : span.end] for word, span in zip(words, spans, strict=True))

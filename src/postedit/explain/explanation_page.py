@@ -14,16 +14,16 @@ import numpy as np
 
 from postedit.evaluate.table import Table
 from postedit.evaluate.ter import count_edits
-from postedit.explain.attention_panels import NAMES, Panel, panels
+from postedit.explain.attention_views import STREAM_NAMES, AttentionPanel, attention_panels
 from postedit.explain.document import analysis, asset, document
-from postedit.explain.explained_sentence import OUTPUT, Reading, Span
-from postedit.explain.reasons import Reason, reasons
+from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span
+from postedit.explain.reasons import Reason, edit_reasons
 
 _LEAST: Final = 0.01
 """Weights and runners-up below this are left out, which keeps the page small."""
 
 
-def explanation_page(title: str, sentences: Sequence[Reading | None], tables: Sequence[Table] = ()) -> str:
+def explanation_page(title: str, sentences: Sequence[ExplainedSentence | None], tables: Sequence[Table] = ()) -> str:
     """Return a self-contained HTML document.
 
     Args:
@@ -40,12 +40,12 @@ def explanation_page(title: str, sentences: Sequence[Reading | None], tables: Se
     return document(title, body, styles=["page.css", "explanation_page.css"], scripts=scripts)
 
 
-def _data(sentences: Sequence[Reading | None]) -> str:
+def _data(sentences: Sequence[ExplainedSentence | None]) -> str:
     values = [_sentence(line, one) for line, one in enumerate(sentences, start=1) if one is not None]
     return json.dumps(values, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
 
-def _sentence(line: int, sentence: Reading) -> dict[str, Any]:
+def _sentence(line: int, sentence: ExplainedSentence) -> dict[str, Any]:
     words = sentence.words
     texts = {"src": sentence.src, "mt": sentence.mt}
     return {
@@ -55,16 +55,18 @@ def _sentence(line: int, sentence: Reading) -> dict[str, Any]:
         "inputs": [
             {
                 "stream": side,
-                "name": NAMES[side].capitalize(),
-                **_words(texts[side], words.streams[side], sentence.places[side], sentence.ends[side]),
+                "name": STREAM_NAMES[side].capitalize(),
+                **_words(texts[side], words.streams[side], sentence.spans[side], sentence.special[side]),
             }
-            for side in NAMES
+            for side in STREAM_NAMES
             if side in words.streams
         ],
         "plain": [
-            [NAMES[side].capitalize(), texts[side]] for side in NAMES if texts[side] and side not in words.streams
+            [STREAM_NAMES[side].capitalize(), texts[side]]
+            for side in STREAM_NAMES
+            if texts[side] and side not in words.streams
         ],
-        "output": _words(sentence.output, words.output, sentence.places[OUTPUT], sentence.ends[OUTPUT]),
+        "output": _words(sentence.output, words.output, sentence.spans[OUTPUT], sentence.special[OUTPUT]),
         "probabilities": [round(100 * math.exp(min(0.0, log_prob))) for log_prob in words.log_probs],
         "runners": [
             [
@@ -75,13 +77,13 @@ def _sentence(line: int, sentence: Reading) -> dict[str, Any]:
             for others in words.runners_up
         ],
         "shares": {name: np.rint(100 * share).astype(int).tolist() for name, share in words.shares.items()},
-        "attention": [_attention(panel) for panel in panels(words)],
+        "attention": [_attention(panel) for panel in attention_panels(words)],
         "changes": list(_runs(sentence)),
-        "reasons": [_reason(sentence, reason) for reason in reasons(line, sentence)],
+        "reasons": [_reason(sentence, reason) for reason in edit_reasons(line, sentence)],
     }
 
 
-def _left(sentence: Reading) -> list[int] | None:
+def _left(sentence: ExplainedSentence) -> list[int] | None:
     """Return the edits, as TER counts them, from mt and from the output to what a human made."""
     if sentence.pe is None:
         return None
@@ -100,14 +102,14 @@ def _words(text: str, words: Sequence[str], places: Sequence[Span | None], ends:
     return {"parts": parts, "ends": sorted(ends)}
 
 
-def _attention(panel: Panel) -> dict[str, Any]:
+def _attention(panel: AttentionPanel) -> dict[str, Any]:
     """Return weights in per cent, row by row, as column, weight, column, weight, and so on."""
     percent = np.rint(100 * np.asarray(panel.weights, dtype=np.float64)).astype(int)
     rows = [[value for column in np.flatnonzero(row) for value in (int(column), int(row[column]))] for row in percent]
     return {"stream": panel.stream, "kind": panel.kind, "name": panel.title, "rows": rows}
 
 
-def _runs(sentence: Reading) -> Iterator[list[str]]:
+def _runs(sentence: ExplainedSentence) -> Iterator[list[str]]:
     """Yield what stayed, went and came, as stretches of characters with "", "del" or "ins"."""
     done = 0
     for edit in sentence.edits:
@@ -123,10 +125,10 @@ def _runs(sentence: Reading) -> Iterator[list[str]]:
         yield ["", sentence.mt[done:]]
 
 
-def _reason(sentence: Reading, reason: Reason) -> dict[str, Any]:
+def _reason(sentence: ExplainedSentence, reason: Reason) -> dict[str, Any]:
     texts = {"src": sentence.src, "mt": sentence.mt}
     cited = [
-        [side, NAMES[side], texts[side][found.span.start : found.span.end]]
+        [side, STREAM_NAMES[side], texts[side][found.span.start : found.span.end]]
         for side, found in (("src", reason.src), ("mt", reason.mt))
         if found is not None
     ]

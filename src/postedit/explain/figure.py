@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from postedit.core.evidence import Evidence
-from postedit.explain.attention_panels import Panel, panels
+from postedit.explain.attention_views import AttentionPanel, attention_panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
     from matplotlib import rc_context, rcParams
     from matplotlib.figure import Figure
 
-    shown = panels(words)
+    shown = attention_panels(words)
     if not shown:
         raise ValueError("the model shows no attention, so there is nothing to draw")
     widths = [_CELL * len(words.streams[panel.stream]) for panel in shown]
@@ -78,17 +78,17 @@ def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
         return result
 
 
-def missing_letters(words: Evidence) -> str:
-    """Return the letters that no installed font has: boxes on the PNG, though a browser may have them for the SVG."""
+def missing_characters(words: Evidence) -> set[str]:
+    """Return the characters that no installed font has; a PNG shows boxes for them."""
     from matplotlib import font_manager
     from matplotlib.ft2font import FT2Font
 
-    needed = {letter for text in (*words.output, *(w for s in words.streams.values() for w in s)) for letter in text}
+    needed = set("".join([*words.output, *(word for stream in words.streams.values() for word in stream)]))
     for family in _installed():
         if not needed:
             break
         needed -= {chr(code) for code in FT2Font(font_manager.findfont(family)).get_charmap()}
-    return "".join(sorted(letter for letter in needed if letter.isprintable() and not letter.isspace()))
+    return {character for character in needed if character.isprintable() and not character.isspace()}
 
 
 def _installed() -> list[str]:
@@ -98,7 +98,7 @@ def _installed() -> list[str]:
     return [family for family in _FAMILIES if family in names]
 
 
-def _draw(ax: "Axes", words: Evidence, panel: Panel) -> None:
+def _draw(ax: "Axes", words: Evidence, panel: AttentionPanel) -> None:
     columns = words.streams[panel.stream]
     ax.imshow(panel.weights, cmap=_COLOURS.get(panel.stream, "Greys"), vmin=0.0, vmax=1.0, aspect="auto")
     ax.set_xticks(

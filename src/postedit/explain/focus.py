@@ -1,12 +1,12 @@
 """Which input leads each step: the focus statistics of Jauregi Unanue et al. (2018, 4.4), by kind of word.
 
-A step writes a word (the paper's models write words; here the pieces of a word are taken together). Its weight of src
-is a number from 0 to 1: above a threshold t the step is led by src, below 1 - t by mt, else by both. Two measures:
+A step writes a word, as in the paper; here the tokens of a word are taken together. The weight of src in a step is a
+number from 0 to 1: above a threshold t the step is led by src, below 1 - t by mt, otherwise by both. Two measures:
 
-- attention, as in the paper: the sum of the weights on src, under an attention that src and mt share;
-- occlusion, for models that look at src and mt apart, where each attention sums to 1 and says nothing of the other:
-  a = log p(word) - log p(word | src empty), b likewise without mt, both at least 0, and the weight is a / (a + b). A
-  word that neither text makes clearly more probable is led by neither.
+- attention, as in the paper: the sum of the weights on src, for an attention over src and mt together;
+- occlusion, for models with separate attention to src and mt, whose weights cannot be compared:
+  a = log p(word) - log p(word | src empty), b likewise without mt, both at least 0; the weight is a / (a + b). A word
+  that neither text makes clearly more probable is led by neither.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,23 +20,23 @@ from numpy.typing import NDArray
 from postedit.core.evidence import GENERATED, Evidence
 from postedit.evaluate.significance import Comparison, compare
 from postedit.evaluate.table import Column, Row, Table, percentage
-from postedit.explain.explained_sentence import OUTPUT, Reading
+from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence
 from postedit.text.edits import Change, changes
 
 THRESHOLD: Final = 0.6
-"""That of the paper."""
+"""The threshold of the paper."""
 
-_LEAST: Final = 0.05
-"""Nats that a text must add to a word's log-probability, together with the other one, to lead the step."""
+_MIN_GAIN: Final = 0.05
+"""Nats that both texts together must add to the log-probability of a word, or the step is led by neither."""
 
-_MOST: Final = 50.0
-"""Nats that a text counts for at most: without it a word may be impossible."""
+_MAX_GAIN: Final = 50.0
+"""Upper limit of the nats that a text adds: without it a word may be impossible."""
 
-_FEWEST: Final = 2
-"""Sentences without which nothing can be resampled."""
+_MIN_SENTENCES: Final = 2
+"""Sentences needed for resampling."""
 
 
-class Measure(StrEnum):
+class FocusMeasure(StrEnum):
     """How the weight of src is measured."""
 
     attention = "attention"
@@ -44,7 +44,7 @@ class Measure(StrEnum):
 
 
 class Lead(StrEnum):
-    """What leads a step."""
+    """The text that leads a step."""
 
     src = "src"
     mt = "mt"
@@ -55,8 +55,8 @@ class Lead(StrEnum):
 LEADS: Final = tuple(Lead)
 
 
-class Kind(StrEnum):
-    """What the model did with a word of the output."""
+class WordKind(StrEnum):
+    """The kind of an output word: how it relates to mt."""
 
     kept = "kept"
     changed = "changed"
@@ -69,30 +69,30 @@ class Step:
     """A word of the output.
 
     Args:
-        lead: what led it.
-        kind: what the model did.
-        needed: whether a human changed mt there; None if that is not known.
+        lead: the text that led it.
+        kind: how it relates to mt.
+        needed: whether a human changed mt there; None if not known.
     """
 
     lead: Lead
-    kind: Kind
+    kind: WordKind
     needed: bool | None
 
 
-def default_measure(words: Evidence) -> Measure | None:
-    """Return the measure that evidence allows, the paper's if it does; None if the model does not read both texts."""
+def default_measure(words: Evidence) -> FocusMeasure | None:
+    """Return the measure that the evidence allows, preferably attention; None if the model does not read both texts."""
     if any({"src", "mt"} <= set(key.streams) for key in words.attention):
-        return Measure.attention
-    return Measure.occlusion if {"src", "mt"} <= words.without.keys() else None
+        return FocusMeasure.attention
+    return FocusMeasure.occlusion if {"src", "mt"} <= words.without.keys() else None
 
 
-def src_weights(words: Evidence, measure: Measure) -> NDArray[np.float64]:
-    """Return the weight of src Float[K] of each word; NaN where neither text matters.
+def src_weights(words: Evidence, measure: FocusMeasure) -> NDArray[np.float64]:
+    """Return the weight of src for each word, Float[K]; NaN where neither text matters.
 
     Raises:
         ValueError: if the evidence does not allow the measure.
     """
-    if measure is Measure.attention:
+    if measure is FocusMeasure.attention:
         for key in words.attention:
             if {"src", "mt"} <= set(key.streams):
                 weights: NDArray[np.float64] = words.by_stream(key)["src"].sum(1, dtype=np.float64)
@@ -101,15 +101,15 @@ def src_weights(words: Evidence, measure: Measure) -> NDArray[np.float64]:
     if not {"src", "mt"} <= words.without.keys():
         raise ValueError("the model does not read src and mt")
     full = np.array(words.log_probs)
-    without = [np.maximum(np.array(words.without[side]), full - _MOST) for side in ("src", "mt")]
+    without = [np.maximum(np.array(words.without[side]), full - _MAX_GAIN) for side in ("src", "mt")]
     gains = [np.maximum(0.0, full - one) for one in without]
     total = gains[0] + gains[1]
-    known = total >= _LEAST
+    known = total >= _MIN_GAIN
     return np.where(known, gains[0] / np.where(known, total, 1.0), np.nan)
 
 
-def steps(sentence: Reading, measure: Measure, threshold: float = THRESHOLD) -> list[Step]:
-    """Return all steps of a sentence.
+def steps(sentence: ExplainedSentence, measure: FocusMeasure, threshold: float = THRESHOLD) -> list[Step]:
+    """Return the steps of a sentence.
 
     Raises:
         ValueError: if the threshold is not at least one half and below 1, or the evidence does not allow the measure.
@@ -120,7 +120,7 @@ def steps(sentence: Reading, measure: Measure, threshold: float = THRESHOLD) -> 
     kinds = iter(_kinds(sentence))
     result = []
     for row, lead in enumerate(leads):
-        result.append(Step(lead, Kind.ends, None) if row in sentence.ends[OUTPUT] else Step(lead, *next(kinds)))
+        result.append(Step(lead, WordKind.ends, None) if row in sentence.special[OUTPUT] else Step(lead, *next(kinds)))
     return result
 
 
@@ -132,28 +132,23 @@ def _lead(weight: float, threshold: float) -> Lead:
     return Lead.mt if weight < 1.0 - threshold else Lead.both
 
 
-def mt_words(sentence: Reading) -> list[str]:
-    """Return the words of mt, without its end."""
-    return [sentence.words.streams["mt"][place] for place in sentence.real("mt")] if "mt" in sentence.ends else []
-
-
-def _kinds(sentence: Reading) -> list[tuple[Kind, bool | None]]:
-    """Return for each word of the output what was done, and whether mt was wrong there."""
-    mt, written = mt_words(sentence), sentence.written()
+def _kinds(sentence: ExplainedSentence) -> list[tuple[WordKind, bool | None]]:
+    """Return for each output word its kind, and whether a human changed mt there."""
+    mt, written = sentence.mt_words(), sentence.output_words()
     truth = None if sentence.pe_words is None else changes(mt, sentence.pe_words)
-    result: list[tuple[Kind, bool | None]] = []
+    result: list[tuple[WordKind, bool | None]] = []
     place = 0  # in mt
     for change in [*changes(mt, written), Change((len(mt), len(mt)), (len(written), len(written)))]:
         for old in range(place, change.mt[0]):
-            result.append((Kind.kept, _touched(truth, old, old + 1)))
-        kind = Kind.inserted if change.op == "insert" else Kind.changed
+            result.append((WordKind.kept, _touched(truth, old, old + 1)))
+        kind = WordKind.inserted if change.op == "insert" else WordKind.changed
         result += [(kind, _touched(truth, *change.mt))] * (change.pe[1] - change.pe[0])
         place = change.mt[1]
     return result
 
 
 def _touched(truth: Sequence[Change] | None, start: int, end: int) -> bool | None:
-    """Return whether a human changed words `start` to `end` of mt; of a gap between words, or the words beside it."""
+    """Return whether a human changed words `start` to `end` of mt, or, for an empty range, the words beside it."""
     if truth is None:
         return None
     if start == end:
@@ -161,20 +156,24 @@ def _touched(truth: Sequence[Change] | None, start: int, end: int) -> bool | Non
     return any(change.mt[0] < end and start < change.mt[1] for change in truth)
 
 
-def focus_table(sentences: Sequence[Sequence[Step]], measure: Measure, threshold: float) -> Table:
-    """Return the shares of steps by what leads them: of all, by kind of word, and by whether mt was right there."""
+def focus_table(sentences: Sequence[Sequence[Step]], measure: FocusMeasure, threshold: float) -> Table:
+    """Return the shares of steps by lead: of all, by kind of word, and by whether mt was right there."""
     found = [step for sentence in sentences for step in sentence]
-    groups = [("all", found)] + [(str(kind), [step for step in found if step.kind is kind]) for kind in Kind]
+    groups = [("all", found)] + [(str(kind), [step for step in found if step.kind is kind]) for kind in WordKind]
     if any(step.needed is not None for step in found):
         for needed, name in ((False, "mt right"), (True, "mt wrong")):
             chosen = [step for step in found if step.needed is needed]
             groups.append((name, chosen))
-            for kind in (Kind.kept, Kind.changed, Kind.inserted):
+            for kind in (WordKind.kept, WordKind.changed, WordKind.inserted):
                 groups.append((f"{kind}, {name}", [step for step in chosen if step.kind is kind]))
     rows = tuple(Row((name,), _shares(group)) for name, group in groups)
-    how = "the attention on src, of one that src and mt share" if measure is Measure.attention else _OCCLUSION
+    how = (
+        "the attention on src, of an attention over src and mt together"
+        if measure is FocusMeasure.attention
+        else _OCCLUSION
+    )
     note = (
-        f"Steps write a word each. Weight of src: {how}. Led by src: above {threshold:g}; by mt: below "
+        f"A step writes a word. Weight of src: {how}. Led by src: above {threshold:g}; by mt: below "
         f"{1 - threshold:g}; by both: between (Jauregi Unanue et al. 2018, 4.4). Percentages of the steps of the row."
     )
     columns = (Column("steps"), *(Column(f"{lead} %", 1) for lead in LEADS))
@@ -182,8 +181,8 @@ def focus_table(sentences: Sequence[Sequence[Step]], measure: Measure, threshold
 
 
 _OCCLUSION: Final = (
-    "a / (a + b), a and b the nats by which src and mt raise a word's log-probability over that with the text empty; "
-    f"neither: a + b is below {_LEAST}"
+    "a / (a + b), where a and b are the nats that src and mt add to the log-probability of a word; "
+    f"neither: a + b is below {_MIN_GAIN}"
 )
 
 
@@ -193,10 +192,10 @@ def _shares(group: Sequence[Step]) -> tuple[float | None, ...]:
 
 
 def claim_table(sentences: Sequence[Sequence[Step]], resamples: int) -> Table | None:
-    """Return how much more often src leads where words are edited, or mt is wrong; None if nothing can be compared."""
-    if len(sentences) < _FEWEST:
+    """Return how much more often src leads where words are edited or mt is wrong; None if nothing can be compared."""
+    if len(sentences) < _MIN_SENTENCES:
         return None
-    edited = (Kind.changed, Kind.inserted)
+    edited = (WordKind.changed, WordKind.inserted)
     pairs = [
         ("edited less kept", _led(sentences, lambda step: step.kind in edited), _led(sentences, _kept)),
         (
@@ -211,15 +210,15 @@ def claim_table(sentences: Sequence[Sequence[Step]], resamples: int) -> Table | 
             found = compare([first, second], _rate, resamples).comparisons[0]
             rows.append(Row((name,), _claim(found)))
     note = (
-        "Points of percentage by which src leads more steps, with its 95 % interval and two-sided p-value (bootstrap "
-        f"over sentences), {resamples:,} resamples."
+        "Difference of the percentages of steps led by src, in points, with its 95 % interval and two-sided p-value "
+        f"(bootstrap over sentences), {resamples:,} resamples."
     )
     columns = (Column("difference", 1), Column("low", 1), Column("high", 1), Column("p", 4))
     return Table("where src leads", ("steps",), columns, tuple(rows), note) if rows else None
 
 
 def _led(sentences: Sequence[Sequence[Step]], chosen: Callable[[Step], bool]) -> NDArray[np.float64]:
-    """Float[sentences,2]: chosen steps that src leads, and all chosen ones."""
+    """Return Float[sentences,2]: the chosen steps that src leads, and all chosen steps."""
     counts = [[(step.lead is Lead.src) for step in sentence if chosen(step)] for sentence in sentences]
     return np.array([[sum(led), len(led)] for led in counts], dtype=np.float64)
 
@@ -231,24 +230,24 @@ def _rate(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _kept(step: Step) -> bool:
-    return step.kind is Kind.kept
+    return step.kind is WordKind.kept
 
 
 def _claim(found: Comparison) -> tuple[float, ...]:
-    # Not by randomisation: to change sides would mix the many steps of one kind into the few of the other.
+    # Not by randomisation: swapping sides would mix the many steps of one kind into the few of the other.
     return found.difference, found.interval.low, found.interval.high, found.bootstrap
 
 
-def source_table(sentences: Sequence[Reading]) -> Table | None:
-    """Return where words come from by kind of word, for a model that copies: the mean shares of its gate; else None."""
+def source_table(sentences: Sequence[ExplainedSentence]) -> Table | None:
+    """Return the mean shares of the copy gate by kind of word; None if the model does not copy."""
     names = list(dict.fromkeys(name for sentence in sentences for name in sentence.words.shares))
     if not names:
         return None
-    found: dict[str, list[list[float]]] = {str(kind): [] for kind in Kind}
+    found: dict[str, list[list[float]]] = {str(kind): [] for kind in WordKind}
     for sentence in sentences:
         kinds = iter(_kinds(sentence))
         for row in range(len(sentence.words.output)):
-            kind = Kind.ends if row in sentence.ends[OUTPUT] else next(kinds)[0]
+            kind = WordKind.ends if row in sentence.special[OUTPUT] else next(kinds)[0]
             found[kind].append([100.0 * float(sentence.words.shares[name][row]) for name in names])
     everything = [shares for group in found.values() for shares in group]
     rows = []
@@ -256,7 +255,7 @@ def source_table(sentences: Sequence[Reading]) -> Table | None:
         means = np.mean(shares, 0).tolist() if shares else [None] * len(names)
         rows.append(Row((group,), (len(shares), *means)))
     columns = (Column("words"), *(Column(f"{_SOURCES.get(name, f'from {name}')} %", 1) for name in names))
-    note = "Mean weights of the model's gate, averaged over the pieces of a word."
+    note = "Mean weights of the model's gate, averaged over the tokens of a word."
     return Table("where words come from", ("words",), columns, tuple(rows), note)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from postedit.evaluate.table import Table
-from postedit.evaluate.test_set import KINDS, Ints, System, TestSet
+from postedit.evaluate.test_set import KINDS, EvaluatedSystem, Ints, TestSet
 from postedit.explain.charts import Series, bar_chart
 from postedit.explain.document import analysis, asset, document
 
@@ -26,7 +26,7 @@ _MOST: Final = 6
 
 
 def score_page(
-    title: str, test: TestSet, systems: Sequence[System], tables: Sequence[Table], warnings: Sequence[str] = ()
+    title: str, test: TestSet, systems: Sequence[EvaluatedSystem], tables: Sequence[Table], warnings: Sequence[str] = ()
 ) -> str:
     """Return a self-contained HTML document.
 
@@ -48,7 +48,7 @@ def score_page(
     return document(title, body, styles=["page.css", "score_page.css"], scripts=scripts)
 
 
-def _charts(systems: Sequence[System], *, has_mt: bool) -> str:
+def _charts(systems: Sequence[EvaluatedSystem], *, has_mt: bool) -> str:
     names = ["0", *(f"≤{_BIN * place}" for place in range(1, _BINS)), f">{_BIN * (_BINS - 1)}"]
     rates = []
     for colour, system in enumerate(systems):
@@ -76,7 +76,7 @@ def _shares(columns: Ints, count: int) -> list[float]:
     return shares
 
 
-def _gains(base: System, system: System) -> list[float]:
+def _gains(base: EvaluatedSystem, system: EvaluatedSystem) -> list[float]:
     """Return how many changed sentences gained -6 or less, -5, ..., 6 or more edits."""
     changed = np.array([old != new for old, new in zip(base.outputs, system.outputs)])
     gains = np.clip(base.left.total - system.left.total, -_MOST, _MOST)[changed]
@@ -84,7 +84,7 @@ def _gains(base: System, system: System) -> list[float]:
     return counts
 
 
-def _data(test: TestSet, systems: Sequence[System]) -> str:
+def _data(test: TestSet, systems: Sequence[EvaluatedSystem]) -> str:
     """Return all sentences, column by column, as JSON that can stand in HTML."""
     labels = list(dict.fromkeys(test.groups or ()))
     place = {label: number for number, label in enumerate(labels)}

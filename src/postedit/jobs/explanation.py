@@ -1,4 +1,4 @@
-"""Sentences explained by a model, many at a time: what it writes for them, or how it reads given outputs."""
+"""Explain sentences with a model, window by window: what it writes, or how it reads given outputs."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from postedit.core.editor import Detail, Editor, PostEdit, Side
 from postedit.core.evidence import Evidence
 from postedit.data.line_sinks import LineSink
-from postedit.explain.explained_sentence import Reading, reading
-from postedit.explain.json_records import from_record, to_record
+from postedit.explain.explained_sentence import ExplainedSentence, explained_sentence
+from postedit.explain.sentence_records import sentence_from_record, sentence_to_record
 
 WINDOW = 100
 """Sentences between two reports of progress."""
@@ -22,18 +22,18 @@ def explain(
     *,
     detail: Detail = "reasons",
     kept: LineSink | None = None,
-) -> list[Reading | None]:
-    """Edit sentences and return each with its evidence; None for one that the model was not asked about.
+) -> list[ExplainedSentence | None]:
+    """Edit sentences and return each with its evidence; None for a line that the model was not asked about.
 
     Args:
         editor: the model.
         src: sources.
         mt: their translations; None if the model needs none.
-        pe: what humans made of these, if known.
-        report: is told now and then how many sentences are done.
-        detail: how much is asked of the model; with "losses", edits cite the words of src that they lose most without.
-        kept: where each sentence is written as soon as it is known, as a JSON record; those that are there already are
-            not explained anew. What is returned is what is written there, rounding included.
+        pe: their human post-edits, if known.
+        report: called with the number of sentences done.
+        detail: the evidence to compute; with "losses", edits cite the words of src without which they lose most.
+        kept: receives each sentence as a JSON record as soon as it is explained; sentences that are in it already are
+            not explained again. The result is read back from the records, so it includes their rounding.
 
     Raises:
         DataError: as `Editor.edit`.
@@ -42,7 +42,7 @@ def explain(
     found = [] if kept is None else [_from_line(line) for line in kept.lines()]
     for rows in _windows(len(found), len(src)):
         edits = editor.edit(src[rows], None if mt is None else mt[rows], evidence=detail)
-        new = _readings(editor, src[rows], None if mt is None else mt[rows], edits, None if pe is None else pe[rows])
+        new = _explained(editor, src[rows], None if mt is None else mt[rows], edits, None if pe is None else pe[rows])
         if kept is None:
             found += new
         else:
@@ -55,16 +55,16 @@ def explain(
 
 def explain_mt(
     editor: Editor, src: Sequence[str], mt: Sequence[str], report: Callable[[int], None] = lambda done: None
-) -> list[Reading | None]:
-    """Return how the model reads each translation when it writes just that, by forced decoding.
+) -> list[ExplainedSentence | None]:
+    """Return the evidence of the model when it is forced to write each translation unchanged.
 
     Raises:
         DataError: as `Editor.score`.
     """
-    found: list[Reading | None] = []
+    found: list[ExplainedSentence | None] = []
     for rows in _windows(0, len(src)):
         edits = editor.score(src[rows], mt[rows], mt[rows], evidence="attention")
-        found += _readings(editor, src[rows], mt[rows], edits, None)
+        found += _explained(editor, src[rows], mt[rows], edits, None)
         report(len(found))
     return found
 
@@ -73,22 +73,23 @@ def _windows(first: int, count: int) -> Iterator[slice]:
     return (slice(start, start + WINDOW) for start in range(first, count, WINDOW))
 
 
-def _to_line(sentence: Reading | None) -> str:
-    return json.dumps(None if sentence is None else to_record(sentence), ensure_ascii=False, separators=(",", ":"))
+def _to_line(sentence: ExplainedSentence | None) -> str:
+    record = None if sentence is None else sentence_to_record(sentence)
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
-def _from_line(line: str) -> Reading | None:
+def _from_line(line: str) -> ExplainedSentence | None:
     record = json.loads(line)
-    return None if record is None else from_record(record)
+    return None if record is None else sentence_from_record(record)
 
 
-def _readings(
+def _explained(
     editor: Editor,
     src: Sequence[str],
     mt: Sequence[str] | None,
     edits: Sequence[PostEdit],
     pe: Sequence[str] | None,
-) -> Iterator[Reading | None]:
+) -> Iterator[ExplainedSentence | None]:
     for row, edit in enumerate(edits):
         found = edit.evidence
         if found is None and not editor.abilities.evidence and edit.skipped is None:
@@ -99,11 +100,11 @@ def _readings(
         texts: dict[Side, str] = {"src": src[row]}
         texts["mt"] = (edit.draft or "") if mt is None else mt[row]
         human = None if pe is None else pe[row]
-        yield reading(editor, texts, edit.text, edit.edits, edit.confidences, found, human)
+        yield explained_sentence(editor, texts, edit.text, edit.edits, edit.confidences, found, human)
 
 
 def _without_evidence(editor: Editor, src: str, mt: str | None, edit: PostEdit) -> Evidence:
-    """Return the words of a sentence with no attention, for an editor that has no evidence."""
+    """Return the words of a sentence without attention, for an editor that has no evidence."""
     texts: dict[Side, str] = {"src": src} if mt is None else {"src": src, "mt": mt}
     streams: dict[str, tuple[str, ...]] = {
         side: tuple(f"▁{word}" for word in editor.words(side, text)) for side, text in texts.items()

@@ -1,1 +1,1 @@
-"""Tuning: weights of a log-linear model over n-best lists, so that what comes out on top scores best."""
+"""Tune the weights of log-linear models on n-best lists, for the TER or BLEU of the best outputs."""

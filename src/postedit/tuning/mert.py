@@ -1,8 +1,8 @@
-"""Minimum error rate training: weights by exact search along lines (Och 2003).
+"""Minimum error rate training: exact line search for weights (Och 2003).
 
-Along a line of weights, w + x d, the sum of each output is a straight line in x, and what is on top of a sentence's
-list changes only where the upper envelope of these lines has a corner. Between the corners of all sentences nothing
-changes, so the corpus loss of every x is known from one pass over them.
+Along a line of weights, w + x d, the sum of each output is linear in x, and the best output of a sentence changes only
+at the corners of the upper envelope of these lines. Between the corners of all sentences the corpus loss is constant,
+so one pass over the corners gives the loss for every x.
 """
 
 import os
@@ -12,20 +12,20 @@ from typing import Final
 
 import numpy as np
 
-from postedit.evaluate.sufficient_statistics import Floats
-from postedit.tuning import kernels
-from postedit.tuning.lists import NBestLists
+from postedit.evaluate.metrics import Floats
+from postedit.tuning import nbest_kernels
+from postedit.tuning.nbest_lists import NBestLists
 
-_NARROW: Final = 1e-9
-"""Stretches of a line that are not longer are where corners fall together, but for rounding: nothing is there."""
+_MIN_LENGTH: Final = 1e-9
+"""Length below which an interval between corners is only a rounding error."""
 
-_OPEN: Final = 1.0
-"""How long the stretch beyond the last corner counts, in units of features that vary by 1."""
+_OUTER_LENGTH: Final = 1.0
+"""Length given to the unbounded intervals beyond the outer corners, for scaled features."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineOptimum:
-    """The best place on a line of weights: how far from its origin, and the loss there."""
+    """The best step along a line of weights, and its loss."""
 
     step: float
     loss: float
@@ -34,39 +34,41 @@ class LineOptimum:
 def line_optimum(
     lists: NBestLists, weights: Floats, direction: Floats, low: float = -np.inf, high: float = np.inf
 ) -> LineOptimum:
-    """Return the step from `low` to `high` along `direction` Float[F] with the lowest loss.
+    """Return the step between `low` and `high` along `direction` Float[F] with the lowest loss.
 
-    It is the middle of a stretch along which nothing changes; of the longest one, if several are as good.
+    The step is the middle of an interval of constant loss; of the longest one, if several are as good.
     """
-    start, at, before, after = kernels.envelopes(lists.sums(weights), lists.sums(direction), lists.first, low, high)
+    start, at, before, after = nbest_kernels.envelopes(
+        lists.sums(weights), lists.sums(direction), lists.first, low, high
+    )
     order = np.argsort(at, kind="stable")
     gained = lists.statistics[after[order]] - lists.statistics[before[order]]
     sums = lists.statistics[start].sum(0) + np.concatenate([np.zeros((1, gained.shape[1])), np.cumsum(gained, 0)])
     corners = at[order]
-    low = low if low > -np.inf else min(high, corners[0] if len(corners) else 0.0) - _OPEN
-    high = high if high < np.inf else max(low, corners[-1] if len(corners) else 0.0) + _OPEN
+    low = low if low > -np.inf else min(high, corners[0] if len(corners) else 0.0) - _OUTER_LENGTH
+    high = high if high < np.inf else max(low, corners[-1] if len(corners) else 0.0) + _OUTER_LENGTH
     edges = np.concatenate([[low], corners, [high]])
     lengths = np.diff(edges)
-    there = np.flatnonzero(lengths > _NARROW * (1.0 + np.abs(edges[:-1])))
-    if not len(there):  # low and high are one point
+    kept = np.flatnonzero(lengths > _MIN_LENGTH * (1.0 + np.abs(edges[:-1])))
+    if not len(kept):  # low and high are one point
         return LineOptimum(float(low), float(lists.metric.loss(sums[0])))
-    losses = lists.metric.loss(sums[there])
-    chosen = there[np.lexsort((-lengths[there], losses))[0]]
+    losses = lists.metric.loss(sums[kept])
+    chosen = kept[np.lexsort((-lengths[kept], losses))[0]]
     return LineOptimum(float(edges[chosen] + edges[chosen + 1]) / 2.0, float(losses.min()))
 
 
 def mert(lists: NBestLists, start: Floats, lower: Floats, *, restarts: int = 20, seed: int = 1) -> Floats:
-    """Return the weights Float[F] with the lowest loss that were found.
+    """Return the weights Float[F] with the lowest loss found.
 
-    From `start` and from `restarts` random points it goes along each axis and as many random lines, as long as that
-    helps.
+    From `start` and from `restarts` random points, search along each axis and as many random lines as long as the loss
+    decreases.
 
     Args:
-        lists: what the weights choose from.
+        lists: the n-best lists.
         start: Float[F].
-        lower: Float[F], what no weight may be less than; -inf where any will do.
-        restarts: further points to start from.
-        seed: of what is random.
+        lower: Float[F], lower bounds of the weights; -inf for none.
+        restarts: random starting points besides `start`.
+        seed: of the random points and lines.
     """
     rng = np.random.default_rng(seed)
     scaled, scales = lists.scaled(), lists.scales
@@ -86,16 +88,16 @@ def _descend(lists: NBestLists, weights: Floats, lower: Floats, rng: np.random.G
         for direction in [*np.eye(len(weights)), *rng.standard_normal((len(weights), len(weights)))]:
             found = line_optimum(lists, weights, direction, *_reach(weights, direction, lower))
             if found.loss < loss:
-                there = np.maximum(weights + found.step * direction, lower)
-                # Once more without sums of differences: what rounding may have lent the line does not count.
-                there_loss = lists.loss(there)
-                if there_loss < loss:
-                    weights, loss = there, there_loss
+                candidate = np.maximum(weights + found.step * direction, lower)
+                # Computed again without sums of differences, whose rounding may have lowered the loss.
+                candidate_loss = lists.loss(candidate)
+                if candidate_loss < loss:
+                    weights, loss = candidate, candidate_loss
     return weights, loss
 
 
 def _reach(weights: Floats, direction: Floats, lower: Floats) -> tuple[float, float]:
-    """Return how far one may go backwards and forwards so that no weight gets below its lower bound."""
+    """Return the lowest and highest step that keep all weights above their lower bounds."""
     bound = np.isfinite(lower) & (direction != 0.0)
     steps = (lower[bound] - weights[bound]) / direction[bound]
     down, up = steps[direction[bound] > 0.0], steps[direction[bound] < 0.0]

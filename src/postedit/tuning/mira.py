@@ -1,8 +1,8 @@
-"""Batch MIRA on n-best lists: weights by small corrections, sentence by sentence (Cherry and Foster 2012).
+"""Batch MIRA on n-best lists: weights by small updates, sentence by sentence (Cherry and Foster 2012).
 
-Unlike the search along lines it copes with many features. Each correction moves the weights just so far that the output
-with much score and little loss, the hope, is above the one with much score and much loss, the fear, by as much as
-their losses differ, but no farther than a bound.
+Unlike line search it copes with many features. Each update moves the weights just far enough, up to a bound, that the
+hope (the output with a high score and a low loss) scores above the fear (a high score and a high loss) by the
+difference of their losses.
 """
 
 from collections.abc import Sequence
@@ -10,24 +10,24 @@ from typing import Final
 
 import numpy as np
 
-from postedit.evaluate.sufficient_statistics import AdditiveMetric, Floats
-from postedit.tuning.lists import NBestLists
+from postedit.evaluate.metrics import AdditiveMetric, Floats
+from postedit.tuning.nbest_lists import NBestLists
 
-_MEMORY: Final = 0.999
-"""Share of the statistics of past sentences that stays with each new one; what one adds to BLEU depends on them."""
+_DECAY: Final = 0.999
+"""Decay of the statistics of past sentences; the BLEU gained by a sentence is computed in their context."""
 
 
 def mira(
     lists: NBestLists, start: Floats, lower: Floats, *, passes: int = 30, bound: float = 0.01, seed: int = 1
 ) -> Floats:
-    """Return the weights Float[F]: of the means over each pass, those with the lowest loss on the lists.
+    """Return the weights Float[F] with the lowest loss on the lists, among the mean weights of each pass.
 
     Args:
-        lists: what the weights choose from.
+        lists: the n-best lists.
         start: Float[F].
-        lower: Float[F], what no weight may be less than; -inf where any will do.
-        passes: how often each sentence is seen.
-        bound: how large a correction may be (C in the paper), in words for features that vary by 1.
+        lower: Float[F], lower bounds of the weights; -inf for none.
+        passes: over all sentences.
+        bound: the largest step of an update (C in the paper), for scaled features and gains in words.
         seed: of the order of the sentences.
     """
     rng = np.random.default_rng(seed)
@@ -35,7 +35,7 @@ def mira(
     floor = lower * scales
     weights = np.maximum(start * scales, floor)
     best, best_loss = weights, scaled.loss(weights)
-    features, statistics = _divided(scaled.features, scaled.first), _divided(scaled.statistics, scaled.first)
+    features, statistics = _by_sentence(scaled.features, scaled.first), _by_sentence(scaled.statistics, scaled.first)
     past = np.zeros(scaled.statistics.shape[1])
     for _ in range(passes):
         total = np.zeros_like(weights)
@@ -48,7 +48,7 @@ def mira(
             length = apart @ apart
             if wanted > 0.0 and length > 0.0:
                 weights = np.maximum(weights + min(bound, wanted / length) * apart, floor)
-            past = _MEMORY * (past + counts[hope])
+            past = _DECAY * (past + counts[hope])
             total += weights
         mean = total / len(features)
         loss = scaled.loss(mean)
@@ -57,10 +57,10 @@ def mira(
     return best / scales
 
 
-def _divided(values: Floats, first: np.ndarray) -> Sequence[Floats]:
+def _by_sentence(values: Floats, first: np.ndarray) -> Sequence[Floats]:
     return np.split(values, first[1:-1])
 
 
 def _gains(metric: AdditiveMetric, sums: Floats) -> Floats:
-    """Return how good it is to add each output, in words of the corpus that it is added to (Chiang et al. 2008, 4)."""
+    """Return the gain of adding each output to the context, in words of the corpus (Chiang et al. 2008, section 4)."""
     return -metric.loss(sums) * sums[..., -1] / 100.0

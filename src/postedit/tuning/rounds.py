@@ -1,4 +1,4 @@
-"""The rounds of tuning: search with the weights so far, add what was found to the lists, find new weights."""
+"""The rounds of tuning: search with the current weights, extend the n-best lists, find new weights."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,36 +14,36 @@ from postedit.data.dev import DevTexts
 from postedit.data.resumable_file import PartialFile
 from postedit.editing.combination import combined
 from postedit.editing.post_editor import PostEditor
-from postedit.evaluate.sufficient_statistics import AdditiveMetric, Floats
+from postedit.evaluate.metrics import AdditiveMetric, Floats
 from postedit.progress import fill
 from postedit.search.ensemble import Space
 from postedit.search.rescoring import LENGTH, PENALTY, LogLinear, member_name
-from postedit.tuning.lists import Entry, NBestLists, NBestPool
 from postedit.tuning.mert import mert
 from postedit.tuning.mira import mira
+from postedit.tuning.nbest_lists import NBestEntry, NBestLists, NBestPool
 
 Method = Literal["mert", "mira"]
 
-_LEAST: Final = 1e-3
-"""The least weight of a member, before members are scaled to sum to 1: an ensemble has no member without one."""
+_MIN_WEIGHT: Final = 1e-3
+"""Lower bound of the weight of a member, before members are scaled to sum to 1: an ensemble needs positive weights."""
 
-_SMALL: Final = 1e-6
-"""Weights that differ by less are the same."""
+_SAME_WEIGHT: Final = 1e-6
+"""Difference below which weights are the same."""
 
 _CHUNK: Final = 100
-"""Sentences searched together; what an interruption costs at most."""
+"""Sentences searched together; an interruption loses at most these."""
 
 
 @dataclass(frozen=True, slots=True)
 class TuneOptions:
-    """How weights are searched for.
+    """Options of tuning.
 
     Args:
-        method: the search for weights.
-        rounds: how often the n-best lists are made anew at most, after the first time.
-        restarts: random points that MERT starts from besides the weights so far.
+        method: the optimiser.
+        rounds: the largest number of searches after the first.
+        restarts: random starting points of MERT besides the current weights.
         seed: of all that is random.
-        space: in which the ensemble averages.
+        space: what the ensemble averages.
         known: texts whose words the post-editing penalty does not count.
     """
 
@@ -56,15 +56,15 @@ class TuneOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
-    """What tuning found.
+class TuningResult:
+    """The result of tuning.
 
     Args:
-        weights: by feature, those of members summing to 1.
-        before: outputs of the members as a plain ensemble of equal weights.
+        weights: by feature; those of members sum to 1.
+        before: outputs of the members as an ensemble with equal weights.
         after: outputs with `weights`.
-        rounds: searches that were made, the first one included.
-        outputs: all that are in the n-best lists in the end.
+        rounds: the number of searches.
+        outputs: the number of outputs in the n-best lists.
     """
 
     weights: Mapping[str, float]
@@ -83,28 +83,28 @@ def optimise(lists: NBestLists, start: Floats, lower: Floats, options: TuneOptio
 
 def tune(
     editor: PostEditor, dev: DevTexts, metric: AdditiveMetric, options: TuneOptions, folder: Path, console: Console
-) -> Tuned:
-    """Return the weights that are best on `dev`, of those that the rounds found and the equal ones they begin with.
+) -> TuningResult:
+    """Return the weights of the round that scores best on `dev`; the first round has equal weights.
 
-    Dev outputs are those of real searches with the weights, not choices from the lists that the weights were tuned on.
-    Everything is repeatable, so what `folder` holds of an interrupted run is not searched for again.
+    Rounds are scored by a search with their weights, not by selection from the lists that the weights were tuned on.
+    Everything is repeatable, so the lists that an interrupted run left in `folder` are used again.
 
     Args:
         editor: the members, with search settings; `decode.beam` is the length of the lists.
-        dev: what to tune on.
-        metric: what to tune for.
-        options: how.
-        folder: an existing one, for the lists of each round.
+        dev: the texts to tune on.
+        metric: to tune for.
+        options: of tuning.
+        folder: an existing folder for the lists of each round.
         console: for progress.
 
     Raises:
         OutputError: if lists cannot be written.
-        KeyboardInterrupt: after Ctrl-C; what was found is kept.
+        KeyboardInterrupt: after Ctrl-C; complete lists are kept.
     """
     members = len(editor.model.parts())
     names = [*(member_name(number) for number in range(1, members + 1)), LENGTH, PENALTY]
     weights = np.array([1.0 / members] * members + [0.0, 0.0])
-    lower = np.array([_LEAST] * members + [-np.inf, -np.inf])
+    lower = np.array([_MIN_WEIGHT] * members + [-np.inf, -np.inf])
     pool = NBestPool(names, dev.pe, metric)
     trials: list[_Trial] = []
     plain = PostEditor(
@@ -123,16 +123,16 @@ def tune(
         if not new or number > options.rounds:
             break
         tuned = _normalised(optimise(pool.lists(), weights, lower, options), members)
-        if np.abs(tuned - weights).max() < _SMALL:
+        if np.abs(tuned - weights).max() < _SAME_WEIGHT:
             break
         weights = tuned
     best = min(trials, key=lambda trial: trial.loss)
-    return Tuned(_named(names, best.weights), _best(before), best.texts, len(trials), len(pool))
+    return TuningResult(_named(names, best.weights), _best(before), best.texts, len(trials), len(pool))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Trial:
-    """Weights, and what they gave in a search."""
+    """Weights, and the loss and outputs of a search with them."""
 
     loss: float
     weights: Floats
@@ -140,14 +140,14 @@ class _Trial:
 
 
 def _ranked(editor: PostEditor, names: Sequence[str], weights: Floats, options: TuneOptions) -> PostEditor:
-    """Return an editor of the same members with these weights."""
+    """Return an editor with the same members and these weights."""
     named = _named(names, weights)
     model = combined(editor.model.parts(), named, options.space)
     return PostEditor(model, editor.processor, editor.search, log_linear=LogLinear(named, options.known))
 
 
-def _searched(editor: PostEditor, dev: DevTexts, n_best: int, path: Path, console: Console) -> list[list[Entry]]:
-    """Return the n-best list of each sentence, best first, which are then in the file `path`."""
+def _searched(editor: PostEditor, dev: DevTexts, n_best: int, path: Path, console: Console) -> list[list[NBestEntry]]:
+    """Return the n-best list of each sentence, best first; search if the file `path` does not hold them."""
     if not path.exists():
         weights = {} if editor.log_linear is None else dict(editor.log_linear.weights)
         file = PartialFile(path, {"weights": weights}, resume=True)
@@ -159,15 +159,15 @@ def _searched(editor: PostEditor, dev: DevTexts, n_best: int, path: Path, consol
         fill(file, written, len(dev.src), console, "lines of this round")
         file.finish()
     with path.open(encoding="utf-8") as lines:
-        return [[Entry(*entry) for entry in json.loads(line)] for line in lines]
+        return [[NBestEntry(*entry) for entry in json.loads(line)] for line in lines]
 
 
-def _entries(edit: PostEdit) -> list[Entry]:
-    """Return the n-best list of a sentence; one that was not asked about has a single output and no features."""
-    return [Entry(one.text, dict(one.features or {})) for one in (edit, *edit.alternatives)]
+def _entries(edit: PostEdit) -> list[NBestEntry]:
+    """Return the n-best list of a sentence; a segment that was not searched has one output without features."""
+    return [NBestEntry(one.text, dict(one.features or {})) for one in (edit, *edit.alternatives)]
 
 
-def _best(lists: Sequence[Sequence[Entry]]) -> list[str]:
+def _best(lists: Sequence[Sequence[NBestEntry]]) -> list[str]:
     return [entries[0].text for entries in lists]
 
 
@@ -176,7 +176,7 @@ def _named(names: Sequence[str], weights: Floats) -> dict[str, float]:
 
 
 def _normalised(weights: Floats, members: int) -> Floats:
-    """Return the weights so that those of members sum to 1, which changes no ranking."""
+    """Return the weights scaled so that those of members sum to 1; the ranking stays the same."""
     return np.asarray(weights / weights[:members].sum())
 
 

@@ -82,7 +82,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
         def fail(*_: object, **__: object) -> None:
             raise error
 
-        monkeypatch.setattr("postedit.evaluate.test_set.examine", fail)
+        monkeypatch.setattr("postedit.evaluate.test_set.evaluate_systems", fail)
 
     return install
 

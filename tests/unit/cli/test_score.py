@@ -77,7 +77,7 @@ def test_lines_end_at_line_feeds_only(run: Any, files: Path) -> None:
 def test_an_output_that_cannot_be_written_is_found_before_the_work(
     run: Any, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("postedit.evaluate.test_set.examine", lambda *_: pytest.fail("it worked first"))
+    monkeypatch.setattr("postedit.evaluate.test_set.evaluate_systems", lambda *_: pytest.fail("it worked first"))
     result = run("score", files / "good", "--pe", files / "pe", "--json", files / "none" / "scores.json")
     assert result.exit_code == 1
     assert "does not exist" in result.stderr
@@ -140,6 +140,17 @@ def test_every_form_of_output(run: Any, files: Path) -> None:
     assert "by group" not in result.stdout
     again = run("score", files / "good", *texts, "--all", "--resamples", 100).stdout
     assert "by group" in again
+
+
+def test_a_line_of_350_000_words_is_scored(run: Any, files: Path) -> None:
+    words = [str(place % 9973) for place in range(350_000)]
+    (files / "long").write_text(" ".join(words) + "\n")
+    words[1000], words[2000] = "one", "two"
+    (files / "long.pe").write_text(" ".join(words) + "\n")
+    result = run("score", files / "long", "--pe", files / "long.pe", "--resamples", 100, "--json", files / "out.json")
+    assert result.exit_code == 0, result.stderr
+    (system,) = json.loads((files / "out.json").read_text())["systems"]
+    assert system["ter"] == pytest.approx(100 * 2 / 350_000)
 
 
 def test_the_same_numbers_every_time(run: Any, files: Path) -> None:

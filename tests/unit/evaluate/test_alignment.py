@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postedit.core.errors import DataError
-from postedit.evaluate.alignment import Link, diagonal, format_alignment, parse_alignment, score_alignments
+from postedit.evaluate.alignment import Link, diagonal_alignment, format_alignment, parse_alignment, score_alignments
 
 links = st.frozensets(st.builds(Link, st.integers(0, 30), st.integers(0, 30)), max_size=20)
 
@@ -43,7 +43,7 @@ def test_nothing_is_no_error() -> None:
 
 @given(st.integers(0, 20), st.integers(0, 20))
 def test_the_diagonal_stays_within_the_texts(source: int, target: int) -> None:
-    found = diagonal(source, target)
+    found = diagonal_alignment(source, target)
     assert len(found) == (target if source else 0)
     assert all(link.source < source and link.target < target for link in found)
     if source == target:

@@ -4,7 +4,7 @@ from postedit.core.errors import DataError
 from postedit.evaluate import analyses
 from postedit.evaluate.scores import UNEDITED_MT
 from postedit.evaluate.table import Table
-from postedit.evaluate.test_set import TestSet, examine
+from postedit.evaluate.test_set import TestSet, evaluate_systems
 
 MT = ["a b c d", "the cat sat down", "x y z w", ""]
 PE = ["a b c e", "the cat sat down", "w x y z", ""]
@@ -23,7 +23,7 @@ def of(table: Table, *labels: str) -> dict[str, float | None]:
 
 
 def test_faithfulness(test_set: TestSet) -> None:
-    systems = examine(test_set, {"good": GOOD, "bad": BAD})
+    systems = evaluate_systems(test_set, {"good": GOOD, "bad": BAD})
     assert [system.name for system in systems] == [UNEDITED_MT, "good", "bad"]
     table = analyses.faithfulness(systems)
     assert of(table, UNEDITED_MT)["TER to mt"] == 0.0
@@ -35,7 +35,7 @@ def test_faithfulness(test_set: TestSet) -> None:
 
 
 def test_edits_left_and_spared(test_set: TestSet) -> None:
-    systems = examine(test_set, {"good": GOOD, "bad": BAD})
+    systems = evaluate_systems(test_set, {"good": GOOD, "bad": BAD})
     base = of(analyses.edits_left(systems), UNEDITED_MT)
     assert base == {"shifts": 1, "substitutions": 1, "insertions": 0, "deletions": 0, "all": 2}
     spared = analyses.edits_spared(systems)
@@ -50,7 +50,7 @@ def test_edits_left_and_spared(test_set: TestSet) -> None:
 
 
 def test_edits_made(test_set: TestSet) -> None:
-    table = analyses.edits_made(examine(test_set, {"good": GOOD, "bad": BAD}))
+    table = analyses.edits_made(evaluate_systems(test_set, {"good": GOOD, "bad": BAD}))
     assert of(table, UNEDITED_MT)["precision"] is None
     good, bad = of(table, "good"), of(table, "bad")
     assert (good["precision"], good["recall"], good["F1"], good["gain per edit"]) == (100.0, 100.0, 100.0, 1.0)
@@ -58,7 +58,7 @@ def test_edits_made(test_set: TestSet) -> None:
 
 
 def test_buckets(test_set: TestSet) -> None:
-    tables = {table.name: table for table in analyses.by_bucket(examine(test_set, {"good": GOOD}), test_set)}
+    tables = {table.name: table for table in analyses.by_bucket(evaluate_systems(test_set, {"good": GOOD}), test_set)}
     assert list(tables) == ["by length", "by TER of mt", "by kind of edit", "edits made by kind", "by group"]
     assert of(tables["by length"], "good", "1–10")["sentences"] == 3
     assert of(tables["by length"], "good", "0")["sentences"] == 1
@@ -69,7 +69,7 @@ def test_buckets(test_set: TestSet) -> None:
 
 
 def test_buckets_are_the_whole(test_set: TestSet) -> None:
-    systems = examine(test_set, {})
+    systems = evaluate_systems(test_set, {})
     for table in analyses.by_bucket(systems, test_set):
         if table.keys[1] not in ("mt", "edits"):  # a sentence may need several kinds
             assert sum(row.values[0] or 0 for row in table.rows) == len(PE)
@@ -78,7 +78,7 @@ def test_buckets_are_the_whole(test_set: TestSet) -> None:
 def test_edits_are_judged_in_each_bucket() -> None:
     mt, pe = ["a b", "a b c d", "x y"], ["a c", "a b c", "x y"]
     test = TestSet(pe, mt, groups=["short", "long", "short"])
-    systems = examine(test, {"model": ["a c", "a b c e", "x z"]})
+    systems = evaluate_systems(test, {"model": ["a c", "a b c e", "x z"]})
     tables = {table.name: table for table in analyses.by_bucket(systems, test)}
     short, long = (of(tables["by group"], "model", name) for name in ("short", "long"))
     assert (short["precision"], short["recall"], short["gain per edit"]) == (50.0, 100.0, 0.0)  # one right, one wrong
@@ -94,14 +94,14 @@ def test_edits_are_judged_in_each_bucket() -> None:
 
 def test_without_mt_nothing_is_said_of_edits() -> None:
     test = TestSet(PE, groups=["x"] * 4)
-    systems = examine(test, {"good": GOOD})
+    systems = evaluate_systems(test, {"good": GOOD})
     (by_length, by_group) = analyses.by_bucket(systems, test)
     assert "precision" not in by_length.header()
     assert by_group.header()[-1] == "BLEU"
 
 
 def test_significance_speaks_of_the_later_system(test_set: TestSet) -> None:
-    intervals, ter, *others = analyses.significance(examine(test_set, {"good": GOOD}), "none", 200)
+    intervals, ter, *others = analyses.significance(evaluate_systems(test_set, {"good": GOOD}), "none", 200)
     assert of(ter, "good", UNEDITED_MT)["difference"] == pytest.approx(-100 * 2 / 12)
     assert [table.name for table in others] == ["significance of BLEU", "significance of chrF"]
     assert all((of(table, "good", UNEDITED_MT)["difference"] or 0) > 0 for table in others)
@@ -110,7 +110,7 @@ def test_significance_speaks_of_the_later_system(test_set: TestSet) -> None:
 
 def test_one_system_alone_is_compared_with_nothing() -> None:
     test = TestSet(PE)
-    systems = examine(test, {"good": GOOD})
+    systems = evaluate_systems(test, {"good": GOOD})
     assert [table.name for table in analyses.significance(systems, "none", 200)] == ["confidence intervals"]
     assert [table.name for table in analyses.by_bucket(systems, test)] == ["by length"]
 
@@ -118,7 +118,7 @@ def test_one_system_alone_is_compared_with_nothing() -> None:
 def test_summaries(test_set: TestSet) -> None:
     outputs = ["a a a b", "c d", "", "A"]
     test = TestSet(["a b", "c d", "e", "a"])
-    table = analyses.summaries(examine(test, {"model": outputs}), test, ["a b", "x", "y", "a"])
+    table = analyses.summaries(evaluate_systems(test, {"model": outputs}), test, ["a b", "x", "y", "a"])
     found = of(table, "model")
     assert found["novel 1-grams, %"] == pytest.approx(100 * 3 / 7)  # c, d, A
     assert found["repeated 1-grams, %"] == pytest.approx(100 * 2 / 7)
@@ -141,4 +141,4 @@ def test_sentences_are_no_groups() -> None:
 def test_a_line_of_a_thousand_words() -> None:
     long = " ".join(f"w{place % 97}" for place in range(1000))
     test = TestSet([long], [" ".join(reversed(long.split()))])
-    assert of(analyses.edits_made(examine(test, {"x": [long]})), "x")["precision"] == 100.0
+    assert of(analyses.edits_made(evaluate_systems(test, {"x": [long]})), "x")["precision"] == 100.0

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from postedit.core.errors import DataError
-from postedit.evaluate.scores import UNEDITED_MT, Changes, score_system, score_systems
+from postedit.evaluate.scores import UNEDITED_MT, ChangedSentences, score_system, score_systems
 
 MT = ["a b c d", "the cat sat down", "good morning everyone here", "no change at all"]
 PE = ["a b c e", "the cat sat down", "good morning all of you", "no change at all"]
@@ -12,14 +12,14 @@ HYP = ["a b c e", "the dog sat down", "good morning everyone there", "no change 
 
 def test_changes_are_counted_by_the_edits_that_remain() -> None:
     scores = score_system("model", HYP, PE, MT)
-    assert scores.changes == Changes(changed=3, better=1, worse=1)
+    assert scores.changes == ChangedSentences(changed=3, better=1, worse=1)
     assert scores.changes.same == 1
 
 
 def test_doing_nothing_comes_first_and_changes_nothing() -> None:
     first, second = score_systems({"model": HYP}, PE, MT)
     assert (first.name, second.name) == (UNEDITED_MT, "model")
-    assert first.changes == Changes(0, 0, 0)
+    assert first.changes == ChangedSentences(0, 0, 0)
     assert first.ter == pytest.approx(100 * 4 / 17)
 
 

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.significance import PairedTest
 
+from postedit.evaluate.metrics import AdditiveTER
 from postedit.evaluate.significance import compare
-from postedit.evaluate.sufficient_statistics import AdditiveTER
 from postedit.evaluate.ter import TER
 
 RESAMPLES = 2000

@@ -56,6 +56,15 @@ def test_it_counts_the_edits_that_sacrebleu_counts(longest: int, count: int, voc
         assert (found.edits, found.length) == (expected, length), (hypothesis, reference)
 
 
+def test_memory_of_long_texts_grows_with_their_words_only() -> None:
+    words = [str(place % 9973) for place in range(350_000)]
+    moved = [*words[:500], *words[600:700], *words[500:600], *words[700:-1], "new"]
+    (script,) = TER().edits([" ".join(moved)], [" ".join(words)])
+    assert len(script) == len(script.word_edits) + len(script.shifts)
+    assert count_edits([" ".join(moved)], [" ".join(words)]) == [script.count]
+    assert script.count.edits <= 201
+
+
 def test_texts_of_very_unlike_lengths() -> None:
     rng = random.Random(3)
     for n, m in [(1, 120), (120, 1), (3, 90), (200, 30), (2, 60), (0, 5), (5, 0), (0, 0)]:

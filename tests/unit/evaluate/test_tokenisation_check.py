@@ -1,44 +1,44 @@
 import pytest
 
-from postedit.evaluate.tokenisation_check import differences, unfit, wording
+from postedit.evaluate.tokenisation_check import tokenisation_differences, tokenisation_signs, unexpected_tokenisation
 
 RUNNING = ["He came, he saw.", "Is it? Yes, it is!"] * 5
 TOKENISED = ["He came , he saw .", "Is it ? Yes , it is !"] * 5
 
 
 def test_forms() -> None:
-    assert wording(RUNNING).form == "running text"
-    assert wording(TOKENISED).form == "tokenised"
-    assert wording(["no sign of it"] * 9).form is None
+    assert tokenisation_signs(RUNNING).form == "running text"
+    assert tokenisation_signs(TOKENISED).form == "tokenised"
+    assert tokenisation_signs(["no sign of it"] * 9).form is None
 
 
-def test_another_tokenisation_is_said() -> None:
-    (found,) = differences("hyp", RUNNING, "pe", TOKENISED)
+def test_differing_tokenisation_is_reported() -> None:
+    (found,) = tokenisation_differences("hyp", RUNNING, "pe", TOKENISED)
     assert "hyp seems to be running text and pe tokenised" in found
-    assert differences("hyp", TOKENISED, "pe", TOKENISED) == []
+    assert tokenisation_differences("hyp", TOKENISED, "pe", TOKENISED) == []
 
 
 @pytest.mark.parametrize("line", ["我们在这里保存文件。", "我 们 在 这 里 保 存 文 件 。"])
-def test_text_without_spaces_beside_text_with_them_is_said(line: str) -> None:
+def test_unsegmented_text_beside_segmented_text_is_reported(line: str) -> None:
     reference = ["我们 在 这里 保存 文件 。"] * 10
-    (found,) = differences("hyp", [line] * 10, "pe", reference)
-    assert "do not seem to be divided alike" in found
-    assert differences("hyp", ["我们 在 那里 存 文件 。"] * 10, "pe", reference) == []
+    (found,) = tokenisation_differences("hyp", [line] * 10, "pe", reference)
+    assert "do not seem to be tokenised alike" in found
+    assert tokenisation_differences("hyp", ["我们 在 那里 存 文件 。"] * 10, "pe", reference) == []
 
 
 @pytest.mark.parametrize(
     ("line", "said"), [("it &apos;s so", "XML escapes"), ("un@@ done", "subwords"), ("▁so it is", "subwords")]
 )
-def test_marks_of_other_tools(line: str, said: str) -> None:
-    (found,) = differences("hyp", [line] * 10, "pe", ["it is so"] * 10)
+def test_escapes_and_subwords_are_reported(line: str, said: str) -> None:
+    (found,) = tokenisation_differences("hyp", [line] * 10, "pe", ["it is so"] * 10)
     assert said in found
 
 
 def test_empty_lines() -> None:
-    (found,) = differences("hyp", ["a", "", " "], "pe", ["a", "b", "c"])
+    (found,) = tokenisation_differences("hyp", ["a", "", " "], "pe", ["a", "b", "c"])
     assert "2 empty lines" in found
     assert "line 2" in found
-    assert differences("hyp", [""], "pe", [""]) == []
+    assert tokenisation_differences("hyp", [""], "pe", [""]) == []
 
 
 @pytest.mark.parametrize(
@@ -49,35 +49,44 @@ def test_empty_lines() -> None:
         (["it is", "so"], "hyp has hardly any capital letters and pe has"),
     ],
 )
-def test_files_of_another_kind(lines: list[str], said: str) -> None:
+def test_line_ends_byte_order_mark_and_case_are_reported(lines: list[str], said: str) -> None:
     reference = ["It Is", "So"]
-    (found,) = differences("hyp", lines * 9, "pe", reference * 9)
+    (found,) = tokenisation_differences("hyp", lines * 9, "pe", reference * 9)
     assert said in found
-    assert differences("hyp", lines, "pe", lines) == []
+    assert tokenisation_differences("hyp", lines, "pe", lines) == []
 
 
-def test_the_tokenisation_must_fit_the_text() -> None:
-    assert "leave out --tokenize 13a" in unfit("pe", TOKENISED, raw=True)[0]
-    assert "--tokenize 13a takes" in unfit("pe", RUNNING, raw=False)[0]
-    assert unfit("pe", TOKENISED, raw=False) == unfit("pe", RUNNING, raw=True) == unfit("pe", ["a"], raw=True) == []
+def test_tokenize_option_must_fit_the_text() -> None:
+    assert "leave out --tokenize 13a" in unexpected_tokenisation("pe", TOKENISED, raw=True)[0]
+    assert "--tokenize 13a counts" in unexpected_tokenisation("pe", RUNNING, raw=False)[0]
+    assert (
+        unexpected_tokenisation("pe", TOKENISED, raw=False)
+        == unexpected_tokenisation("pe", RUNNING, raw=True)
+        == unexpected_tokenisation("pe", ["a"], raw=True)
+        == []
+    )
 
 
-def test_empty_lines_are_told_on_either_side() -> None:
+def test_empty_lines_of_either_side_are_reported() -> None:
     text, gaps = ["a b", "c", "d"], ["a b", " ", ""]
-    assert differences("hyp", gaps, "pe", text) == ["hyp has 2 empty lines where pe has text (first: line 2)"]
-    assert differences("hyp", text, "pe", gaps) == ["pe has 2 empty lines where hyp has text (first: line 2)"]
+    assert tokenisation_differences("hyp", gaps, "pe", text) == [
+        "hyp has 2 empty lines where pe has text (first: line 2)"
+    ]
+    assert tokenisation_differences("hyp", text, "pe", gaps) == [
+        "pe has 2 empty lines where hyp has text (first: line 2)"
+    ]
 
 
 @pytest.mark.parametrize(
     "line", ["我们在那里保存了所有重要的文件。", "ファイルを保存してから閉じてください。", "เราบันทึกไฟล์ไว้ที่นั่นทั้งหมด"]
 )
 @pytest.mark.parametrize("raw", [True, False])
-def test_text_without_spaces_is_not_fit(line: str, raw: bool) -> None:
-    (found,) = unfit("pe", [line] * 10, raw=raw)
+def test_text_without_spaces_is_unexpected(line: str, raw: bool) -> None:
+    (found,) = unexpected_tokenisation("pe", [line] * 10, raw=raw)
     assert "no spaces between words" in found
-    assert differences("hyp", [line] * 10, "pe", [line] * 10) == []  # said once
+    assert tokenisation_differences("hyp", [line] * 10, "pe", [line] * 10) == []  # said once
 
 
 @pytest.mark.parametrize("line", ["我们 在 那里 保存 了 文件 。", "เรา บันทึก ไฟล์ ไว้ ที่ นั่น", "Donaudampfschifffahrt 公司"])
-def test_divided_text_is_fit(line: str) -> None:
-    assert unfit("pe", [line] * 10, raw=False) == []
+def test_segmented_text_is_expected(line: str) -> None:
+    assert unexpected_tokenisation("pe", [line] * 10, raw=False) == []

@@ -5,7 +5,7 @@ import numpy as np
 from postedit.core.editor import Edit
 from postedit.core.evidence import Alternative, Evidence
 from postedit.core.types import AttentionKey
-from postedit.explain.explained_sentence import OUTPUT, Reading, Span
+from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span
 
 SRC, MT, BOTH = AttentionKey("src", "soft"), AttentionKey("mt", "soft"), AttentionKey("src+mt", "soft")
 
@@ -23,7 +23,7 @@ def places(text: str, words: list[str]) -> tuple[Span | None, ...]:
 
 def sentence(
     src: str = "the red house", mt: str = "das blaue Haus", output: str = "das rote Haus", **changes: object
-) -> Reading:
+) -> ExplainedSentence:
     """Return a sentence of words between spaces; the attention of each word is on the word at its own place."""
     texts = {"src": src.split(), "mt": mt.split(), OUTPUT: output.split()}
     rows = len(texts[OUTPUT]) + 1
@@ -45,4 +45,4 @@ def sentence(
     edits = () if mt == output else (Edit("replace", (start + 1, end), (output.find(" ") + 1, output.rfind(" "))),)
     found = {"src": places(src, texts["src"]), "mt": places(mt, texts["mt"]), OUTPUT: places(output, texts[OUTPUT])}
     ends = {name: frozenset({len(of) - 1}) for name, of in found.items()}
-    return Reading(src, mt, output, edits, (0.5,) * len(edits), Evidence(**values), found, ends)  # type: ignore[arg-type]
+    return ExplainedSentence(src, mt, output, edits, (0.5,) * len(edits), Evidence(**values), found, ends)  # type: ignore[arg-type]

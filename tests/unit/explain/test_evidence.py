@@ -68,7 +68,7 @@ def test_half_precision_attention_is_accepted() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"log_probs": (0.0,)}, "3 output pieces with 1 log-prob"),
+        ({"log_probs": (0.0,)}, "3 output tokens with 1 log-prob"),
         ({"streams": {"src": ("a",)}}, "attention over mt|has the shape"),
         ({"attention": {SRC: np.ones((3, 4))}}, "do not sum to 1"),
         ({"attention": {SRC: np.ones((2, 4))}}, "has the shape"),
@@ -125,7 +125,7 @@ def test_shares_are_averaged_and_scores_added_up_over_pieces() -> None:
     ],
 )
 def test_what_does_not_fit_the_output_is_refused(name: str, value: object) -> None:
-    with pytest.raises(ValueError, match=r"3 output pieces|shape"):
+    with pytest.raises(ValueError, match=r"3 output tokens|shape"):
         replace(evidence(), **{name: value})
 
 

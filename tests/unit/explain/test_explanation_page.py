@@ -11,7 +11,7 @@ import pytest
 from tests.unit.explain.sentences import sentence
 
 from postedit.evaluate.table import Column, Row, Table
-from postedit.explain.explained_sentence import Reading
+from postedit.explain.explained_sentence import ExplainedSentence
 from postedit.explain.explanation_page import explanation_page
 
 NASTY = '</script><script>document.title="broken"</script><img/src=x> "& $1'
@@ -23,7 +23,7 @@ SHARES = {"generated": np.array([0.2] * 4), "mt": np.array([0.5] * 4), "src": np
 needs_browser = pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium to open the page")
 
 
-def nasty() -> list[Reading | None]:
+def nasty() -> list[ExplainedSentence | None]:
     return [
         sentence(src=NASTY, mt="a b c", output=f"a {NASTY} c"),
         None,
@@ -112,7 +112,7 @@ def test_sorting_and_filtering(chosen: str, lines: list[str], tmp_path: Path) ->
     assert re.findall(r"<h3>(\d+) ", dom) == lines
 
 
-def judged(pe: str, **texts: str) -> Reading:
+def judged(pe: str, **texts: str) -> ExplainedSentence:
     return replace(sentence(**texts), pe=pe)
 
 

@@ -9,7 +9,7 @@ from tests.unit.explain.sentences import BOTH, sentence
 
 from postedit.core.types import AttentionKey
 from postedit.explain import figure
-from postedit.explain.figure import attention_figure, missing_letters
+from postedit.explain.figure import attention_figure, missing_characters
 
 SHARES = {"generated": np.array([0.2] * 4), "mt": np.array([0.8] * 4)}
 
@@ -50,7 +50,9 @@ def test_a_very_long_line_has_a_figure_of_bounded_size(monkeypatch: pytest.Monke
     assert max(struct.unpack(">II", png[16:24])) <= 501
 
 
-def test_letters_that_no_font_has_are_named() -> None:
-    assert missing_letters(sentence().words) == ""
-    assert "\U000f0000" not in missing_letters(sentence(src="a \U000f0000 b").words)  # not printable: nothing to miss
-    assert missing_letters(sentence(src="a 𓀀 b").words) in ("", "𓀀")
+def test_characters_without_a_font_are_named() -> None:
+    assert missing_characters(sentence().words) == set()
+    assert "\U000f0000" not in missing_characters(
+        sentence(src="a \U000f0000 b").words
+    )  # not printable: nothing to miss
+    assert missing_characters(sentence(src="a 𓀀 b").words) in (set(), {"𓀀"})

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from tests.unit.explain.sentences import BOTH, sentence
 
 from postedit.explain.focus import (
-    Kind,
+    FocusMeasure,
     Lead,
-    Measure,
     Step,
+    WordKind,
     claim_table,
     default_measure,
     focus_table,
@@ -29,37 +29,37 @@ def joint(*weights: float) -> dict[str, object]:
 
 def test_leads_by_attention_are_those_of_the_paper() -> None:
     one = sentence(**joint(0.7, 0.6, 0.4, 0.39))
-    assert default_measure(one.words) is Measure.attention
-    found = steps(one, Measure.attention, 0.6)
+    assert default_measure(one.words) is FocusMeasure.attention
+    found = steps(one, FocusMeasure.attention, 0.6)
     assert [step.lead for step in found] == [Lead.src, Lead.both, Lead.both, Lead.mt]  # t and 1 - t are "both"
-    assert [step.kind for step in found] == [Kind.kept, Kind.changed, Kind.kept, Kind.ends]
+    assert [step.kind for step in found] == [WordKind.kept, WordKind.changed, WordKind.kept, WordKind.ends]
 
 
 def test_leads_by_occlusion() -> None:
     full = (-0.1, -0.1, -0.1, -0.1)
     without = {"src": (-2.1, -0.1, -1.1, -0.1), "mt": (-0.1, -3.1, -1.1, -0.12)}
     one = sentence(log_probs=full, without=without)
-    assert default_measure(one.words) is Measure.occlusion
-    np.testing.assert_allclose(src_weights(one.words, Measure.occlusion), [1.0, 0.0, 0.5, np.nan])
-    leads = [step.lead for step in steps(one, Measure.occlusion)]
+    assert default_measure(one.words) is FocusMeasure.occlusion
+    np.testing.assert_allclose(src_weights(one.words, FocusMeasure.occlusion), [1.0, 0.0, 0.5, np.nan])
+    leads = [step.lead for step in steps(one, FocusMeasure.occlusion)]
     assert leads == [Lead.src, Lead.mt, Lead.both, Lead.neither]
 
 
 def test_what_is_impossible_without_either_text_is_led_by_both() -> None:
     never = (float("-inf"),) * 4
     one = sentence(without={"src": never, "mt": (float("-inf"), -0.7, float("-inf"), -0.7)})
-    assert [step.lead for step in steps(one, Measure.occlusion)] == [Lead.both, Lead.src, Lead.both, Lead.src]
+    assert [step.lead for step in steps(one, FocusMeasure.occlusion)] == [Lead.both, Lead.src, Lead.both, Lead.src]
 
 
 def test_a_text_that_hurts_leads_nothing() -> None:
     one = sentence(log_probs=(-1.0,) * 4, without={"src": (-0.5,) * 4, "mt": (-2.0,) * 4})
-    assert {step.lead for step in steps(one, Measure.occlusion)} == {Lead.mt}
+    assert {step.lead for step in steps(one, FocusMeasure.occlusion)} == {Lead.mt}
 
 
 def test_a_model_of_one_text_has_no_measure() -> None:
     words = sentence().words
     assert default_measure(words) is None
-    for measure in Measure:
+    for measure in FocusMeasure:
         with pytest.raises(ValueError, match="the model"):
             src_weights(words, measure)
 
@@ -67,7 +67,7 @@ def test_a_model_of_one_text_has_no_measure() -> None:
 @pytest.mark.parametrize("threshold", [0.4, 1.0, 1.5])
 def test_the_threshold_must_make_sense(threshold: float) -> None:
     with pytest.raises(ValueError, match="threshold"):
-        steps(sentence(**joint(1, 1, 1, 1)), Measure.attention, threshold)
+        steps(sentence(**joint(1, 1, 1, 1)), FocusMeasure.attention, threshold)
 
 
 @pytest.mark.parametrize(
@@ -80,41 +80,46 @@ def test_the_threshold_must_make_sense(threshold: float) -> None:
 )
 def test_the_truth_is_where_a_human_changed_mt(pe: str, needed: list[bool]) -> None:
     one = replace(sentence(**joint(1, 1, 1, 1)), pe=pe, pe_words=tuple(pe.split()))
-    assert [step.needed for step in steps(one, Measure.attention)] == [*needed, None]
+    assert [step.needed for step in steps(one, FocusMeasure.attention)] == [*needed, None]
 
 
 def test_inserted_words_are_a_kind_of_their_own() -> None:
     rows = np.full((5, 8), 1 / 8)
     one = sentence(mt="das rote Haus", output="das sehr rote Haus", attention={BOTH: rows})
-    assert [step.kind for step in steps(one, Measure.attention)][:4] == [Kind.kept, Kind.inserted, Kind.kept, Kind.kept]
+    assert [step.kind for step in steps(one, FocusMeasure.attention)][:4] == [
+        WordKind.kept,
+        WordKind.inserted,
+        WordKind.kept,
+        WordKind.kept,
+    ]
     truth = replace(one, pe_words=("das", "ganz", "rote", "Haus"))
-    assert [step.needed for step in steps(truth, Measure.attention)] == [False, True, False, False, None]
+    assert [step.needed for step in steps(truth, FocusMeasure.attention)] == [False, True, False, False, None]
 
 
 @given(st.lists(st.floats(0, 1), min_size=4, max_size=4), st.floats(0.5, 0.99))
 def test_shares_of_a_row_add_up(weights: list[float], threshold: float) -> None:
     one = sentence(**joint(*weights))
-    table = focus_table([steps(one, Measure.attention, threshold)], Measure.attention, threshold)
+    table = focus_table([steps(one, FocusMeasure.attention, threshold)], FocusMeasure.attention, threshold)
     for row in table.rows:
         if row.values[0]:
             assert sum(row.values[1:]) == pytest.approx(100)  # type: ignore[arg-type]
     counts = {row.labels[0]: row.values[0] for row in table.rows}
-    assert counts["all"] == 4 == sum(counts[str(kind)] for kind in Kind)  # type: ignore[misc]
+    assert counts["all"] == 4 == sum(counts[str(kind)] for kind in WordKind)  # type: ignore[misc]
 
 
 def test_the_claim_is_a_difference() -> None:
     one = replace(sentence(**joint(0.1, 0.9, 0.1, 0.1)), pe_words=("das", "rote", "Haus"))
-    table = claim_table([steps(one, Measure.attention)] * 30, 200)
+    table = claim_table([steps(one, FocusMeasure.attention)] * 30, 200)
     assert table is not None
     assert [row.labels[0] for row in table.rows] == ["edited less kept", "mt wrong less mt right"]
     assert [row.values[0] for row in table.rows] == [100.0, 100.0]
     assert all(row.values[3] is not None and row.values[3] < 0.01 for row in table.rows)
-    assert claim_table([steps(sentence(mt="das rote Haus", **joint(1, 1, 1, 1)), Measure.attention)], 100) is None
+    assert claim_table([steps(sentence(mt="das rote Haus", **joint(1, 1, 1, 1)), FocusMeasure.attention)], 100) is None
 
 
 def test_few_edits_say_little_beside_many_words_that_were_kept() -> None:
-    kept = [Step(Lead.mt, Kind.kept, None)] * 20
-    edited = [[Step(Lead.src, Kind.changed, None)] * 2, [Step(Lead.mt, Kind.changed, None)] * 6]
+    kept = [Step(Lead.mt, WordKind.kept, None)] * 20
+    edited = [[Step(Lead.src, WordKind.changed, None)] * 2, [Step(Lead.mt, WordKind.changed, None)] * 6]
     table = claim_table([[*kept, *(edited[row] if row < 2 else [])] for row in range(12)], 1000)
     assert table is not None
     difference, low, _, p = table.rows[0].values

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from tests.unit.explain.sentences import sentence
 
 from postedit.core.editor import Edit
+from postedit.explain.attention_views import attention_alignment
 from postedit.explain.explained_sentence import OUTPUT, Span
-from postedit.explain.links import links
-from postedit.explain.reasons import reasons, shortest_run
+from postedit.explain.reasons import edit_reasons, shortest_span
 
 
 def test_a_replacement_cites_what_its_word_looked_at() -> None:
     one = sentence()
-    (reason,) = reasons(7, one)
+    (reason,) = edit_reasons(7, one)
     assert reason.to_dict(one) == {
         "line": 7,
         "kind": "replace",
@@ -33,7 +33,7 @@ def test_a_replacement_cites_what_its_word_looked_at() -> None:
 def test_losses_are_cited_in_place_of_attention() -> None:
     losses = np.zeros((4, 3))
     losses[1] = [-1.0, 0.0, 2.0]  # without "the" the edit would be surer; without "house" it would not be made
-    (reason,) = reasons(1, sentence(losses=losses))
+    (reason,) = edit_reasons(1, sentence(losses=losses))
     assert reason.src is not None
     assert reason.src.span == Span(8, 13)
     assert reason.mt is not None
@@ -41,29 +41,29 @@ def test_losses_are_cited_in_place_of_attention() -> None:
 
 
 def test_what_does_not_matter_is_not_cited() -> None:
-    (reason,) = reasons(1, sentence(losses=np.full((4, 3), 0.01)))
+    (reason,) = edit_reasons(1, sentence(losses=np.full((4, 3), 0.01)))
     assert reason.src is None
 
 
 def test_what_is_impossible_without_a_word_is_cited_with_a_number() -> None:
     losses = np.zeros((4, 3))
     losses[1] = [np.inf, 0.0, np.nan]
-    (reason,) = reasons(1, sentence(losses=losses))
+    (reason,) = edit_reasons(1, sentence(losses=losses))
     assert reason.src is not None
     assert (reason.src.span, reason.src.weight) == (Span(0, 3), 1.0)
 
 
 def test_a_deletion_rests_on_the_word_after_it() -> None:
     one = replace(sentence(output="das Haus"), edits=(Edit("delete", (4, 10), (4, 4)),))
-    (reason,) = reasons(1, one)
+    (reason,) = edit_reasons(1, one)
     assert reason.src is not None
     assert one.src[reason.src.span.start : reason.src.span.end] == "red"  # that of "Haus"
     at_end = replace(one, edits=(Edit("delete", (9, 14), (8, 8)),))
-    assert next(reasons(1, at_end)).confidence == pytest.approx(0.5)
+    assert next(edit_reasons(1, at_end)).confidence == pytest.approx(0.5)
 
 
 def test_no_attention_no_evidence() -> None:
-    (reason,) = reasons(1, sentence(attention={}))
+    (reason,) = edit_reasons(1, sentence(attention={}))
     assert reason.src is None
     assert reason.mt is None
     assert reason.confidence == pytest.approx(0.5)
@@ -71,14 +71,14 @@ def test_no_attention_no_evidence() -> None:
 
 def test_words_that_cannot_be_found_are_not_cited() -> None:
     one = sentence()
-    (reason,) = reasons(1, replace(one, places={**one.places, "src": (None,) * 4}))
+    (reason,) = edit_reasons(1, replace(one, spans={**one.spans, "src": (None,) * 4}))
     assert reason.src is None
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=1, max_size=9), st.floats(0.05, 0.95))
 def test_no_shorter_run_holds_as_much(weights: list[float], least: float) -> None:
     shares = np.array(weights) / sum(weights)
-    first, last = shortest_run(shares, least)
+    first, last = shortest_span(shares, least)
     assert shares[first:last].sum() >= least - 1e-9
     shorter = last - first - 1
     assert all(shares[start : start + shorter].sum() < least + 1e-9 for start in range(len(shares)))
@@ -86,10 +86,10 @@ def test_no_shorter_run_holds_as_much(weights: list[float], least: float) -> Non
 
 def test_links_are_of_words_between_spaces() -> None:
     one = sentence(src="the red house.", mt="das rote Haus.", output="das rote Haus.")
-    assert links(one, "src") is not None
+    assert attention_alignment(one, "src") is not None
     # The same attention where the model knows the full stop as a word of its own.
     starts = {"src": 8, "mt": 9, OUTPUT: 9}
-    spans = {name: (*found[:2], Span(starts[name], 13), Span(13, 14), None) for name, found in one.places.items()}
+    spans = {name: (*found[:2], Span(starts[name], 13), Span(13, 14), None) for name, found in one.spans.items()}
     attention = {key: np.eye(5) for key in one.words.attention}
     words = replace(
         one.words,
@@ -99,12 +99,12 @@ def test_links_are_of_words_between_spaces() -> None:
         runners_up=(),
         attention=attention,
     )
-    found = links(replace(one, words=words, places=spans), "src")
+    found = attention_alignment(replace(one, words=words, spans=spans), "src")
     assert found is not None
     assert sorted(map(str, found)) == ["0-0", "1-1", "2-2"]
 
 
 def test_no_links_without_attention_or_places() -> None:
     one = sentence()
-    assert links(sentence(attention={}), "src") is None
-    assert links(replace(one, places={**one.places, OUTPUT: (None,) * 4}), "src") is None
+    assert attention_alignment(sentence(attention={}), "src") is None
+    assert attention_alignment(replace(one, spans={**one.spans, OUTPUT: (None,) * 4}), "src") is None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from postedit.evaluate import analyses
-from postedit.evaluate.test_set import TestSet, examine
+from postedit.evaluate.test_set import TestSet, evaluate_systems
 from postedit.explain.score_page import score_page
 
 NASTY = '</script><script>document.title="broken"</script><img src=x onerror="alert(1)">'
@@ -20,7 +20,7 @@ JAPANESE = "猫が 寝て いる"
 def page(lines: int = 1) -> str:
     pe = [NASTY, ARABIC, JAPANESE] * lines
     test = TestSet(pe, [f"{line} x" for line in pe], [NASTY] * len(pe), [NASTY, "b", "b"] * lines)
-    systems = examine(test, {NASTY: [f"y {line}" for line in pe]})
+    systems = evaluate_systems(test, {NASTY: [f"y {line}" for line in pe]})
     tables = [analyses.overview([system.scores for system in systems]), *analyses.by_bucket(systems, test)]
     return score_page(NASTY, test, systems, tables, [NASTY])
 
@@ -57,7 +57,7 @@ def test_nothing_is_fetched() -> None:
 
 def test_what_is_not_given_is_not_in_it() -> None:
     test = TestSet(["a b"])
-    systems = examine(test, {"model": ["a c"]})
+    systems = evaluate_systems(test, {"model": ["a c"]})
     html = score_page("t", test, systems, [analyses.overview([system.scores for system in systems])])
     data = data_of(html)
     assert data["src"] is data["mt"] is None
@@ -120,7 +120,7 @@ def test_a_browser_shows_a_page_of_it(tmp_path: Path) -> None:
 )
 def test_sorting_and_filtering(chosen: str, lines: list[str], tmp_path: Path) -> None:
     test = TestSet(["a b", "c", "d e", "f g"], ["a b", "x y", "d x", "f x"])
-    systems = examine(test, {"model": ["x y", "x y", "d x", "f g"]})
+    systems = evaluate_systems(test, {"model": ["x y", "x y", "d x", "f g"]})
     html = score_page("t", test, systems, [analyses.overview([system.scores for system in systems])])
     dom = opened(html.replace(f"<option {chosen}", f"<option {chosen} selected"), tmp_path)
     assert re.findall(r"<h3>(\d+) ", dom) == lines

@@ -11,7 +11,7 @@ from rich.console import Console
 from postedit.core.editor import PostEdit
 from postedit.data.dev import DevTexts
 from postedit.editing.post_editor import PostEditor
-from postedit.evaluate.sufficient_statistics import additive
+from postedit.evaluate.metrics import additive_metric
 from postedit.search.rescoring import weighted_sum
 from postedit.tuning.rounds import TuneOptions, tune
 
@@ -71,7 +71,7 @@ def tuned(folder: Path, **options: Any) -> Any:
     editor = PostEditor(members[0].model, text, members[0].search.with_options(beam=2))
     editor.model.parts = lambda: [member.model for member in members]  # type: ignore[method-assign]
     folder.mkdir(exist_ok=True)
-    return tune(editor, DEV, additive("ter"), TuneOptions(**options), folder, Console(quiet=True))
+    return tune(editor, DEV, additive_metric("ter"), TuneOptions(**options), folder, Console(quiet=True))
 
 
 def test_weights_that_correct_everything_are_found(searches: list[dict[str, float]], tmp_path: Path) -> None:

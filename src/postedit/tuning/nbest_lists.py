@@ -1,4 +1,4 @@
-"""N-best lists as arrays: what a search for weights looks at."""
+"""N-best lists as arrays, on which weights are tuned."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,16 +6,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from postedit.evaluate.sufficient_statistics import AdditiveMetric, Floats
-from postedit.tuning import kernels
-
-Ints = NDArray[np.int64]
+from postedit.evaluate.metrics import AdditiveMetric, Floats, Ints
+from postedit.tuning import nbest_kernels
 
 
-class Entry(NamedTuple):
-    """An output of an n-best list."""
+class NBestEntry(NamedTuple):
+    """An output of an n-best list, and its features by name."""
 
     text: str
     features: Mapping[str, float]
@@ -23,13 +20,13 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NBestLists:
-    """The outputs of S sentences, those of a sentence side by side; H in all.
+    """The H outputs of S sentences, those of a sentence in a row.
 
     Args:
         features: Float[H,F].
-        statistics: Float[H,D], what the metric adds up.
-        first: Int[S+1], where the outputs of each sentence begin, and H.
-        metric: by which choices are judged.
+        statistics: Float[H,D], of the metric.
+        first: Int[S+1], the offset of the outputs of each sentence, and H.
+        metric: to tune for.
     """
 
     features: Floats
@@ -38,41 +35,41 @@ class NBestLists:
     metric: AdditiveMetric
 
     def sums(self, weights: Floats) -> Floats:
-        """Float[H]: the weighted sum of each output's features; outputs of equal features have equal ones."""
-        found: Floats = kernels.sums(self.features, weights)
+        """Return the weighted sum of the features of each output, Float[H]; equal features give equal sums."""
+        found: Floats = nbest_kernels.weighted_sums(self.features, weights)
         return found
 
     def best(self, weights: Floats) -> Ints:
-        """Int[S]: the output of each sentence with the highest weighted sum; of equal ones, the first."""
-        chosen: Ints = kernels.best(self.sums(weights), self.first)
+        """Return the output of each sentence with the highest weighted sum, Int[S]; the first of equal ones."""
+        chosen: Ints = nbest_kernels.best_indices(self.sums(weights), self.first)
         return chosen
 
     def loss(self, weights: Floats) -> float:
-        """Return the loss of the corpus where weights Float[F] choose."""
+        """Return the corpus loss of the outputs that weights Float[F] select."""
         return float(self.metric.loss(self.statistics[self.best(weights)].sum(0)))
 
     @cached_property
     def scales(self) -> Floats:
-        """Float[F]: how much each feature varies among the outputs of a sentence (root mean square); 1 if not."""
+        """The root mean square deviation of each feature within a sentence, Float[F]; 1 where it is 0."""
         counts = np.diff(self.first)
         means = np.add.reduceat(self.features, self.first[:-1]) / counts[:, None]
         spread = np.sqrt(np.square(self.features - np.repeat(means, counts, axis=0)).mean(0))
         return np.where(spread > 0.0, spread, 1.0)
 
     def scaled(self) -> "NBestLists":
-        """Return the same with features that vary alike; weights there are these times `scales`."""
+        """Return the lists with features divided by `scales`; weights on them are multiplied by `scales`."""
         return replace(self, features=np.ascontiguousarray(self.features / self.scales))
 
 
 class NBestPool:
-    """N-best lists that grow: each new search adds outputs that are not there yet.
+    """N-best lists that grow: each search adds the outputs that are not in them yet.
 
-    An output is its text. Of several ways to write one, that which is found first stays.
+    Outputs with the same text are the same; the features found first are kept.
 
     Args:
         names: of the features.
         references: the post-edit of each sentence.
-        metric: by which choices are judged.
+        metric: to tune for.
     """
 
     def __init__(self, names: Sequence[str], references: Sequence[str], metric: AdditiveMetric) -> None:
@@ -85,11 +82,11 @@ class NBestPool:
         """Return the number of outputs."""
         return len(self._features)
 
-    def add(self, lists: Sequence[Sequence[Entry]]) -> int:
-        """Add outputs of every sentence; return how many were new.
+    def add(self, lists: Sequence[Sequence[NBestEntry]]) -> int:
+        """Add outputs of every sentence, and return how many were new.
 
         Raises:
-            ValueError: if there are not as many lists as sentences.
+            ValueError: if the numbers of lists and sentences differ.
         """
         texts, references = [], []
         for found, outputs, reference in zip(self._found, lists, self._references, strict=True):
@@ -103,10 +100,10 @@ class NBestPool:
         return len(texts)
 
     def lists(self) -> NBestLists:
-        """Return all of them.
+        """Return all outputs as arrays.
 
         Raises:
-            ValueError: if a sentence has none.
+            ValueError: if a sentence has no output.
         """
         if not all(self._found):
             raise ValueError("every sentence needs an output")

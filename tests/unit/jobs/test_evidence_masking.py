@@ -5,8 +5,8 @@ import pytest
 from tests.unit.explain.sentences import sentence
 
 from postedit.core.editor import Edit, PostEdit
-from postedit.explain.reasons import reasons
-from postedit.jobs.evidence_test import mask, masking_table
+from postedit.explain.reasons import edit_reasons
+from postedit.jobs.evidence_masking import mask, masking_table
 
 
 class Stub:
@@ -27,14 +27,14 @@ class Stub:
 
 def masked(count: int, seed: int = 1) -> tuple[Stub, list[Any]]:
     stub, sentences = Stub(), [sentence()] * count
-    found = [reason for line, one in enumerate(sentences, start=1) for reason in reasons(line, one)]
+    found = [reason for line, one in enumerate(sentences, start=1) for reason in edit_reasons(line, one)]
     return stub, mask(stub, sentences, found, seed)  # type: ignore[arg-type]
 
 
 def test_an_edit_goes_with_what_it_cites_and_stays_without_other_words() -> None:
     stub, found = masked(12)
-    assert [one.cited for one in found] == [True] * 12
-    assert [one.random for one in found] == [False] * 12
+    assert [one.gone_without_cited for one in found] == [True] * 12
+    assert [one.gone_without_random for one in found] == [False] * 12
     assert stub.asked[0] == "the house"
     assert set(stub.asked[1::2]) == {"red house", "the red"}  # both of the other places are drawn
 
@@ -56,4 +56,4 @@ def test_both_rates_are_reported() -> None:
 
 def test_an_edit_that_cites_the_whole_source_is_not_tested() -> None:
     one = sentence(src="red")
-    assert mask(Stub(), [one], list(reasons(1, one))) == []  # type: ignore[arg-type]
+    assert mask(Stub(), [one], list(edit_reasons(1, one))) == []  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postedit.evaluate.changes import OPERATIONS, word_edits
+from postedit.evaluate.word_edits import OPERATIONS, word_edits
 
 WORDS = st.lists(st.sampled_from("abc"), max_size=6)
 SENTENCES = st.lists(st.tuples(WORDS, WORDS, WORDS), min_size=1, max_size=4)

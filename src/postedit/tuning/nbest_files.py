@@ -1,7 +1,8 @@
-"""N-best lists in files, and columns of further features for them, such as the scores of a language model.
+"""Read n-best lists, and column files with further features, such as the scores of a language model.
 
-The lists are what `postedit edit --format jsonl --n-best N` writes. A column file has a line of names, and then, its
-numbers divided by tabs, one line for each output: those of the first sentence, best first, then those of the next.
+N-best lists are written by `postedit edit --format jsonl --n-best N`. A column file has a line of names, and then a
+line of numbers for each output, separated by tabs: the outputs of the first sentence, best first, then those of the
+next.
 """
 
 import json
@@ -13,30 +14,30 @@ from typing import Any
 
 from postedit.core.errors import DataError
 from postedit.data.lines import read_lines
-from postedit.tuning.lists import Entry
+from postedit.tuning.nbest_lists import NBestEntry
 
 SCORE = "score"
-"""The feature of lists without others: the score of the model, or ensemble, that made them."""
+"""The only feature of lists without features: the score of the model or ensemble that made them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
-    """An output as it is in a file of n-best lists, without its alternatives, and its features."""
+class NBestRecord:
+    """An output of a file of n-best lists: its JSON record without alternatives, and its features."""
 
     record: Mapping[str, Any]
     features: Mapping[str, float]
 
     @property
-    def entry(self) -> Entry:
-        """What weights are tuned on."""
-        return Entry(self.record["text"], self.features)
+    def entry(self) -> NBestEntry:
+        """The output as weights are tuned on it."""
+        return NBestEntry(self.record["text"], self.features)
 
 
-def read_outputs(path: Path, columns: Sequence[Path] = ()) -> list[list[Output]]:
-    """Return n-best lists with their own features and those of the columns.
+def read_outputs(path: Path, columns: Sequence[Path] = ()) -> list[list[NBestRecord]]:
+    """Return n-best lists with their own features and those of the column files.
 
     Raises:
-        DataError: if a file is not what it should be, or a column has not one number for each output.
+        DataError: if a file is malformed, or a column file has not one line for each output.
     """
     lists = [_list(path, number, line) for number, line in enumerate(read_lines(path), start=1)]
     count = sum(map(len, lists))
@@ -46,12 +47,12 @@ def read_outputs(path: Path, columns: Sequence[Path] = ()) -> list[list[Output]]
     return lists
 
 
-def feature_names(lists: Sequence[Sequence[Output]]) -> list[str]:
-    """Return the features that any output has, in the order in which they come."""
+def feature_names(lists: Sequence[Sequence[NBestRecord]]) -> list[str]:
+    """Return the names of all features, in order of occurrence."""
     return list(dict.fromkeys(name for outputs in lists for output in outputs for name in output.features))
 
 
-def _list(path: Path, number: int, line: str) -> list[Output]:
+def _list(path: Path, number: int, line: str) -> list[NBestRecord]:
     try:
         record = json.loads(line)
         alternatives = record.pop("alternatives", [])
@@ -62,19 +63,19 @@ def _list(path: Path, number: int, line: str) -> list[Output]:
         ) from None
 
 
-def _output(record: Mapping[str, Any]) -> Output:
+def _output(record: Mapping[str, Any]) -> NBestRecord:
     own = record.get("features") or ({} if record.get("skipped") else {SCORE: record[SCORE]})
     features = {str(name): float(value) for name, value in own.items()}
     if not all(map(math.isfinite, features.values())):
         raise ValueError("a feature that is no finite number")
-    return Output({"text": str(record["text"]), **record}, features)
+    return NBestRecord({"text": str(record["text"]), **record}, features)
 
 
 def _rows(path: Path, count: int, lists: Path) -> list[dict[str, float]]:
     lines = list(read_lines(path))
     names = lines[0].split("\t") if lines else []
     if not names or len(set(names)) < len(names) or _is_number(names[0]):
-        raise DataError(f"{path}, line 1: must name the columns, each once, divided by tabs")
+        raise DataError(f"{path}, line 1: must name the columns, each once, separated by tabs")
     if len(lines) - 1 != count:
         raise DataError(
             f"{path}: has {len(lines) - 1:,} lines of numbers, and {lists} has {count:,} outputs; "
@@ -84,16 +85,16 @@ def _rows(path: Path, count: int, lists: Path) -> list[dict[str, float]]:
     for number, line in enumerate(lines[1:], start=2):
         values = line.split("\t")
         if len(values) != len(names) or not all(map(_is_number, values)):
-            raise DataError(f"{path}, line {number}: must have {len(names)} numbers divided by tabs, not {line!r}")
+            raise DataError(f"{path}, line {number}: must have {len(names)} numbers separated by tabs, not {line!r}")
         rows.append(dict(zip(names, map(float, values), strict=True)))
     return rows
 
 
-def _extended(output: Output, more: Mapping[str, float], path: Path) -> Output:
+def _extended(output: NBestRecord, more: Mapping[str, float], path: Path) -> NBestRecord:
     twice = output.features.keys() & more.keys()
     if twice:
-        raise DataError(f"{path}: the feature {min(twice)} is there already; give the column another name")
-    return Output(output.record, {**output.features, **more})
+        raise DataError(f"{path}: the lists already have the feature {min(twice)}; give the column another name")
+    return NBestRecord(output.record, {**output.features, **more})
 
 
 def _is_number(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The arithmetic of n-best lists, compiled."""
+"""Compiled arithmetic of n-best lists."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from postedit.compiled import compiled
 
 
 @compiled
-def sums(features: Any, weights: Any) -> Any:
-    """Float[H]: features Float[H,F] times weights Float[F], added up in order.
+def weighted_sums(features: Any, weights: Any) -> Any:
+    """Return features Float[H,F] times weights Float[F], summed in order: Float[H].
 
-    A library's product may round equal rows in different ways, and then not the first of equal outputs would count.
+    A matrix product of a library may round equal rows differently, and ties would no longer go to the first output.
     """
     total = np.zeros(features.shape[0])
     for row in range(features.shape[0]):
@@ -21,8 +21,8 @@ def sums(features: Any, weights: Any) -> Any:
 
 
 @compiled
-def best(scores: Any, first: Any) -> Any:
-    """Int[S]: the place of the highest of the scores Float[H] of each sentence; of equal ones, the first."""
+def best_indices(scores: Any, first: Any) -> Any:
+    """Return the index of the highest of the scores Float[H] of each sentence, Int[S]; the first of equal ones."""
     chosen = np.empty(first.size - 1, np.int64)
     for sentence in range(first.size - 1):
         top = first[sentence]
@@ -35,26 +35,26 @@ def best(scores: Any, first: Any) -> Any:
 
 @compiled
 def envelopes(heights: Any, slopes: Any, first: Any, low: float, high: float) -> Any:
-    """Return which of a sentence's lines is on top where, between `low` and `high`.
+    """Return the upper envelope of the lines of each sentence between `low` and `high`.
 
-    The lines are height + slope * x; of lines that are equal, the first counts.
+    The lines are height + slope * x; of equal lines, the first counts.
 
     Args:
         heights: Float[H].
         slopes: Float[H].
-        first: Int[S+1], where the lines of each sentence begin.
-        low: where to begin; may be -inf.
-        high: where to end; may be inf.
+        first: Int[S+1], the offset of the lines of each sentence.
+        low: the left end; may be -inf.
+        high: the right end; may be inf.
 
     Returns:
-        Int[S], the lines on top at `low`; and for each change, in no order over sentences, Float[C], where it is,
-        Int[C], the line that was on top, and Int[C], the one that is from there on.
+        Int[S], the line on top at `low`; and for each corner, in no order over sentences, its x, Float[C], the line on
+        top before it, Int[C], and the line on top after it, Int[C].
     """
     start = np.empty(first.size - 1, np.int64)
     at = np.empty(heights.size, np.float64)
     before = np.empty(heights.size, np.int64)
     after = np.empty(heights.size, np.int64)
-    steeper = np.empty(heights.size, np.int64)  # lines of a sentence that may yet come on top
+    steeper = np.empty(heights.size, np.int64)  # lines that may still come on top
     changes = 0
     for sentence in range(first.size - 1):
         top = first[sentence]
@@ -77,7 +77,7 @@ def envelopes(heights: Any, slopes: Any, first: Any, low: float, high: float) ->
                     crossing, following = meets, line
             if crossing >= high:
                 break
-            place = max(place, crossing)  # rounding does not lead back
+            place = max(place, crossing)  # rounding must not lead back
             at[changes], before[changes], after[changes] = place, top, following
             changes += 1
             top, left = following, 0
@@ -91,7 +91,7 @@ def envelopes(heights: Any, slopes: Any, first: Any, low: float, high: float) ->
 
 @compiled
 def _beats(heights: Any, slopes: Any, line: int, top: int, low: float) -> bool:
-    """Whether a line is above another one at `low`, or meets it there and rises above it."""
+    """Return whether a line is above another at `low`, or meets it there and rises above it."""
     if low > -np.inf:
         here, there = heights[line] + slopes[line] * low, heights[top] + slopes[top] * low
         return bool(here > there or (here == there and slopes[line] > slopes[top]))

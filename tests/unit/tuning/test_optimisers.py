@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postedit.evaluate.sufficient_statistics import additive
-from postedit.tuning.lists import Entry, NBestLists, NBestPool
+from postedit.evaluate.metrics import additive_metric
 from postedit.tuning.mert import line_optimum, mert
 from postedit.tuning.mira import mira
+from postedit.tuning.nbest_lists import NBestEntry, NBestLists, NBestPool
 
 NOWHERE = -np.inf
 
@@ -25,7 +25,7 @@ def random_lists(seed: int, features: int = 3, metric: str = "ter", *, whole: bo
     bleu = [*matches, *(np.maximum(lengths - n, 1) for n in range(4)), lengths, lengths]
     ter = [rng.integers(0, 6, size), lengths]
     counted = np.stack(ter if metric == "ter" else bleu, 1).astype(float)
-    return NBestLists(values, counted, first, additive(metric))
+    return NBestLists(values, counted, first, additive_metric(metric))
 
 
 def slow_losses(lists: NBestLists, points: np.ndarray) -> np.ndarray:
@@ -63,12 +63,12 @@ def test_the_optimum_of_a_line_is_the_middle_of_the_best_stretch() -> None:
     # Two outputs of one sentence cross at 1, of the other at 3: between them both have no error.
     features = np.array([[0.0, 1.0], [1.0, 0.0], [3.0, 0.0], [0.0, 1.0]])
     counts = np.array([[0.0, 5.0], [2.0, 5.0], [0.0, 5.0], [2.0, 5.0]])
-    lists = NBestLists(features, counts, np.array([0, 2, 4]), additive("ter"))
+    lists = NBestLists(features, counts, np.array([0, 2, 4]), additive_metric("ter"))
     found = line_optimum(lists, np.array([1.0, 0.0]), np.array([0.0, 1.0]))
     assert (found.step, found.loss) == (2.0, 0.0)
     # Of what a bound leaves, again the middle; and at the end of the line, a step beyond the last corner.
     assert line_optimum(lists, np.array([1.0, 0.0]), np.array([0.0, 1.0]), high=2.0).step == 1.5
-    worse = NBestLists(features[:2], counts[:2], np.array([0, 2]), additive("ter"))
+    worse = NBestLists(features[:2], counts[:2], np.array([0, 2]), additive_metric("ter"))
     assert line_optimum(worse, np.array([1.0, 0.0]), np.array([0.0, 1.0])).step == 1.5
     assert line_optimum(worse, np.array([1.0, 0.0]), np.array([0.0, 1.0]), 0.25, 0.25).step == 0.25
 
@@ -107,7 +107,7 @@ def learnable(metric: str) -> NBestLists:
         counted = np.stack(
             [*matches, *(np.full(len(edits), 12 - n) for n in range(4)), *[np.full(len(edits), 12)] * 2], 1
         )
-    return NBestLists(features, counted.astype(float), np.arange(0, 481, 8), additive(metric))
+    return NBestLists(features, counted.astype(float), np.arange(0, 481, 8), additive_metric(metric))
 
 
 @pytest.mark.parametrize("metric", ["ter", "bleu"])
@@ -130,9 +130,11 @@ def test_mira_keeps_weights_above_their_bounds() -> None:
 
 
 def test_lists_grow_by_what_is_new() -> None:
-    pool = NBestPool(["x", "y"], ["a b", "c"], additive("ter"))
-    assert pool.add([[Entry("a b", {"x": 1.0}), Entry("a", {"x": 2.0, "y": 3.0})], [Entry("d", {})]]) == 3
-    assert pool.add([[Entry("a", {"x": 9.0})], [Entry("c", {"y": 1.0}), Entry("d", {"x": 9.0})]]) == 1
+    pool = NBestPool(["x", "y"], ["a b", "c"], additive_metric("ter"))
+    assert (
+        pool.add([[NBestEntry("a b", {"x": 1.0}), NBestEntry("a", {"x": 2.0, "y": 3.0})], [NBestEntry("d", {})]]) == 3
+    )
+    assert pool.add([[NBestEntry("a", {"x": 9.0})], [NBestEntry("c", {"y": 1.0}), NBestEntry("d", {"x": 9.0})]]) == 1
     lists = pool.lists()
     assert len(pool) == 4
     assert lists.first.tolist() == [0, 2, 4]
@@ -141,4 +143,4 @@ def test_lists_grow_by_what_is_new() -> None:
     assert lists.best(np.array([0.0, 1.0])).tolist() == [1, 3]
     assert lists.best(np.array([0.0, 0.0])).tolist() == [0, 2]  # of equals, the first
     with pytest.raises(ValueError, match="every sentence needs an output"):
-        NBestPool(["x"], ["a"], additive("ter")).lists()
+        NBestPool(["x"], ["a"], additive_metric("ter")).lists()

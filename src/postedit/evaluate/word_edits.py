@@ -1,4 +1,4 @@
-"""What a system did to the machine translation: how much, of what kind, and whether it was called for."""
+"""Word edits of a system compared with those of the post-editor: precision, recall and F1."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,22 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
+from postedit.evaluate.metrics import Ints
+
 OPERATIONS: Final = ("insertions", "deletions", "substitutions")
-"""What word edits are, in the order of the columns of `WordEdits`; a word that moves is deleted and inserted."""
+"""Word edits, in the order of the columns of `WordEdits`; a moved word counts as a deletion and an insertion."""
 
-_TAGS: Final = {"insert": 0, "delete": 1, "replace": 2}
+_COLUMNS: Final = {"insert": 0, "delete": 1, "replace": 2}
 
-_Atom = tuple[int, int, str]
+_WordEdit = tuple[int, int, str]
+"""The column of the operation, the position in mt, and the new word."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditQuality:
-    """Word edits of a system beside those that the post-editor made.
+    """Word edits of a system compared with those of the post-editor.
 
     Args:
         made: edits from the machine translation to the output.
         needed: edits from the machine translation to the post-edit.
-        right: edits that are in both: the same operation, at the same word, with the same new word.
+        right: edits in both: the same operation at the same word with the same new word.
     """
 
     made: int
@@ -43,13 +46,13 @@ class EditQuality:
 
     @property
     def f1(self) -> float | None:
-        """Their harmonic mean."""
+        """The harmonic mean of precision and recall."""
         return 200.0 * self.right / (self.made + self.needed) if self.made + self.needed else None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WordEdits:
-    """The counts of `EditQuality`, sentence by sentence and by operation.
+    """The counts of `EditQuality` by sentence and operation.
 
     Args:
         made: Int[sentences,3], in the order of `OPERATIONS`.
@@ -57,12 +60,12 @@ class WordEdits:
         right: likewise.
     """
 
-    made: NDArray[np.int64]
-    needed: NDArray[np.int64]
-    right: NDArray[np.int64]
+    made: Ints
+    needed: Ints
+    right: Ints
 
     def quality(self, sentences: NDArray[np.bool_] | None = None) -> EditQuality:
-        """Return the counts of all operations together, over the sentences Bool[sentences]; all if not given."""
+        """Return the counts of all operations over the sentences Bool[sentences]; over all if not given."""
         chosen = slice(None) if sentences is None else sentences
         return EditQuality(*(int(counts[chosen].sum()) for counts in (self.made, self.needed, self.right)))
 
@@ -73,21 +76,21 @@ class WordEdits:
 
 
 def word_edits(mt: Sequence[Sequence[str]], hyp: Sequence[Sequence[str]], pe: Sequence[Sequence[str]]) -> WordEdits:
-    """Return the counts for sentences that are given as words."""
+    """Return the counts for sentences given as lists of words."""
     counts = np.zeros((3, len(pe), len(OPERATIONS)), np.int64)
     for row, (before, output, after) in enumerate(zip(mt, hyp, pe, strict=True)):
-        done, wanted = _atoms(before, output), _atoms(before, after)
-        for place, atoms in enumerate((done, wanted, done & wanted)):
-            for (operation, _, _), count in atoms.items():
+        made, needed = _edits(before, output), _edits(before, after)
+        for place, edits in enumerate((made, needed, made & needed)):
+            for (operation, _, _), count in edits.items():
                 counts[place, row, operation] += count
     return WordEdits(*counts)
 
 
-def _atoms(before: Sequence[str], after: Sequence[str]) -> Counter[_Atom]:
-    """Return the fewest word edits, each with the word of `before` it is at and the word it writes."""
+def _edits(before: Sequence[str], after: Sequence[str]) -> Counter[_WordEdit]:
+    """Return the edits of a shortest edit script."""
     if before == after:
         return Counter()
     return Counter(
-        (_TAGS[op.tag], op.src_pos, "" if op.tag == "delete" else after[op.dest_pos])
+        (_COLUMNS[op.tag], op.src_pos, "" if op.tag == "delete" else after[op.dest_pos])
         for op in Levenshtein.editops(before, after)
     )

@@ -8,19 +8,19 @@ from hypothesis import strategies as st
 from tests.unit.explain.sentences import sentence
 
 from postedit.core.evidence import Evidence
-from postedit.explain.explained_sentence import Reading
-from postedit.explain.json_records import from_record, to_record
+from postedit.explain.explained_sentence import ExplainedSentence
+from postedit.explain.sentence_records import sentence_from_record, sentence_to_record
 
 WORDS = st.lists(st.text(st.characters(exclude_categories=["Cs", "Z", "C"]), min_size=1), min_size=3, max_size=5)
 
 
-def written_and_read(one: Reading) -> Reading:
-    return from_record(json.loads(json.dumps(to_record(one), allow_nan=False)))
+def written_and_read(one: ExplainedSentence) -> ExplainedSentence:
+    return sentence_from_record(json.loads(json.dumps(sentence_to_record(one), allow_nan=False)))
 
 
 def same(one: Any, other: Any) -> None:
     assert type(one) is type(other)
-    if isinstance(one, Reading | Evidence):
+    if isinstance(one, ExplainedSentence | Evidence):
         for field in fields(one):
             same(getattr(one, field.name), getattr(other, field.name))
     elif isinstance(one, np.ndarray):
@@ -55,7 +55,7 @@ def test_all_that_may_be_known_is_kept() -> None:
 
 def test_what_is_read_is_written_alike_again() -> None:
     once = written_and_read(sentence(losses=np.full((4, 3), 1 / 3)))
-    assert to_record(once) == to_record(written_and_read(once))
+    assert sentence_to_record(once) == sentence_to_record(written_and_read(once))
 
 
 def test_infinite_losses_can_be_written() -> None:

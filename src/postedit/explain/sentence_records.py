@@ -1,4 +1,4 @@
-"""Sentences explained as plain values, for files: all that is known of them, and back."""
+"""Explained sentences as records of plain values for JSON files, and back."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from postedit.core.editor import Edit
 from postedit.core.evidence import Alternative, Evidence
 from postedit.core.types import AttentionKey
-from postedit.explain.explained_sentence import Reading, Span
+from postedit.explain.explained_sentence import ExplainedSentence, Span
 
 _DECIMALS: Final = 6
-"""Of weights and log-probabilities: far more than a model's own arithmetic is good for."""
+"""Of weights and log-probabilities: more than the precision of a model in fp32."""
 
-_MOST: Final = 1e6
-"""Nats in place of infinitely many, which JSON cannot write."""
+_INFINITY: Final = 1e6
+"""Nats that stand for infinity, which JSON cannot write."""
 
 
-def to_record(sentence: Reading) -> dict[str, Any]:
-    """Return plain values for JSON; spans are characters, end exclusive, and nats are rounded to six decimals."""
+def sentence_to_record(sentence: ExplainedSentence) -> dict[str, Any]:
+    """Return a record; spans are in characters, end exclusive, and nats are rounded to six decimals."""
     words = sentence.words
     return {
         "src": sentence.src,
@@ -42,30 +42,30 @@ def to_record(sentence: Reading) -> dict[str, Any]:
             "losses": None if words.losses is None else _plain(words.losses),
         },
         "places": {
-            name: [None if place is None else [place.start, place.end] for place in places]
-            for name, places in sentence.places.items()
+            name: [None if span is None else [span.start, span.end] for span in spans]
+            for name, spans in sentence.spans.items()
         },
-        "ends": {name: sorted(ends) for name, ends in sentence.ends.items()},
+        "ends": {name: sorted(special) for name, special in sentence.special.items()},
         "pe": sentence.pe,
         "pe_words": None if sentence.pe_words is None else list(sentence.pe_words),
     }
 
 
-def from_record(record: Mapping[str, Any]) -> Reading:
-    """Return the sentence that `to_record` was given, but for rounding."""
+def sentence_from_record(record: Mapping[str, Any]) -> ExplainedSentence:
+    """Return the sentence of a record of `sentence_to_record`, except for rounding."""
     pe_words = record["pe_words"]
-    return Reading(
+    return ExplainedSentence(
         src=record["src"],
         mt=record["mt"],
         output=record["output"],
         edits=tuple(Edit(one["op"], _span(one["mt_span"]), _span(one["pe_span"])) for one in record["edits"]),
         confidences=tuple(record["confidences"]),
         words=_evidence(record["words"]),
-        places={
-            name: tuple(None if place is None else Span(*place) for place in places)
-            for name, places in record["places"].items()
+        spans={
+            name: tuple(None if span is None else Span(*span) for span in spans)
+            for name, spans in record["places"].items()
         },
-        ends={name: frozenset(ends) for name, ends in record["ends"].items()},
+        special={name: frozenset(positions) for name, positions in record["ends"].items()},
         pe=record["pe"],
         pe_words=None if pe_words is None else tuple(pe_words),
     )
@@ -91,6 +91,6 @@ def _span(values: list[int]) -> tuple[int, int]:
 
 
 def _plain(values: NDArray[np.floating] | tuple[float, ...] | list[float]) -> list[Any]:
-    array = np.nan_to_num(np.asarray(values, dtype=np.float64), posinf=_MOST, neginf=-_MOST)
+    array = np.nan_to_num(np.asarray(values, dtype=np.float64), posinf=_INFINITY, neginf=-_INFINITY)
     plain: list[Any] = (np.round(array, _DECIMALS) + 0.0).tolist()
     return plain

@@ -1,0 +1,155 @@
+"""TER and BLEU as functions of sums over sentences, and the costs of single sentences.
+
+A corpus score depends on sums of sentence statistics only. So the statistics are counted once, and the score of any
+selection of sentences or outputs costs an addition: bootstrap resampling and tuning rely on it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sacrebleu.metrics.bleu import BLEU
+
+from postedit.evaluate.ter import count_edits, edit_rate, ter_signature
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+MetricName = Literal["ter", "bleu"]
+Tokenize = Literal["none", "13a"]
+"""How metrics separate words: at spaces, or, for running text, by the rules of mteval (TER: of Tercom)."""
+
+_MAX_ORDER: Final = 4
+"""The longest n-grams of BLEU."""
+
+
+class AdditiveMetric(Protocol):
+    """A metric that is a function of summed statistics; the last statistic is the length of the reference in words."""
+
+    @property
+    def signature(self) -> str:
+        """The signature in the form of sacrebleu."""
+        ...
+
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
+        """Return the statistics of each sentence, Float[sentences,statistics]."""
+        ...
+
+    def loss(self, sums: Floats) -> Floats:
+        """Return the loss Float[...] of sums Float[...,statistics]: TER, or 100 - BLEU; 0 is perfect."""
+        ...
+
+    def score(self, loss: float) -> float:
+        """Return the score as it is printed for a loss."""
+        ...
+
+
+def additive_metric(name: MetricName, tokenize: Tokenize = "none") -> AdditiveMetric:
+    """Return the metric with this name."""
+    return AdditiveTER(tokenize) if name == "ter" else AdditiveBLEU(tokenize)
+
+
+@dataclass(frozen=True, slots=True)
+class AdditiveTER:
+    """Case-sensitive TER; the statistics are edits and words of the reference."""
+
+    tokenize: Tokenize = "none"
+
+    @property
+    def signature(self) -> str:
+        """The signature in the form of sacrebleu."""
+        return ter_signature(normalise=self.tokenize == "13a")
+
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
+        """Return the statistics of each sentence, Float[sentences,2]."""
+        counts = count_edits(hypotheses, references, normalise=self.tokenize == "13a")
+        return np.array([(count.edits, count.length) for count in counts], np.float64).reshape(-1, 2)
+
+    def loss(self, sums: Floats) -> Floats:
+        """Return TER in per cent, Float[...], of sums Float[...,2]."""
+        edits, words = sums[..., 0], sums[..., 1]
+        empty = np.where(edits > 0, 100.0, 0.0)  # sacrebleu's convention
+        return np.where(words > 0, 100.0 * edits / np.maximum(words, 1.0), empty)
+
+    def score(self, loss: float) -> float:
+        """Return TER in per cent."""
+        return loss
+
+
+@dataclass(frozen=True, slots=True)
+class AdditiveBLEU:
+    """BLEU with sacrebleu's smoothing method "exp".
+
+    The statistics are the matching n-grams of orders 1 to 4, all n-grams of the output, and the words of the output
+    and of the reference.
+    """
+
+    tokenize: Tokenize = "none"
+
+    @property
+    def signature(self) -> str:
+        """The signature in the form of sacrebleu."""
+        metric = self._metric(effective_order=False)
+        metric.corpus_score([""], [[""]])  # sacrebleu knows the number of references only after a score
+        return str(metric.get_signature())
+
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
+        """Return the statistics of each sentence, Float[sentences,10]."""
+        metric = self._metric(effective_order=True)  # changes no count and avoids a warning
+        rows = []
+        for hypothesis, reference in zip(hypotheses, references, strict=True):
+            found = metric.sentence_score(hypothesis, [reference])
+            rows.append([*found.counts, *found.totals, found.sys_len, found.ref_len])
+        return np.array(rows, np.float64).reshape(-1, 2 * _MAX_ORDER + 2)
+
+    def loss(self, sums: Floats) -> Floats:
+        """Return 100 - BLEU, Float[...], of sums Float[...,10]."""
+        matches, totals = sums[..., :_MAX_ORDER], sums[..., _MAX_ORDER : 2 * _MAX_ORDER]
+        output_words, reference_words = sums[..., -2], sums[..., -1]
+        missed = (matches == 0) & (totals > 0)
+        halved = 2.0 ** np.cumsum(missed, -1)
+        precisions = np.where(missed, 1.0 / halved, matches) / np.maximum(totals, 1.0)
+        possible = (totals > 0).all(-1) & (matches[..., 0] > 0)
+        logs = np.log(np.where(possible[..., None], precisions, 1.0)).mean(-1)
+        brevity = np.minimum(0.0, 1.0 - reference_words / np.maximum(output_words, 1.0))
+        return 100.0 - 100.0 * np.where(possible, np.exp(logs + brevity), 0.0)
+
+    def score(self, loss: float) -> float:
+        """Return BLEU, 0 to 100."""
+        return 100.0 - loss
+
+    def _metric(self, *, effective_order: bool) -> BLEU:
+        return BLEU(tokenize=self.tokenize, force=True, effective_order=effective_order)
+
+
+SentenceCost = Callable[[Sequence[str], Sequence[str]], list[float]]
+"""Maps hypotheses and references, line by line and tokenised, to one cost per sentence; 0 is perfect."""
+
+
+def ter_costs(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
+    """Return the case-sensitive TER of each sentence as a fraction: edits per word of the reference.
+
+    Raises:
+        ValueError: if the numbers of lines differ.
+    """
+    return [edit_rate([count]) / 100.0 for count in count_edits(hypotheses, references)]
+
+
+def bleu_costs(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
+    """Return 1 - BLEU of each sentence, with exponential smoothing and effective order.
+
+    An empty hypothesis of an empty reference costs 0.
+
+    Raises:
+        ValueError: if the numbers of lines differ.
+    """
+    metric = BLEU(tokenize="none", effective_order=True)
+    return [
+        0.0 if text == reference else 1.0 - metric.sentence_score(text, [reference]).score / 100.0
+        for text, reference in zip(hypotheses, references, strict=True)
+    ]
+
+
+COSTS: Final[Mapping[str, SentenceCost]] = {"ter": ter_costs, "bleu": bleu_costs}
+"""By the name that recipes use; minimum risk training minimises their expectation."""

@@ -1,0 +1,69 @@
+"""Views of the attention of a sentence: panels by stream for pages and figures, and word alignments."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postedit.core.evidence import Evidence
+from postedit.evaluate.alignment import Alignment, Link, word_spans
+from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span
+
+STREAM_NAMES: Final = {"src": "source", "mt": "machine translation"}
+_KINDS: Final = {"soft": "attention over", "copy": "copying from", "hard": "position in"}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class AttentionPanel:
+    """The attention Float[K,S] of one kind to one stream; of a joint attention, the part on the stream."""
+
+    stream: str
+    kind: str
+    weights: NDArray[np.floating]
+
+    @property
+    def title(self) -> str:
+        """A caption such as "attention over the source"."""
+        return f"{_KINDS.get(self.kind, self.kind)} the {STREAM_NAMES.get(self.stream, self.stream)}"
+
+
+def attention_panels(evidence: Evidence) -> list[AttentionPanel]:
+    """Return all attention: that to src first; soft attention before copying, and that before the hard position."""
+    streams, kinds = [*STREAM_NAMES, *evidence.streams], list(_KINDS)
+    found = [
+        AttentionPanel(stream, key.kind, weights)
+        for key in evidence.attention
+        for stream, weights in evidence.by_stream(key).items()
+    ]
+    return sorted(found, key=lambda panel: (streams.index(panel.stream), kinds.index(panel.kind)))
+
+
+def attention_alignment(sentence: ExplainedSentence, stream: str) -> Alignment | None:
+    """Return a link from the word of `stream` with most attention to each word of the output.
+
+    Words are separated by spaces, however the model tokenises text: the attention of the model's words is summed over
+    an input word and averaged over an output word. Special tokens are left out.
+
+    Returns:
+        None if the model has no attention to the stream, or its words cannot be found in the texts.
+    """
+    weights = sentence.words.over(stream)
+    if weights is None:
+        return None
+    text = {"src": sentence.src, "mt": sentence.mt}[stream]
+    columns = _membership(text, sentence.spans[stream])
+    rows = _membership(sentence.output, sentence.spans[OUTPUT])
+    if not columns.size or not rows.size or not columns.sum(1).all() or not rows.sum(1).all():
+        return None
+    mean = rows / rows.sum(1, keepdims=True)
+    best = (mean @ weights @ columns.T).argmax(1)
+    return frozenset(Link(int(source), target) for target, source in enumerate(best))
+
+
+def _membership(text: str, model_words: Sequence[Span | None]) -> NDArray[np.float64]:
+    """Return Float[words between spaces, words of the model]: 1 where they overlap."""
+    spans = [Span(start, end) for start, end in word_spans(text)]
+    members = [[word is not None and word.overlaps(span) for word in model_words] for span in spans]
+    return np.array(members, np.float64).reshape(len(spans), len(model_words))
