@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from postedit.evaluate.metrics import Ints
 from postedit.evaluate.table import Table
-from postedit.evaluate.test_set import KINDS, EvaluatedSystem, Ints, TestSet
+from postedit.evaluate.test_set import KINDS, EvaluatedSystem, TestSet
 from postedit.explain.charts import Series, bar_chart
 from postedit.explain.document import analysis, asset, document
 

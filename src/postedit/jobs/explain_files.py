@@ -159,17 +159,17 @@ def check_model(
         warn("src reads like the translation and mt like its source: have they changed places?")
     joint = any({"src", "mt"} <= set(key.streams) for key in able.attention)
     if measure == "attention" and not joint:
-        raise DataError("this model has no attention over src and mt together: ask for --focus occlusion")
+        raise DataError("this model has no attention that src and mt share: ask for --focus occlusion")
     if measure == "occlusion" and not {"src", "mt"} <= set(able.inputs):
         raise DataError("this model does not read both src and mt, so nothing can be said of which one leads (--focus)")
     if not able.attention:
-        message = "this model has no attention, so the evidence of words and edits in src and mt is not known"
+        message = "this model shows no attention, so the evidence of words and edits in src and mt is not known"
         if attention:
             raise DataError(f"{message}; leave out --figures, --src-links, --mt-links and --gold-links")
         warn(f"{message}; probabilities, runners-up and focus by occlusion remain")
     elif gold_alignments and not any("src" in key.streams for key in able.attention):
         raise DataError(
-            "this model has no attention to src, so its reading of src and mt cannot be scored (--gold-links)"
+            "this model shows no attention to src, so its reading of src and mt cannot be scored (--gold-links)"
         )
 
 

@@ -236,7 +236,7 @@ def test_lists_of_a_combination_are_ranked_by_its_file(
         ("lm", "lm\tlm\n" + "1\t1\n" * 6, "line 1: must name the columns, each once"),
         ("lm", "lm\n" + "1\n" * 5 + "x\n", "line 7: must have 1 numbers"),
         ("lm", "lm\n" + "1\n" * 5 + "nan\n", "line 7: must have 1 numbers"),
-        ("lm", "score\n" + "1\n" * 6, "the feature score is there already"),
+        ("lm", "score\n" + "1\n" * 6, "the lists already have the feature score"),
         ("weights", "[weights]\nml = 1\n", 'weights.ml is no feature of these lists; did you mean "lm"'),
         ("weights", "lm = 1\n", r"must have a section \[weights\]"),
         ("weights", "[weights]\nlm = nan\n", r"must have a section \[weights\] with a number for each"),
