@@ -28,7 +28,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 def _recipe() -> str:
     from postedit.models import ARCHITECTURES
     from postedit.recipe import Recipe
-    from postedit.synthesis.recipe import KINDS
+    from postedit.synthesis.kinds import KINDS
 
     models = [
         f'## `[model]` with `name = "{name}"`\n\n*{architecture.summary}* ({architecture.paper}).\n\n'

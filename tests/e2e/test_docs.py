@@ -14,7 +14,7 @@ import doc_blocks
 import pytest
 
 from postedit.models import ARCHITECTURES
-from postedit.synthesis.recipe import KINDS
+from postedit.synthesis.kinds import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [

@@ -11,8 +11,8 @@ sys.argv = ["postedit", "--version"]
 with contextlib.suppress(SystemExit):
     main()
 import numpy as np
-from postedit.synthesis.draws import below, mix
-print(mix(np.uint64(7)), below(10, np.ones(1, np.uint64)))
+from postedit.synthesis.noise.noise_kernel import mix64, next_below
+print(mix64(np.uint64(7)), next_below(10, np.ones(1, np.uint64)))
 """
 
 
@@ -31,7 +31,7 @@ def test_that_functions_are_compiled_is_said_once_and_not_where_they_are_on_disk
 
 
 def test_the_library_alone_says_nothing(tmp_path: Path) -> None:
-    code = "from postedit.synthesis.draws import mix; import numpy as np; mix(np.uint64(7))"
+    code = "from postedit.synthesis.noise.noise_kernel import mix64; import numpy as np; mix64(np.uint64(7))"
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     run = subprocess.run([sys.executable, "-c", code], env=environment, text=True, capture_output=True, check=True)
     assert run.stderr == ""

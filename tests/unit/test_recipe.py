@@ -13,7 +13,7 @@ from checkpoints import bart, nllb
 from postedit.cli.models import count_parameters
 from postedit.core.errors import RecipeError
 from postedit.recipe import SearchConfig, load_recipe, parse_recipe
-from postedit.synthesis.recipe import load_synth_recipe
+from postedit.synthesis.kinds import load_synth_recipe
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -8,75 +8,76 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 if TYPE_CHECKING:
-    from postedit.synthesis.executor import Executor
-    from postedit.synthesis.phase import Phase
+    from postedit.distributed.executors import Executor
+    from postedit.distributed.pipeline import Phase
 
-_FAR: Final = 0.05
-"""Kolmogorov-Smirnov distance of TER from which on triplets are said to be unlike the real ones."""
+_DISSIMILAR: Final = 0.05
+"""Kolmogorov-Smirnov distance of TER above which triplets count as unlike the real ones."""
 
 
 class Engine(StrEnum):
-    """Where the work is done."""
+    """Where stages run."""
 
     LOCAL = "local"
     RAY = "ray"
 
 
 def synth(
-    recipe: Annotated[Path, typer.Argument(help="A TOML file that says how to make triplets; see recipes/synth/.")],
+    recipe: Annotated[Path, typer.Argument(help="A TOML recipe for artificial triplets; see recipes/synth/.")],
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="OPTION=VALUE", help="Another value for an option, such as synth.seed=2."),
+        typer.Option("--set", metavar="OPTION=VALUE", help="Override a recipe option, such as synth.seed=2."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes that work at once; one a core if not given.")
-    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished run.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="Worker processes; one per core if not given.")] = None,
     engine: Annotated[
         Engine,
-        typer.Option(help="Where they work: on this machine, or in a Ray cluster (pip install 'postedit[ray]')."),
+        typer.Option(help="Run on this machine, or in a Ray cluster (pip install 'postedit[ray]')."),
     ] = Engine.LOCAL,
     address: Annotated[
         str | None,
         typer.Option(
-            metavar="HOST:PORT", envvar="RAY_ADDRESS", help="The Ray cluster; one is started here if not given."
+            metavar="HOST:PORT",
+            envvar="RAY_ADDRESS",
+            help="Address of the Ray cluster; without it, one is started on this machine.",
         ),
     ] = None,
 ) -> None:
-    """Make artificial triplets as a recipe says. Stopped at any point, it goes on with --resume."""
+    """Make artificial triplets by a recipe. An interrupted run continues with --resume."""
     from postedit.cli.tables import console
+    from postedit.distributed.pipeline import run_job
     from postedit.progress import LineProgress
-    from postedit.synthesis.engine import run
-    from postedit.synthesis.phase import check_phases
-    from postedit.synthesis.recipe import load_synth_recipe
+    from postedit.synthesis.kinds import load_synth_recipe
 
     phases = load_synth_recipe(recipe, overrides or ()).phases()
-    check_phases(phases, resume=resume)
+    for phase in phases:
+        phase.files.check(resume=resume)
     screen = console(stderr=True)
     for number, phase in enumerate(phases, start=1):
         job = phase.prepare()
         if resume and phase is not phases[-1] and phase.finished(job):
-            screen.print(f"{phase.name}: done before, {phase.manifest}", highlight=False)
+            screen.print(f"{phase.name}: already done, {phase.files.manifest}", highlight=False)
             continue
         if len(phases) > 1:
             screen.print(f"{number} of {len(phases)}: {phase.name}", highlight=False)
-        executor = _executor(engine, workers, address, spread=phase.spread)
+        executor = _executor(engine, workers, address, multithreaded=phase.multithreaded)
         with LineProgress(screen, job.source.total) as progress:
-            manifest = run(job, phase.prefix, executor, resume=resume, report=progress.update)
+            manifest = run_job(job, phase.files, executor, resume=resume, report=progress.update)
         typer.echo(describe(manifest, phase))
+        del job  # with the models that its stage has loaded
 
 
-def _executor(engine: Engine, workers: int | None, address: str | None, *, spread: bool) -> "Executor":
-    from postedit.synthesis.cluster import Ray
-    from postedit.synthesis.executor import executor
+def _executor(engine: Engine, workers: int | None, address: str | None, *, multithreaded: bool) -> "Executor":
+    from postedit.distributed.executors import local_executor
+    from postedit.distributed.ray_executor import RayExecutor
 
     if engine is Engine.RAY:
-        return Ray(workers, address, threads=not spread)
-    return executor(workers or (len(os.sched_getaffinity(0)) if spread else 1))
+        return RayExecutor(workers, address, multithreaded)
+    return local_executor(workers or (1 if multithreaded else len(os.sched_getaffinity(0))))
 
 
 def describe(manifest: dict[str, Any], phase: "Phase") -> str:
-    """Return what came out, beside what real triplets are like, in a few lines."""
+    """Return a summary of the output, beside the statistics of the real triplets."""
     made, real = manifest["made"], manifest.get("real")
     lines = [
         f"{name:9}{_edits(values)}" for name, values in (("real:", real), ("made:", made)) if values and "ter" in values
@@ -84,20 +85,21 @@ def describe(manifest: dict[str, Any], phase: "Phase") -> str:
     if "signature" in manifest:
         lines.append(f"TER: {manifest['signature']}")
     if real:
-        near = f"Kolmogorov-Smirnov distance of TER: {manifest['ks_ter']:.3f} to the real triplets"
+        distance = f"Kolmogorov-Smirnov distance of TER: {manifest['ks_ter']:.3f} to the real triplets"
         if "ks_ter_at_these_lengths" in manifest:
-            near += f", {manifest['ks_ter_at_these_lengths']:.3f} to real ones of these lengths"
-        lines.append(near)
-        if manifest["recipe"].get("lengths") == "all" and manifest["ks_ter"] > _FAR:
+            distance += f", {manifest['ks_ter_at_these_lengths']:.3f} to real ones of these lengths"
+        lines.append(distance)
+        if manifest["recipe"].get("lengths") == "all" and manifest["ks_ter"] > _DISSIMILAR:
             lines.append(
-                '  (short lines cannot have the TER of long ones; synth.lengths="real" leaves out what is unlike)'
+                '  (short lines cannot have the TER of long ones; synth.lengths="real" matches the lengths, too)'
             )
     lines += [f"left out: {count:,} {reason}" for reason, count in manifest["left_out"].items() if count]
-    files = ", ".join(f"{phase.prefix}.{side}" for side in phase.sides)
-    what = "triplets" if "mt" in phase.sides else "sentences"
-    return "\n".join([*lines, f"{made['triplets']:,} {what}: {files} ({phase.manifest})"])
+    sides = phase.files.sides
+    names = ", ".join(str(phase.files.named(side)) for side in sides)
+    unit = "triplets" if "mt" in sides else "sentences"
+    return "\n".join([*lines, f"{made['triplets']:,} {unit}: {names} ({phase.files.manifest})"])
 
 
 def _edits(values: dict[str, Any]) -> str:
     kinds = ", ".join(f"{values[kind]:.2f} {kind}" for kind in ("shifts", "substitutions", "insertions", "deletions"))
-    return f"TER {values['ter']:.2f}, in a hundred words: {kinds}"
+    return f"TER {values['ter']:.2f}; per hundred words: {kinds}"

@@ -1,6 +1,4 @@
-"""Artificial triplets: text in, text like real post-edits out.
+"""Artificial triplets for training: `noise`, `translation`, and `selection` of those that resemble real triplets.
 
-Four things that know nothing of each other make up the engine: a `Source` gives chunks of aligned lines, a `Stage`
-turns one chunk into another, an `Executor` says where stages run, `Outputs` keeps what comes out.
-`engine.run` joins them.
+Each kind of `[synth]` section is a `SynthConfig`, which lists its phases; `postedit.distributed` runs them.
 """

@@ -1,66 +1,110 @@
-"""What the `[synth]` sections of all kinds have in common."""
+"""Base class of the `[synth]` sections."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, field_validator
 
+import postedit
 from postedit.core.config import Config
 from postedit.core.files import prefix_problem
+from postedit.data.lines import path_problem
 from postedit.data.text_paths import is_far, located, with_column
-from postedit.synthesis.phase import Phase
+from postedit.data.triplets import TripletFiles
+from postedit.distributed.pipeline import Phase
+from postedit.distributed.resumable_outputs import OutputFiles
+from postedit.text.config import SIDES
 
 
 class SynthConfig(Config):
-    """A `[synth]` section; each kind of it is a class of its own."""
+    """A `[synth]` section; each `kind` has a subclass of its own."""
 
-    dir: str = Field(".", description="folder that the paths of inputs start from, itself relative to the recipe's")
-    out: str = Field(description="OUT.src, OUT.mt, OUT.pe and OUT.json are written; relative to the current folder")
-    seed: int = Field(1, ge=0, lt=2**63, description="another seed gives other triplets")
-    chunk_lines: int = Field(4096, ge=1, description="lines that are worked on together; changes no output")
+    dir: str = Field(".", description="folder that input paths are relative to, itself relative to the recipe")
+    out: str = Field(description="writes OUT.src, OUT.mt, OUT.pe and OUT.json; relative to the current folder")
+    seed: int = Field(1, ge=0, lt=2**63, description="random seed")
+    chunk_lines: int = Field(4096, ge=1, description="lines processed together; does not change the output")
+
+    text_columns: ClassVar[Mapping[str, str]] = {}
+    """Options that name a text file, with the column that each means in a Parquet file."""
 
     @field_validator("out")
     @classmethod
-    def _begins_names(cls, out: str) -> str:
+    def _check_out(cls, out: str) -> str:
         if problem := prefix_problem(out):
             raise ValueError(problem)
         return out
 
     @property
     def prefix(self) -> Path:
-        """What the names of the outputs start with."""
+        """Start of the names of all output files."""
         return Path(self.out).expanduser()
 
-    def folder(self, base: Path) -> Path:
-        """Return where the paths of inputs start from, if `dir` is relative to `base`."""
-        name = self.dir if is_far(self.dir) else str(Path(self.dir).expanduser())
-        return located(name, base).resolve()
-
-    def input(self, option: str, folder: Path, column: str) -> Path:
-        """Return the path of the input that an option names; of a Parquet file, unless it says another, that column."""
-        return located(with_column(getattr(self, option), column), folder)
-
     @property
-    def kept(self) -> Sequence[str]:
-        """What the names of further files that are written end with, after the prefix and a point."""
+    def extra_files(self) -> Sequence[str]:
+        """Names of further output files, without the prefix."""
         return ()
 
-    def overwritten(self, inputs: Mapping[str, Path]) -> list[str]:
-        """Return a problem for each of the inputs, named by their options, that an output would replace."""
-        outputs = {path.absolute().resolve() for phase in self.phases() for path in phase.files}
-        outputs |= {Path(f"{self.prefix.absolute()}.{name}").resolve() for name in self.kept}
-        return [
+    @property
+    def triplets(self) -> OutputFiles:
+        """The files of the final triplets."""
+        return OutputFiles(self.prefix, SIDES)
+
+    def settings(self, *unrelated: str) -> dict[str, Any]:
+        """Return the recipe and versions that determine an output, without options `unrelated` to it.
+
+        Leaving out the options of later phases keeps an output valid when only those change.
+        """
+        return {
+            "recipe": self.model_dump(mode="json", exclude_none=True, exclude=set(unrelated)),
+            "versions": {"postedit": postedit.__version__},
+        }
+
+    def resolve(self, base: Path) -> tuple[Self, list[str]]:
+        """Return this section with absolute input paths, and the problems found.
+
+        Args:
+            base: folder that `dir` is relative to.
+        """
+        name = self.dir if is_far(self.dir) else str(Path(self.dir).expanduser())
+        folder = located(name, base).resolve()
+        resolved = self.model_copy(update={"dir": str(folder), **self.located_triplets(folder)})
+        texts = {
+            name: located(with_column(value, column), folder)
+            for name, column in self.text_columns.items()
+            if (value := getattr(self, name))
+        }
+        resolved = resolved.model_copy(update={name: str(path) for name, path in texts.items()})
+        inputs = [(f"synth.{name}", path) for name, path in texts.items()]
+        inputs += [
+            (f"{option} ({path.name})", path) for option, files in resolved.triplet_inputs() for path in files.paths
+        ]
+        problems = [f"{option}: {problem}" for option, path in inputs if (problem := path_problem(path))]
+        problems += [
+            f"{option}: {files.name} has no mt" for option, files in resolved.triplet_inputs() if files.mt is None
+        ]
+        outputs = {path.absolute().resolve() for phase in self.phases() for path in phase.files.all}
+        outputs |= {self.triplets.named(name).absolute().resolve() for name in self.extra_files}
+        problems += [
             f"synth.out: {self.out} would overwrite {path}, which is {option}; choose another name"
-            for option, path in inputs.items()
+            for option, path in inputs
             if path.resolve() in outputs
         ]
+        return resolved, [*problems, *resolved.problems()]
 
-    @abstractmethod
-    def resolve(self, base: Path) -> tuple[Self, list[str]]:
-        """Return this section with the paths of inputs made absolute against `base`, and what is wrong with them."""
+    def located_triplets(self, folder: Path) -> dict[str, Any]:
+        """Return the options that name files of triplets, with paths relative to `folder` made absolute."""
+        return {}
+
+    def triplet_inputs(self) -> Sequence[tuple[str, TripletFiles]]:
+        """Return the files of triplets that are read, each with its option."""
+        return ()
+
+    def problems(self) -> list[str]:
+        """Return problems beyond input and output files."""
+        return []
 
     @abstractmethod
     def phases(self) -> list[Phase]:
-        """Return what is to be done, in order; the last phase writes the triplets."""
+        """Return the phases in order; the last one writes the triplets."""

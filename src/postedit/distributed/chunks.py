@@ -1,0 +1,163 @@
+"""Chunks of aligned lines, the unit of distributed work, and the files they are read from."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
+from pathlib import Path
+from typing import Final, Protocol, Self
+
+from postedit.core.errors import DataError
+from postedit.data.compression import raw_lines
+from postedit.data.lines import BadLine, path_problem, scan_lines
+from postedit.data.resumable_file import encode_lines
+
+_BLOCK: Final = 1 << 14  # lines checked at a time
+_BOM: Final = "\ufeff".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Aligned lines of several sides, kept as UTF-8 and decoded on demand.
+
+    Args:
+        number: index of the input chunk, from 0.
+        first_line: index of its first line in the input, from 0.
+        size: number of its lines in the input; a stage may drop some of them from the sides.
+        sides: the text of each side, all with the same number of lines; each line ends with a line feed.
+        counts: statistics to be summed over all chunks, by name.
+    """
+
+    number: int
+    first_line: int
+    size: int
+    sides: Mapping[str, bytes]
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def lines(self, side: str) -> list[str]:
+        """Return the lines of a side, decoded."""
+        return self.sides[side].decode().split("\n")[:-1]
+
+    def with_lines(self, lines: Mapping[str, Sequence[str]], counts: Mapping[str, int]) -> Self:
+        """Return a copy with these sides replaced or added, by lines without line feeds, and with these counts."""
+        encoded = {side: encode_lines(texts) for side, texts in lines.items()}
+        return replace(self, sides={**self.sides, **encoded}, counts=dict(counts))
+
+
+Stage = Callable[[Chunk], Chunk]
+"""A pure function of a chunk that can be pickled: neither the process nor the order of calls changes its result.
+
+A stage that needs a model loads it at its first call in each process.
+"""
+
+
+class ChunkSource(Protocol):
+    """An input divided into chunks, the same ones at each reading."""
+
+    @property
+    def total(self) -> int:
+        """The number of lines in the input."""
+        ...
+
+    @property
+    def fingerprints(self) -> Mapping[str, str]:
+        """The SHA-256 digest of each part of the input, in hexadecimal, by name."""
+        ...
+
+    def chunks(self, first: int = 0) -> Iterator[Chunk]:
+        """Yield the chunks from number `first` on; read no further ahead than they reach."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedFiles:
+    """A chunk source of line-aligned text files; create it with `open_aligned`, which checks the files.
+
+    Args:
+        paths: the file of each side.
+        chunk_lines: lines per chunk; the last chunk may have fewer.
+        total: lines of each file.
+        fingerprints: SHA-256 digest of the text of each file.
+    """
+
+    paths: Mapping[str, Path]
+    chunk_lines: int
+    total: int
+    fingerprints: Mapping[str, str]
+
+    def chunks(self, first: int = 0) -> Iterator[Chunk]:
+        """Yield the chunks from number `first` on.
+
+        Raises:
+            DataError: if a file has become shorter since it was opened.
+        """
+        with ExitStack() as stack:
+            readers = {}
+            for side, path in self.paths.items():
+                lines = _without_bom(stack.enter_context(closing(raw_lines(path))))
+                next(islice(lines, first * self.chunk_lines, first * self.chunk_lines), None)
+                readers[side] = lines
+            for number in count(first):
+                start = number * self.chunk_lines
+                size = min(self.chunk_lines, self.total - start)
+                if size <= 0:
+                    return
+                taken = {side: list(islice(lines, size)) for side, lines in readers.items()}
+                for side, lines_taken in taken.items():
+                    if len(lines_taken) < size:
+                        raise DataError(f"{self.paths[side]}: became shorter during the run; run the command again")
+                yield Chunk(number, start, size, {side: _joined(lines) for side, lines in taken.items()})
+
+
+def open_aligned(paths: Mapping[str, Path], chunk_lines: int) -> AlignedFiles:
+    """Check and fingerprint line-aligned files in one pass over each, and return them as a chunk source.
+
+    Raises:
+        DataError: if a file is missing, empty or not UTF-8 (with the line), or the files differ in length.
+    """
+    problems = [problem for path in paths.values() if (problem := path_problem(path))]
+    if problems:
+        raise DataError("\n".join(problems))
+    read = {side: _length_and_digest(path) for side, path in paths.items()}
+    if len({lines for lines, _ in read.values()}) > 1:
+        found = ", ".join(f"{path} has {read[side][0]:,}" for side, path in paths.items())
+        raise DataError(f"the files differ in their number of lines: {found}; line n of each must belong together")
+    total = next(lines for lines, _ in read.values())
+    return AlignedFiles(paths, chunk_lines, total, {side: digest for side, (_, digest) in read.items()})
+
+
+def _length_and_digest(path: Path) -> tuple[int, str]:
+    """Return the number of lines and their SHA-256 digest."""
+    total, digest = 0, hashlib.sha256()
+    lines = _without_bom(raw_lines(path))
+    while block := list(islice(lines, _BLOCK)):
+        text = _joined(block)
+        _check_utf8(text, path, total)
+        digest.update(text)
+        total += len(block)
+    return total, digest.hexdigest()
+
+
+def _check_utf8(text: bytes, path: Path, lines_before: int) -> None:
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        number = lines_before + text.count(b"\n", 0, error.start) + 1
+        line = text[text.rfind(b"\n", 0, error.start) + 1 :].partition(b"\n")[0]
+        (bad,) = (found for found in scan_lines([line], str(path)) if isinstance(found, BadLine))
+        raise DataError(bad.problem.replace("line 1:", f"line {number:,}:", 1)) from None
+
+
+def _without_bom(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Drop the byte order mark that some editors put at the start of a file."""
+    for first in lines:
+        yield first.removeprefix(_BOM)
+        break
+    yield from lines
+
+
+def _joined(lines: list[bytes]) -> bytes:
+    """Return the lines as one block; the last line of a file may lack its line feed."""
+    block = b"".join(lines)
+    return block if block.endswith(b"\n") else block + b"\n"

@@ -1,0 +1,132 @@
+"""Run a job: chunks from a source, through a stage, into files; after any interruption it can be resumed."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from postedit.core.errors import DataError, OutputError, PosteditError
+from postedit.core.files import reason_of
+from postedit.distributed.chunks import ChunkSource, Stage
+from postedit.distributed.executors import Executor
+from postedit.distributed.resumable_outputs import OutputFiles, ResumableOutputs
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An input and the work to be done on it.
+
+    Args:
+        source: the input.
+        stage: applied to each chunk.
+        settings: everything besides the input that determines the output, by name; values for JSON.
+        manifest: returns the manifest for the summed counts of all chunks.
+    """
+
+    source: ChunkSource
+    stage: Stage
+    settings: Mapping[str, Any]
+    manifest: Callable[[Mapping[str, int]], dict[str, Any]]
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Settings and input fingerprints: jobs with the same provenance have the same output."""
+        return {**self.settings, "input": dict(self.source.fingerprints)}
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of a recipe that finishes before the next begins.
+
+    Args:
+        name: shown to the user.
+        files: its output files.
+        prepare: reads the inputs, the outputs of earlier phases among them, and returns the job.
+        multithreaded: whether the stage uses several cores itself, so that one worker per machine is enough.
+    """
+
+    name: str
+    files: OutputFiles
+    prepare: Callable[[], Job]
+    multithreaded: bool = False
+
+    def finished(self, job: Job) -> bool:
+        """Return whether an earlier run completed a job with the same provenance."""
+        try:
+            manifest: Any = json.loads(self.files.manifest.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+        wanted = json.loads(json.dumps(job.provenance))
+        return isinstance(manifest, dict) and all(manifest.get(name) == value for name, value in wanted.items())
+
+
+def run_job(
+    job: Job,
+    files: OutputFiles,
+    executor: Executor,
+    *,
+    resume: bool = False,
+    report: Callable[[int, int], None] = lambda done, before: None,
+    save_seconds: float | None = None,
+) -> dict[str, Any]:
+    """Run the job, write its files and return its manifest.
+
+    Args:
+        job: what to do.
+        files: names of the output files.
+        executor: runs the stage; it does not affect the output.
+        resume: continue an unfinished run, if there is one.
+        report: called with the number of finished input lines, and of those that an earlier run finished.
+        save_seconds: see `ResumableOutputs`.
+
+    Raises:
+        OutputError: if the files cannot be written.
+        DataError: if the input cannot be read, or no line of it can be used.
+        PosteditError: if the stage or the executor fails. Like the errors above, its message gives the number of
+            finished lines and how to resume, where that is possible.
+        KeyboardInterrupt: with the same message.
+    """
+    saving = {} if save_seconds is None else {"save_seconds": save_seconds}
+    outputs = ResumableOutputs(files, job.provenance, resume=resume, **saving)
+    total, before = job.source.total, outputs.done.lines
+    try:
+        with _resumable(outputs, files, total):
+            report(before, before)
+            if outputs.done.lines < total:
+                with closing(executor.map(job.stage, job.source.chunks(outputs.done.chunks))) as made:
+                    for chunk in made:
+                        outputs.write(chunk)
+                        report(outputs.done.lines, before)
+        manifest = {**job.provenance, **job.manifest(outputs.done.counts)}
+        if not any(outputs.done.lengths.values()):
+            outputs.discard()
+            raise DataError(f"{files.prefix}: would be empty: none of {total:,} lines can be used{_reasons(manifest)}")
+        with _resumable(outputs, files, total):
+            outputs.finish(manifest)
+    finally:
+        outputs.close()
+    return manifest
+
+
+@contextmanager
+def _resumable(outputs: ResumableOutputs, files: OutputFiles, total: int) -> Iterator[None]:
+    """Save the progress after an error, and add to its message how to resume."""
+    try:
+        yield
+    except (KeyboardInterrupt, PosteditError, OSError) as error:
+        with suppress(OutputError):  # then the journal still describes the last saved state
+            outputs.save()
+        done = f"{outputs.saved.lines:,} of {total:,} lines"
+        how = f"kept in {files.prefix}.*.partial; run the same command with --resume to continue"
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(f"stopped after {done}, {how}") from None
+        if isinstance(error, OSError):
+            error = PosteditError(f"{error.filename or 'the system'}: {reason_of(error)}")
+        raise type(error)(f"{error}; {done} are done, {how}") from error
+
+
+def _reasons(manifest: Mapping[str, Any]) -> str:
+    """Return the numbers of lines left out by reason, in parentheses."""
+    reasons = [f"{count:,} {reason}" for reason, count in manifest.get("left_out", {}).items() if count]
+    return f" ({', '.join(reasons)})" if reasons else ""

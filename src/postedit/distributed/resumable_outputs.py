@@ -1,0 +1,226 @@
+"""Output files that grow side by side, survive any interruption, and get their names once all are complete."""
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any, Final
+
+from postedit.core.errors import OutputError
+from postedit.core.files import atomic_write, check_writable, explain_os_errors
+from postedit.distributed.chunks import Chunk
+
+_SAVE_SECONDS: Final = 2.0
+"""Interval between writes of the journal: the work that an interruption may cost, against the time of an fsync."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFiles:
+    """The names of the files of a job: PREFIX.SIDE and the manifest PREFIX.json, and their unfinished forms.
+
+    Args:
+        prefix: start of all names.
+        sides: the sides that are written.
+    """
+
+    prefix: Path
+    sides: Sequence[str]
+
+    @property
+    def manifest(self) -> Path:
+        """The file that appears once all others are complete."""
+        return self.named("json")
+
+    @property
+    def journal(self) -> Path:
+        """The file that records the progress of an unfinished run."""
+        return self.named("partial.json")
+
+    @property
+    def all(self) -> list[Path]:
+        """All files that exist during a run or after it."""
+        sides = [self.named(name) for side in self.sides for name in (side, f"{side}.partial")]
+        return [*sides, self.manifest, self.journal]
+
+    def named(self, name: str) -> Path:
+        """Return PREFIX.NAME."""
+        return self.prefix.with_name(f"{self.prefix.name}.{name}")
+
+    def check(self, *, resume: bool) -> None:
+        """Check, before long work, that the files can be written and that no earlier work would be lost.
+
+        Raises:
+            OutputError: if not.
+        """
+        for name in (*self.sides, "json"):
+            check_writable(self.named(name))
+        if not resume and self.journal.exists():
+            raise OutputError(
+                f"{self.journal}: belongs to an unfinished run; add --resume to continue it, or delete it to restart"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class OutputState:
+    """How far the files have been written. Replaced as a whole, so that no interruption leaves it half changed.
+
+    Args:
+        lengths: bytes of each file, by side.
+        chunks: finished chunks of the input.
+        lines: finished lines of the input.
+        counts: the sum of the counts of these chunks.
+        whole: whether only the renaming of the files is left.
+    """
+
+    lengths: Mapping[str, int]
+    chunks: int = 0
+    lines: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    whole: bool = False
+
+
+class ResumableOutputs:
+    """Writes chunks to PREFIX.SIDE.partial, with a journal beside them, and renames the files when all are complete.
+
+    The journal records what the output is made from, the number of finished chunks, and the length of each file after
+    them. Bytes beyond that length belong to an interrupted chunk and are cut off on resumption.
+
+    Args:
+        files: names of the files.
+        settings: everything that determines the output, by name; values for JSON.
+        resume: continue an unfinished run, if there is one.
+        save_seconds: interval between writes of the journal; 0 writes it after every chunk.
+
+    Raises:
+        OutputError: if the files cannot be written, or there is an unfinished run that has other settings or that
+            `resume` does not allow to continue.
+    """
+
+    def __init__(
+        self,
+        files: OutputFiles,
+        settings: Mapping[str, Any],
+        *,
+        resume: bool = False,
+        save_seconds: float = _SAVE_SECONDS,
+    ) -> None:
+        files.check(resume=resume)
+        self._files, self._settings, self._save_seconds = files, dict(settings), save_seconds
+        self.done = self._read_journal() if files.journal.exists() else OutputState(dict.fromkeys(files.sides, 0))
+        self.saved = self.done  # as recorded in the journal
+        self._open_files = {} if self.done.whole else {side: self._open(side) for side in files.sides}
+        self.save()
+
+    def write(self, chunk: Chunk) -> None:
+        """Append the lines of the next chunk.
+
+        Raises:
+            OutputError: if that fails, for instance because the disk is full.
+        """
+        before = self.done
+        assert chunk.number == before.chunks, "chunks come in order"
+        for side, file in self._open_files.items():
+            with explain_os_errors(self._partial(side)):
+                rest = memoryview(chunk.sides[side])
+                while rest:
+                    rest = rest[file.write(rest) :]
+        self.done = OutputState(
+            {side: length + len(chunk.sides[side]) for side, length in before.lengths.items()},
+            before.chunks + 1,
+            before.lines + chunk.size,
+            dict(Counter(before.counts) + Counter(chunk.counts)),
+        )
+        if time.monotonic() - self._saved_at >= self._save_seconds:
+            self.save()
+
+    def finish(self, manifest: Mapping[str, Any]) -> None:
+        """Rename all files; the manifest is written last and marks them as complete.
+
+        Raises:
+            OutputError: if that fails.
+        """
+        self.done = replace(self.done, whole=True)
+        self.save()
+        self.close()
+        with explain_os_errors(self._files.manifest):
+            self._files.manifest.unlink(missing_ok=True)  # an older one describes files that are replaced now
+        for side in self.done.lengths:
+            partial, final = self._partial(side), self._files.named(side)
+            with explain_os_errors(final):
+                if partial.exists():  # otherwise it was renamed before an interruption
+                    partial.replace(final)
+        with atomic_write(self._files.manifest) as file:
+            json.dump(manifest, file, indent=2, ensure_ascii=False)
+            file.write("\n")
+        with explain_os_errors(self._files.journal):
+            self._files.journal.unlink()
+
+    def discard(self) -> None:
+        """Delete the unfinished files and the journal.
+
+        Raises:
+            OutputError: if that fails.
+        """
+        self.close()
+        for path in (*map(self._partial, self.done.lengths), self._files.journal):
+            with explain_os_errors(path):
+                path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close the files as they are; the run can be resumed later."""
+        for file in self._open_files.values():
+            file.close()
+
+    def save(self) -> None:
+        """Flush the files to disk, then record their lengths in the journal.
+
+        Raises:
+            OutputError: if that fails.
+        """
+        for side, file in self._open_files.items():
+            if not file.closed:
+                with explain_os_errors(self._partial(side)):
+                    os.fsync(file.fileno())
+        with atomic_write(self._files.journal) as journal:
+            json.dump({"job": self._settings, **asdict(self.done)}, journal, indent=2, ensure_ascii=False)
+        self.saved, self._saved_at = self.done, time.monotonic()
+
+    def _partial(self, side: str) -> Path:
+        return self._files.named(f"{side}.partial")
+
+    def _open(self, side: str) -> IO[bytes]:
+        """Open a file at the end of its last finished chunk."""
+        path, length = self._partial(side), self.done.lengths[side]
+        with explain_os_errors(path):
+            # Unbuffered, so that closing it after a failed write has nothing left to write.
+            file = path.open("r+b" if path.exists() else "w+b", buffering=0)
+            if file.seek(0, os.SEEK_END) < length:
+                file.close()
+                raise OutputError(
+                    f"{path}: is shorter than {self._files.journal} records, so the run cannot be resumed; delete the "
+                    "journal to restart"
+                )
+            file.truncate(length)
+            file.seek(length)
+        return file
+
+    def _read_journal(self) -> OutputState:
+        journal = self._files.journal
+        try:
+            state = json.loads(journal.read_text(encoding="utf-8"))
+            settings = dict(state.pop("job"))
+            done = OutputState(**state)
+            if set(done.lengths) != set(self._files.sides):
+                raise ValueError
+        except (OSError, ValueError, KeyError, TypeError):
+            raise OutputError(f"{journal}: is damaged, so the run cannot be resumed; delete it to restart") from None
+        names = {**settings, **self._settings}
+        if differing := [name for name in names if settings.get(name) != self._settings.get(name)]:
+            raise OutputError(
+                f"{journal}: the unfinished run has another {', another '.join(differing)}; repeat its command, or "
+                "delete this file to restart"
+            )
+        return done

@@ -1,0 +1,336 @@
+"""Noise, compiled: corrupt one line of pe so that TER finds given numbers of edits in it.
+
+Edits interact: some cancel each other, or merge (a word left out beside one added is one substitution). So TER counts
+the edits of each draft, and if they are not those wanted, places and words are drawn again; the best draft is kept.
+
+Edits are named as in TER, from mt to pe: an insertion leaves a word of pe out of mt, a deletion adds a word to mt.
+n is the number of words in a line of pe; `state` is a UInt64[1] that determines all random numbers of a line.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from postedit.compiled import compiled
+from postedit.evaluate.ter_kernel import DELETE, INSERT, SHIFT, SUBSTITUTE, count_pair
+from postedit.synthesis.noise.word_bytes import COMMON_START, LONGEST_ENDING, count_characters, find_prefix
+
+_MAX_DRAFTS = 4
+"""Drafts per line: more would take time and hardly help."""
+
+_MAX_TRIES = 8
+"""Places or words tried for one edit."""
+
+_MAX_NEIGHBOURS = 32
+"""Words examined for an inflected form: most words with the same beginning are one."""
+
+
+@compiled
+def mix64(value):  # type: ignore[no-untyped-def]
+    """Return a hash of a 64-bit integer (the finaliser of SplitMix64, Steele et al. 2014)."""
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+@compiled
+def next_uniform(state):  # type: ignore[no-untyped-def]
+    """Return the next random number in [0, 1)."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    return (mix64(state[0]) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@compiled
+def next_below(limit, state):  # type: ignore[no-untyped-def]
+    """Return a random integer in [0, limit)."""
+    return int(next_uniform(state) * limit)
+
+
+@compiled
+def round_randomly(value, state):  # type: ignore[no-untyped-def]
+    """Return `value` rounded up or down at random, so that its expectation is kept."""
+    whole = int(value)
+    return whole + 1 if next_uniform(state) < value - whole else whole
+
+
+@compiled
+def draw_weighted(sums, first, last, state):  # type: ignore[no-untyped-def]
+    """Return a random index in [first, last), weighted by counts; `sums` has their cumulative sums from `first` on."""
+    value = next_uniform(state) * sums[last - 1]
+    low, high = first, last - 1
+    while low < high:
+        middle = (low + high) // 2
+        if sums[middle] > value:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+class Draft(NamedTuple):
+    """A line of mt under construction. All arrays have room for the longest line.
+
+    Args:
+        refs: Int64, for each word of mt its index in pe, or -1 minus its id in the lexicon.
+        ids: Int32, its id.
+        edited: Bool, whether an edit has changed or moved it.
+        next_to_gap: Bool, whether a word beside it was left out.
+        taken: Bool, for each word of pe, whether it is left out or replaced.
+        replaced: Bool, for each word of pe, whether it is replaced.
+    """
+
+    refs: Any
+    ids: Any
+    edited: Any
+    next_to_gap: Any
+    taken: Any
+    replaced: Any
+
+
+@compiled
+def new_draft(capacity):  # type: ignore[no-untyped-def]
+    """Return a draft with room for `capacity` words."""
+    return Draft(
+        np.empty(capacity, np.int64),
+        np.empty(capacity, np.int32),
+        np.empty(capacity, np.bool_),
+        np.empty(capacity, np.bool_),
+        np.empty(capacity, np.bool_),
+        np.empty(capacity, np.bool_),
+    )
+
+
+@compiled
+def draw_edit_counts(n, tables, wanted, state):  # type: ignore[no-untyped-def]
+    """Draw the number of edits of each kind for a line of n words, limited to what such a line can have."""
+    wanted[:] = 0
+    if tables.sentences.shape[0] == 0:
+        for _ in range(n):
+            if next_uniform(state) < tables.rate_scale:
+                wanted[next_below(4, state)] += 1
+    else:
+        length = min(n, tables.length_ranges.shape[0] - 1)
+        first, last = tables.length_ranges[length, 0], tables.length_ranges[length, 1]
+        chosen = first + next_below(last - first, state)
+        scale = tables.rate_scale * n / tables.sentences[chosen, 0]
+        for kind in range(4):
+            wanted[kind] = round_randomly(scale * tables.sentences[chosen, 1 + kind], state)
+    wanted[INSERT] = min(wanted[INSERT], n)
+    wanted[SUBSTITUTE] = min(wanted[SUBSTITUTE], n - wanted[INSERT])
+    wanted[DELETE] = min(wanted[DELETE], 2 * n)
+    wanted[SHIFT] = min(wanted[SHIFT], n)
+
+
+@compiled
+def _take_word(weights, ids, n, taken, state):  # type: ignore[no-untyped-def]
+    """Take one of the words of pe that are not taken, in proportion to the weights; return its index."""
+    last = weights.size - 1
+    total, found = 0.0, -1
+    for i in range(n):
+        if not taken[i]:
+            total += weights[min(ids[i], last)]
+            found = i
+    value = next_uniform(state) * total
+    for i in range(n):
+        if not taken[i]:
+            value -= weights[min(ids[i], last)]
+            if value < 0:
+                found = i
+                break
+    taken[found] = True
+    return found
+
+
+@compiled
+def _substitute(line, i, tables, state):  # type: ignore[no-untyped-def]
+    """Return the id of a word for mt in place of word i of pe."""
+    known = min(line.ids[i], tables.seen_rate.size - 1)
+    first, last = tables.pair_ends[known], tables.pair_ends[known + 1]
+    if last > first and next_uniform(state) < tables.seen_rate[known]:
+        return tables.pair_words[draw_weighted(tables.pair_sums, first, last, state)]
+    if next_uniform(state) < tables.inflection_rate:
+        other = _inflected_form(line, i, tables.lexicon, state)
+        if other >= 0:
+            return other
+    other = -1
+    for _ in range(_MAX_TRIES):
+        other = tables.substitute_words[draw_weighted(tables.substitute_sums, 0, tables.substitute_words.size, state)]
+        if other != line.ids[i]:
+            break
+    return other
+
+
+@compiled
+def _inflected_form(line, i, lexicon, state):  # type: ignore[no-untyped-def]
+    """Return the id of a word that is another form of word i, in the sense of `edit_profile.inflected`, or -1."""
+    data, start, stop = line.data, line.starts[i], line.stops[i]
+    length = count_characters(data, start, stop)
+    if length <= COMMON_START:
+        return -1
+    end, left = stop, min(LONGEST_ENDING, length - COMMON_START)
+    while left > 0:
+        end -= 1
+        if data[end] & 0xC0 != 0x80:
+            left -= 1
+    first = find_prefix(lexicon, data, start, end, False)
+    last = find_prefix(lexicon, data, start, end, True)
+    if last == first:
+        return -1
+    chosen = next_below(last - first, state)
+    for step in range(min(last - first, _MAX_NEIGHBOURS)):
+        other = first + (chosen + step) % (last - first)
+        other_start, other_stop = lexicon.ends[other], lexicon.ends[other + 1]
+        shared = end - start
+        while (
+            start + shared < stop
+            and other_start + shared < other_stop
+            and data[start + shared] == lexicon.data[other_start + shared]
+        ):
+            shared += 1
+        ours = count_characters(data, start + shared, stop)
+        theirs = count_characters(lexicon.data, other_start + shared, other_stop)
+        if other != line.ids[i] and max(ours, theirs) <= LONGEST_ENDING:
+            return other
+    return -1
+
+
+@compiled
+def _drop_and_replace(line, n, wanted, tables, draft, state):  # type: ignore[no-untyped-def]
+    """Make the wanted insertions and substitutions; return the number of words left."""
+    draft.taken[:n] = False
+    draft.replaced[:n] = False
+    for _ in range(wanted[SUBSTITUTE]):
+        draft.replaced[_take_word(tables.substitute_weights, line.ids, n, draft.taken, state)] = True
+    for _ in range(wanted[INSERT]):
+        _take_word(tables.insert_weights, line.ids, n, draft.taken, state)
+    size, after_gap = 0, False
+    for i in range(n):
+        if draft.taken[i] and not draft.replaced[i]:
+            after_gap = True
+            if size > 0:
+                draft.next_to_gap[size - 1] = True
+            continue
+        if draft.replaced[i]:
+            other = _substitute(line, i, tables, state)
+            draft.refs[size], draft.ids[size], draft.edited[size] = -1 - other, other, True
+        else:
+            draft.refs[size], draft.ids[size], draft.edited[size] = i, line.ids[i], False
+        draft.next_to_gap[size] = after_gap
+        after_gap = False
+        size += 1
+    return size
+
+
+@compiled
+def _insert_word(size, tables, draft, state):  # type: ignore[no-untyped-def]
+    """Make a deletion: add a word, not beside one that was left out, which would be a substitution."""
+    place = 0
+    for _ in range(_MAX_TRIES):
+        place = next_below(size + 1, state)
+        if not ((place > 0 and draft.next_to_gap[place - 1]) or (place < size and draft.next_to_gap[place])):
+            break
+    for k in range(size, place, -1):
+        draft.refs[k], draft.ids[k], draft.edited[k], draft.next_to_gap[k] = (
+            draft.refs[k - 1],
+            draft.ids[k - 1],
+            draft.edited[k - 1],
+            draft.next_to_gap[k - 1],
+        )
+    word = tables.deletion_words[draw_weighted(tables.deletion_sums, 0, tables.deletion_words.size, state)]
+    draft.refs[place], draft.ids[place], draft.edited[place], draft.next_to_gap[place] = -1 - word, word, True, False
+    return size + 1
+
+
+@compiled
+def _shift_block(size, tables, draft, state):  # type: ignore[no-untyped-def]
+    """Make a shift: move a block of words without edits, if one is found."""
+    for attempt in range(_MAX_TRIES):
+        if tables.moves.shape[0] and attempt < _MAX_TRIES - 2:
+            move = next_below(tables.moves.shape[0], state)
+            length, by = tables.moves[move, 0], -tables.moves[move, 1]
+        else:
+            length, by = 1, next_below(2 * size, state) - size
+        low, high = max(0, -by), size - length - max(0, by)
+        if by == 0 or high < low:
+            continue
+        start = low + next_below(high - low + 1, state)
+        blocked = False
+        for k in range(start, start + length):
+            blocked |= draft.edited[k]
+        if blocked:
+            continue
+        for k in range(length):
+            draft.edited[start + k] = True
+        if by > 0:
+            _rotate(draft, start, length, by)
+        else:
+            _rotate(draft, start + by, -by, length)
+        return
+
+
+@compiled
+def _rotate(draft, start, left, right):  # type: ignore[no-untyped-def]
+    """Swap the `left` words from `start` on with the `right` words after them."""
+    _reverse(draft, start, start + left)
+    _reverse(draft, start + left, start + left + right)
+    _reverse(draft, start, start + left + right)
+
+
+@compiled
+def _reverse(draft, start, stop):  # type: ignore[no-untyped-def]
+    i, j = start, stop - 1
+    while i < j:
+        draft.refs[i], draft.refs[j] = draft.refs[j], draft.refs[i]
+        draft.ids[i], draft.ids[j] = draft.ids[j], draft.ids[i]
+        draft.edited[i], draft.edited[j] = draft.edited[j], draft.edited[i]
+        i += 1
+        j -= 1
+
+
+@compiled
+def _always_exact(wanted):  # type: ignore[no-untyped-def]
+    """Return whether TER must find exactly these edits: words are only left out, or only added."""
+    return wanted[SHIFT] == 0 and wanted[SUBSTITUTE] == 0 and (wanted[INSERT] == 0 or wanted[DELETE] == 0)
+
+
+@compiled
+def make_edits(line, n, wanted, tables, drafts, counted, ids, scratch, found, state):  # type: ignore[no-untyped-def]
+    """Make the wanted edits; the draft with the fewest deviations by TER wins.
+
+    Args:
+        line: `WordBuffer` of pe.
+        n: its number of words.
+        wanted: Int32[4], edits by kind.
+        tables: `NoiseTables`.
+        drafts: two of `Draft`; one keeps the best so far.
+        counted: Int32[4], working memory.
+        ids: Int32, working memory.
+        scratch: working memory of TER.
+        found: Int32[4], receives the edits that TER finds.
+        state: UInt64[1], of the random generator.
+
+    Returns:
+        The index of the winning draft, and its number of words.
+    """
+    best, best_size, best_miss, current = 0, 0, 1 << 30, 0
+    for _ in range(_MAX_DRAFTS):
+        draft = drafts[current]
+        size = _drop_and_replace(line, n, wanted, tables, draft, state)
+        for _ in range(wanted[DELETE]):
+            size = _insert_word(size, tables, draft, state)
+        for _ in range(wanted[SHIFT]):
+            _shift_block(size, tables, draft, state)
+        if _always_exact(wanted):
+            counted[:] = wanted
+        else:
+            ids[:size] = draft.ids[:size]
+            count_pair(ids, size, line.ids[:n], n, scratch, counted)
+        # A wrong number of edits is worse than a wrong kind.
+        miss = 2 * abs(counted.sum() - wanted.sum()) + np.abs(counted - wanted).sum()
+        if miss < best_miss:
+            best, best_size, best_miss = current, size, miss
+            found[:] = counted
+            current = 1 - current
+        if miss == 0:
+            break
+    return best, best_size

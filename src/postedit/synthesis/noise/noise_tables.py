@@ -1,0 +1,267 @@
+"""The tables that noise is drawn from, made from an edit profile and a sample of the text."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postedit.core.errors import DataError
+from postedit.synthesis.noise.word_bytes import Lexicon, make_lexicon
+from postedit.synthesis.triplet_counts import MAX_TER
+
+if TYPE_CHECKING:
+    from postedit.synthesis.noise.edit_profile import EditProfile, ShiftedBlock  # not needed by workers
+
+_MAX_LEXICON: Final = 200_000
+"""The most frequent words of the text, available as errors: bounds the memory of every process."""
+
+_ENOUGH_SENTENCES: Final = 100
+"""Real sentences to draw from for each length, at least: fewer would repeat too often."""
+
+_RARE: Final = 0.01
+"""Share of real sentences, of the lengths that the text lacks most, that thinning does not try to match."""
+
+_PRIOR: Final = 5.0
+"""Strength of the prior of edit rates: each word counts as seen this often with the average rate."""
+
+
+class NoiseTables(NamedTuple):
+    """Distributions of edits for compiled code. V is the size of the lexicon; id V stands for all other words.
+
+    Args:
+        lexicon: the words.
+        insert_weights: Float64[V+1], relative probability that mt lacks a word of pe.
+        substitute_weights: Float64[V+1], relative probability that mt has another word in its place.
+        pair_ends: Int64[V+2], where the observed substitutes of each word end in `pair_words`; the first is 0.
+        pair_words: Int32, ids of observed substitutes.
+        pair_sums: Float64, their cumulative counts, word by word.
+        seen_rate: Float64[V+1], probability that a substitute is an observed one.
+        inflection_rate: Float64, probability that any other substitute is an inflected form of the word.
+        substitute_words: Int32, all observed substitutes.
+        substitute_sums: Float64, their cumulative counts.
+        deletion_words: Int32, words of mt that pe lacks.
+        deletion_sums: Float64, their cumulative counts.
+        moves: Int32[moves,2], length of shifted blocks and their distance to the left; empty for any shift.
+        sentences: Int32[sentences,5], length and edits by kind of real sentences, sorted by length.
+        length_ranges: Int64[longest+1,2], first row in `sentences` and row after the last to draw from for each length.
+        rate_scale: factor of the edits of real sentences; edits per word if there are none.
+        keep_rates: Float64[lengths], the share of lines of each length to keep; the last one holds for longer lines.
+    """
+
+    lexicon: Lexicon
+    insert_weights: NDArray[np.float64]
+    substitute_weights: NDArray[np.float64]
+    pair_ends: NDArray[np.int64]
+    pair_words: NDArray[np.int32]
+    pair_sums: NDArray[np.float64]
+    seen_rate: NDArray[np.float64]
+    inflection_rate: float
+    substitute_words: NDArray[np.int32]
+    substitute_sums: NDArray[np.float64]
+    deletion_words: NDArray[np.int32]
+    deletion_sums: NDArray[np.float64]
+    moves: NDArray[np.int32]
+    sentences: NDArray[np.int32]
+    length_ranges: NDArray[np.int64]
+    rate_scale: float
+    keep_rates: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TextSample:
+    """Statistics of a sample of the text.
+
+    Args:
+        words: counts of its words.
+        lengths: number of lines by their number of words.
+    """
+
+    words: Mapping[str, int]
+    lengths: Mapping[int, int]
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> "TextSample":
+        """Count the words of some lines."""
+        words: Counter[str] = Counter()
+        lengths: Counter[int] = Counter()
+        for line in lines:
+            found = line.split()
+            words.update(found)
+            lengths[len(found)] += 1
+        return cls(words, lengths)
+
+    @property
+    def frequent(self) -> dict[str, int]:
+        """The most frequent words, with counts."""
+        return dict(Counter(self.words).most_common(_MAX_LEXICON))
+
+
+def matched_tables(profile: "EditProfile", sample: TextSample, *, thin: bool) -> NoiseTables:
+    """Return tables for noise that resembles the edits of a profile.
+
+    Args:
+        profile: of real triplets.
+        sample: of the text to corrupt.
+        thin: leave out lines, so that lengths are distributed as in the profile.
+
+    Raises:
+        DataError: if `thin` would leave nothing.
+    """
+    substitutes: Counter[str] = Counter()
+    for others in profile.substituted.values():
+        substitutes.update(others)
+    frequent = sample.frequent
+    lexicon, ids = make_lexicon([*profile.seen, *profile.deleted, *substitutes, *frequent])
+    substituted = {word: sum(others.values()) for word, others in profile.substituted.items()}
+    unigrams = frequent or profile.seen
+    return NoiseTables(
+        lexicon,
+        _edit_weights(profile.inserted, profile.seen, ids),
+        _edit_weights(substituted, profile.seen, ids),
+        *_substitution_pairs(profile.substituted, ids),
+        _seen_rates(profile.substituted, ids),
+        profile.inflection_rate,
+        *_cumulative(substitutes or unigrams, ids),
+        *_cumulative(profile.deleted or unigrams, ids),
+        _repeated(profile.moves),
+        *sentences_by_length(profile),
+        1.0,
+        _keep_rates(profile, sample) if thin else np.ones(1),
+    )
+
+
+def plain_tables(sample: TextSample, rate: float = 0.1) -> NoiseTables:
+    """Return tables for `rate` edits per word, of any word and all kinds alike (Ive et al. 2019, section 5.2)."""
+    frequent = sample.frequent
+    lexicon, ids = make_lexicon(frequent)
+    words = _cumulative(frequent, ids)
+    uniform = np.ones(lexicon.size + 1)
+    return NoiseTables(
+        lexicon,
+        uniform,
+        uniform,
+        *_substitution_pairs({}, ids),
+        np.zeros(lexicon.size + 1),
+        0.0,
+        *words,
+        *words,
+        np.empty((0, 2), np.int32),
+        np.empty((0, 5), np.int32),
+        np.empty((0, 2), np.int64),
+        rate,
+        np.ones(1),
+    )
+
+
+def sentences_by_length(profile: "EditProfile") -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return `sentences` and `length_ranges` of `NoiseTables` for a profile.
+
+    The range of a length is widened to neighbouring lengths until it has `_ENOUGH_SENTENCES`; that of the greatest
+    length also serves longer lines.
+    """
+    rows = np.array(
+        sorted(
+            (s.length, s.shifts, s.substitutions, s.insertions, s.deletions, count)
+            for s, count in profile.sentences.items()
+        ),
+        np.int32,
+    )
+    sentences = np.repeat(rows[:, :5], rows[:, 5], axis=0)
+    lengths = sentences[:, 0]
+    longest = int(lengths[-1])
+    ranges = np.empty((longest + 1, 2), np.int64)
+    for length in range(longest + 1):
+        for width in range(longest + 1):
+            first, last = np.searchsorted(lengths, [length - width, length + width + 1])
+            if last - first >= min(_ENOUGH_SENTENCES, len(sentences)):
+                break
+        ranges[length] = first, last
+    return sentences, ranges
+
+
+def expected_ter_histogram(profile: "EditProfile", lengths: Mapping[int, int]) -> dict[int, float]:
+    """Return the TER histogram of real sentences weighted to have the given histogram of lengths."""
+    sentences, ranges = sentences_by_length(profile)
+    ter = np.minimum(MAX_TER, 100 * sentences[:, 1:].sum(1) // sentences[:, 0])
+    weights = np.zeros(len(ter))
+    for length, count in lengths.items():
+        first, last = ranges[min(length, len(ranges) - 1)]
+        weights[first:last] += count / (last - first)
+    histogram = np.bincount(ter, weights)
+    return {value: float(weight) for value, weight in enumerate(histogram) if weight}
+
+
+def _edit_weights(counts: Mapping[str, int], seen: Mapping[str, int], ids: Mapping[str, int]) -> NDArray[np.float64]:
+    """Return the smoothed rate at which each word is edited, with the average rate last, for unseen words."""
+    average = sum(counts.values()) / max(1, sum(seen.values()))
+    weights = np.full(len(ids) + 1, max(average, 1e-9))
+    for word, count in seen.items():
+        weights[ids[word]] = (counts.get(word, 0) + _PRIOR * average + 1e-9) / (count + _PRIOR)
+    return weights
+
+
+def _substitution_pairs(
+    substituted: Mapping[str, Mapping[str, int]], ids: Mapping[str, int]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """Return `pair_ends`, `pair_words` and `pair_sums` of `NoiseTables`."""
+    by_id = {ids[word]: others for word, others in substituted.items()}
+    ends = np.zeros(len(ids) + 2, np.int64)
+    for number, others in by_id.items():
+        ends[number + 1] = len(others)
+    np.cumsum(ends, out=ends)
+    words, sums = np.empty(ends[-1], np.int32), np.empty(ends[-1])
+    for number, others in by_id.items():
+        first, last = ends[number], ends[number + 1]
+        words[first:last], sums[first:last] = _cumulative(others, ids)
+    return ends, words, sums
+
+
+def _seen_rates(substituted: Mapping[str, Mapping[str, int]], ids: Mapping[str, int]) -> NDArray[np.float64]:
+    """Return the probability that the next substitute of a word was seen before (Witten and Bell 1991, method C)."""
+    rates = np.zeros(len(ids) + 1)
+    for word, others in substituted.items():
+        total = sum(others.values())
+        rates[ids[word]] = total / (total + len(others))
+    return rates
+
+
+def _cumulative(counts: Mapping[str, int], ids: Mapping[str, int]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return words and their cumulative counts, sorted by count, so that the order in a file does not matter."""
+    order = sorted(counts, key=lambda word: (counts[word], word))
+    sums = np.cumsum([counts[word] for word in order], dtype=np.float64)
+    return np.array([ids[word] for word in order], np.int32), sums
+
+
+def _repeated(moves: "Mapping[ShiftedBlock, int]") -> NDArray[np.int32]:
+    """Return Int32[moves,2], each block as often as it was counted."""
+    return np.repeat(np.array(list(moves), np.int32).reshape(-1, 2), list(moves.values()), axis=0)
+
+
+def _keep_rates(profile: "EditProfile", sample: TextSample) -> NDArray[np.float64]:
+    """Return the share of lines of each length to keep, so that lengths are distributed as in the profile.
+
+    It keeps as many lines as possible, ignoring the rarest hundredth of the real lengths, which would decide alone.
+
+    Raises:
+        DataError: if the text has hardly a line of the real lengths.
+    """
+    longest = max(s.length for s in profile.sentences)
+    real, text = np.zeros(longest + 2), np.zeros(longest + 2)
+    for s, count in profile.sentences.items():
+        real[s.length] += count
+    for length, count in sample.lengths.items():
+        text[min(length, longest + 1)] += count
+    ratio = np.divide(real / real.sum(), text / text.sum(), out=np.zeros_like(real), where=text > 0)
+    order = np.argsort(ratio)[::-1]
+    rare = np.cumsum(real[order]) / real.sum() <= _RARE
+    limit = ratio[order[~rare][0]]
+    if limit == 0:
+        raise DataError(
+            f'synth.lengths = "real": hardly a line of the text is as long as real post-edits ({longest} words at '
+            'most); use "all", or a text of sentences'
+        )
+    rates: NDArray[np.float64] = np.minimum(1.0, ratio / limit)
+    return rates

@@ -1,0 +1,1 @@
+"""Selection of training data: text of a domain, triplets that resemble real ones, and mixtures of corpora."""

@@ -1,0 +1,209 @@
+"""Mix several corpora into one: each repeated a number of times, or up to a share of the whole."""
+
+import hashlib
+import heapq
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import Field, model_validator
+
+from postedit.core.config import Config
+from postedit.core.errors import DataError, RecipeError
+from postedit.data.resumable_file import encode_lines
+from postedit.data.triplets import Triplet, TripletFiles, check_files, read_triplets
+from postedit.distributed.chunks import Chunk
+from postedit.distributed.pipeline import Job, Phase
+from postedit.synthesis.config import SynthConfig
+from postedit.synthesis.selection.histogram_matching import uniform_by_line
+from postedit.synthesis.triplet_counts import count_triplets, summary
+from postedit.text.config import SIDES
+
+_BLOCK: Final = 1 << 16
+"""Triplets whose random numbers are drawn together."""
+
+MAX_COPIES: Final = 100_000
+"""More copies of one triplet than any training run sees; a higher number is a typing error."""
+
+
+class CorpusConfig(Config):
+    """A corpus and its amount."""
+
+    files: TripletFiles = Field(description="triplets, named as in `[data]`")
+    copies: float = Field(
+        1.0, gt=0, le=MAX_COPIES, description="copies of each triplet; 0.1: a random tenth of the triplets"
+    )
+    share: float | None = Field(
+        None, gt=0, lt=1, description="instead of copies: the share of this corpus in the whole output"
+    )
+
+    @model_validator(mode="after")
+    def _check_amount(self) -> Self:
+        if self.share is not None and "copies" in self.model_fields_set:
+            raise ValueError("share: sets the number of copies, as copies does; leave one of them out")
+        return self
+
+
+class MixConfig(SynthConfig):
+    """The `[synth]` section with `kind = "mix"`: one corpus from several."""
+
+    kind: Literal["mix"] = Field("mix", description="how triplets are made")
+    corpus: Annotated[list[CorpusConfig], Field(min_length=1)] = Field(description="[[synth.corpus]], one per corpus")
+    seed: int = Field(1, ge=0, lt=2**63, description="random seed; selects triplets where copies is not a whole number")
+
+    @model_validator(mode="after")
+    def _check_shares(self) -> Self:
+        shares = [corpus.share for corpus in self.corpus if corpus.share is not None]
+        if shares and (sum(shares) >= 1 or len(shares) == len(self.corpus)):
+            raise ValueError("corpus: the shares must leave room for at least one corpus without a share")
+        return self
+
+    def located_triplets(self, folder: Path) -> dict[str, Any]:
+        """Return the corpora with absolute paths."""
+        return {"corpus": [corpus.model_copy(update={"files": corpus.files.under(folder)}) for corpus in self.corpus]}
+
+    def triplet_inputs(self) -> Sequence[tuple[str, TripletFiles]]:
+        """Return the files of the corpora, each with its option."""
+        return [(f"synth.corpus.{number}", corpus.files) for number, corpus in enumerate(self.corpus)]
+
+    def phases(self) -> list[Phase]:
+        """Return the only phase."""
+        return [Phase("mixture", self.triplets, self.prepare)]
+
+    def prepare(self) -> Job:
+        """Measure the corpora and return the job.
+
+        Raises:
+            DataError: if they cannot be read.
+            RecipeError: if nothing would be taken from one, or too many copies.
+        """
+        mixed = MixedCorpora(_parts(self), self.chunk_lines)
+        settings = {**self.settings(), "corpora": [_describe(part, mixed.total) for part in mixed.parts]}
+        return Job(mixed, _count, settings, lambda counts: summary(counts, []))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A corpus and its amount, resolved.
+
+    Args:
+        files: its triplets.
+        triplets: number of its usable triplets.
+        copies: copies of each.
+        taken: resulting number of triplets.
+        seed: random seed, for the fraction in `copies`.
+        fingerprint: SHA-256 digest of its text, in hexadecimal.
+    """
+
+    files: TripletFiles
+    triplets: int
+    copies: float
+    taken: int
+    seed: int
+    fingerprint: str
+
+    def read(self) -> Iterator[Triplet]:
+        """Yield all copies of its triplets."""
+        whole = math.floor(self.copies)
+        passes = (read_triplets(self.files) for _ in range(whole))
+        return chain(chain.from_iterable(passes), self._random_part(self.copies - whole))
+
+    def _random_part(self, rate: float) -> Iterator[Triplet]:
+        """Yield each triplet with probability `rate`."""
+        if not rate:
+            return
+        triplets, first = read_triplets(self.files), 0
+        while block := list(islice(triplets, _BLOCK)):
+            chosen = uniform_by_line(self.seed, first, len(block)) < rate
+            yield from (triplet for triplet, taken in zip(block, chosen) if taken)
+            first += len(block)
+
+
+@dataclass(frozen=True, slots=True)
+class MixedCorpora:
+    """A chunk source that interleaves corpora evenly: every stretch has them in the proportions of the whole."""
+
+    parts: Sequence[_Part]
+    chunk_lines: int
+
+    @property
+    def total(self) -> int:
+        """The number of triplets."""
+        return sum(part.taken for part in self.parts)
+
+    @property
+    def fingerprints(self) -> Mapping[str, str]:
+        """The SHA-256 digest of each corpus, in hexadecimal."""
+        return {part.files.name: part.fingerprint for part in self.parts}
+
+    def chunks(self, first: int = 0) -> Iterator[Chunk]:
+        """Yield the chunks from number `first` on; earlier ones are read and skipped."""
+        placed = (self._with_places(number, part) for number, part in enumerate(self.parts))
+        triplets = (triplet for _, _, triplet in heapq.merge(*placed, key=lambda entry: entry[:2]))
+        next(islice(triplets, first * self.chunk_lines, first * self.chunk_lines), None)
+        number = first
+        while block := list(islice(triplets, self.chunk_lines)):
+            sides = {side: encode_lines([getattr(triplet, side) for triplet in block]) for side in SIDES}
+            yield Chunk(number, number * self.chunk_lines, len(block), sides)
+            number += 1
+
+    def _with_places(self, number: int, part: _Part) -> Iterator[tuple[float, int, Triplet]]:
+        """Yield the triplets of a corpus at equally spaced places between 0 and 1."""
+        for place, triplet in enumerate(part.read()):
+            yield (place + 0.5) / part.taken, number, triplet
+
+
+def _count(chunk: Chunk) -> Chunk:
+    return chunk.with_lines({}, count_triplets(chunk.lines("mt"), chunk.lines("pe")))
+
+
+def _parts(config: MixConfig) -> list[_Part]:
+    measured = [_size_and_digest(corpus.files) for corpus in config.corpus]
+    without_share = sum(
+        corpus.copies * triplets for corpus, (triplets, _) in zip(config.corpus, measured) if corpus.share is None
+    )
+    rest = 1.0 - sum(corpus.share or 0.0 for corpus in config.corpus)
+    parts = []
+    for number, (corpus, (triplets, fingerprint)) in enumerate(zip(config.corpus, measured)):
+        copies = corpus.copies if corpus.share is None else corpus.share / rest * without_share / triplets
+        seed = config.seed + number
+        taken = math.floor(copies) * triplets + _random_part_size(seed, triplets, copies - math.floor(copies))
+        if copies > MAX_COPIES:
+            raise RecipeError(
+                f"synth.corpus.{number}: a share of {corpus.share:g} takes {copies:,.0f} copies of each of its "
+                f"{triplets:,} triplets; at most {MAX_COPIES:,} are allowed. Reduce it, or take more of the others"
+            )
+        if not taken:
+            raise RecipeError(f"synth.corpus.{number}: of {triplets:,} triplets none is taken; ask for more of them")
+        parts.append(_Part(corpus.files, triplets, copies, taken, seed, fingerprint))
+    return parts
+
+
+def _random_part_size(seed: int, triplets: int, rate: float) -> int:
+    starts = range(0, triplets, _BLOCK) if rate else ()
+    return sum(int((uniform_by_line(seed, start, min(_BLOCK, triplets - start)) < rate).sum()) for start in starts)
+
+
+def _size_and_digest(files: TripletFiles) -> tuple[int, str]:
+    """Return the number of usable triplets, and the SHA-256 digest of their text."""
+    check_files(files)
+    count, digest = 0, hashlib.sha256()
+    for triplet in read_triplets(files):
+        digest.update("\t".join((triplet.src, triplet.mt, triplet.pe, "")).encode())
+        count += 1
+    if not count:
+        raise DataError(f"{files.name}: has no usable triplet")
+    return count, digest.hexdigest()
+
+
+def _describe(part: _Part, total: int) -> dict[str, Any]:
+    return {
+        "files": part.files.name,
+        "triplets": part.triplets,
+        "copies": round(part.copies, 4),
+        "taken": part.taken,
+        "share": round(part.taken / total, 4),
+    }

@@ -1,0 +1,244 @@
+"""Select artificial triplets that are edited like real ones: match their joint histogram of lengths and edit rates.
+
+Junczys-Dowmunt and Grundkiewicz (2017, section 5.1) filtered artificial data by such statistics of real data.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field
+
+from postedit.core.errors import DataError
+from postedit.data.triplets import Triplet, TripletFiles, check_files, read_triplets
+from postedit.distributed.chunks import Chunk, open_aligned
+from postedit.distributed.pipeline import Job, Phase
+from postedit.distributed.resumable_outputs import OutputFiles
+from postedit.evaluate.ter import TER, EditCount
+from postedit.synthesis.config import SynthConfig
+from postedit.synthesis.triplet_counts import TER_BIN, edit_rates, histogram_of, ks_distance, sum_edits, summary
+from postedit.text.config import SIDES
+
+LENGTHS: Final = (4, 8, 12, 16, 20, 25, 30, 40, 60)
+"""Upper limits of the bins of lengths, in words of pe; the last bin holds all longer ones."""
+
+RATES: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8, 1.0)
+"""Upper limits of the bins of edit rates, in edits per word of pe. Triplets without edits have a bin of their own."""
+
+CELLS: Final = (len(LENGTHS) + 1) * (len(RATES) + 1)
+
+_BISECTIONS: Final = 60
+"""Steps of the bisection: enough for the precision of a double."""
+
+_BLOCK: Final = 1 << 14
+_NOT_KEPT: Final = "more of this length and edit rate than among real ones"
+
+
+def _as_list(value: Any) -> Any:
+    return value if value is None or isinstance(value, list | tuple) else [value]
+
+
+RealTriplets = Annotated[list[TripletFiles], BeforeValidator(_as_list)]
+
+
+class MatchingConfig(SynthConfig):
+    """Options of all sections that can match their triplets to real ones."""
+
+    real: RealTriplets = Field([], description="real triplets that the output is to resemble, named as in `[data]`")
+    mismatch: float = Field(
+        0.1,
+        gt=0,
+        le=1,
+        description="largest total variation distance between the joint histograms of length and edit rate of the "
+        "output and of the real triplets; 1 keeps all triplets",
+    )
+    seed: int = Field(1, ge=0, lt=2**63, description="random seed; selects which triplets are kept")
+    chunk_lines: int = Field(
+        1000, ge=1, description="lines translated together; at most so many are lost by an interruption"
+    )
+
+    @property
+    def candidates(self) -> OutputFiles:
+        """The files of all triplets, before the selection."""
+        return OutputFiles(self.triplets.named("translated"), SIDES)
+
+    def located_triplets(self, folder: Path) -> dict[str, Any]:
+        """Return the real triplets with absolute paths."""
+        return {"real": [files.under(folder) for files in self.real]}
+
+    def triplet_inputs(self) -> Sequence[tuple[str, TripletFiles]]:
+        """Return the files of the real triplets, each with its option."""
+        return [("synth.real", files) for files in self.real]
+
+    def problems(self) -> list[str]:
+        """Return a problem if there is a `mismatch` but nothing to match."""
+        if not self.real and "mismatch" in self.model_fields_set:
+            return [
+                "synth.mismatch: needs real triplets; name them in synth.real, or leave it out to keep all triplets"
+            ]
+        return []
+
+    def read_real(self) -> Iterator[Triplet]:
+        """Yield the real triplets.
+
+        Raises:
+            DataError: if they cannot be read.
+        """
+        for files in self.real:
+            check_files(files)
+        return read_triplets(self.real)
+
+    def matching_phase(self) -> Phase:
+        """Return the phase that selects the final triplets among the candidates."""
+        return Phase("selection of triplets", self.triplets, self._prepare_matching)
+
+    def _prepare_matching(self) -> Job:
+        """Measure the real triplets and the candidates, and return the job that selects among these.
+
+        Raises:
+            DataError: if no selection reaches the allowed mismatch.
+        """
+        files = TripletFiles.of(self.candidates.prefix)
+        source = open_aligned({side: self.candidates.named(side) for side in SIDES}, self.chunk_lines)
+        real, made = _measure(self.read_real()), _measure(read_triplets(files))
+        match = match_histogram(real.cells, made.cells, self.mismatch)
+        rates = hashlib.sha256(match.keep_rates.tobytes()).hexdigest()
+        settings = {**self.settings(), "phase": "fit", "mismatch": round(match.mismatch, 4), "shares": rates}
+
+        def manifest(counts: Mapping[str, int]) -> dict[str, Any]:
+            found = summary(counts, [_NOT_KEPT])
+            histogram = dict(sorted(histogram_of(real.counts, TER_BIN).items()))
+            return {
+                **found,
+                "real": {"triplets": real.counts["kept"], "histogram": histogram, **edit_rates(real.counts)},
+                "ks_ter": round(ks_distance(found["made"]["histogram"], histogram), 4),
+            }
+
+        return Job(source, MatchingStage(match.keep_rates, self.seed), settings, manifest)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class HistogramMatch:
+    """A selection of triplets by the cells of a histogram.
+
+    Args:
+        keep_rates: Float64[CELLS], the probability that a triplet of each cell is kept.
+        kept: expected number of triplets kept.
+        mismatch: total variation distance, 0 to 1, between their histogram and the real one.
+    """
+
+    keep_rates: NDArray[np.float64]
+    kept: float
+    mismatch: float
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingStage:
+    """Keeps each triplet with the probability of its cell."""
+
+    keep_rates: NDArray[np.float64]
+    seed: int
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        """Return the triplets that are kept."""
+        texts = {side: chunk.lines(side) for side in SIDES}
+        edits = TER(case_sensitive=True).counts(texts["mt"], texts["pe"])
+        kept = uniform_by_line(self.seed, chunk.first_line, chunk.size) < self.keep_rates[cells_of(edits)]
+        lines = {side: [text for text, keep in zip(texts[side], kept) if keep] for side in SIDES}
+        counts = sum_edits([found for found, keep in zip(edits, kept) if keep])
+        return chunk.with_lines(lines, {**counts, _NOT_KEPT: int((~kept).sum())})
+
+
+def cells_of(edits: Sequence[EditCount]) -> NDArray[np.int64]:
+    """Return Int64[triplets]: the cell of each triplet, 0 to CELLS - 1."""
+    lengths = np.array([found.length for found in edits], np.float64)
+    numbers = np.array([found.edits for found in edits], np.float64)
+    rates = np.divide(numbers, lengths, out=np.where(numbers > 0, np.inf, 0.0), where=lengths > 0)
+    row, column = np.searchsorted(LENGTHS, lengths), np.searchsorted(RATES, rates)
+    return row * (len(RATES) + 1) + column
+
+
+def match_histogram(real: NDArray[np.int64], made: NDArray[np.int64], mismatch: float) -> HistogramMatch:
+    """Keep as many triplets as possible while the histogram of those kept is within `mismatch` of the real one.
+
+    The keep rate of a cell is min(1, factor * real / made), with one factor for all cells. A smaller factor matches
+    better and keeps fewer; cells that have only real triplets stay empty with any factor.
+
+    Args:
+        real: Int64[CELLS], number of real triplets by cell.
+        made: Int64[CELLS], number of candidates by cell.
+        mismatch: total variation distance, 0 to 1.
+
+    Raises:
+        DataError: if there are no triplets, or no factor reaches the mismatch.
+    """
+    if not real.sum() or not made.sum():
+        raise DataError("there are no triplets to select, or no real ones to match")
+    target = real / real.sum()
+    ratio = np.divide(target, made, out=np.zeros(CELLS), where=made > 0)
+    low = float(1.0 / ratio.max()) if ratio.any() else 0.0  # up to here, no rate is capped at 1
+    best = _match(ratio, made, target, low)
+    if not ratio.any() or best.mismatch > mismatch:
+        missing = target[made == 0].sum()
+        raise DataError(
+            f"no selection among {made.sum():,} triplets is within {mismatch:g} of the real histogram: {missing:.0%} "
+            "of the real triplets have a length and an edit rate that none of these has; make more, or allow a larger "
+            "mismatch"
+        )
+    high = float(1.0 / ratio[ratio > 0].min())  # from here on, all rates are 1 or 0
+    everything = _match(ratio, made, target, high)
+    if everything.mismatch <= mismatch:
+        return everything
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        tried = _match(ratio, made, target, middle)
+        if tried.mismatch <= mismatch:
+            low, best = middle, tried
+        else:
+            high = middle
+    return best
+
+
+def _match(
+    ratio: NDArray[np.float64], made: NDArray[np.int64], target: NDArray[np.float64], factor: float
+) -> HistogramMatch:
+    rates = np.minimum(1.0, factor * ratio)
+    kept = rates * made
+    total = float(kept.sum())
+    distance = float(np.abs(kept / total - target).sum() / 2) if total else 1.0
+    return HistogramMatch(rates, total, distance)
+
+
+def uniform_by_line(seed: int, first: int, count: int) -> NDArray[np.float64]:
+    """Return Float64[count]: for each line from `first` on, a number in [0, 1) that depends on it and the seed only."""
+    with np.errstate(over="ignore"):  # SplitMix64
+        z = np.arange(first, first + count, dtype=np.uint64) + np.uint64(1)
+        z = z * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed) * np.uint64(0xD1342543DE82EF95)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    return (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Measured:
+    """Int64[CELLS], the number of triplets by cell, and the counts of `triplet_counts`."""
+
+    cells: NDArray[np.int64]
+    counts: Mapping[str, int]
+
+
+def _measure(triplets: Iterable[Triplet]) -> _Measured:
+    cells, counts = np.zeros(CELLS, np.int64), Counter[str]()
+    reader, metric = iter(triplets), TER(case_sensitive=True)
+    while block := list(islice(reader, _BLOCK)):
+        edits = metric.counts([triplet.mt for triplet in block], [triplet.pe for triplet in block])
+        cells += np.bincount(cells_of(edits), minlength=CELLS)
+        counts += sum_edits(edits)
+    return _Measured(cells, counts)

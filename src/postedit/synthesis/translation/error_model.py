@@ -1,0 +1,127 @@
+"""Triplets from parallel text and an error model: a model that turns post-edits back into mt, sampled at random.
+
+An error model is trained like any other, on real triplets with mt and pe exchanged. Its most probable output is close
+to pe itself; random samples have errors like those of real mt. The idea is that of noised and sampled back-translation
+(Xie et al. 2018 for grammatical error correction, Edunov et al. 2018 for translation).
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+import torch
+from pydantic import Field
+
+from postedit.core.errors import DataError, PosteditError
+from postedit.distributed.chunks import Chunk, Stage
+from postedit.search import Sampling
+from postedit.synthesis.translation.parallel_text import ParallelTextConfig
+from postedit.synthesis.triplet_counts import BLANK, triplet_chunk
+
+if TYPE_CHECKING:
+    from postedit.editing.post_editor import PostEditor
+
+TOO_LONG: Final = "too long for the model"
+BROKEN: Final = "drawn with broken characters"
+
+_BROKEN_SIGNS: Final = ("\0", "\ufffd")
+"""Results of byte tokens that are not UTF-8 when joined."""
+
+
+class ErrorsConfig(ParallelTextConfig):
+    """The `[synth]` section with `kind = "errors"`: triplets from parallel text and an error model."""
+
+    kind: Literal["errors"] = Field("errors", description="how triplets are made")
+    model: str = Field(
+        description="error model, trained on triplets with mt and pe exchanged: a folder, relative to the current one, "
+        "or a hub id"
+    )
+    temperature: float = Field(
+        1.0, ge=0.01, le=100, description="sampling temperature: above 1 more errors, below 1 fewer"
+    )
+    top_k: int = Field(20, ge=0, description="sample from the most probable tokens only; 0: from all")
+    device: Literal["cpu", "cuda"] = Field("cpu", description="device of the model")
+    seed: int = Field(1, ge=0, lt=2**63, description="random seed of the samples, and of the selection of triplets")
+    chunk_lines: int = Field(
+        1000,
+        ge=1,
+        description="lines sampled together; at most so many are lost by an interruption. Another value gives other "
+        "samples",
+    )
+
+    phase_name: ClassVar[str] = "sampling of errors"
+    left_out: ClassVar[Sequence[str]] = (BLANK, TOO_LONG, BROKEN)
+    later_options: ClassVar[Sequence[str]] = ("real", "mismatch")
+
+    def problems(self) -> list[str]:
+        """Return the problems of the section, an unavailable device among them."""
+        found = super().problems()
+        if self.device == "cuda" and not torch.cuda.is_available():
+            found.append("synth.device: is cuda, but PyTorch finds no GPU here; write cpu")
+        return found
+
+    def stage(self) -> Stage:
+        """Return the stage that samples mt."""
+        return ErrorSampling(
+            self.model, Sampling(temperature=self.temperature, top_k=self.top_k), self.seed, self.device
+        )
+
+    def job_settings(self) -> dict[str, Any]:
+        """Return the settings that determine mt; the model is identified by its content.
+
+        Raises:
+            DataError: if the model cannot be loaded, or does not read mt.
+        """
+        return {**super().job_settings(), "model": list(_load(self.model, self.device).identity().models)}
+
+
+def _load(model: str, device: str) -> "PostEditor":
+    from postedit.editing.post_editor import PostEditor
+
+    try:
+        editor = PostEditor.load(model, device=device)
+    except PosteditError as error:
+        raise DataError(f"synth.model: {error}") from None
+    if not isinstance(editor, PostEditor) or "mt" not in editor.abilities.inputs:
+        raise DataError(
+            f"synth.model: {model} reads src only, so it translates and is no error model; use kind = "
+            '"forward", or a model trained on triplets with mt and pe exchanged'
+        )
+    return editor
+
+
+@dataclass(frozen=True)
+class ErrorSampling:
+    """A stage that samples an mt for each pe."""
+
+    model: str
+    sampling: Sampling
+    seed: int
+    device: str
+
+    @cached_property
+    def _editor(self) -> "PostEditor":
+        return _load(self.model, self.device)
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        """Return the triplets of a chunk."""
+        src, pe = chunk.lines("src"), chunk.lines("pe")
+        device = self._editor.device
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            torch.manual_seed(self._chunk_seed(chunk.first_line))
+            drawn = self._editor.draw(src, pe, self.sampling)
+        if any(one.skipped == "no memory" for one in drawn):
+            raise DataError("a single line does not fit into memory; leave out the longest ones, or use more memory")
+        too_long = [one.skipped == "too long" for one in drawn]
+        mt = [" ".join(one.text.splitlines()) for one in drawn]
+        broken = [any(sign in new and sign not in old for sign in _BROKEN_SIGNS) for new, old in zip(mt, pe)]
+        kept = [triplet for *triplet, long, bad in zip(src, mt, pe, too_long, broken, strict=True) if not (long or bad)]
+        made = triplet_chunk(chunk, *zip(*kept)) if kept else triplet_chunk(chunk, [], [], [])
+        return made.with_lines({}, {**made.counts, TOO_LONG: sum(too_long), BROKEN: sum(broken)})
+
+    def _chunk_seed(self, first_line: int) -> int:
+        """Return a seed for the chunk, so that its samples do not depend on earlier chunks."""
+        digest = hashlib.blake2b(f"{self.seed} {first_line}".encode(), digest_size=7).digest()
+        return int.from_bytes(digest, "big")

@@ -1,0 +1,125 @@
+"""Triplets from monolingual text of the target language: each sentence, translated there and back, is an mt of itself.
+
+Junczys-Dowmunt and Grundkiewicz (2017, section 5.1) and Jauregi Unanue et al. (2018, section 4.2) made artificial data
+in three steps: select sentences of the domain by the difference of two cross-entropies, translate them into the source
+language and back, and select triplets that match the TER statistics of real ones. Each step is a phase with files of
+its own, so that an interruption costs no finished phase.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import Field
+
+from postedit.core.errors import DataError
+from postedit.data.text_paths import located
+from postedit.distributed.chunks import Chunk, Stage, open_aligned
+from postedit.distributed.pipeline import Job, Phase
+from postedit.distributed.resumable_outputs import OutputFiles
+from postedit.synthesis.selection.domain_selection import NOT_SELECTED, select_sentences
+from postedit.synthesis.selection.histogram_matching import MatchingConfig, RealTriplets
+from postedit.synthesis.translation.parallel_text import MATCHING_OPTIONS
+from postedit.synthesis.translation.translators import Translator, TranslatorConfig, open_translator
+from postedit.synthesis.triplet_counts import BLANK, summary, triplet_chunk
+
+_MODELS: Final = ("inside.arpa", "outside.arpa")
+
+
+class RoundtripConfig(MatchingConfig):
+    """The `[synth]` section with `kind = "roundtrip"`: triplets from monolingual text of the target language."""
+
+    kind: Literal["roundtrip"] = Field("roundtrip", description="how triplets are made")
+    text: str = Field(description="file of sentences of the target language; they become the post-edits")
+    real: Annotated[RealTriplets, Field(min_length=1)] = Field(
+        description="real triplets, named as in `[data]`: they define the domain, and the output is to resemble them"
+    )
+    out: str = Field(description="writes OUT.src, OUT.mt, OUT.pe and OUT.json, also OUT.chosen.* and OUT.translated.*")
+    back: TranslatorConfig = Field(description="translates into the source language")
+    forward: TranslatorConfig = Field(description="translates into the target language")
+    choose: float = Field(
+        1.0, gt=0, le=1, description="share of the sentences to translate, those most like the domain; 1: all"
+    )
+    order: int = Field(3, ge=2, le=6, description="order of the n-gram models that select sentences")
+
+    text_columns: ClassVar[Mapping[str, str]] = {"text": "pe"}
+
+    @property
+    def chosen(self) -> OutputFiles:
+        """The files of the selected sentences."""
+        return OutputFiles(self.triplets.named("chosen"), ("pe",))
+
+    @property
+    def extra_files(self) -> Sequence[str]:
+        """The two n-gram models."""
+        return [f"chosen.{name}" for name in _MODELS]
+
+    def phases(self) -> list[Phase]:
+        """Return the three phases in order."""
+        return [
+            Phase("selection of sentences", self.chosen, self.prepare_selection),
+            Phase("translation", self.candidates, self.prepare_translation, multithreaded=True),
+            self.matching_phase(),
+        ]
+
+    def prepare_selection(self) -> Job:
+        """Select sentences, and return the job that writes them.
+
+        Raises:
+            DataError: if the files cannot be read.
+            RecipeError: if KenLM is not installed.
+        """
+        source = open_aligned({"pe": located(self.text)}, self.chunk_lines)
+        settings = {**self.settings("back", "forward", "mismatch", "seed"), "phase": "choose"}
+        stage: Stage = _keep_all
+        if self.choose < 1:
+            domain = [triplet.pe for triplet in self.read_real()]
+            if not domain:
+                raise DataError("synth.real: has no usable triplet, so there is no domain to select sentences of")
+            inside, outside = (self.chosen.named(name) for name in _MODELS)
+            stage = select_sentences(
+                located(self.text), source.total, domain, share=self.choose, order=self.order, models=(inside, outside)
+            )
+            settings["chosen"] = hashlib.sha256(stage.kept).hexdigest()
+
+        def manifest(counts: Mapping[str, int]) -> dict[str, Any]:
+            left_out = {NOT_SELECTED: counts.get(NOT_SELECTED, 0)}
+            return {"made": {"triplets": counts.get("kept", 0)}, "left_out": left_out}
+
+        return Job(source, stage, settings, manifest)
+
+    def prepare_translation(self) -> Job:
+        """Return the job that translates the selected sentences.
+
+        Raises:
+            DataError: if there are none.
+        """
+        source = open_aligned({"pe": self.chosen.named("pe")}, self.chunk_lines)
+        settings = {**self.settings("choose", "order", *MATCHING_OPTIONS), "phase": "translate"}
+        stage = RoundtripTranslation(self.back, self.forward)
+        return Job(source, stage, settings, lambda counts: summary(counts, [BLANK]))
+
+
+def _keep_all(chunk: Chunk) -> Chunk:
+    return chunk.with_lines({}, {"kept": chunk.size})
+
+
+@dataclass(frozen=True)
+class RoundtripTranslation:
+    """A stage that translates pe into src, and src into mt."""
+
+    back: TranslatorConfig
+    forward: TranslatorConfig
+
+    @cached_property
+    def _translators(self) -> tuple[Translator, Translator]:
+        return open_translator(self.back), open_translator(self.forward)
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        """Return the triplets of a chunk."""
+        back, forward = self._translators
+        pe = chunk.lines("pe")
+        src = back.translate(pe)
+        return triplet_chunk(chunk, src, forward.translate(src), pe)

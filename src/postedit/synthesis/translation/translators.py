@@ -1,0 +1,255 @@
+"""Translators behind one protocol: models of postedit, CTranslate2 or Hugging Face, or any command."""
+
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol, Self
+
+from pydantic import Field, model_validator
+
+from postedit.core.config import Config
+from postedit.core.errors import PosteditError
+from postedit.core.extras import library
+
+_STDERR_SHOWN: Final = 500
+"""Characters from the end of a command's standard error that a message quotes."""
+
+
+class TranslatorError(PosteditError):
+    """A translator that cannot be loaded, or does not return one line for each text."""
+
+
+class Translator(Protocol):
+    """Anything that translates."""
+
+    def translate(self, texts: Sequence[str]) -> list[str]:
+        """Return the translation of each text, as one line each.
+
+        Raises:
+            TranslatorError: if it fails.
+        """
+        ...
+
+
+class TranslatorConfig(Config):
+    """A translator and its search options."""
+
+    kind: Literal["postedit", "ctranslate2", "huggingface", "command"] = Field(description="type of translator")
+    model: str | None = Field(None, description="folder of the model, or its hub id (postedit, huggingface)")
+    tokenizer: str | None = Field(
+        None, description="ctranslate2: folder or hub id of the Hugging Face tokenizer; the folder of the model if none"
+    )
+    command: list[str] = Field(
+        [],
+        description="program and arguments; it is started for each chunk, reads lines from standard input and writes "
+        "one line for each",
+    )
+    beam: int = Field(5, ge=1, description="beam size")
+    batch: int = Field(32, ge=1, description="segments translated together")
+    src_lang: str | None = Field(None, description="code of the source language, for multilingual tokenizers")
+    tgt_lang: str | None = Field(None, description="code of the target language, for multilingual tokenizers")
+    device: str = Field("cpu", description="cpu or cuda")
+    max_ratio: float = Field(
+        2.0, gt=0, le=1000, description="a translation has at most max_ratio times the tokens of its source ..."
+    )
+    max_extra: int = Field(10, ge=1, description="... plus max_extra (ctranslate2, huggingface)")
+
+    @model_validator(mode="after")
+    def _check_complete(self) -> Self:
+        if self.kind == "command" and not self.command:
+            raise ValueError(
+                'command: missing; kind = "command" needs it, such as ["marian-decoder", "-c", "config.yml"]'
+            )
+        if self.kind != "command" and self.model is None:
+            raise ValueError(f'model: missing; kind = "{self.kind}" needs it')
+        return self
+
+    def max_tokens(self, source_tokens: int) -> int:
+        """Return the largest length of a translation in tokens."""
+        return int(source_tokens * self.max_ratio) + self.max_extra
+
+
+def open_translator(config: TranslatorConfig) -> Translator:
+    """Load a translator.
+
+    Raises:
+        TranslatorError: if it cannot be loaded.
+        RecipeError: if a library that it needs is not installed.
+        ModelFolderError: if a model of postedit is damaged.
+    """
+    kinds: Mapping[str, Callable[[TranslatorConfig], Translator]] = {
+        "postedit": _Postedit,
+        "ctranslate2": _CTranslate2,
+        "huggingface": _HuggingFace,
+        "command": _Command,
+    }
+    return _LineTranslator(kinds[config.kind](config))
+
+
+@dataclass(frozen=True, slots=True)
+class _LineTranslator:
+    """Wraps a translator: blank texts are returned unchanged, and each translation is one line."""
+
+    translator: Translator
+
+    def translate(self, texts: Sequence[str]) -> list[str]:
+        asked = [number for number, text in enumerate(texts) if text.strip()]
+        written = self.translator.translate([texts[number] for number in asked]) if asked else []
+        if len(written) != len(asked):
+            raise TranslatorError(
+                f"the translator returned {len(written):,} lines for {len(asked):,}; it must return one for each"
+            )
+        translations = list(texts)
+        for number, text in zip(asked, written):
+            translations[number] = " ".join(text.splitlines())
+        return translations
+
+
+class _Command:
+    """A program that translates all lines of a chunk."""
+
+    def __init__(self, config: TranslatorConfig) -> None:
+        self._command = list(config.command)
+
+    def translate(self, texts: Sequence[str]) -> list[str]:
+        name = self._command[0]
+        try:
+            process = subprocess.run(
+                self._command, input="".join(f"{text}\n" for text in texts).encode(), capture_output=True, check=False
+            )
+        except OSError as error:
+            raise TranslatorError(f"{name}: cannot be started: {error.strerror}; is it installed?") from None
+        if process.returncode:
+            how = f"status {process.returncode}" if process.returncode > 0 else f"signal {-process.returncode}"
+            stderr = process.stderr.decode(errors="replace").strip()[-_STDERR_SHOWN:]
+            raise TranslatorError(f"{name}: ended with {how}" + (f": {stderr}" if stderr else ""))
+        try:
+            lines = process.stdout.decode().removesuffix("\n").split("\n")
+        except UnicodeDecodeError as error:
+            raise TranslatorError(f"{name}: byte {error.start} of its output is not UTF-8") from None
+        if len(lines) != len(texts):
+            raise TranslatorError(
+                f"{name}: returned {len(lines):,} lines for {len(texts):,}; it must return one for each, in order"
+            )
+        return lines
+
+
+class _Postedit:
+    """A postedit model that reads src only, or a pair of first and second stage."""
+
+    def __init__(self, config: TranslatorConfig) -> None:
+        from postedit.editing.post_editor import PostEditor
+
+        self._editor, self._beam = PostEditor.load(str(config.model), device=config.device), config.beam
+        if self._editor.abilities.needs_mt:
+            raise TranslatorError(
+                f"{config.model}: corrects translations and makes none; choose a model that reads src only"
+            )
+
+    def translate(self, texts: Sequence[str]) -> list[str]:
+        return [edit.text for edit in self._editor.edit(texts, beam=self._beam)]
+
+
+class _HuggingFace:
+    """A Transformers checkpoint."""
+
+    def __init__(self, config: TranslatorConfig) -> None:
+        transformers = library("transformers", "a translator of the kind huggingface")
+        self._config = config
+        self._tokenizer = _tokenizer(transformers, str(config.model), config)
+        self._model = _loaded(
+            str(config.model),
+            lambda: transformers.AutoModelForSeq2SeqLM.from_pretrained(config.model, use_safetensors=True),
+        )
+        self._model.to(config.device).eval()
+        self._target = None if config.tgt_lang is None else _language_token(self._tokenizer, config.tgt_lang)
+
+    def translate(self, texts: Sequence[str]) -> list[str]:
+        forced = {}
+        if self._target is not None:
+            forced["forced_bos_token_id"] = self._tokenizer.convert_tokens_to_ids(self._target)
+
+        def batch(group: list[str]) -> list[str]:
+            inputs = self._tokenizer(group, return_tensors="pt", padding=True, truncation=True).to(self._config.device)
+            written = self._model.generate(
+                **inputs,
+                num_beams=self._config.beam,
+                max_new_tokens=self._config.max_tokens(inputs["input_ids"].shape[1]),
+                **forced,
+            )
+            texts: list[str] = self._tokenizer.batch_decode(written, skip_special_tokens=True)
+            return texts
+
+        return _by_length(texts, self._config.batch, batch)
+
+
+class _CTranslate2:
+    """A CTranslate2 model converted from a Transformers checkpoint, with the tokenizer of that."""
+
+    def __init__(self, config: TranslatorConfig) -> None:
+        ctranslate2 = library("ctranslate2", "a translator of the kind ctranslate2", "ctranslate2")
+        transformers = library("transformers", "the tokenizer of a translator of the kind ctranslate2")
+        self._config = config
+        self._tokenizer = _tokenizer(transformers, config.tokenizer or str(config.model), config)
+        self._translator = _loaded(
+            str(config.model), lambda: ctranslate2.Translator(str(config.model), device=config.device)
+        )
+        self._target = None if config.tgt_lang is None else _language_token(self._tokenizer, config.tgt_lang)
+
+    def translate(self, texts: Sequence[str]) -> list[str]:
+        tokenizer, config = self._tokenizer, self._config
+
+        def batch(group: list[str]) -> list[str]:
+            tokens = [tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"]) for text in group]
+            prefix = None if self._target is None else [[self._target]] * len(group)
+            results = self._translator.translate_batch(
+                tokens,
+                target_prefix=prefix,
+                beam_size=config.beam,
+                max_decoding_length=config.max_tokens(max(map(len, tokens))),
+            )
+            ids = [tokenizer.convert_tokens_to_ids(result.hypotheses[0]) for result in results]
+            return [tokenizer.decode(written, skip_special_tokens=True) for written in ids]
+
+        return _by_length(texts, config.batch, batch)
+
+
+def _by_length(texts: Sequence[str], size: int, translate: Callable[[list[str]], list[str]]) -> list[str]:
+    """Translate texts in batches of similar length; return the translations in the order of the texts."""
+    order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
+    translations = [""] * len(texts)
+    for start in range(0, len(order), size):
+        group = order[start : start + size]
+        for number, text in zip(group, translate([texts[number] for number in group]), strict=True):
+            translations[number] = text
+    return translations
+
+
+def _tokenizer(transformers: Any, name: str, config: TranslatorConfig) -> Any:
+    languages = {key: code for key in ("src_lang", "tgt_lang") if (code := getattr(config, key)) is not None}
+    return _loaded(name, lambda: transformers.AutoTokenizer.from_pretrained(name, **languages))
+
+
+def _language_token(tokenizer: Any, code: str) -> str:
+    """Return the token that a translation into a language begins with.
+
+    Raises:
+        TranslatorError: if the tokenizer lacks the language; it would read the code as an unknown word.
+    """
+    token: str = getattr(tokenizer, "lang_code_to_token", {}).get(code, code)
+    if tokenizer.convert_tokens_to_ids(token) in (None, tokenizer.unk_token_id):
+        raise TranslatorError(
+            f'tgt_lang: the tokenizer has no language {code}; use a code from the model card, such as "deu_Latn"'
+        )
+    return token
+
+
+def _loaded(name: str, load: Callable[[], Any]) -> Any:
+    if name.startswith((".", "/", "~")) and not Path(name).expanduser().exists():
+        raise TranslatorError(f"{name}: no such folder")
+    try:
+        return load()
+    except Exception as error:  # the libraries raise errors of many types
+        reason = str(error).strip().partition("\n")[0]
+        raise TranslatorError(f"{name}: cannot be loaded: {reason}") from None

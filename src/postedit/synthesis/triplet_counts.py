@@ -1,0 +1,77 @@
+"""TER edits of artificial triplets, counted chunk by chunk, and their summary in manifests."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from postedit.distributed.chunks import Chunk
+
+if TYPE_CHECKING:
+    from postedit.evaluate.ter import EditCount  # imports sacrebleu, which workers that make noise do not need
+
+EDIT_KINDS: Final = ("shifts", "substitutions", "insertions", "deletions")
+"""Kinds of edits in the order of the TER kernel."""
+
+MAX_TER: Final = 200
+"""Last bin of TER histograms, in per cent; higher values are counted there."""
+
+TER_BIN: Final = "ter="
+"""Prefix of the counts that make up the histogram of TER, one bin per percentage point."""
+
+BLANK: Final = "blank on a side"
+
+
+def triplet_chunk(chunk: Chunk, src: Sequence[str], mt: Sequence[str], pe: Sequence[str]) -> Chunk:
+    """Return the chunk with these triplets and their counts; triplets with a blank side are left out and counted."""
+    kept = [triplet for triplet in zip(src, mt, pe, strict=True) if all(text.strip() for text in triplet)]
+    lines = {side: [triplet[column] for triplet in kept] for column, side in enumerate(("src", "mt", "pe"))}
+    return chunk.with_lines(lines, {**count_triplets(lines["mt"], lines["pe"]), BLANK: len(mt) - len(kept)})
+
+
+def count_triplets(mt: Sequence[str], pe: Sequence[str]) -> Counter[str]:
+    """Return the number of triplets, their words and edits by kind, and the histogram of their TER."""
+    from postedit.evaluate.ter import TER
+
+    return sum_edits(TER(case_sensitive=True).counts(mt, pe))
+
+
+def sum_edits(edits: Sequence["EditCount"]) -> Counter[str]:
+    """Return the counts of `count_triplets` for triplets whose edits are known."""
+    counts: Counter[str] = Counter(kept=len(edits))
+    for found in edits:
+        counts["words"] += found.length
+        for kind in EDIT_KINDS:
+            counts[kind] += getattr(found, kind)
+        counts[f"{TER_BIN}{min(MAX_TER, 100 * found.edits // max(1, found.length))}"] += 1
+    return counts
+
+
+def summary(counts: Mapping[str, int], reasons: Sequence[str]) -> dict[str, Any]:
+    """Return the entries of a manifest for the summed counts; `reasons` name the counts of lines left out."""
+    from postedit.evaluate.ter import ter_signature
+
+    histogram = dict(sorted(histogram_of(counts, TER_BIN).items()))
+    made = {"triplets": counts.get("kept", 0), **edit_rates(counts), "histogram": histogram}
+    left_out = {reason: counts.get(reason, 0) for reason in reasons}
+    return {"left_out": left_out, "made": made, "signature": ter_signature()}
+
+
+def edit_rates(counts: Mapping[str, int]) -> dict[str, Any]:
+    """Return TER and the edits of each kind per hundred words."""
+    words = max(1, counts.get("words", 0))
+    rates = {kind: round(100 * counts.get(kind, 0) / words, 2) for kind in EDIT_KINDS}
+    return {"ter": round(100 * sum(counts.get(kind, 0) for kind in EDIT_KINDS) / words, 2), **rates}
+
+
+def histogram_of(counts: Mapping[str, int], prefix: str) -> dict[int, int]:
+    """Return the histogram whose bins are the counts with this prefix."""
+    return {int(name.removeprefix(prefix)): count for name, count in counts.items() if name.startswith(prefix)}
+
+
+def ks_distance(one: Mapping[int, float], other: Mapping[int, float]) -> float:
+    """Return the Kolmogorov-Smirnov distance of two histograms: the maximum difference of their distributions."""
+    totals, sums, largest = (sum(one.values()), sum(other.values())), [0.0, 0.0], 0.0
+    for place in sorted({*one, *other}):
+        sums = [total + histogram.get(place, 0) for total, histogram in zip(sums, (one, other))]
+        largest = max(largest, abs(sums[0] / totals[0] - sums[1] / totals[1]))
+    return largest

@@ -1,0 +1,360 @@
+"""Jobs with a stage that numbers lines: order, resumption, failures, and the files that chunks are read from."""
+
+import errno
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Iterable
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from postedit.core.errors import DataError, OutputError, PosteditError
+from postedit.distributed.chunks import Chunk, Stage, open_aligned
+from postedit.distributed.executors import Executor, ProcessExecutor, SerialExecutor
+from postedit.distributed.pipeline import Job, run_job
+from postedit.distributed.resumable_outputs import OutputFiles, ResumableOutputs
+
+SIDES = ("src", "mt", "pe")
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """mt is pe with the number of its line in the input; lines that are empty are left out."""
+
+    kill_at: int | None = None
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        if chunk.number == self.kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        pairs = list(enumerate(zip(chunk.lines("src"), chunk.lines("pe")), chunk.first_line))
+        kept = [(number, src, pe) for number, (src, pe) in pairs if pe]
+        lines = {"src": [src for _, src, _ in kept], "pe": [pe for *_, pe in kept]}
+        lines["mt"] = [f"{pe} {number}" for number, _, pe in kept]
+        return chunk.with_lines(lines, {"kept": len(kept), "lost": len(pairs) - len(kept)})
+
+
+@dataclass(frozen=True)
+class StopsAt:
+    """Runs the stage until so many chunks are done, and then fails as it is told."""
+
+    chunks: int
+    error: type[BaseException] | BaseException
+
+    def map(self, stage: Stage, chunks: Iterable[Chunk]) -> Generator[Chunk, None, None]:
+        yield from SerialExecutor().map(stage, islice(chunks, self.chunks))
+        raise self.error
+
+
+class Stopped(BaseException):
+    """As sudden as the end of a process."""
+
+
+def job(folder: Path, lines: list[str], chunk_lines: int, stage: Stage | None = None) -> Job:
+    for side in ("src", "pe"):
+        (folder / f"in.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    source = open_aligned({side: folder / f"in.{side}" for side in ("src", "pe")}, chunk_lines)
+    return Job(source, stage or Numbering(), {"chunk": chunk_lines}, dict)
+
+
+def run(todo: Job, prefix: Path, executor: Executor, **options: Any) -> dict[str, Any]:
+    return run_job(todo, OutputFiles(prefix, SIDES), executor, **options)
+
+
+def files(prefix: Path) -> dict[str, bytes]:
+    return {path.name.removeprefix(prefix.name): path.read_bytes() for path in prefix.parent.glob(f"{prefix.name}.*")}
+
+
+LINES = st.lists(st.text("ab ä\u2028\r", max_size=4), min_size=1, max_size=20)
+
+
+@given(LINES, st.integers(1, 7), st.data())
+@settings(max_examples=50)
+def test_stopped_at_any_chunk_it_ends_as_if_unbroken(lines: list[str], size: int, data: st.DataObject) -> None:
+    assume(any(lines))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        todo = job(folder, lines, size)
+        run(todo, folder / "whole", SerialExecutor())
+        whole = files(folder / "whole")
+        assert set(whole) == {".src", ".mt", ".pe", ".json"}
+        for resume in (False, True):
+            stop = data.draw(st.integers(0, len(lines) // size))
+            error = data.draw(st.sampled_from([Stopped, KeyboardInterrupt]))
+            saving = data.draw(st.sampled_from([0.0, 1e9]))
+            # Resumed after the last chunk, there is nothing left that could be stopped.
+            with suppress(error) if resume else pytest.raises(error):
+                run(todo, folder / "broken", StopsAt(stop, error), resume=resume, save_seconds=saving)
+            torn = data.draw(st.binary(max_size=5))
+            for path in folder.glob("broken.*.partial"):
+                with path.open("ab") as file:
+                    file.write(torn)
+        run(todo, folder / "broken", SerialExecutor(), resume=True)
+        assert files(folder / "broken") == whole
+
+
+def test_lines_are_those_of_the_input_in_order(tmp_path: Path) -> None:
+    manifest = run(job(tmp_path, ["a", "", "ä\u2028b", "c"], 3), tmp_path / "out", SerialExecutor())
+    assert (tmp_path / "out.mt").read_text(encoding="utf-8") == "a 0\nä\u2028b 2\nc 3\n"
+    assert (tmp_path / "out.src").read_bytes() == (tmp_path / "out.pe").read_bytes()
+    assert {"kept": manifest["kept"], "lost": manifest["lost"]} == {"kept": 3, "lost": 1}
+    assert json.loads((tmp_path / "out.json").read_text()) == manifest
+    assert set(manifest["input"]) == {"src", "pe"}
+
+
+def test_worker_processes_change_nothing(tmp_path: Path) -> None:
+    todo = job(tmp_path, [f"line {number}" for number in range(50)], 3)
+    run(todo, tmp_path / "one", SerialExecutor())
+    run(todo, tmp_path / "many", ProcessExecutor(2))
+    assert files(tmp_path / "one") == files(tmp_path / "many")
+
+
+def test_no_more_is_read_than_workers_need(tmp_path: Path) -> None:
+    source = job(tmp_path, [f"line {number}" for number in range(50)], 1).source
+    read = []
+    chunks = (read.append(chunk.number) or chunk for chunk in source.chunks())  # type: ignore[func-returns-value]
+    with closing(ProcessExecutor(2).map(Numbering(), chunks)) as made:
+        for done, _ in enumerate(made, 1):
+            assert len(read) <= done + 4
+
+
+def test_a_worker_that_is_killed_is_an_error_and_nothing_is_lost(tmp_path: Path) -> None:
+    lines = [f"line {number}" for number in range(30)]
+    with pytest.raises(PosteditError, match=r"one of 2 worker processes was ended .* --resume"):
+        run(job(tmp_path, lines, 3, Numbering(kill_at=6)), tmp_path / "out", ProcessExecutor(2))
+    todo = job(tmp_path, lines, 3)
+    run(todo, tmp_path / "out", ProcessExecutor(2), resume=True)
+    run(todo, tmp_path / "whole", SerialExecutor())
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+    assert not multiprocessing.active_children()
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {folder!r})
+from test_pipeline import SerialExecutor, Numbering, job, run
+run(job(Path({work!r}), [str(n) for n in range(40)], 3, Numbering({kill_at})), Path({work!r}, "out"), SerialExecutor(),
+    resume={resume}, save_seconds=0)
+"""
+
+
+def test_killed_runs_go_on(tmp_path: Path) -> None:
+    def process(kill_at: int | None, resume: bool) -> int:
+        code = KILLED.format(folder=str(Path(__file__).parent), work=str(tmp_path), kill_at=kill_at, resume=resume)
+        return subprocess.run([sys.executable, "-c", code], check=False).returncode
+
+    assert process(4, False) == -signal.SIGKILL
+    assert json.loads((tmp_path / "out.partial.json").read_text())["chunks"] == 4
+    assert process(9, True) == -signal.SIGKILL
+    assert process(None, True) == 0
+    run(job(tmp_path, [str(n) for n in range(40)], 3), tmp_path / "whole", SerialExecutor())
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+ORPHANS = """
+import os, signal, sys
+from contextlib import closing
+sys.path.insert(0, {folder!r})
+from test_pipeline import Chunk, Numbering, ProcessExecutor
+if __name__ == "__main__":
+    chunks = (Chunk(n, n, 1, {{"src": b"a\\n", "pe": b"a\\n"}}) for n in range(99))
+    with closing(ProcessExecutor(2).map(Numbering(), chunks)) as made:
+        next(made)
+        import multiprocessing
+        print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_workers_end_with_a_first_process_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "orphans.py"
+    script.write_text(ORPHANS.format(folder=str(Path(__file__).parent)))
+    with (tmp_path / "pids").open("w") as pids:  # a pipe would not end before the workers do
+        assert subprocess.run([sys.executable, script], stdout=pids, check=False).returncode == -signal.SIGKILL
+    workers = [Path("/proc", pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert len(workers) == 2
+    deadline = time.monotonic() + 60
+    while any(worker.exists() for worker in workers):
+        assert time.monotonic() < deadline, "workers are left behind"
+        time.sleep(0.05)
+
+
+def test_interruption_says_how_to_go_on(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt, match=r"stopped after 6 of 9 lines, kept in .*out.*--resume to continue"):
+        run(job(tmp_path, list("abcdefghi"), 3), tmp_path / "out", StopsAt(2, KeyboardInterrupt))
+    assert not (tmp_path / "out.src").exists()
+
+
+def test_unfinished_work_is_not_overwritten_nor_mixed(tmp_path: Path) -> None:
+    prefix = tmp_path / "out"
+    with pytest.raises(Stopped):
+        run(job(tmp_path, list("abc"), 1), prefix, StopsAt(2, Stopped), save_seconds=0)
+    before = files(prefix)
+    with pytest.raises(OutputError, match="add --resume to continue it"):
+        run(job(tmp_path, list("abc"), 1), prefix, SerialExecutor())
+    with pytest.raises(OutputError, match="another chunk, another input"):
+        run(job(tmp_path, list("abd"), 2), prefix, SerialExecutor(), resume=True)
+    assert files(prefix) == before
+    (tmp_path / "out.mt.partial").write_bytes(b"")
+    with pytest.raises(OutputError, match="shorter than"):
+        run(job(tmp_path, list("abc"), 1), prefix, SerialExecutor(), resume=True)
+    (tmp_path / "out.partial.json").write_text("{")
+    with pytest.raises(OutputError, match="damaged"):
+        run(job(tmp_path, list("abc"), 1), prefix, SerialExecutor(), resume=True)
+
+
+def test_names_are_given_even_if_that_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    todo = job(tmp_path, list("abc"), 1)
+    replace_file, calls = Path.replace, []
+
+    def once(self: Path, target: Path) -> Path:
+        if self.suffix == ".partial":
+            calls.append(self)
+            if len(calls) == 2:
+                raise Stopped
+        return replace_file(self, target)
+
+    monkeypatch.setattr(Path, "replace", once)
+    with pytest.raises(Stopped):
+        run(todo, tmp_path / "out", SerialExecutor())
+    assert (tmp_path / "out.src").exists()
+    assert not (tmp_path / "out.json").exists()
+    run(todo, tmp_path / "out", SerialExecutor(), resume=True)
+    run(todo, tmp_path / "whole", SerialExecutor())
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+def test_a_full_disk_is_an_error_and_work_goes_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    todo, real = job(tmp_path, list("abcdef"), 1), ResumableOutputs._open
+
+    class Full:
+        def __init__(self, file: Any) -> None:
+            self.file, self.left = file, 3
+
+        def write(self, data: Any) -> int:
+            self.left -= 1
+            if not self.left:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return int(self.file.write(data[:2]))
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.file, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ResumableOutputs, "_open", lambda self, side: Full(real(self, side)))
+        with pytest.raises(OutputError, match=r"out\.mt\.partial: .*disk is full.*--resume"):
+            run(todo, tmp_path / "out", SerialExecutor())
+    run(todo, tmp_path / "out", SerialExecutor(), resume=True)
+    run(todo, tmp_path / "whole", SerialExecutor())
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("kind", [PosteditError, DataError, OutputError])
+def test_any_failure_keeps_what_is_done_and_says_so(tmp_path: Path, kind: type[PosteditError]) -> None:
+    todo, prefix = job(tmp_path, list("abcdefghi"), 2), tmp_path / "out"
+    with pytest.raises(kind, match=r"^it broke; 6 of 9 lines are done, kept in .*out.*--resume to continue$"):
+        run(todo, prefix, StopsAt(3, kind("it broke")))
+    assert json.loads((tmp_path / "out.partial.json").read_text())["chunks"] == 3
+
+
+def test_where_the_journal_cannot_be_written_only_what_it_knows_is_promised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(outputs: ResumableOutputs) -> None:
+        raise OutputError("the disk is full")
+
+    class Fails(StopsAt):
+        def map(self, stage: Stage, chunks: Iterable[Chunk]) -> Generator[Chunk, None, None]:
+            monkeypatch.setattr(ResumableOutputs, "save", full)
+            yield from super().map(stage, chunks)
+
+    todo = job(tmp_path, list("abcdefghi"), 2)
+    with pytest.raises(DataError, match=r"^it broke; 0 of 9 lines are done"):
+        run(todo, tmp_path / "out", Fails(3, DataError("it broke")))
+    monkeypatch.undo()
+    run(todo, tmp_path / "out", SerialExecutor(), resume=True)
+    run(todo, tmp_path / "whole", SerialExecutor())
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+def test_where_the_system_fails_it_is_said_and_nothing_is_lost(tmp_path: Path) -> None:
+    todo, full = job(tmp_path, list("abcdefghi"), 2), OSError(errno.ENOSPC, "No space left on device", "/tmp/x")
+    with pytest.raises(PosteditError, match=r"^/tmp/x: the disk is full; free some space .* 4 of 9 lines .*--resume"):
+        run(todo, tmp_path / "out", StopsAt(2, full))
+    run(todo, tmp_path / "out", SerialExecutor(), resume=True)
+    run(todo, tmp_path / "whole", SerialExecutor())
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+def test_where_no_line_can_be_used_nothing_is_written(tmp_path: Path) -> None:
+    todo = job(tmp_path, ["", "", ""], 2)
+    todo = replace(todo, manifest=lambda counts: {"left_out": {"empty": counts["lost"], "odd": 0}})
+    with pytest.raises(DataError, match=r"out: would be empty: none of 3 lines can be used \(3 empty\)$"):
+        run(todo, tmp_path / "out", SerialExecutor())
+    assert not files(tmp_path / "out")
+
+
+def test_an_old_manifest_does_not_speak_of_new_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(job(tmp_path, list("abc"), 1), tmp_path / "out", SerialExecutor())
+    todo, replace_file = job(tmp_path, list("abd"), 1), Path.replace
+
+    def never(self: Path, target: Path) -> Path:
+        if self.suffix == ".partial":
+            raise Stopped
+        return replace_file(self, target)
+
+    monkeypatch.setattr(Path, "replace", never)
+    with pytest.raises(Stopped):
+        run(todo, tmp_path / "out", SerialExecutor())
+    monkeypatch.undo()
+    assert not (tmp_path / "out.json").exists()
+    manifest = run(todo, tmp_path / "out", SerialExecutor(), resume=True)
+    assert json.loads((tmp_path / "out.json").read_text()) == manifest
+
+
+def test_unequal_files_are_an_error_with_both_counts(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1\n2\n3")
+    (tmp_path / "b").write_text("1\n2\n")
+    with pytest.raises(DataError, match=r"a has 3, .*b has 2; line n of each"):
+        open_aligned({"src": tmp_path / "a", "pe": tmp_path / "b"}, 2)
+
+
+def test_lines_that_are_not_utf8_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"good\n" * 20_000 + b"b\xffd\nmore\n")
+    with pytest.raises(DataError, match=r"a, line 20,001: byte 2 \(0xFF\)"):
+        open_aligned({"src": path}, 2)
+
+
+def test_a_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
+    todo = job(tmp_path, list("abc"), 2)
+    (tmp_path / "in.pe").write_text("a\n")
+    with pytest.raises(DataError, match="became shorter"):
+        run(todo, tmp_path / "out", SerialExecutor())
+
+
+@given(LINES, st.integers(1, 5), st.integers(0, 4), st.booleans(), st.booleans())
+def test_chunks_are_the_lines(lines: list[str], size: int, first: int, feed: bool, mark: bool) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name, "in")
+        text = "\n".join(lines) + ("\n" if feed or not lines[-1] else "")
+        path.write_bytes((b"\xef\xbb\xbf" if mark else b"") + text.encode())
+        source = open_aligned({"pe": path}, size)
+        assert source.total == len(lines)
+        chunks = list(source.chunks(first))
+    assert [line for chunk in chunks for line in chunk.lines("pe")] == lines[first * size :]
+    assert [(chunk.number, chunk.first_line) for chunk in chunks] == [
+        (number, number * size) for number in range(first, -(-len(lines) // size))
+    ]

@@ -1,0 +1,169 @@
+"""Stages in a Ray cluster of two worker processes on this machine; one is started for all the tests."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postedit.core.errors import DataError, PosteditError, RecipeError
+from postedit.distributed.chunks import Chunk, open_aligned
+from postedit.distributed.executors import Executor, SerialExecutor
+from postedit.distributed.pipeline import Job, run_job
+from postedit.distributed.ray_executor import RayExecutor, cores_per_worker, set_ray_environment
+from postedit.distributed.resumable_outputs import OutputFiles
+
+
+@dataclass(frozen=True)
+class Doubling:
+    """mt is pe twice. At one chunk something happens first.
+
+    Args:
+        at: number of that chunk.
+        mark: file to which each attempt at it adds a letter.
+        kills: how many attempts end the process.
+        error: what the others raise.
+    """
+
+    at: int = -1
+    mark: str = ""
+    kills: int = 0
+    error: str = ""
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        if chunk.number == self.at:
+            with Path(self.mark).open("a") as file:
+                file.write("x")
+            if len(Path(self.mark).read_text()) <= self.kills:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self.error:
+                raise DataError(self.error)
+        return chunk.with_lines({"mt": [f"{line}{line}" for line in chunk.lines("pe")]}, {"lines": chunk.size})
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[Any]:
+    library = pytest.importorskip("ray", reason="Ray is not installed: pip install 'postedit[ray]'")
+    set_ray_environment()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("OMP_NUM_THREADS", raising=False)  # Ray sets it for its workers, unless it is set
+        library.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    yield library
+    library.shutdown()
+
+
+def job(folder: Path, lines: int, stage: Doubling) -> Job:
+    path = folder / "in.pe"
+    path.write_text("".join(f"line {number} ä\n" for number in range(lines)), encoding="utf-8")
+    return Job(open_aligned({"pe": path}, 3), stage, {}, dict)
+
+
+def run(todo: Job, prefix: Path, executor: Executor, **options: Any) -> None:
+    run_job(todo, OutputFiles(prefix, ("mt", "pe")), executor, **options)
+
+
+def files(prefix: Path) -> dict[str, bytes]:
+    return {path.suffix: path.read_bytes() for path in prefix.parent.glob(f"{prefix.name}.*")}
+
+
+def whole(folder: Path, lines: int) -> dict[str, bytes]:
+    run(job(folder, lines, Doubling()), folder / "whole", SerialExecutor())
+    return files(folder / "whole")
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(1, 60), st.integers(1, 9))
+def test_there_is_room_for_all_workers(cores: list[int], workers: int, most: int) -> None:
+    share = cores_per_worker(cores, workers, most)
+    assert 0 < share <= most
+    assert sum(count * 10_000 // round(share * 10_000) for count in cores) >= workers
+    assert share == most or sum(int(count / (share + 1)) for count in cores) < workers
+
+
+ADDRESSES = [
+    ("ray://head:10001", "must be HOST:PORT"),
+    ("head", "must be HOST:PORT"),
+    ("localhost:1", "no Ray cluster can be reached there"),
+    ("localhost:99999", "no Ray cluster can be reached there"),
+]
+
+
+@pytest.mark.parametrize(("address", "message"), ADDRESSES)
+def test_addresses_where_nobody_is_are_errors(tmp_path: Path, address: str, message: str) -> None:
+    with pytest.raises(PosteditError, match=f"--address {address}: {message}"):
+        run(job(tmp_path, 5, Doubling()), tmp_path / "out", RayExecutor(2, address))
+
+
+def test_without_ray_there_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(RecipeError, match=r"--engine ray needs ray; install it by: pip install 'postedit\[ray\]'"):
+        run(job(tmp_path, 5, Doubling()), tmp_path / "out", RayExecutor(2))
+
+
+def test_two_workers_give_the_bytes_of_one_process(ray: Any, tmp_path: Path) -> None:
+    run(job(tmp_path, 50, Doubling()), tmp_path / "out", RayExecutor(2))
+    assert files(tmp_path / "out") == whole(tmp_path, 50)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_costs_nothing(ray: Any, tmp_path: Path) -> None:
+    run(job(tmp_path, 50, Doubling(6, str(tmp_path / "mark"), kills=2)), tmp_path / "out", RayExecutor(2))
+    assert (tmp_path / "mark").read_text() == "xxx"
+    assert files(tmp_path / "out") == whole(tmp_path, 50)
+
+
+@pytest.mark.slow
+def test_a_chunk_that_ends_every_process_is_an_error_and_the_rest_is_kept(ray: Any, tmp_path: Path) -> None:
+    with pytest.raises(PosteditError, match=r"a worker died 4 times at .*lines 19 to 21.*, .*--resume to continue"):
+        run(job(tmp_path, 50, Doubling(6, str(tmp_path / "mark"), kills=9)), tmp_path / "out", RayExecutor(2))
+    run(job(tmp_path, 50, Doubling()), tmp_path / "out", RayExecutor(2), resume=True)
+    assert files(tmp_path / "out") == whole(tmp_path, 50)
+
+
+def test_an_error_of_a_stage_is_that_error(ray: Any, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"^no such word; .* lines are done, kept in .*--resume to continue$"):
+        run(
+            job(tmp_path, 50, Doubling(6, str(tmp_path / "mark"), error="no such word")),
+            tmp_path / "out",
+            RayExecutor(2),
+        )
+
+
+@pytest.mark.slow
+def test_no_more_is_read_than_workers_need(ray: Any, tmp_path: Path) -> None:
+    todo, read = job(tmp_path, 90, Doubling()), []
+    chunks = (read.append(chunk.number) or chunk for chunk in todo.source.chunks())  # type: ignore[func-returns-value]
+    with closing(RayExecutor(2).map(todo.stage, chunks)) as made:
+        for done, chunk in enumerate(made, 1):
+            assert chunk.number == done - 1
+            assert len(read) <= done + 4
+    assert len(read) == 30
+
+
+def test_a_cluster_is_joined_by_its_address(ray: Any, tmp_path: Path) -> None:
+    (tmp_path / "in.src").write_text("a\nb\nc\nd\n")
+    (tmp_path / "r.toml").write_text(
+        f"""[synth]
+kind = "forward"
+src = "in.src"
+pe = "in.src"
+out = "{tmp_path}/out"
+chunk_lines = 1
+[synth.translator]
+kind = "command"
+command = ["sh", "-c", "sed s/^/$OMP_NUM_THREADS/"]
+"""
+    )
+    command = [sys.executable, "-c", "from postedit.cli.main import main; main()", "synth", str(tmp_path / "r.toml")]
+    command += ["--engine", "ray", "--address", ray.get_runtime_context().gcs_address]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not [line for line in done.stderr.splitlines() if "lines/s" not in line], "Ray is quiet"
+    assert (tmp_path / "out.mt").read_text() == "2a\n2b\n2c\n2d\n", "a translator has all cores of a machine"

@@ -1,0 +1,255 @@
+"""Noise: what TER finds in it is what was drawn, and what was drawn is like the real triplets."""
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from postedit.core.config import load_config
+from postedit.core.errors import DataError, RecipeError
+from postedit.distributed.chunks import Chunk
+from postedit.distributed.executors import Executor, ProcessExecutor, SerialExecutor
+from postedit.distributed.pipeline import run_job
+from postedit.evaluate.ter import EditCount, count_edits, edit_rate
+from postedit.synthesis.noise.edit_profile import MAX_WORDS, EditProfile, inflected, measure_profile
+from postedit.synthesis.noise.noise_recipe import NoiseConfig
+from postedit.synthesis.noise.noise_stage import NoiseStage
+from postedit.synthesis.noise.noise_tables import NoiseTables, TextSample, matched_tables, plain_tables
+from postedit.synthesis.triplet_counts import EDIT_KINDS, TER_BIN, histogram_of, ks_distance
+
+SAMPLE = Path(__file__).parents[4] / "examples/mlqe-pe.en-de"
+SHARED = Path(__file__).resolve().parents[4].parent / "shared" / "data"
+
+
+def read(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def noisy(
+    lines: Sequence[str], tables: NoiseTables, *, seed: int = 1, first_line: int = 0, max_words: int = 100
+) -> Chunk:
+    text = "".join(f"{line}\n" for line in lines).encode()
+    chunk = Chunk(0, first_line, len(lines), {"src": text, "pe": text})
+    return NoiseStage(tables, seed, max_words)(chunk)
+
+
+def make(config: NoiseConfig, executor: Executor | None = None) -> dict[str, Any]:
+    return run_job(config.prepare(), config.triplets, executor or SerialExecutor())
+
+
+def ks(one: Iterable[float], other: Iterable[float]) -> float:
+    """The Kolmogorov-Smirnov distance, counted otherwise than the code under test does."""
+    a, b = np.sort(list(one)), np.sort(list(other))
+    places = np.union1d(a, b)
+    shares = [np.searchsorted(values, places, "right") / len(values) for values in (a, b)]
+    return float(np.abs(shares[0] - shares[1]).max())
+
+
+def rates(counts: Sequence[EditCount], kind: str) -> list[float]:
+    return [getattr(count, kind) / count.length for count in counts]
+
+
+@pytest.fixture(scope="module")
+def halves() -> tuple[list[EditCount], EditProfile, list[str]]:
+    """Edits and profile of one half of the sample, and the post-edits of the other."""
+    mt, pe = read(SAMPLE / "train.mt"), read(SAMPLE / "train.pe")
+    profile = measure_profile(zip(mt[::2], pe[::2]))
+    return count_edits(mt[::2], pe[::2]), profile, pe[1::2]
+
+
+def test_noise_in_other_text_has_the_edits_of_the_real_triplets(
+    halves: tuple[list[EditCount], EditProfile, list[str]],
+) -> None:
+    real, profile, text = halves
+    chunk = noisy(text, matched_tables(profile, TextSample.of(text), thin=False))
+    made = count_edits(chunk.lines("mt"), chunk.lines("pe"))
+    for kind in ("edits", *EDIT_KINDS):
+        assert ks(rates(real, kind), rates(made, kind)) <= 0.05, kind
+        mean = [
+            sum(getattr(count, kind) for count in counts) / sum(c.length for c in counts) for counts in (real, made)
+        ]
+        assert mean[1] == pytest.approx(mean[0], rel=0.15), kind
+
+
+def test_the_distance_can_tell_plain_noise_from_real_edits(
+    halves: tuple[list[EditCount], EditProfile, list[str]],
+) -> None:
+    real, _, text = halves
+    chunk = noisy(text, plain_tables(TextSample.of(text))._replace(rate_scale=edit_rate(real) / 100))
+    made = count_edits(chunk.lines("mt"), chunk.lines("pe"))
+    assert ks(rates(real, "edits"), rates(made, "edits")) > 0.1
+    assert ks(rates(real, "shifts"), rates(made, "shifts")) > 0.1
+
+
+@pytest.mark.parametrize("real", ["wmt18-smt.en-de", "wmt18-nmt.en-de"])
+def test_noise_in_other_text_fits_larger_data(real: str, tmp_path: Path) -> None:
+    if not SHARED.is_dir():
+        pytest.skip(f"{SHARED} is not there; benchmarks/noise_fit.py does the same for any data")
+    values = {
+        "src": str(SHARED / "it.en-de/train.en"),
+        "pe": str(SHARED / "it.en-de/train.de"),
+        "real": str(SHARED / real / "train"),
+        "lengths": "real",
+        "out": str(tmp_path / "made"),
+    }
+    make(load_config(NoiseConfig, values, "options"))
+    theirs = count_edits(read(SHARED / real / "train.mt"), read(SHARED / real / "train.pe"))
+    ours = count_edits(read(tmp_path / "made.mt"), read(tmp_path / "made.pe"))
+    assert len(ours) > 10_000
+    for kind in ("edits", *EDIT_KINDS):
+        assert ks(rates(theirs, kind), rates(ours, kind)) <= 0.05, kind
+
+
+def test_counts_are_those_of_ter(halves: tuple[list[EditCount], EditProfile, list[str]]) -> None:
+    _, profile, text = halves
+    chunk = noisy(text[:500], matched_tables(profile, TextSample.of(text), thin=False))
+    edits = count_edits(chunk.lines("mt"), chunk.lines("pe"))
+    assert chunk.counts["words"] == sum(count.length for count in edits)
+    for kind in EDIT_KINDS:
+        assert chunk.counts[kind] == sum(getattr(count, kind) for count in edits)
+    assert histogram_of(chunk.counts, TER_BIN) == Counter(
+        min(200, 100 * count.edits // count.length) for count in edits
+    )
+    assert chunk.counts["as drawn"] > 0.95 * chunk.counts["kept"]
+
+
+def test_words_are_changed_as_real_edits_change_them() -> None:
+    substituted, deleted = [("x den Hund", "x der Hund")] * 300, [("x der , Hund", "x der Hund")] * 300
+    inserted, same = [("Hund da", "! Hund da")] * 300, [("ganz anders Hund", "ganz anders Hund")] * 100
+    profile = measure_profile([*substituted, *deleted, *inserted, *same])
+    text = ["x der Hund"] * 500 + ["! Hund da"] * 500
+    chunk = noisy(text, matched_tables(profile, TextSample.of(text), thin=False))
+    pairs = [(Counter(mt.split()), Counter(pe.split())) for mt, pe in zip(chunk.lines("mt"), chunk.lines("pe"))]
+    added = Counter(word for mt, pe in pairs if mt.total() > pe.total() for word in mt - pe)
+    assert set(added) == {","}
+    lost = Counter(word for mt, pe in pairs if mt.total() < pe.total() and pe["!"] for word in pe - mt)
+    assert lost["!"] > 0.9 * lost.total() > 100
+    swaps = [(pe - mt, mt - pe) for mt, pe in pairs if mt.total() == pe.total() and pe["der"] and mt != pe]
+    replaced = Counter((*old, *new) for old, new in swaps)
+    assert replaced["der", "den"] > 0.4 * replaced.total() > 40
+
+
+def test_words_never_seen_get_other_forms_of_their_own() -> None:
+    forms = [("eine Regelungen x", "eine Regelung x"), ("gute Ordnung x", "gute Ordnungen x")]
+    profile = measure_profile(forms * 100)
+    assert profile.inflection_rate == 1.0
+    text = ["Bedingung", "Bedingungen", "Bedingte", "Übersetzer", "Übersetzern", "Über"] * 200
+    chunk = noisy(text, matched_tables(profile, TextSample.of(text), thin=False))
+    changed = {(mt, pe) for mt, pe in zip(chunk.lines("mt"), chunk.lines("pe")) if mt != pe}
+    long = {(mt, pe) for mt, pe in changed if pe not in ("Bedingte", "Über")}
+    assert {("Bedingungen", "Bedingung"), ("Übersetzer", "Übersetzern")} <= long
+    assert all(inflected(mt, pe) for mt, pe in long)
+
+
+@given(st.floats(0.03, 0.4), st.integers(0, 2**63 - 1))
+@settings(max_examples=10)
+def test_plain_noise_has_the_rate_asked_for_and_all_kinds(rate: float, seed: int) -> None:
+    rng = random.Random(seed)
+    text = [" ".join(f"w{rng.randrange(5000)}" for _ in range(rng.randint(15, 30))) for _ in range(1500)]
+    tables = plain_tables(TextSample.of(text))._replace(rate_scale=rate)
+    chunk = noisy(text, tables, seed=seed)
+    found = count_edits(chunk.lines("mt"), chunk.lines("pe"))
+    assert edit_rate(found) == pytest.approx(100 * rate, rel=0.12)
+    for kind in EDIT_KINDS:
+        share = sum(getattr(count, kind) for count in found) / sum(count.edits for count in found)
+        assert share == pytest.approx(0.25, abs=0.09), kind
+
+
+ODD = st.text(st.sampled_from("aäb \u00a0\u2003\u3000\u200b\r\t\x1c中🙂"), max_size=12)
+
+
+@given(st.lists(ODD, min_size=1, max_size=12), st.data())
+def test_noise_depends_on_seed_and_line_alone(lines: list[str], data: st.DataObject) -> None:
+    tables = plain_tables(TextSample.of(lines))._replace(rate_scale=0.5)
+    seed = data.draw(st.integers(0, 2**63 - 1))
+    whole = noisy(lines, tables, seed=seed)
+    cut = data.draw(st.integers(0, len(lines)))
+    parts = [noisy(lines[:cut], tables, seed=seed), noisy(lines[cut:], tables, seed=seed, first_line=cut)]
+    for side in ("src", "mt", "pe"):
+        assert b"".join(part.sides[side] for part in parts) == whole.sides[side]
+    kept = [line for line in lines if line.split()]
+    assert whole.lines("pe") == whole.lines("src") == kept
+    for mt, pe, count in zip(whole.lines("mt"), kept, count_edits(whole.lines("mt"), kept)):
+        assert mt == pe if count.edits == 0 else mt == " ".join(mt.split())
+    edits = count_edits(whole.lines("mt"), kept)
+    assert all(whole.counts.get(kind, 0) == sum(getattr(count, kind) for count in edits) for kind in EDIT_KINDS)
+
+
+def test_lines_too_long_are_left_out_on_all_sides() -> None:
+    tables = plain_tables(TextSample.of(["a"]))
+    chunk = noisy(["a b c", "a b c d", "", "e"], tables, max_words=3)
+    assert chunk.lines("src") == chunk.lines("pe") == ["a b c", "e"]
+    assert len(chunk.lines("mt")) == 2
+    assert chunk.counts["too long"] == chunk.counts["without words"] == 1
+    most = [" ".join("a" * MAX_WORDS)]
+    assert noisy(most, tables, max_words=MAX_WORDS).counts["kept"] == 1
+
+
+def test_thinning_gives_the_real_lengths() -> None:
+    profile = measure_profile([("a", "b")] * 300 + [("a b", "a c")] * 600 + [("a b c d", "a b c e")] * 100)
+    text = [" ".join("x" * length) for length in (1, 2, 3, 4, 5) for _ in range(2000)]
+    chunk = noisy(text, matched_tables(profile, TextSample.of(text), thin=True))
+    lengths = Counter(len(line.split()) for line in chunk.lines("pe"))
+    assert set(lengths) == {1, 2, 4}
+    assert ks_distance(lengths, {1: 300, 2: 600, 4: 100}) < 0.02
+    assert lengths[2] > 1900
+
+
+def files(folder: Path, text: Sequence[str], **values: Any) -> NoiseConfig:
+    for side in ("src", "pe"):
+        (folder / f"text.{side}").write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
+    paths = {"src": str(folder / "text.src"), "pe": str(folder / "text.pe"), "out": str(folder / "out")}
+    return load_config(NoiseConfig, {**paths, **values}, "options")
+
+
+@pytest.mark.parametrize("ter", [5.0, 20.0, 45.0])
+@pytest.mark.parametrize("mode", ["plain", "matched"])
+def test_a_ter_asked_for_is_reached(ter: float, mode: str, tmp_path: Path) -> None:
+    real = {"real": str(SAMPLE / "train")} if mode == "matched" else {}
+    config = files(tmp_path, read(SAMPLE / "train.pe")[:3000], mode=mode, ter=ter, **real)
+    make(config)
+    edits = count_edits(read(tmp_path / "out.mt"), read(tmp_path / "out.pe"))
+    assert edit_rate(edits) == pytest.approx(ter, rel=0.06)
+
+
+@pytest.mark.parametrize("mode", ["plain", "matched"])
+def test_a_ter_that_edits_cannot_reach_is_an_error(mode: str, tmp_path: Path) -> None:
+    real = {"real": str(SAMPLE / "dev")} if mode == "matched" else {}
+    config = files(tmp_path, read(SAMPLE / "dev.pe"), mode=mode, ter=900.0, **real)
+    with pytest.raises(RecipeError, match=r"synth\.ter = 900 cannot be reached: .* ask for less"):
+        config.prepare()
+
+
+def test_real_triplets_without_edits_are_an_error(tmp_path: Path) -> None:
+    for side in ("src", "mt", "pe"):
+        (tmp_path / f"real.{side}").write_text("a b\n")
+    with pytest.raises(DataError, match="mt equals pe in all of these"):
+        files(tmp_path, ["a b"], real=str(tmp_path / "real")).prepare()
+
+
+def test_output_is_the_same_for_any_workers_and_chunks(tmp_path: Path) -> None:
+    made = []
+    for name, executor, size in (
+        ("a", SerialExecutor(), 4096),
+        ("b", SerialExecutor(), 7),
+        ("c", ProcessExecutor(2), 300),
+    ):
+        (tmp_path / name).mkdir()
+        config = files(tmp_path / name, read(SAMPLE / "dev.pe"), real=str(SAMPLE / "dev"), chunk_lines=size, seed=7)
+        manifest = make(config, executor)
+        made.append([(tmp_path / name / f"out.{side}").read_bytes() for side in ("src", "mt", "pe", "profile.json")])
+        assert manifest["made"]["triplets"] == 500
+    assert made[0] == made[1] == made[2]
+    config = files(tmp_path / "a", read(SAMPLE / "dev.pe"), profile=str(tmp_path / "a/out.profile.json"), seed=7)
+    again = config.model_copy(update={"out": str(tmp_path / "d")})
+    make(again)
+    assert (tmp_path / "d.mt").read_bytes() == made[0][1]
+    other = config.model_copy(update={"out": str(tmp_path / "e"), "seed": 8})
+    make(other)
+    assert (tmp_path / "e.mt").read_bytes() != made[0][1]

@@ -1,0 +1,100 @@
+import json
+import math
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synth_tools import read, write
+
+Synth = Callable[..., Any]
+
+
+def corpus(folder: Path, name: str, count: int) -> str:
+    for side in ("src", "mt", "pe"):
+        write(folder / f"{name}.{side}", [f"{name} {number} {side}" for number in range(count)])
+    return name
+
+
+def mixed(folder: Path) -> list[str]:
+    triplets = list(zip(*(read(folder / f"out.{side}") for side in ("src", "mt", "pe"))))
+    for src, mt, pe in triplets:
+        assert src.replace("src", "mt") == mt
+        assert src.replace("src", "pe") == pe
+    return [src.removesuffix(" src") for src, _, _ in triplets]
+
+
+def recipe(folder: Path, *corpora: dict[str, Any], **others: Any) -> dict[str, Any]:
+    return {"kind": "mix", "chunk_lines": 16, "corpus": list(corpora), **others}
+
+
+def test_triplets_are_taken_as_often_as_is_asked_for_and_evenly_spread(synth: Synth, tmp_path: Path) -> None:
+    real, made = corpus(tmp_path, "real", 10), corpus(tmp_path, "made", 300)
+    result = synth(recipe(tmp_path, {"files": real, "copies": 20.0}, {"files": made}))
+    assert result.exit_code == 0, result.output
+    lines = mixed(tmp_path)
+    counts = Counter(lines)
+    assert {counts[f"real {number}"] for number in range(10)} == {20}
+    assert {counts[f"made {number}"] for number in range(300)} == {1}
+    for start in range(0, 500, 50):
+        assert sum(line.startswith("real") for line in lines[start : start + 50]) == pytest.approx(20, abs=1)
+
+
+def test_a_share_of_the_whole(synth: Synth, tmp_path: Path) -> None:
+    real, made = corpus(tmp_path, "real", 100), corpus(tmp_path, "made", 3000)
+    synth(recipe(tmp_path, {"files": real, "share": 0.2}, {"files": made}))
+    lines = mixed(tmp_path)
+    assert sum(line.startswith("real") for line in lines) / len(lines) == pytest.approx(0.2, abs=0.01)
+    counts = Counter(line for line in lines if line.startswith("real"))
+    assert set(counts.values()) == {7, 8}, "7.5 copies"
+    manifest = json.loads((tmp_path / "out.json").read_text())
+    assert [found["files"].rpartition("/")[2] for found in manifest["corpora"]] == ["real", "made"]
+    assert manifest["corpora"][0]["copies"] == 7.5
+    assert sum(found["taken"] for found in manifest["corpora"]) == len(lines) == manifest["made"]["triplets"]
+
+
+def test_the_seed_chooses_a_part(synth: Synth, tmp_path: Path) -> None:
+    name, found = corpus(tmp_path, "made", 1000), []
+    for seed in (1, 1, 2):
+        synth(recipe(tmp_path, {"files": name, "copies": 0.25}, seed=seed))
+        found.append(mixed(tmp_path))
+    assert found[0] == found[1] != found[2]
+    assert len(found[0]) == pytest.approx(250, abs=50)
+    assert len(set(found[0])) == len(found[0])
+
+
+def test_chunks_and_workers_change_nothing(synth: Synth, tmp_path: Path) -> None:
+    real, made = corpus(tmp_path, "real", 10), corpus(tmp_path, "made", 90)
+    corpora = ({"files": real, "copies": 2.5}, {"files": made})
+    synth(recipe(tmp_path, *corpora, chunk_lines=7), "--workers", "2")
+    first = mixed(tmp_path)
+    synth(recipe(tmp_path, *corpora, chunk_lines=100))
+    assert mixed(tmp_path) == first
+
+
+@pytest.mark.parametrize(
+    ("corpora", "message"),
+    [
+        ([{"files": "real", "share": 0.5}], "must leave room for at least one corpus without a share"),
+        ([{"files": "real", "share": 0.5, "copies": 2.0}, {"files": "made"}], "leave one of them out"),
+        ([{"files": "none"}], "synth.corpus.0 (none.src): "),
+        ([{"files": "real", "copies": 1e-9}], "of 10 triplets none is taken"),
+        ([{"files": "real", "copies": math.inf}], "synth.corpus.0.copies: Input should be a finite number (found inf)"),
+        ([{"files": "real", "copies": math.nan}], "synth.corpus.0.copies: Input should be a finite number (found nan)"),
+        ([{"files": "real", "copies": 1e300}], "less than or equal to 100000 (found 1e+300)"),
+        ([{"files": "real", "share": 1 - 1e-12}, {"files": "made"}], "at most 100,000 are allowed"),
+        ([{"files": "blank"}], "blank: has no usable triplet"),
+        ([], "corpus: "),
+    ],
+)
+def test_what_cannot_be_mixed_is_named(
+    synth: Synth, tmp_path: Path, corpora: list[dict[str, Any]], message: str
+) -> None:
+    corpus(tmp_path, "real", 10)
+    corpus(tmp_path, "made", 20)
+    for side in ("src", "mt", "pe"):
+        write(tmp_path / f"blank.{side}", [" ", ""])
+    result = synth(recipe(tmp_path, *corpora))
+    assert result.exit_code == 1
+    assert message in result.stderr

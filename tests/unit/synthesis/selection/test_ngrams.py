@@ -1,0 +1,87 @@
+"""N-gram models: probabilities that sum to 1, and the values of the formula on a text small enough for loops."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from postedit.core.errors import DataError
+from postedit.synthesis.selection.domain_selection import CrossEntropyDifference
+from postedit.synthesis.selection.ngrams import estimate_ngrams
+
+kenlm = pytest.importorskip("kenlm", reason="needs the extra postedit[roundtrip]")
+
+
+def text(seed: int, sentences: int = 300, vocabulary: int = 30) -> list[str]:
+    rng = random.Random(seed)
+    weights = [1 / (i + 1) for i in range(vocabulary)]
+    return [
+        " ".join(f"w{i}" for i in rng.choices(range(vocabulary), weights, k=rng.randint(1, 12)))
+        for _ in range(sentences)
+    ]
+
+
+@pytest.mark.parametrize("order", [2, 3, 4])
+@pytest.mark.parametrize("sentences", [3, 300])
+def test_what_may_follow_a_context_has_probability_one(tmp_path: Path, order: int, sentences: int) -> None:
+    estimate_ngrams(text(1, sentences), order, tmp_path / "model.arpa")
+    model = kenlm.Model(str(tmp_path / "model.arpa"))
+    words = sorted({word for line in text(1, sentences) for word in line.split()})
+    for context in ([], ["w0"], ["w0", "w1"], ["w2", "w0", "w1"], ["unseen", "w3"], ["w1", "unseen"]):
+        state, after = kenlm.State(), kenlm.State()
+        model.BeginSentenceWrite(state)
+        for word in context:
+            model.BaseScore(state, word, after)
+            state, after = after, kenlm.State()
+        total = sum(10 ** model.BaseScore(state, word, after) for word in [*words, "</s>", "unheard of"])
+        assert total == pytest.approx(1.0, abs=1e-4), context
+
+
+def test_bigrams_are_those_of_the_formula(tmp_path: Path) -> None:
+    lines = text(2)
+    estimate_ngrams(lines, 2, tmp_path / "model.arpa")
+    model = kenlm.Model(str(tmp_path / "model.arpa"))
+    pairs = Counter(pair for line in lines for pair in zip(["<s>", *line.split()], [*line.split(), "</s>"]))
+    kinds = Counter(second for _, second in pairs)  # after how many different words
+
+    def discount(counts: Counter[object], count: int) -> float:
+        n = Counter(counts.values())
+        y = n[1] / (n[1] + 2 * n[2])
+        return {1: 1 - 2 * y * n[2] / n[1], 2: 2 - 3 * y * n[3] / n[2]}.get(count, 3 - 4 * y * n[4] / n[3])
+
+    has_all = all(Counter(kinds.values())[count] for count in range(1, 5))
+
+    def taken(count: int) -> float:
+        return discount(kinds, count) if has_all else {1: 0.5, 2: 1.0}.get(count, 1.5)
+
+    size = len(kinds) + 1  # and the unknown word
+    total = sum(kinds.values())
+    rest = sum(taken(count) for count in kinds.values()) / total / size
+    for (first, second), count in pairs.items():
+        after = {pair: number for pair, number in pairs.items() if pair[0] == first}
+        backoff = sum(discount(pairs, number) for number in after.values()) / sum(after.values())
+        unigram = (kinds[second] - taken(kinds[second])) / total + rest
+        expected = (count - discount(pairs, count)) / sum(after.values()) + backoff * unigram
+        state, out = kenlm.State(), kenlm.State()
+        model.BeginSentenceWrite(state)
+        if first != "<s>":
+            model.BaseScore(state, first, out)
+            state, out = out, kenlm.State()
+        assert 10 ** model.BaseScore(state, second, out) == pytest.approx(expected, rel=1e-4)
+
+
+def test_sentences_of_a_domain_are_told_from_others(tmp_path: Path) -> None:
+    inside, outside = text(3), [line.replace("w1", "v1") for line in text(4)]
+    for name, lines in (("in", inside), ("out", outside)):
+        estimate_ngrams(lines, 3, tmp_path / name)
+    difference = CrossEntropyDifference(tmp_path / "in", tmp_path / "out")
+    assert difference("w1 w1 w0") < -1 < 1 < difference("v1 v1 w0")
+
+
+def test_no_text_and_no_model_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no word"):
+        estimate_ngrams(["", "  "], 3, tmp_path / "model.arpa")
+    (tmp_path / "model.arpa").write_text("nothing")
+    with pytest.raises(DataError, match=r"model\.arpa: no n-gram model"):
+        CrossEntropyDifference(tmp_path / "model.arpa", tmp_path / "model.arpa")

@@ -1,0 +1,199 @@
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synth_tools import program, read, sentences, write
+
+Synth = Callable[..., Any]
+UPPER = program("print(line.upper())")
+
+
+def options(folder: Path, **others: Any) -> dict[str, Any]:
+    pe = sentences(50)
+    write(folder / "text.pe", pe)
+    write(folder / "text.src", [f"{line} x" for line in pe])
+    return {"kind": "forward", "src": "text.src", "pe": "text.pe", "translator": UPPER, "chunk_lines": 7, **others}
+
+
+def test_parallel_text_and_a_translator_make_triplets(synth: Synth, tmp_path: Path) -> None:
+    result = synth(options(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert read(tmp_path / "out.pe") == sentences(50)
+    assert read(tmp_path / "out.src") == [f"{line} x" for line in sentences(50)]
+    assert read(tmp_path / "out.mt") == [f"{line} x".upper() for line in sentences(50)]
+    manifest = json.loads((tmp_path / "out.json").read_text())
+    assert manifest["made"]["triplets"] == 50
+    assert manifest["recipe"]["translator"]["kind"] == "command"
+    assert "50 triplets" in result.stdout
+
+
+def test_lines_that_are_blank_on_a_side_are_left_out_and_counted(synth: Synth, tmp_path: Path) -> None:
+    recipe = options(tmp_path)
+    write(tmp_path / "text.src", ["a", "", "c", "d"])
+    write(tmp_path / "text.pe", ["A", "B", " ", "D"])
+    result = synth({**recipe, "translator": program("print('' if line == 'd' else line)")})
+    assert read(tmp_path / "out.mt") == ["a"]
+    assert "left out: 3 blank on a side" in result.stdout
+
+
+def test_where_all_lines_are_blank_on_a_side_it_is_an_error(synth: Synth, tmp_path: Path) -> None:
+    recipe = options(tmp_path)
+    write(tmp_path / "text.src", ["a", "", " "])
+    write(tmp_path / "text.pe", ["", "B", "C"])
+    result = synth(recipe)
+    assert result.exit_code == 1
+    assert "would be empty: none of 3 lines can be used (3 blank on a side)" in result.stderr
+    assert not list(tmp_path.glob("out*"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("sys.exit(5)", "ended with status 5"),
+        ("continue", "returned 6 lines for 7"),
+    ],
+)
+def test_what_is_done_survives_a_translator_that_fails(synth: Synth, tmp_path: Path, fault: str, message: str) -> None:
+    mended = tmp_path / "mended"
+    body = (
+        "from pathlib import Path",
+        f"if '{sentences(50)[30]} x' == line and not Path({str(mended)!r}).exists(): {fault}",
+    )
+    recipe = options(tmp_path, translator=program(*body, "print(line.upper())"))
+    failed = synth(recipe)
+    assert failed.exit_code == 1
+    assert message in failed.stderr
+    assert not (tmp_path / "out.mt").exists()
+    assert len(read(tmp_path / "out.mt.partial")) == 28
+    mended.touch()
+    assert synth(recipe).exit_code == 1, "only --resume goes on"
+    resumed = synth(recipe, "--resume")
+    assert resumed.exit_code == 0, resumed.output
+    assert read(tmp_path / "out.mt") == [f"{line} x".upper() for line in sentences(50)]
+
+
+def test_a_command_that_dies_does_not_translate_again_what_is_done(synth: Synth, tmp_path: Path) -> None:
+    log, lines = tmp_path / "log", [f"{line} x" for line in sentences(50)]
+    body = (
+        f"open({str(log)!r}, 'a').write(line + chr(10))",
+        f"if line == {lines[6 * 7]!r} and open({str(log)!r}).read().count(line + chr(10)) == 1: sys.exit(3)",
+        "print(line.upper())",
+    )
+    recipe = options(tmp_path, translator=program(*body))
+    failed = synth(recipe)
+    assert failed.exit_code == 1
+    assert "ended with status 3" in failed.stderr
+    assert "42 of 50 lines are done, kept in " in failed.stderr
+    assert failed.stderr.strip().endswith("run the same command with --resume to continue")
+    before = len(read(log))
+    assert synth(recipe, "--resume").exit_code == 0
+    assert read(log)[before:] == lines[42:]
+    assert read(tmp_path / "out.mt") == [line.upper() for line in lines]
+
+
+def test_the_output_does_not_depend_on_workers(synth: Synth, tmp_path: Path) -> None:
+    synth(options(tmp_path, out=str(tmp_path / "one")))
+    synth(options(tmp_path, out=str(tmp_path / "two")), "--workers", "2")
+    assert (tmp_path / "one.mt").read_bytes() == (tmp_path / "two.mt").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"src": "none"}, r"synth.src: "),
+        ({"translator": {"kind": "command"}}, "synth.translator: command: missing"),
+        ({"translators": 1}, 'did you mean "translator"'),
+        ({"kind": "forwards"}, 'did you mean "forward"'),
+    ],
+)
+def test_what_is_wrong_is_named_before_any_work(
+    synth: Synth, tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    result = synth(options(tmp_path, **change))
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_files_of_unequal_length_are_named_with_their_lines(synth: Synth, tmp_path: Path) -> None:
+    recipe = options(tmp_path)
+    write(tmp_path / "text.src", ["one"])
+    result = synth(recipe)
+    assert result.exit_code == 1
+    assert "text.src has 1" in result.stderr
+    assert "text.pe has 50" in result.stderr
+
+
+@pytest.mark.parametrize("cut", [0, 20], ids=["whole", "cut off"])
+def test_compressed_text_is_read_and_a_file_that_is_cut_off_is_named(synth: Synth, tmp_path: Path, cut: int) -> None:
+    recipe = options(tmp_path)
+    for side in ("src", "pe"):
+        path = tmp_path / f"text.{side}"
+        packed = gzip.compress(path.read_bytes())
+        (tmp_path / f"text.{side}.gz").write_bytes(packed[: len(packed) - cut])
+        path.unlink()
+    result = synth(recipe)
+    if cut:
+        assert result.exit_code == 1
+        assert "text.src.gz, line" in result.stderr
+        assert "the gzip file is truncated here" in result.stderr
+    else:
+        assert result.exit_code == 0, result.output
+        assert read(tmp_path / "out.mt") == [f"{line} x".upper() for line in sentences(50)]
+
+
+def like_real(folder: Path, **others: Any) -> dict[str, Any]:
+    """Real triplets of which a third are edited, and a translator that leaves every second line as it is."""
+    recipe = options(folder)
+    text, real = sentences(600, seed=3), sentences(300, seed=2)
+    for side in ("src", "pe"):
+        write(folder / f"real.{side}", real)
+        write(folder / f"text.{side}", text)
+    write(folder / "real.mt", [line if number % 3 else f"{line} y" for number, line in enumerate(real)])
+    return {**recipe, "real": "real", "translator": program("print(line if len(line) % 2 else line + ' y')"), **others}
+
+
+def test_triplets_like_real_ones_are_chosen(synth: Synth, tmp_path: Path) -> None:
+    result = synth(like_real(tmp_path, mismatch=0.1))
+    assert result.exit_code == 0, result.output
+    assert "2 of 2: selection of triplets" in result.stderr
+    made = list(zip(*(read(tmp_path / f"out.{side}") for side in ("mt", "pe"))))
+    translated = list(zip(*(read(tmp_path / f"out.translated.{side}") for side in ("mt", "pe"))))
+    assert len(translated) == 600
+    assert 0 < len(made) < 600
+    edited, before = (sum(mt != pe for mt, pe in pairs) / len(pairs) for pairs in (made, translated))
+    assert abs(edited - 1 / 3) < abs(before - 1 / 3)
+    assert json.loads((tmp_path / "out.json").read_text())["mismatch"] <= 0.1
+
+
+def test_a_finished_choice_is_made_anew_without_translating_again(synth: Synth, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    translator = program(f"open({str(log)!r}, 'a').write('x')", "print(line if len(line) % 2 else line + ' y')")
+    assert synth(like_real(tmp_path, mismatch=1.0, translator=translator)).exit_code == 0
+    before = len(read(tmp_path / "out.pe")), log.read_text()
+    assert synth(like_real(tmp_path, mismatch=0.1, translator=translator), "--resume").exit_code == 0
+    assert 0 < len(read(tmp_path / "out.pe")) < before[0] == 600
+    assert log.read_text() == before[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"real": "none"}, "synth.real (none"),
+        ({"real": {"src": "text.src", "pe": "text.pe"}}, "has no mt"),
+        ({"mismatch": 0}, "synth.mismatch"),
+        ({"out": "real"}, "would overwrite"),
+        ({"real": []}, "synth.mismatch: needs real triplets; name them in synth.real"),
+    ],
+)
+def test_what_is_wrong_with_real_triplets_is_named(
+    synth: Synth, tmp_path: Path, change: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = synth(like_real(tmp_path, mismatch=0.5) | change)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not list(tmp_path.glob("out*"))

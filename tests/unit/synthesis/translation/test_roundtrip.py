@@ -1,0 +1,155 @@
+import json
+import pickle
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from synth_tools import program, read, sentences, write
+
+from postedit.data.resumable_file import encode_lines
+from postedit.distributed.chunks import Chunk
+from postedit.evaluate.ter import TER
+from postedit.synthesis.selection.domain_selection import SentenceSelection, lowest
+from postedit.synthesis.selection.histogram_matching import CELLS, cells_of
+from postedit.synthesis.translation.roundtrip import RoundtripConfig
+
+Synth = Callable[..., Any]
+
+# There, every word gets an ending; back, it loses that, and two lines in three lose their first word.
+BACK = program("print(' '.join(word + '_en' for word in line.split()))")
+FORTH = program(
+    "words = [word.removesuffix('_en') for word in line.split()]",
+    "print(' '.join(words[1:] if len(line) % 3 else words) or 'x')",
+)
+
+
+def options(folder: Path, **others: Any) -> dict[str, Any]:
+    real = sentences(300, seed=2)
+    write(folder / "real.pe", real)
+    write(folder / "real.src", real)
+    write(folder / "real.mt", [" ".join(line.split()[1:]) or "x" if i % 3 else line for i, line in enumerate(real)])
+    write(folder / "text", [*sentences(600, seed=3), *(f"w{i} v{i} unlike everything" for i in range(600))])
+    return {
+        "kind": "roundtrip", "text": "text", "real": "real", "back": BACK, "forward": FORTH, "mismatch": 0.25,
+        "chunk_lines": 100, **others,
+    }  # fmt: skip
+
+
+def triplets(folder: Path) -> list[tuple[str, str, str]]:
+    return list(zip(*(read(folder / f"out.{side}") for side in ("src", "mt", "pe"))))
+
+
+def test_text_goes_there_and_back_and_what_is_kept_is_like_the_real(synth: Synth, tmp_path: Path) -> None:
+    result = synth(options(tmp_path))
+    assert result.exit_code == 0, result.output
+    made = triplets(tmp_path)
+    assert 0 < len(made) < 1200
+    for src, _, pe in made:
+        assert src == " ".join(f"{word}_en" for word in pe.split())
+    histograms = []
+    for prefix in ("out", "real"):
+        edits = TER(case_sensitive=True).counts(read(tmp_path / f"{prefix}.mt"), read(tmp_path / f"{prefix}.pe"))
+        histograms.append(np.bincount(cells_of(edits), minlength=CELLS) / len(edits))
+    assert np.abs(histograms[0] - histograms[1]).sum() / 2 < 0.25 + 0.1  # and the chance of which are kept
+    manifest = json.loads((tmp_path / "out.json").read_text())
+    assert manifest["mismatch"] <= 0.25
+    assert manifest["made"]["triplets"] == len(made)
+    assert "1 of 3" not in result.stdout
+    assert "3 of 3: selection of triplets" in result.stderr
+
+
+@given(st.lists(st.sampled_from([0.1, 0.2, 0.1 + 0.2, 1 / 3, None]), min_size=1, max_size=30), st.floats(0.01, 1))
+def test_as_many_sentences_are_chosen_as_are_asked_for(values: list[float | None], share: float) -> None:
+    assume(set(values) != {None})
+    lines = [f"line {number}" for number in range(len(values))]
+    differences = np.array([np.inf if value is None else value for value in values])
+    stage = SentenceSelection.of(lowest(differences, share))
+    found, counts = [], Counter[str]()
+    for start in range(0, len(lines), 4):
+        block = lines[start : start + 4]
+        chunk = stage(Chunk(start // 4, start, len(block), {"pe": encode_lines(block)}))
+        found += chunk.lines("pe")
+        counts.update(chunk.counts)
+    sentences = [number for number, value in enumerate(values) if value is not None]
+    best = sorted(sentences, key=lambda number: values[number] or 0)[: max(1, round(share * len(sentences)))]
+    assert found == [lines[number] for number in sorted(best)]
+    assert counts == Counter({"kept": len(best), "less like the domain": len(lines) - len(best)})
+
+
+def test_sentences_of_the_domain_are_chosen(synth: Synth, tmp_path: Path) -> None:
+    pytest.importorskip("kenlm", reason="needs the extra postedit[roundtrip]")
+    result = synth(options(tmp_path, choose=0.5, mismatch=1.0))
+    assert result.exit_code == 0, result.output
+    chosen = read(tmp_path / "out.chosen.pe")
+    assert len(chosen) == 600
+    assert sum("unlike" in line for line in chosen) < 10
+
+
+def test_no_domain_is_an_error(synth: Synth, tmp_path: Path) -> None:
+    pytest.importorskip("kenlm", reason="needs the extra postedit[roundtrip]")
+    recipe = options(tmp_path, choose=0.5)
+    write(tmp_path / "real.mt", [""] * 300)
+    result = synth(recipe)
+    assert result.exit_code == 1
+    assert "synth.real: has no usable triplet, so there is no domain" in result.stderr
+
+
+def test_a_stage_that_chooses_opens_no_file(tmp_path: Path) -> None:
+    pytest.importorskip("kenlm", reason="needs the extra postedit[roundtrip]")
+    files = {name: str(tmp_path / name) for name in ("text", "real")}
+    config = {**options(tmp_path), **files, "out": str(tmp_path / "out"), "choose": 0.5}
+    job = RoundtripConfig.model_validate(config).prepare_selection()
+    pickled = pickle.dumps(job.stage)
+    for path in tmp_path.iterdir():
+        path.rename(path.with_name(f"moved-{path.name}"))  # as on another machine
+    assert str(tmp_path).encode() not in pickled
+    stage = pickle.loads(pickled)
+    text = encode_lines(read(tmp_path / "moved-text"))
+    assert len(stage(Chunk(0, 0, 1200, {"pe": text})).lines("pe")) == 600
+
+
+@pytest.mark.parametrize("name", ["chosen.pe", "chosen.json", "chosen.inside.arpa", "translated.mt", "pe"])
+def test_the_text_is_not_overwritten_on_the_way(synth: Synth, tmp_path: Path, name: str) -> None:
+    recipe = options(tmp_path, text=f"out.{name}")
+    write(tmp_path / f"out.{name}", ["a b"])
+    result = synth(recipe)
+    assert result.exit_code == 1
+    assert "would overwrite" in result.stderr
+    assert read(tmp_path / f"out.{name}") == ["a b"]
+
+
+def test_a_phase_that_is_done_is_not_done_again(synth: Synth, tmp_path: Path) -> None:
+    switch = tmp_path / "mended"
+    fails = f"from pathlib import Path; Path({str(switch)!r}).exists() or sys.exit(4)"
+    recipe = options(tmp_path, forward=program(fails, "print(line.replace('_en', ''))"), mismatch=1.0)
+    failed = synth(recipe)
+    assert failed.exit_code == 1
+    assert "ended with status 4" in failed.stderr
+    before = (tmp_path / "out.chosen.pe").stat().st_mtime_ns
+    switch.touch()
+    resumed = synth(recipe, "--resume")
+    assert resumed.exit_code == 0, resumed.output
+    assert "selection of sentences: already done" in resumed.stderr
+    assert (tmp_path / "out.chosen.pe").stat().st_mtime_ns == before
+    assert [pe for _, _, pe in triplets(tmp_path)] == [mt for _, mt, _ in triplets(tmp_path)]
+
+
+def test_what_cannot_be_fitted_is_said(synth: Synth, tmp_path: Path) -> None:
+    result = synth(options(tmp_path, forward=program("print(line.replace('_en', ''))"), mismatch=0.05))
+    assert result.exit_code == 1
+    assert "make more, or allow a larger mismatch" in result.stderr
+
+
+def test_another_mismatch_does_not_have_all_translated_again(synth: Synth, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    forward = program(f"open({str(log)!r}, 'a').write('x')", "print(line.replace('_en', ''))")
+    assert synth(options(tmp_path, forward=forward, mismatch=0.05)).exit_code == 1
+    before = log.read_text()
+    assert synth(options(tmp_path, forward=forward, mismatch=1.0), "--resume").exit_code == 0
+    assert log.read_text() == before
+    assert len(triplets(tmp_path)) == 1200
