@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from postedit.core.config import load_config
 from postedit.data.lines import read_lines
+from postedit.distributed.executors import local_executor
+from postedit.distributed.pipeline import run_job
 from postedit.evaluate.ter import count_edits
-from postedit.synthesis.engine import run
-from postedit.synthesis.executor import executor
-from postedit.synthesis.noise import NoiseConfig
-from postedit.synthesis.pools import by_length
-from postedit.synthesis.profile import Profile
+from postedit.synthesis.noise.edit_profile import EditProfile
+from postedit.synthesis.noise.noise_recipe import NoiseConfig
+from postedit.synthesis.noise.noise_tables import sentences_by_length
 from postedit.text.words import splitter
 
 NAMES = ("TER", "shifts", "substitutions", "insertions", "deletions")
@@ -58,13 +58,13 @@ def tokenized(path: Path, language: str, folder: Path) -> Path:
 def report(real: str, lengths: str, texts: Sequence[Path], out: Path, workers: int) -> None:
     values = {"src": str(texts[0]), "pe": str(texts[1]), "real": real, "out": str(out), "lengths": lengths}
     config, _ = load_config(NoiseConfig, values, "options").resolve(Path.cwd())
-    run(config.prepare(), out, executor(workers))
-    profile = Profile.load(Path(f"{out}.profile.json"))
-    theirs = by_length(profile)
-    rates, counts = table(theirs.sentences)
+    run_job(config.prepare(), config.triplets, local_executor(workers))
+    profile = EditProfile.load(Path(f"{out}.profile.json"))
+    sentences, ranges = sentences_by_length(profile)
+    rates, counts = table(sentences)
     ours, our_counts = table(measured(Path(f"{out}.mt"), Path(f"{out}.pe")))
     even = np.ones(len(rates))
-    weights = like(theirs.pools, our_counts[:, 0], len(rates))
+    weights = like(ranges, our_counts[:, 0], len(rates))
     name, size = Path(real).parent.name, len(ours)
     row(f"{name} | {'of the real lengths' if lengths == 'real' else 'all'} | {size:,} | real, mean", means(counts))
     row(" | | | made, mean", means(our_counts))
@@ -91,11 +91,11 @@ def means(counts: NDArray[np.int64]) -> list[str]:
     return [f"{100 * edits / counts[:, 0].sum():.2f}" for edits in counts[:, 1:].sum(0)]
 
 
-def like(pools: NDArray[np.int64], lengths: NDArray[np.int64], sentences: int) -> NDArray[np.float64]:
+def like(ranges: NDArray[np.int64], lengths: NDArray[np.int64], sentences: int) -> NDArray[np.float64]:
     """Return weights of the real sentences under which they have the given lengths."""
     weights = np.zeros(sentences)
     for length, count in zip(*np.unique(lengths, return_counts=True)):
-        first, last = pools[min(length, len(pools) - 1)]
+        first, last = ranges[min(length, len(ranges) - 1)]
         weights[first:last] += count / (last - first)
     return weights
 

@@ -51,16 +51,16 @@ def repeated(source: Path, target: Path, lines: int) -> None:
 def one(prefix: str, text: Path, workers: int) -> None:
     # Worker processes import this file too; keep imports of the main process out of it.
     from postedit.core.config import load_config
-    from postedit.synthesis.engine import run
-    from postedit.synthesis.executor import executor
-    from postedit.synthesis.noise import NoiseConfig
+    from postedit.distributed.executors import local_executor
+    from postedit.distributed.pipeline import run_job
+    from postedit.synthesis.noise.noise_recipe import NoiseConfig
 
     values = {"src": f"{text}.src", "pe": f"{text}.pe", "real": prefix, "out": f"{text}.made"}
     config, _ = load_config(NoiseConfig, values, "options").resolve(Path.cwd())
     started = time.monotonic()
     job = config.prepare()
     begun, busy_before = time.monotonic(), processor()
-    run(job, config.prefix, executor(workers))
+    run_job(job, config.triplets, local_executor(workers))
     seconds, busy_seconds = time.monotonic() - begun, processor() - busy_before
     made = json.loads(Path(f"{text}.made.json").read_text(encoding="utf-8"))["made"]["triplets"]
     peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024

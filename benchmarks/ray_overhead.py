@@ -39,10 +39,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
 
-    from postedit.synthesis.cluster import Ray
-    from postedit.synthesis.executor import Processes
+    from postedit.distributed.executors import ProcessExecutor
+    from postedit.distributed.ray_executor import RayExecutor
 
-    engines = {"processes": Processes(options.workers), "ray": Ray(options.workers)}
+    engines = {"processes": ProcessExecutor(options.workers), "ray": RayExecutor(options.workers)}
     print("| lines | engine | start s | triplets/s | of processes | peak MB | bytes |")
     print("| ---: | --- | ---: | ---: | ---: | ---: | --- |")
     for lines in options.lines:
@@ -73,20 +73,20 @@ def repeated(source: Path, target: Path, lines: int) -> None:
 def measure(prefix: str, text: Path, engine: Any, found: Measured) -> None:
     # Worker processes import this file too; keep imports of the main process out of it.
     from postedit.core.config import load_config
-    from postedit.synthesis.engine import run
-    from postedit.synthesis.noise import NoiseConfig
+    from postedit.distributed.pipeline import run_job
+    from postedit.synthesis.noise.noise_recipe import NoiseConfig
 
     values = {"src": f"{text}.src", "pe": f"{text}.pe", "real": prefix, "out": f"{text}.made"}
     config, _ = load_config(NoiseConfig, values, "options").resolve(Path.cwd())
     job = config.prepare()
     times, sizes = [(time.monotonic(), 0)], [0.0]
 
-    def report(done: int) -> None:
+    def report(done: int, before: int) -> None:
         times.append((time.monotonic(), done))
         if len(times) % 20 == 0:
             sizes.append(megabytes())
 
-    run(job, config.prefix, engine, report=report)
+    run_job(job, config.triplets, engine, report=report)
     (begun, _), (first, before), (last, after) = times[0], times[2], times[-1]  # the second reports zero lines done
     found.start.append(first - begun)
     found.rate.append((after - before) / (last - first))

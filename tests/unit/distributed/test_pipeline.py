@@ -269,9 +269,7 @@ def test_any_failure_keeps_what_is_done_and_says_so(tmp_path: Path, kind: type[P
     assert json.loads((tmp_path / "out.partial.json").read_text())["chunks"] == 3
 
 
-def test_where_the_journal_cannot_be_written_only_what_it_knows_is_promised(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unwritable_journal_promises_only_what_it_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(outputs: ResumableOutputs) -> None:
         raise OutputError("the disk is full")
 

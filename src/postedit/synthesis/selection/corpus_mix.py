@@ -146,7 +146,9 @@ class MixedCorpora:
         next(islice(triplets, first * self.chunk_lines, first * self.chunk_lines), None)
         number = first
         while block := list(islice(triplets, self.chunk_lines)):
-            sides = {side: encode_lines([getattr(triplet, side) for triplet in block]) for side in SIDES}
+            sides: dict[str, bytes] = {
+                side: encode_lines([getattr(triplet, side) for triplet in block]) for side in SIDES
+            }
             yield Chunk(number, number * self.chunk_lines, len(block), sides)
             number += 1
 

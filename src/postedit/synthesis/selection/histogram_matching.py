@@ -150,7 +150,7 @@ class MatchingStage:
         texts = {side: chunk.lines(side) for side in SIDES}
         edits = TER(case_sensitive=True).counts(texts["mt"], texts["pe"])
         kept = uniform_by_line(self.seed, chunk.first_line, chunk.size) < self.keep_rates[cells_of(edits)]
-        lines = {side: [text for text, keep in zip(texts[side], kept) if keep] for side in SIDES}
+        lines: dict[str, list[str]] = {side: [text for text, keep in zip(texts[side], kept) if keep] for side in SIDES}
         counts = sum_edits([found for found, keep in zip(edits, kept) if keep])
         return chunk.with_lines(lines, {**counts, _NOT_KEPT: int((~kept).sum())})
 

@@ -102,7 +102,7 @@ def test_what_an_interruption_leaves_goes_on_as_if_there_had_been_none(
     assert read(tmp_path / "out.mt") == read(tmp_path / "whole.mt")
 
 
-def test_a_model_that_was_trained_on_does_not_go_on_with_what_another_drew(synth: Synth, tmp_path: Path) -> None:
+def test_a_changed_model_does_not_resume_samples_of_another(synth: Synth, tmp_path: Path) -> None:
     recipe = options(tmp_path, real="real", mismatch=1.0)
     assert synth(options(tmp_path, out=str(tmp_path / "real"))).exit_code == 0
     assert synth(recipe).exit_code == 0
