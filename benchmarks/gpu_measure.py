@@ -20,7 +20,7 @@ from postedit.core.config import load_config
 from postedit.core.errors import PosteditError
 from postedit.core.files import atomic_write
 from postedit.core.model import Seq2Seq
-from postedit.core.special_tokens import EOS, PAD, SYMBOLS
+from postedit.core.special_tokens import EOS, PAD, SPECIAL_TOKENS
 from postedit.core.types import Batch, Stream, Target
 from postedit.recipe import load_recipe
 from postedit.recipe_checks import largest_vocabularies
@@ -224,7 +224,7 @@ def _batch(model: Seq2Seq, rows: int, *, pieces: int = PIECES, ragged: bool = Fa
 
 
 def _text(vocabulary: int, rows: int, pieces: int, *, ragged: bool) -> tuple[Tensor, Tensor]:
-    ids = torch.randint(len(SYMBOLS), vocabulary, (rows, pieces))
+    ids = torch.randint(len(SPECIAL_TOKENS), vocabulary, (rows, pieces))
     lengths = torch.randint(2, pieces + 1, (rows,)) if ragged else torch.full((rows,), pieces)
     mask = torch.arange(pieces) < lengths.unsqueeze(1)
     ids[torch.arange(rows), lengths - 1] = EOS

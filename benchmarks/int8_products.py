@@ -29,7 +29,7 @@ PRODUCTS = [
     (rows, inputs, outputs) for inputs, outputs in ((512, 512), (2048, 512)) for rows in (1, 4, 16, 24, 96, 128)
 ]
 WIDTHS, ROWS = (32, 64, 128, 256, 512), (1, 16, 128)
-SYMBOLS, PLACES = 32_000, 13
+VOCABULARY, ROWS_OF_SCORES = 32_000, 13
 HEADS, DIM, ATTENTIONS = 8, 512, ((1, 4, 25), (1, 24, 24), (32, 1, 25), (32, 4, 25), (16, 25, 25), (8, 60, 60))
 
 
@@ -49,9 +49,9 @@ def main() -> None:
     print("\n| sentences x tokens, slots | attention |\n|---|---:|")
     for shape in ATTENTIONS:
         attention(*shape, repeats)
-    scores = torch.randn(PLACES, SYMBOLS)
+    scores = torch.randn(ROWS_OF_SCORES, VOCABULARY)
     by_torch = best(lambda: scores.topk(3, 1), repeats)
-    print(f"\nhighest of {SYMBOLS:,}, {PLACES} times: topk(3) {by_torch:.0f}, ", end="")
+    print(f"\nhighest of {VOCABULARY:,}, {ROWS_OF_SCORES} times: topk(3) {by_torch:.0f}, ", end="")
     print(f"NumPy's argmax {best(lambda: scores.numpy().argmax(1), repeats):.0f}")
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 from postedit.core.config import Config
-from postedit.core.embedding_transfer import inherit_embeddings
 from postedit.core.errors import ModelFolderError, RecipeError
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.registry import Architecture
+from postedit.core.weight_transfer import inherit_embeddings
 from postedit.data.triplets import DataConfig, SamplingWeight
 from postedit.text.config import GROUPS, TextConfig
 from postedit.text.pretrained_vocabulary import checkpoint_vocabularies

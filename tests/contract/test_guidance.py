@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein
 from tiny import TOLERANCES, Sentence, alone, batch_of, build, random_sentences, tried, vocabularies
 
 from postedit.core.model import Seq2Seq
-from postedit.core.special_tokens import BOS, EOS, PAD, STEP, SYMBOLS
+from postedit.core.special_tokens import BOS, EOS, PAD, SPECIAL_TOKENS, STEP
 from postedit.core.token_spelling import Spelling
 from postedit.search import Guidance, Hypothesis, SearchConfig, beam_search, draft_decode, greedy
 from postedit.search.edit_distance import Distances, EditCost, Keep, MaxEdits
@@ -22,7 +22,7 @@ from postedit.search.repetition import NoRepeat
 from postedit.search.rules import Rules
 
 SIZE = 9
-SPELLING = Spelling([""] * len(SYMBOLS) + [" a", " b", "b"], str.isalpha)
+SPELLING = Spelling([""] * len(SPECIAL_TOKENS) + [" a", " b", "b"], str.isalpha)
 MODELS = ["transference", "m-cgru-hard", "copycat-trg"]
 NATS = 0.8
 

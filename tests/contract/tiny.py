@@ -13,7 +13,7 @@ from torch import Tensor
 
 from postedit.core.config import load_config
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
-from postedit.core.special_tokens import BOS, EOS, PAD, STEP, SYMBOLS
+from postedit.core.special_tokens import BOS, EOS, PAD, SPECIAL_TOKENS, STEP
 from postedit.core.types import Batch, Stream, Target
 from postedit.models import ARCHITECTURES
 from postedit.search import Ensemble
@@ -146,7 +146,7 @@ def options_of(options: dict[str, object], sizes: Vocabularies) -> dict[str, obj
     if not isinstance(network, dict):
         return options
     own = [network.get(symbol) for symbol in ("pad", "eos", "unk")]
-    rows = sizes.target.size - len(SYMBOLS) + sum(row is not None for row in own)
+    rows = sizes.target.size - len(SPECIAL_TOKENS) + sum(row is not None for row in own)
     return {**options, "network": {**network, "settings": {**network["settings"], "vocab_size": rows}}}
 
 
@@ -266,7 +266,7 @@ def random_text(rng: random.Random, vocabulary: int, longest: int, *, steps: boo
 
 def random_symbol(rng: random.Random, vocabulary: int, *, steps: bool = False) -> int:
     """Return an ordinary symbol, or perhaps a STEP if there may be `steps`."""
-    return STEP if steps and rng.random() < 0.4 else rng.randrange(len(SYMBOLS), vocabulary)
+    return STEP if steps and rng.random() < 0.4 else rng.randrange(len(SPECIAL_TOKENS), vocabulary)
 
 
 def batch_of(sentences: Sequence[Sentence], columns: int = 0, junk: random.Random | None = None) -> Batch:
@@ -275,7 +275,9 @@ def batch_of(sentences: Sequence[Sentence], columns: int = 0, junk: random.Rando
     def padded(texts: Iterable[list[int]]) -> tuple[Tensor, Tensor]:
         rows = list(texts)
         length = max(map(len, rows)) + columns
-        fill = [[junk.randrange(len(SYMBOLS)) if junk else PAD for _ in range(length - len(row))] for row in rows]
+        fill = [
+            [junk.randrange(len(SPECIAL_TOKENS)) if junk else PAD for _ in range(length - len(row))] for row in rows
+        ]
         ids = torch.tensor([row + rest for row, rest in zip(rows, fill)])
         return ids, torch.arange(length) < torch.tensor([[len(row)] for row in rows])
 

@@ -265,7 +265,7 @@ def problems(path: Path, *overrides: str) -> str:
         (["draft.model.maxout=9", "draft.model.tie_output=true"], "draft.model: tie_output needs maxout (9)"),
         (["draft.model.name=double-attention"], "draft.model.name: double-attention reads src and mt, but a first"),
         (["model.embedding=9"], "the embeddings of src are 9 wide in the second stage, but those of src are 4 wide"),
-        (["model.share_embeddings=all"], "src and mt share a table of embeddings in the second stage, but not in the"),
+        (["model.share_embeddings=all"], "src and mt share an embedding table in the second stage, but not in the"),
         (['draft.train.freeze=["nonsense*"]'], "draft.train.freeze: "),
         (["draft.inherit_embeddings=false"], "its embeddings are frozen, but there are none to inherit"),
         (["text.vocabulary.sharing=separate"], 'text.vocabulary.sharing = "separate" needs mt'),

@@ -10,7 +10,7 @@ from checkpoints import KINDS, t5
 from torch import Tensor
 
 from postedit.core.config import load_config
-from postedit.core.special_tokens import BOS, EOS, PAD, SEP, STEP, SYMBOLS, UNK
+from postedit.core.special_tokens import BOS, EOS, PAD, SEP, SPECIAL_TOKENS, STEP, UNK
 from postedit.core.types import Batch, Stream
 from postedit.data.collate import collate
 from postedit.models.pretrained import Pretrained, PretrainedConfig
@@ -46,7 +46,7 @@ class Case:
         own = {PAD: self.tokenizer.pad_token_id, EOS: self.tokenizer.eos_token_id, UNK: self.tokenizer.unk_token_id}
         if kind == "bare":
             own = {EOS: 0}
-        new = [symbol for symbol in range(len(SYMBOLS)) if own.get(symbol) is None]
+        new = [symbol for symbol in range(len(SPECIAL_TOKENS)) if own.get(symbol) is None]
         self.known = {**own, **{symbol: self.old + place for place, symbol in enumerate(new)}}
         self.never = [self.known[symbol] for symbol in new]
         self.never += [self.tokenizer.convert_tokens_to_ids(name) for name in CONTROLS.get(kind, [])]
@@ -79,7 +79,7 @@ class Case:
         """Return the rows of symbols: the reserved ones by name, then the library's own in order, without those."""
         others = [row for row in range(self.old) if row not in self.known.values()]
         known = {**self.known, BOS: self.start[-1]}
-        known |= {len(SYMBOLS) + place: row for place, row in enumerate(others)}
+        known |= {len(SPECIAL_TOKENS) + place: row for place, row in enumerate(others)}
         return torch.tensor([[known[int(symbol)] for symbol in row] for row in symbols])
 
 
@@ -94,7 +94,7 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> Case:
 def test_the_forward_pass_is_that_of_the_library(case: Case) -> None:
     generator = torch.Generator().manual_seed(1)
     size = case.model.spec.vocabularies.target.size
-    tokens = torch.randint(len(SYMBOLS), size, (3, 5), generator=generator)
+    tokens = torch.randint(len(SPECIAL_TOKENS), size, (3, 5), generator=generator)
     tokens = torch.cat([torch.full((3, 1), BOS), tokens], 1)
     output, _ = case.model.decode(tokens, case.model.encode(case.batch))
     ids, mask = case.joint()

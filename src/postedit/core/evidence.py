@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.core.special_tokens import SYMBOLS
+from postedit.core.special_tokens import SPECIAL_TOKENS
 
 if TYPE_CHECKING:
     from postedit.core.types import AttentionKey
@@ -195,5 +195,5 @@ def word_starts(tokens: Sequence[str]) -> list[int]:
     word, index = 0, []
     for token in tokens:
         word += token.startswith(_SPACE)
-        index.append(-1 if token in SYMBOLS else word)
+        index.append(-1 if token in SPECIAL_TOKENS else word)
     return index

@@ -14,4 +14,4 @@ UNK: Final = 3
 STEP: Final = 4
 SEP: Final = 5
 
-SYMBOLS: Final = ("<pad>", "<s>", "</s>", "<unk>", "<step>", "<sep>")
+SPECIAL_TOKENS: Final = ("<pad>", "<s>", "</s>", "<unk>", "<step>", "<sep>")

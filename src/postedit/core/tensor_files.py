@@ -1,11 +1,11 @@
-"""Tensors and JSON on disk: whole or not at all, and never pickled."""
+"""Tensors and JSON on disk: written whole or not at all, and never pickled."""
 
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -14,33 +14,78 @@ from torch import Tensor, nn
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_write, explain_os_errors, reason_of, sha256_of
 
+_SHOWN: Final = 3
+"""Names of tensors that a message lists; of the others it gives the number."""
+
+
+def named_tensors(model: nn.Module) -> dict[tuple[str, ...], Tensor]:
+    """Return the parameters and buffers of `model` by their names; a shared tensor has several."""
+    names: dict[int, tuple[Tensor, list[str]]] = {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        names.setdefault(id(tensor), (tensor, []))[1].append(name)
+    return {tuple(all_names): tensor for tensor, all_names in names.values()}
+
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Return the parameters and buffers of `model` by name; a tensor shared by several names is there once."""
-    unique: dict[int, tuple[str, Tensor]] = {}
-    for name, tensor in model.state_dict(keep_vars=True).items():
-        unique.setdefault(id(tensor), (name, tensor.detach().contiguous()))
-    return dict(unique.values())
+    """Return the parameters and buffers of `model` by name; a shared tensor has the first of its names."""
+    return {names[0]: tensor.detach().contiguous() for names, tensor in named_tensors(model).items()}
+
+
+def load_weights(model: nn.Module, path: Path) -> None:
+    """Load a safetensors file into `model`.
+
+    Raises:
+        ModelFolderError: if the file is missing, damaged, or holds the weights of another model; the model is then as
+            it was.
+    """
+    tensors = load_tensors(path)
+    try:
+        load_model_tensors(model, tensors)
+    except ModelFolderError as error:
+        raise ModelFolderError(f"{path}: {error}") from None
 
 
 def load_model_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Give `model` the weights that `model_tensors` returned, a shared one by whichever of its names.
+    """Give `model` the tensors that `model_tensors` returned; a shared tensor may have any of its names.
 
     Raises:
-        ModelFolderError: if they are not all of the weights of this model, and nothing else.
+        ModelFolderError: if a tensor is missing, unknown to the model, or of another shape; the model is then as it
+            was.
     """
-    names: dict[int, set[str]] = {}
-    for name, tensor in model.state_dict(keep_vars=True).items():
-        names.setdefault(id(tensor), set()).add(name)
-    _, unexpected = model.load_state_dict(dict(tensors), strict=False)
-    missing = [min(group) for group in names.values() if not group & tensors.keys()]
-    wrong = sorted({*missing, *unexpected})
-    if wrong:
-        raise ModelFolderError(f"these are weights of another model: they differ in {', '.join(wrong[:5])}")
+    found = named_tensors(model)
+    shapes = {name: tensor.shape for names, tensor in found.items() for name in names}
+    missing = [names[0] for names in found if not tensors.keys() & set(names)]
+    unknown = [name for name in tensors if name not in shapes]
+    other = [
+        f"{name} is {shape_text(tensor.shape)} instead of {shape_text(shapes[name])}"
+        for name, tensor in tensors.items()
+        if name in shapes and tensor.shape != shapes[name]
+    ]
+    problems = [
+        _count_and_names(names, problem)
+        for names, problem in ((missing, "missing"), (unknown, "unknown"), (other, "of another shape"))
+        if names
+    ]
+    if problems:
+        raise ModelFolderError(
+            f"the weights do not fit the model: of its {len(found)} tensors, {'; '.join(problems)}; "
+            "use the weights and the configuration of one and the same model"
+        )
+    model.load_state_dict(dict(tensors), strict=False)
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """Return a shape in readable form, such as "512 x 64"."""
+    return " x ".join(map(str, shape)) or "1"
+
+
+def _count_and_names(names: Sequence[str], problem: str) -> str:
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{len(names)} {problem} ({', '.join(names[:_SHOWN])}{more})"
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
-    """Write a safetensors file that takes the name `path` only when it is whole and on the disk.
+    """Write a safetensors file atomically: it replaces `path` when all of it is on the disk.
 
     Raises:
         OutputError: if the file cannot be written, or the disk is full.
@@ -51,7 +96,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
             temporary.touch()
             permissions = temporary.stat().st_mode
             _save_file(temporary, tensors, metadata)
-            temporary.chmod(permissions)  # those of any other new file; the library lets only the owner read
+            temporary.chmod(permissions)  # those of any new file; the library makes it readable for its owner only
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
             temporary.replace(path)
@@ -68,7 +113,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(path)
     except FileNotFoundError:
-        raise ModelFolderError(f"{path}: no such file of weights") from None
+        raise ModelFolderError(f"{path}: missing; copy or train the model again") from None
     except (SafetensorError, OSError) as error:
         raise ModelFolderError(f"{path}: truncated or damaged ({error}); copy or train the model again") from None
 
@@ -106,7 +151,7 @@ def _save_file(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str,
     try:
         save_file(dict(tensors), path, dict(metadata or {}))
     except SafetensorError as error:
-        # The library reports a failed write (disk full, quota) as its own type, with the number in the text.
+        # The library reports a failed write (disk full, quota) as its own type, with the error number in the text.
         number = re.search(r"\(os error (\d+)\)", str(error))
         if number is None:
             raise

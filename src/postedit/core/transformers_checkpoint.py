@@ -1,7 +1,7 @@
 """Checkpoints of the Transformers library, from which a `pretrained` model starts.
 
-Text needs a checkpoint's tokenizer and its architecture the settings and weights, and both must number the symbols in
-the same way: how is said here, once. The library is an extra, so it is imported when it is needed.
+The text pipeline needs a checkpoint's tokenizer, the architecture its settings and weights, and both must number the
+tokens in the same way. This module defines that numbering. The library is an extra and is imported when it is needed.
 """
 
 import hashlib
@@ -15,30 +15,30 @@ from typing import Any, Final
 
 from postedit.core.errors import RecipeError, nearest
 from postedit.core.extras import library
-from postedit.core.special_tokens import EOS, PAD, SYMBOLS, UNK
+from postedit.core.special_tokens import EOS, PAD, SPECIAL_TOKENS, UNK
 
-_NOT_OF_NETWORK: Final = frozenset(
+_OTHER_SETTINGS: Final = frozenset(
     {"_name_or_path", "architectures", "dtype", "id2label", "label2id", "task_specific_params", "torch_dtype",
      "transformers_version"}
 )  # fmt: skip
-"""Settings in a config.json that say nothing of the network."""
+"""Settings in a config.json that do not describe the network."""
 
 _PROBE: Final = "a"
-"""Any text with at least one piece, around which a tokenizer puts its control symbols."""
+"""Any text of at least one token, around which a tokenizer puts its control tokens."""
 
 
 @dataclass(frozen=True, slots=True)
-class Numbering:
-    """How the rows of a checkpoint's tables are numbered by the symbols of postedit.
+class RowNumbering:
+    """The row of a checkpoint's tables for each token id of postedit.
 
-    The reserved symbols come first. PAD, EOS and UNK are the checkpoint's own; the others, and what it lacks, have new
-    rows, which stand behind all of its own. Then follow its other rows, in its order.
+    The special tokens come first. PAD, EOS and UNK have the checkpoint's own rows; the other special tokens, and those
+    that the checkpoint lacks, have new rows after all of its own. The checkpoint's other rows follow, in its order.
 
     Args:
         rows: of the tables of the checkpoint.
         pad: the row of its padding, or None.
-        eos: likewise, of the end of a text.
-        unk: likewise, of an unknown piece.
+        eos: the row of its end of a text, or None.
+        unk: the row of its unknown token, or None.
     """
 
     rows: int
@@ -47,22 +47,24 @@ class Numbering:
     unk: int | None
 
     def table(self) -> list[int]:
-        """Return the row of each symbol, one for each."""
+        """Return the row of each token."""
         own = {PAD: self.pad, EOS: self.eos, UNK: self.unk}
-        new = iter(range(self.rows, self.rows + len(SYMBOLS)))
-        reserved = [next(new) if own.get(symbol) is None else own[symbol] for symbol in range(len(SYMBOLS))]
-        taken = set(reserved)
-        return [row for row in reserved if row is not None] + [row for row in range(self.rows) if row not in taken]
+        new = iter(range(self.rows, self.rows + len(SPECIAL_TOKENS)))
+        special = [next(new) if own.get(token) is None else own[token] for token in range(len(SPECIAL_TOKENS))]
+        taken = set(special)
+        return [row for row in special if row is not None] + [row for row in range(self.rows) if row not in taken]
 
 
 @dataclass(frozen=True)
-class Symbols:
-    """The pieces of a checkpoint as symbols.
+class CheckpointTokens:
+    """The tokens of a checkpoint, numbered by postedit's ids.
 
     Args:
-        names: of all symbols: reserved ones, pieces, and `<row 7>` for a row that only fills the tables.
-        rows: that of each.
-        controls: which of them, besides the reserved ones, are no text: rows that fill, special tokens, language codes.
+        names: of all tokens: special tokens, the checkpoint's tokens, and `<row 7>` for a row that only fills the
+            tables.
+        rows: of each token.
+        controls: tokens, besides the special ones, that stand for no text: filling rows, control tokens, language
+            codes.
     """
 
     names: tuple[str, ...]
@@ -76,7 +78,7 @@ class Symbols:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class TransformersCheckpoint:
     """The settings and the tokenizer of a checkpoint.
 
     Args:
@@ -87,19 +89,21 @@ class Checkpoint:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """What its config.json says, without what says nothing.
+        """Its config.json, without settings that do not describe the network.
 
         Raises:
-            RecipeError: if there is no such checkpoint, or it is not of a sequence-to-sequence model.
+            RecipeError: if there is no such checkpoint, or it is not a sequence-to-sequence model.
         """
-        config = _asked(self.name, "AutoConfig")
+        config = _call_library(self.name, "AutoConfig")
         if not config.is_encoder_decoder:
             raise RecipeError(
-                f"{self.name}: is a {config.model_type}, which is no sequence-to-sequence model; choose one such as "
-                "Marian, mBART, NLLB or T5"
+                f"{self.name}: is a {config.model_type}, which is not a sequence-to-sequence model; choose one such "
+                "as Marian, mBART, NLLB or T5"
             )
         written: dict[str, Any] = json.loads(json.dumps(config.to_dict(), default=str))
-        values: dict[str, Any] = _set({name: value for name, value in written.items() if name not in _NOT_OF_NETWORK})
+        values: dict[str, Any] = _without_none(
+            {name: value for name, value in written.items() if name not in _OTHER_SETTINGS}
+        )
         return values
 
     @cached_property
@@ -107,85 +111,85 @@ class Checkpoint:
         """Its tokenizer, as the Transformers library loads it.
 
         Raises:
-            RecipeError: if it cannot be had.
+            RecipeError: if it cannot be loaded.
         """
-        return _asked(self.name, "AutoTokenizer")
+        return _call_library(self.name, "AutoTokenizer")
 
     @cached_property
-    def numbering(self) -> Numbering:
-        """How its rows are numbered.
+    def numbering(self) -> RowNumbering:
+        """The row of each token.
 
         Raises:
-            RecipeError: if its tables are not of one size, or its tokenizer has more pieces than they have rows.
+            RecipeError: if its tables have no single size, or its tokenizer has more tokens than they have rows.
         """
         tokenizer, rows = self.tokenizer, self.settings.get("vocab_size")
         if not isinstance(rows, int):
             raise RecipeError(
-                f"{self.name}: is a {self.settings.get('model_type')}, which has no single vocabulary for what it "
-                "reads and what it writes; choose a checkpoint that has one, such as of Marian, mBART, NLLB or T5"
+                f"{self.name}: is a {self.settings.get('model_type')}, which has no single vocabulary for input and "
+                "output; choose a checkpoint that has one, such as Marian, mBART, NLLB or T5"
             )
         most = max(tokenizer.get_vocab().values())
         if most >= rows:
             raise RecipeError(
-                f"{self.name}: its tokenizer has a piece {most}, but its tables have {rows} rows; the tokenizer is of "
-                "another checkpoint"
+                f"{self.name}: its tokenizer has a token {most}, but its tables have {rows} rows; the tokenizer "
+                "belongs to another checkpoint"
             )
         eos, pad, unk = tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id
-        # Some checkpoints have one row for two of them; then the later one gets a row of its own.
+        # Some checkpoints use one row for two of these tokens; then the second token gets a new row.
         pad = None if pad == eos else pad
-        return Numbering(rows, pad, eos, None if unk in (eos, pad) else unk)
+        return RowNumbering(rows, pad, eos, None if unk in (eos, pad) else unk)
 
     @cached_property
-    def symbols(self) -> Symbols:
-        """Its pieces as symbols."""
+    def tokens(self) -> CheckpointTokens:
+        """Its tokens."""
         table = self.numbering.table()
-        names = {row: piece for piece, row in self.tokenizer.get_vocab().items()}
+        names = {row: token for token, row in self.tokenizer.get_vocab().items()}
         controls = self._controls | (set(range(self.numbering.rows)) - names.keys())
-        return Symbols(
-            (*SYMBOLS, *(names.get(row, f"<row {row}>") for row in table[len(SYMBOLS) :])),
+        return CheckpointTokens(
+            (*SPECIAL_TOKENS, *(names.get(row, f"<row {row}>") for row in table[len(SPECIAL_TOKENS) :])),
             tuple(table),
-            frozenset(symbol for symbol, row in enumerate(table) if symbol >= len(SYMBOLS) and row in controls),
+            frozenset(token for token, row in enumerate(table) if token >= len(SPECIAL_TOKENS) and row in controls),
         )
 
     @property
     def _controls(self) -> set[int]:
-        """Rows of what is no text: the tokenizer's special tokens and codes of languages."""
+        """Rows of tokens that stand for no text: the tokenizer's special tokens and language codes."""
         tokenizer = self.tokenizer
         added = {row for row, token in tokenizer.added_tokens_decoder.items() if token.special}
-        return {*tokenizer.all_special_ids, *added, *(self.row(piece) for piece in _source_codes(tokenizer))}
+        return {*tokenizer.all_special_ids, *added, *(self.row(code) for code in _source_codes(tokenizer))}
 
     def network(self, rows: int) -> Any:
-        """Return the network, its tables grown to `rows` rows; its weights are read from safetensors files alone.
+        """Return the network, its tables extended to `rows` rows; weights are read from safetensors files only.
 
         Raises:
-            RecipeError: if it cannot be had.
+            RecipeError: if it cannot be loaded.
         """
         with _quiet():
-            network = _asked(self.name, "AutoModelForSeq2SeqLM", use_safetensors=True, dtype="float32")
-            network.resize_token_embeddings(rows, mean_resizing=False)  # their values are for the caller to choose
+            network = _call_library(self.name, "AutoModelForSeq2SeqLM", use_safetensors=True, dtype="float32")
+            network.resize_token_embeddings(rows, mean_resizing=False)  # the caller sets the new rows
         return network
 
     def around(self, src_lang: str | None, tgt_lang: str | None) -> tuple[list[int], list[int]]:
-        """Return the rows of what its encoder reads before and behind a text, EOS left out.
+        """Return the rows that its encoder reads before and after a text, without EOS.
 
-        That is what its tokenizer puts there, a code being that of `src_lang`; or, where codes are part of the text and
-        name the language to write, as Marian's, that of `tgt_lang` before the text.
+        These are the rows that its tokenizer adds, with the code of `src_lang` as language code. If the code is part of
+        the text and names the language to write, as in Marian, it is that of `tgt_lang`, before the text.
 
         Raises:
-            RecipeError: if the checkpoint does not know a language, or has codes and none is given.
+            RecipeError: if the checkpoint does not know a language, or has language codes and none is given.
         """
         tokenizer = self.tokenizer
         bare = tokenizer(_PROBE, add_special_tokens=False)["input_ids"]
         whole = tokenizer(_PROBE)["input_ids"]
         start = next(start for start in range(len(whole)) if whole[start : start + len(bare)] == bare)
         before, behind = whole[:start], [row for row in whole[start + len(bare) :] if row != tokenizer.eos_token_id]
-        # A control symbol with no other meaning is the code of the language that the tokenizer is set to.
+        # A control token with no other meaning is the code of the language that the tokenizer is set to.
         others = {tokenizer.bos_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.eos_token_id}
         codes = [row for row in before + behind if row not in others]
         if codes and (src_lang is None or tgt_lang is None):
             missing = "src_lang" if src_lang is None else "tgt_lang"
             example = tokenizer.convert_ids_to_tokens(codes[0])
-            raise RecipeError(f"{self.name}: has codes for languages; set model.{missing} to one, such as {example}")
+            raise RecipeError(f"{self.name}: has language codes; set model.{missing} to one, such as {example}")
         if src_lang is not None:
             code = self._code(src_lang)
             before, behind = ([row if row in others else code for row in rows] for rows in (before, behind))
@@ -194,16 +198,17 @@ class Checkpoint:
         return before, behind
 
     def start(self, tgt_lang: str | None) -> list[int]:
-        """Return the rows that its decoder reads before the first piece of a text in `tgt_lang`.
+        """Return the rows that its decoder reads before the first token of a text in `tgt_lang`.
 
         Raises:
             RecipeError: if the checkpoint does not say, or does not know the language.
         """
-        # Newer checkpoints have this in another file. Of the older one the library keeps no more than it knows.
-        written = _asked(self.name, "PretrainedConfig", "get_config_dict")[0]
-        generation = _asked(self.name, "GenerationConfig", or_none=True)
-        said = {**_set(written), **_set(generation.to_dict() if generation is not None else {})}
-        first, forced = said.get("decoder_start_token_id"), said.get("forced_bos_token_id")
+        # Newer checkpoints have this in generation_config.json. The library drops unknown keys of config.json, so that
+        # file is read as it is.
+        written = _call_library(self.name, "PretrainedConfig", "get_config_dict")[0]
+        generation = _call_library(self.name, "GenerationConfig", or_none=True)
+        given = {**_without_none(written), **_without_none(generation.to_dict() if generation is not None else {})}
+        first, forced = given.get("decoder_start_token_id"), given.get("forced_bos_token_id")
         if tgt_lang is not None:
             tokenizer, code = self.tokenizer, self._code(tgt_lang)
             controls = {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id}
@@ -212,42 +217,42 @@ class Checkpoint:
         rows = [row for row in (first, forced) if row is not None]
         if not rows:
             raise RecipeError(
-                f"{self.name}: does not say what its decoder starts with; set model.tgt_lang to the language code that "
-                "it has for the language of pe"
+                f"{self.name}: does not say which token its decoder starts with; set model.tgt_lang to its code for "
+                "the language of pe"
             )
         return rows
 
-    def row(self, piece: str) -> int:
-        """Return the row of a piece that there is."""
-        return int(self.tokenizer.get_vocab()[piece])
+    def row(self, token: str) -> int:
+        """Return the row of an existing token."""
+        return int(self.tokenizer.get_vocab()[token])
 
     def _code(self, language: str) -> int:
         """Return the row of a language code.
 
         Raises:
-            RecipeError: if there is none, with the nearest one.
+            RecipeError: if there is none; the message names the nearest code.
         """
-        pieces, controls = self.tokenizer.get_vocab(), self._controls
-        if pieces.get(language) not in controls:
-            codes = [piece for piece, row in pieces.items() if row in controls]
+        tokens, controls = self.tokenizer.get_vocab(), self._controls
+        if tokens.get(language) not in controls:
+            codes = [token for token, row in tokens.items() if row in controls]
             raise RecipeError(f'{self.name}: has no language code "{language}"{nearest(language, codes)}')
         return self.row(language)
 
 
 def _source_codes(tokenizer: Any) -> list[str]:
-    """Return the codes of languages that are written before a source text, such as `>>deu<<`."""
-    return [piece for piece in tokenizer.get_vocab() if piece.startswith(">>") and piece.endswith("<<")]
+    """Return the language codes that are written before a source text, such as `>>deu<<`."""
+    return [token for token in tokenizer.get_vocab() if token.startswith(">>") and token.endswith("<<")]
 
 
 def public_name(checkpoint: str) -> str:
-    """Return how a checkpoint is named where others see it: a folder by its last part alone."""
+    """Return the name of a checkpoint for publication: of a folder, the last part of its path only."""
     path = Path(checkpoint).expanduser()
     return path.resolve().name if path.is_dir() or path.is_absolute() else checkpoint
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the library from writing a progress bar and advice to the screen."""
+    """Suppress the library's progress bars and warnings."""
     logging = library("transformers.utils.logging", "a checkpoint")
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -260,29 +265,29 @@ def _quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _set(values: Any) -> Any:
-    """Return values of a configuration without those that are None, which TOML cannot say."""
+def _without_none(values: Any) -> Any:
+    """Return values of a configuration without those that are None, which TOML cannot express."""
     if isinstance(values, dict):
-        return {name: _set(value) for name, value in values.items() if value is not None}
-    return [_set(value) for value in values] if isinstance(values, list) else values
+        return {name: _without_none(value) for name, value in values.items() if value is not None}
+    return [_without_none(value) for value in values] if isinstance(values, list) else values
 
 
-def _asked(
+def _call_library(
     checkpoint: str, kind: str, method: str = "from_pretrained", *, or_none: bool = False, **options: Any
 ) -> Any:
-    """Return what a method of the library's class `kind` makes of a checkpoint; code that comes with one is never run.
+    """Call `method` of the library's class `kind` for a checkpoint; code that comes with a checkpoint is never run.
 
     Raises:
-        RecipeError: if there is nothing it can use, unless it may be None.
+        RecipeError: if that fails, unless `or_none` is set.
     """
     path = Path(checkpoint).expanduser()
     if checkpoint.startswith((".", "/", "~")) and not path.is_dir():
-        raise RecipeError(f"{checkpoint}: no such folder; name that of a checkpoint, or its hub id")
+        raise RecipeError(f"{checkpoint}: no such folder; give the folder of a checkpoint, or its hub id")
     load = getattr(getattr(library("transformers", "a checkpoint"), kind), method)
     try:
         return load(str(path) if path.is_dir() else checkpoint, **options)
-    except Exception as error:  # the library has no class of errors of its own, and damaged files raise any
+    except Exception as error:  # the library has no error class of its own, and damaged files raise any error
         if or_none:
             return None
         reason = str(error).strip().partition("\n")[0]
-        raise RecipeError(f"{checkpoint}: no checkpoint that can be used: {reason}") from None
+        raise RecipeError(f"{checkpoint}: not a usable checkpoint: {reason}") from None

@@ -1,4 +1,4 @@
-"""Weights that a model takes from another one, tensor by tensor, and the account of what was taken."""
+"""Weights that a model takes from another one: tensor by tensor, with a record, or its embedding tables alone."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -6,171 +6,212 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from postedit.core.errors import RecipeError
-from postedit.core.model import Seq2Seq
+from postedit.core.model import Seq2Seq, VocabularyInfo
+from postedit.core.tensor_files import named_tensors, shape_text
 
-Pieces = Mapping[str, Sequence[str]]
-"""The pieces of a model's vocabularies, in the order of their ids, by text ("src", "mt", "pe")."""
+VocabularyTokens = Mapping[str, Sequence[str]]
+"""The tokens of a model's vocabularies, in the order of their ids, by text ("src", "mt", "pe")."""
 
-_BY_PIECE: Final = re.compile(r"(^|\.)embed|(^|\.)head\.|^bias$|\.shared\.weight$")
-"""Names of tensors with a row for each piece: embeddings and output layers."""
+_ROW_PER_TOKEN: Final = re.compile(r"(^|\.)embed|(^|\.)head\.|^bias$|\.shared\.weight$")
+"""Names of tensors with one row per token: embeddings and output layers."""
 
 _SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
-    """What became of one tensor of a model.
+class TensorTransfer:
+    """The outcome for one tensor of the receiving model.
 
     Args:
         name: of the tensor.
         shape: of the tensor.
-        taken: all of it; the rows of pieces that both vocabularies have; or nothing.
-        detail: how many rows, or why nothing was taken.
+        taken: all of it; the rows of tokens that both vocabularies have; or nothing.
+        detail: the number of rows, or why nothing was taken.
     """
 
     name: str
     shape: tuple[int, ...]
-    taken: Literal["all", "pieces", "nothing"]
+    taken: Literal["all", "tokens", "nothing"]
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """What a model took from another one.
+    """A record of the weights that a model took from another one.
 
     Args:
-        fates: of all tensors of the model.
-        unused: shapes of the tensors that only the other one has.
+        tensors: the outcome for every tensor of the receiving model.
+        unused: shapes of the tensors that only the other model has.
     """
 
-    fates: tuple[Fate, ...]
+    tensors: tuple[TensorTransfer, ...]
     unused: Mapping[str, tuple[int, ...]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the account as values for JSON."""
-        kinds = {
-            kind: {fate.name: {"shape": list(fate.shape), "detail": fate.detail} for fate in self.of(kind)}
-            for kind in ("all", "pieces", "nothing")
+        """Return the record as values for JSON."""
+        taken = {
+            kind: {tensor.name: {"shape": list(tensor.shape), "detail": tensor.detail} for tensor in self.of(kind)}
+            for kind in ("all", "tokens", "nothing")
         }
-        return {"taken": kinds, "unused": {name: list(shape) for name, shape in self.unused.items()}}
+        return {"taken": taken, "unused": {name: list(shape) for name, shape in self.unused.items()}}
 
-    def of(self, taken: str) -> list[Fate]:
-        """Return the fates of one kind."""
-        return [fate for fate in self.fates if fate.taken == taken]
+    def of(self, taken: str) -> list[TensorTransfer]:
+        """Return the tensors with one kind of outcome."""
+        return [tensor for tensor in self.tensors if tensor.taken == taken]
 
     def __str__(self) -> str:
-        whole, pieces, left = self.of("all"), self.of("pieces"), self.of("nothing")
-        lines = [f"{len(whole) + len(pieces)} of {len(self.fates)} tensors taken"]
-        lines += [f"  {fate.name}: {fate.detail}" for fate in pieces]
-        lines += [f"  not taken: {fate.name} {_sizes(fate.shape)}: {fate.detail}" for fate in left[:_SHOWN]]
+        whole, partial, left = self.of("all"), self.of("tokens"), self.of("nothing")
+        lines = [f"{len(whole) + len(partial)} of {len(self.tensors)} tensors taken"]
+        lines += [f"  {tensor.name}: {tensor.detail}" for tensor in partial]
+        lines += [f"  not taken: {tensor.name} {shape_text(tensor.shape)}: {tensor.detail}" for tensor in left[:_SHOWN]]
         if len(left) > _SHOWN:
             lines.append(f"  ... and {len(left) - _SHOWN} more")
         if self.unused:
-            names = ", ".join(f"{name} {_sizes(shape)}" for name, shape in list(self.unused.items())[:_SHOWN])
+            names = ", ".join(f"{name} {shape_text(shape)}" for name, shape in list(self.unused.items())[:_SHOWN])
             more = f" and {len(self.unused) - _SHOWN} more" if len(self.unused) > _SHOWN else ""
             lines.append(f"  not used: {names}{more}")
         return "\n".join(lines)
 
 
-def take_weights(model: Seq2Seq, pieces: Pieces, other: Seq2Seq, other_pieces: Pieces) -> Transfer:
-    """Give `model` the tensors of `other` that have one of its names and its shape.
+def take_weights(model: Seq2Seq, tokens: VocabularyTokens, other: Seq2Seq, other_tokens: VocabularyTokens) -> Transfer:
+    """Copy to `model` the tensors of `other` with the same name and shape.
 
-    Of embeddings and output layers over another vocabulary, the rows of the pieces that both have are taken; the other
-    rows keep what they have. A tensor that is shared has several names; the first that `other` knows counts.
+    Of embeddings and output layers over another vocabulary, only the rows of tokens that both vocabularies have are
+    copied. A shared tensor has several names; the first one that `other` has counts.
 
     Raises:
-        RecipeError: if nothing but vectors, such as the biases of the output, can be taken.
+        RecipeError: if no matrix can be taken.
     """
 
-    def take(names: tuple[str, ...], tensor: Tensor, source: Tensor) -> Fate:
+    def take(names: tuple[str, ...], tensor: Tensor, source: Tensor) -> TensorTransfer:
         side = _side(names, model)
         with torch.no_grad():
-            return _take(names[0], tensor, source, pieces.get(side, ()), other_pieces.get(side, ()))
+            return _take(names[0], tensor, source, tokens.get(side, ()), other_tokens.get(side, ()))
 
     return _transfer(model, other, take)
 
 
 def check_sizes(model: Seq2Seq, other: Seq2Seq) -> None:
-    """See to it that `model` could take a matrix of `other`, whatever pieces their vocabularies will have.
+    """Check that `model` could take a matrix of `other`, whatever tokens their vocabularies will have.
 
-    Both may be without memory for weights.
+    Both models may be on the meta device, without memory for weights.
 
     Raises:
-        RecipeError: if `take_weights` would find none.
+        RecipeError: if `take_weights` would find no matrix.
     """
 
-    def compare(names: tuple[str, ...], tensor: Tensor, source: Tensor) -> Fate:
+    def compare(names: tuple[str, ...], tensor: Tensor, source: Tensor) -> TensorTransfer:
         shape, theirs = tuple(tensor.shape), tuple(source.shape)
         if shape == theirs:
-            return Fate(names[0], shape, "all")
-        if len(shape) > 1 and _BY_PIECE.search(names[0]) and shape[1:] == theirs[1:]:
-            return Fate(names[0], shape, "pieces")
-        return Fate(names[0], shape, "nothing", f"it is {_sizes(theirs)} in the other model")
+            return TensorTransfer(names[0], shape, "all")
+        if len(shape) > 1 and _ROW_PER_TOKEN.search(names[0]) and shape[1:] == theirs[1:]:
+            return TensorTransfer(names[0], shape, "tokens")
+        return TensorTransfer(names[0], shape, "nothing", f"it is {shape_text(theirs)} in the other model")
 
     _transfer(model, other, compare)
 
 
-def _transfer(model: Seq2Seq, other: Seq2Seq, fate_of: Callable[[tuple[str, ...], Tensor, Tensor], Fate]) -> Transfer:
-    """Return the account of all tensors of `model`, what is to become of one of those that `other` has being given.
+def _transfer(
+    model: Seq2Seq, other: Seq2Seq, transfer_tensor: Callable[[tuple[str, ...], Tensor, Tensor], TensorTransfer]
+) -> Transfer:
+    """Return the record for all tensors of `model`; `transfer_tensor` handles those that `other` has too.
 
     Raises:
         RecipeError: if no matrix is taken.
     """
     found = other.state_dict()
     used: set[str] = set()
-    fates = []
-    for names, tensor in _tensors(model).items():
+    tensors = []
+    for names, tensor in named_tensors(model).items():
         known = [name for name in names if name in found]
         used |= set(known)
         if known:
-            fates.append(fate_of(names, tensor, found[known[0]]))
+            tensors.append(transfer_tensor(names, tensor, found[known[0]]))
         else:
-            fates.append(Fate(names[0], tuple(tensor.shape), "nothing", "the other model has none of that name"))
-    transfer = Transfer(tuple(fates), _unused(other, used))
-    if not any(fate.taken != "nothing" and len(fate.shape) > 1 for fate in fates):
-        raise RecipeError(f"no matrix has the name and the sizes of one of this model\n{transfer}")
+            missing = "the other model has no tensor of that name"
+            tensors.append(TensorTransfer(names[0], tuple(tensor.shape), "nothing", missing))
+    unused = {names[0]: tuple(tensor.shape) for names, tensor in named_tensors(other).items() if not used & set(names)}
+    transfer = Transfer(tuple(tensors), unused)
+    if not any(tensor.taken != "nothing" and len(tensor.shape) > 1 for tensor in tensors):
+        raise RecipeError(f"no matrix of it has the same name and shape as one of this model\n{transfer}")
     return transfer
 
 
-def _take(name: str, tensor: Tensor, source: Tensor, pieces: Sequence[str], other_pieces: Sequence[str]) -> Fate:
+def _take(
+    name: str, tensor: Tensor, source: Tensor, tokens: Sequence[str], other_tokens: Sequence[str]
+) -> TensorTransfer:
     shape = tuple(tensor.shape)
-    rows = (len(pieces), len(other_pieces)) if _BY_PIECE.search(name) else (-1, -1)
+    rows = (len(tokens), len(other_tokens)) if _ROW_PER_TOKEN.search(name) else (-1, -1)
     if tensor.dim() and source.dim() and rows == (shape[0], source.shape[0]) and shape[1:] == source.shape[1:]:
-        if list(pieces) != list(other_pieces):
-            numbers = {piece: number for number, piece in enumerate(other_pieces)}
-            both = [(own, numbers[piece]) for own, piece in enumerate(pieces) if piece in numbers]
+        if list(tokens) != list(other_tokens):
+            ids = {token: i for i, token in enumerate(other_tokens)}
+            both = [(i, ids[token]) for i, token in enumerate(tokens) if token in ids]
             ours, theirs = torch.tensor(both, dtype=torch.long).reshape(-1, 2).unbind(1)
             tensor[ours.to(tensor.device)] = source[theirs].to(tensor)
-            return Fate(name, shape, "pieces", f"{len(both):,} of {len(pieces):,} pieces are in both vocabularies")
+            detail = f"{len(both):,} of {len(tokens):,} tokens are in both vocabularies"
+            return TensorTransfer(name, shape, "tokens", detail)
     elif shape != tuple(source.shape):
-        return Fate(name, shape, "nothing", f"it is {_sizes(tuple(source.shape))} in the other model")
+        return TensorTransfer(name, shape, "nothing", f"it is {shape_text(source.shape)} in the other model")
     tensor.copy_(source)
-    return Fate(name, shape, "all")
+    return TensorTransfer(name, shape, "all")
 
 
 def _side(names: Sequence[str], model: Seq2Seq) -> str:
-    """Return whose vocabulary has the rows of a tensor: the text that its names tell, or the output's."""
+    """Return the text whose vocabulary the rows of a tensor stand for: the one in its names, or pe."""
     words = [word for name in names for word in re.split(r"[._]", name)]
-    told = [side for side in ("pe", "mt", "src") if side in words]
-    if told:
-        return told[0]
+    named = [side for side in ("pe", "mt", "src") if side in words]
+    if named:
+        return named[0]
     return model.spec.inputs[0] if all("embed" in name for name in names) else "pe"
 
 
-def _tensors(model: Seq2Seq) -> dict[tuple[str, ...], Tensor]:
-    """Return parameters and buffers by their names; one that is shared has several."""
-    names: dict[int, tuple[Tensor, list[str]]] = {}
-    for name, tensor in model.state_dict(keep_vars=True).items():
-        names.setdefault(id(tensor), (tensor, []))[1].append(name)
-    return {tuple(all_names): tensor for tensor, all_names in names.values()}
+def inherit_embeddings(model: Seq2Seq, first: Seq2Seq) -> None:
+    """Copy the embedding tables of `first` to `model` (Li et al. 2017, IV.D).
+
+    A text that `first` does not read, which is the draft, takes the table of pe.
+
+    Raises:
+        RecipeError: if either model has no tables to share, they differ in vocabulary or width, or texts that share a
+            table in `model` do not share it in `first`.
+    """
+    tables, sources = model.embeddings(), first.embeddings()
+    if not tables or not sources:
+        without = "the second stage" if not tables else "the first stage"
+        raise RecipeError(f"{without} is of an architecture whose embeddings cannot be inherited")
+    given: dict[nn.Embedding, tuple[str, nn.Embedding]] = {}
+    for name, table in tables.items():
+        source_name = name if name in sources else "pe"
+        source = sources[source_name]
+        _check_fit(name, _vocabulary(model, name), table, source_name, _vocabulary(first, source_name), source)
+        other, known = given.setdefault(table, (name, source))
+        if known is not source:
+            raise RecipeError(
+                f"{other} and {name} share an embedding table in the second stage, but not in the first; set "
+                "share_embeddings of both stages to match"
+            )
+        with torch.no_grad():
+            table.weight.copy_(source.weight)
 
 
-def _unused(other: Seq2Seq, used: set[str]) -> dict[str, tuple[int, ...]]:
-    return {names[0]: tuple(tensor.shape) for names, tensor in _tensors(other).items() if not used & set(names)}
+def _vocabulary(model: Seq2Seq, name: str) -> VocabularyInfo:
+    vocabularies = model.spec.vocabularies
+    return vocabularies.target if name == "pe" else vocabularies.streams[name]
 
 
-def _sizes(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape)) or "1"
+def _check_fit(
+    name: str, ours: VocabularyInfo, table: nn.Embedding, source_name: str, theirs: VocabularyInfo, source: nn.Embedding
+) -> None:
+    if ours != theirs:
+        raise RecipeError(
+            f"the embeddings of {name} in the second stage and those of {source_name} in the first have different "
+            f"vocabularies ({ours.size} and {theirs.size} tokens); train both stages with one [text], where mt has "
+            "the vocabulary of pe"
+        )
+    if table.embedding_dim != source.embedding_dim:
+        raise RecipeError(
+            f"the embeddings of {name} are {table.embedding_dim} wide in the second stage, but those of {source_name} "
+            f"are {source.embedding_dim} wide in the first; give both the same width"
+        )

@@ -28,12 +28,11 @@ from accelerate import PartialState
 from accelerate.utils import parse_flag_from_env
 from rich.console import Console
 
-from postedit.core.embedding_transfer import inherit_embeddings
 from postedit.core.errors import OutputError, RecipeError
 from postedit.core.files import atomic_folder
 from postedit.core.model import Seq2Seq
 from postedit.core.tensor_files import save_json
-from postedit.core.weight_transfer import take_weights
+from postedit.core.weight_transfer import inherit_embeddings, take_weights
 from postedit.data.corpus import Corpus
 from postedit.data.triplets import DataConfig, Triplet, read_triplets
 from postedit.editing.post_editor import PostEditor

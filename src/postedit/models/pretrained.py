@@ -15,7 +15,7 @@ from postedit.core.errors import RecipeError
 from postedit.core.extras import library
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
 from postedit.core.special_tokens import BOS, EOS, PAD, SEP, STEP, UNK
-from postedit.core.transformers_checkpoint import Checkpoint, Numbering, public_name
+from postedit.core.transformers_checkpoint import RowNumbering, TransformersCheckpoint, public_name
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, LabelLoss, Shortlist
 from postedit.nn.attention import KeyValue
 from postedit.nn.heads import SoftmaxDistribution
@@ -47,19 +47,19 @@ class NetworkConfig(Config):
     fingerprint: str | None = Field(None, description="of its vocabulary")
 
     @property
-    def numbering(self) -> Numbering:
+    def numbering(self) -> RowNumbering:
         """How its rows are numbered by tokens."""
-        return Numbering(int(self.settings["vocab_size"]), self.pad, self.eos, self.unk)
+        return RowNumbering(int(self.settings["vocab_size"]), self.pad, self.eos, self.unk)
 
     @classmethod
-    def of(cls, checkpoint: Checkpoint, src_lang: str | None, tgt_lang: str | None) -> Self:
+    def of(cls, checkpoint: TransformersCheckpoint, src_lang: str | None, tgt_lang: str | None) -> Self:
         """Read a checkpoint.
 
         Raises:
             RecipeError: if there is no such checkpoint, or it does not know a language.
         """
         _check_weights(checkpoint.name)
-        numbering, tokens = checkpoint.numbering, checkpoint.symbols
+        numbering, tokens = checkpoint.numbering, checkpoint.tokens
         before, after = checkpoint.around(src_lang, tgt_lang)
         return cls(
             settings=checkpoint.settings,
@@ -91,7 +91,7 @@ class PretrainedConfig(Config):
     def _read_checkpoint(cls, values: Any) -> Any:
         if not isinstance(values, dict) or "network" in values or not isinstance(values.get("checkpoint"), str):
             return values
-        checkpoint = Checkpoint(values["checkpoint"])
+        checkpoint = TransformersCheckpoint(values["checkpoint"])
         return {**values, "network": NetworkConfig.of(checkpoint, values.get("src_lang"), values.get("tgt_lang"))}
 
     def published(self) -> Self:
@@ -153,7 +153,7 @@ class Pretrained(Seq2Seq["PretrainedState"]):
         Raises:
             RecipeError: if they cannot be had, or are of a network of other sizes.
         """
-        checkpoint = Checkpoint(self.config.checkpoint)
+        checkpoint = TransformersCheckpoint(self.config.checkpoint)
         theirs = checkpoint.network(self.rows.numel())
         weights = dict(theirs.state_dict())
         with torch.no_grad():

@@ -18,9 +18,9 @@ from postedit.core.errors import DataError, ModelFolderError, RecipeError
 from postedit.core.extras import library
 from postedit.core.files import atomic_write
 from postedit.core.model import VocabularyInfo
-from postedit.core.special_tokens import SYMBOLS, UNK
+from postedit.core.special_tokens import SPECIAL_TOKENS, UNK
 from postedit.core.token_spelling import Spelling
-from postedit.core.transformers_checkpoint import Checkpoint, Symbols
+from postedit.core.transformers_checkpoint import CheckpointTokens, TransformersCheckpoint
 from postedit.text.config import Side
 from postedit.text.vocabulary import (
     BYTE_SPACES,
@@ -60,7 +60,7 @@ class _Pieces(Protocol):
 
 
 class CheckpointVocabulary:
-    """The pieces of a checkpoint, numbered as `core.checkpoint.Numbering` says.
+    """The pieces of a checkpoint, numbered as `core.transformers_checkpoint.RowNumbering` says.
 
     Unlike a vocabulary learnt here it may be unable to write some texts as they were: it may normalise characters,
     and have unknown ones. `decode` writes those as U+FFFD.
@@ -72,9 +72,9 @@ class CheckpointVocabulary:
 
     lossless: ClassVar[bool] = False
 
-    def __init__(self, symbols: Symbols, pieces: _Pieces) -> None:
+    def __init__(self, symbols: CheckpointTokens, pieces: _Pieces) -> None:
         self._symbols, self._divider = symbols, pieces
-        no_text = {*range(len(SYMBOLS)), *symbols.controls}
+        no_text = {*range(len(SPECIAL_TOKENS)), *symbols.controls}
         self._of_row = {row: UNK if symbol in no_text else symbol for symbol, row in enumerate(symbols.rows)}
 
     @property
@@ -159,8 +159,8 @@ class CheckpointVocabulary:
                 pieces: _Pieces = _Backend(Tokenizer.from_str(values["tokenizer"]))
             else:
                 pieces = _SentencePieces(b64decode(values["sentencepiece"]), values["numbers"], values["unknown"])
-            symbols = Symbols(tuple(values["names"]), tuple(values["rows"]), frozenset(values["controls"]))
-            if symbols.names[: len(SYMBOLS)] != SYMBOLS or len(symbols.names) != len(symbols.rows):
+            symbols = CheckpointTokens(tuple(values["names"]), tuple(values["rows"]), frozenset(values["controls"]))
+            if symbols.names[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS or len(symbols.names) != len(symbols.rows):
                 raise ValueError("its symbols are not numbered as they must be")
             return cls(symbols, pieces)
         except RecipeError:
@@ -170,7 +170,7 @@ class CheckpointVocabulary:
             raise ModelFolderError(message) from None
 
     def _is_control(self, symbol: int) -> bool:
-        return symbol < len(SYMBOLS) or symbol in self._symbols.controls
+        return symbol < len(SPECIAL_TOKENS) or symbol in self._symbols.controls
 
     def _readable(self, number: int) -> str:
         name = self._symbols.names[number]
@@ -187,8 +187,8 @@ def checkpoint_vocabularies(checkpoint: str, sides: Mapping[str, Sequence[Side]]
         RecipeError: if it cannot be had, has another vocabulary for what it writes than for what it reads, or divides
             by two rules texts that shall have one vocabulary.
     """
-    found = Checkpoint(checkpoint)
-    symbols = found.symbols
+    found = TransformersCheckpoint(checkpoint)
+    symbols = found.tokens
     return {
         name: CheckpointVocabulary(symbols, _pieces(checkpoint, found.tokenizer, served))
         for name, served in sides.items()

@@ -13,13 +13,13 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.files import atomic_write
 from postedit.core.model import VocabularyInfo
-from postedit.core.special_tokens import SYMBOLS
+from postedit.core.special_tokens import SPECIAL_TOKENS
 from postedit.core.token_spelling import Spelling
 
 BYTES: Final = 256
 """Pieces that every vocabulary has, one for each byte, so that no text is ever unknown."""
 
-SMALLEST: Final = len(SYMBOLS) + BYTES
+SMALLEST: Final = len(SPECIAL_TOKENS) + BYTES
 
 # Merges never cross these chunks: a word is cut where letters, digits and other characters meet, so that raw text
 # such as `word,` shares its pieces with `word`. Marks count as letters, or Indic words would fall apart at vowels.
@@ -31,13 +31,13 @@ BYTE_SPACES: Final = frozenset("ĠĉĊč")
 
 
 class Vocabulary:
-    """Pieces and their ids. The reserved `SYMBOLS` have the first ids; text can never produce one of them.
+    """Pieces and their ids. The reserved `SPECIAL_TOKENS` have the first ids; text can never produce one of them.
 
     Text is given a leading space, so a piece that starts a word carries the mark of a space before it
     wherever it stands in the sentence. `decode` takes that space away again.
 
     Args:
-        tokenizer: a byte-level BPE tokenizer whose first pieces are `SYMBOLS`.
+        tokenizer: a byte-level BPE tokenizer whose first pieces are `SPECIAL_TOKENS`.
     """
 
     lossless: ClassVar[bool] = True
@@ -47,7 +47,9 @@ class Vocabulary:
         self._tokenizer = tokenizer
         pieces = sorted(tokenizer.get_vocab(with_added_tokens=False).items(), key=lambda item: item[1])
         self._pieces = tuple(piece for piece, _ in pieces)
-        if self._pieces[: len(SYMBOLS)] != SYMBOLS or [number for _, number in pieces] != list(range(len(pieces))):
+        if self._pieces[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS or [number for _, number in pieces] != list(
+            range(len(pieces))
+        ):
             raise ValueError("a vocabulary starts with the reserved symbols and numbers its pieces without a gap")
 
     @classmethod
@@ -63,7 +65,7 @@ class Vocabulary:
             raise ValueError(f"a vocabulary needs at least {SMALLEST} pieces, not {size}")
         learner = _pipeline(models.BPE())
         trainer = trainers.BpeTrainer(
-            vocab_size=size - len(SYMBOLS),
+            vocab_size=size - len(SPECIAL_TOKENS),
             min_frequency=2,
             show_progress=False,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
@@ -71,8 +73,8 @@ class Vocabulary:
         learner.train_from_iterator((f" {text}" for text in texts), trainer)
         model = json.loads(learner.to_str())["model"]
         # The symbols are put in afterwards, as plain pieces: the library would find "added tokens" in user text.
-        numbers = {symbol: number for number, symbol in enumerate(SYMBOLS)}
-        numbers |= {piece: number + len(SYMBOLS) for piece, number in model["vocab"].items()}
+        numbers = {symbol: number for number, symbol in enumerate(SPECIAL_TOKENS)}
+        numbers |= {piece: number + len(SPECIAL_TOKENS) for piece, number in model["vocab"].items()}
         merges = [tuple(merge) for merge in model["merges"]]
         return cls(_pipeline(models.BPE(vocab=numbers, merges=merges)))
 
@@ -117,7 +119,7 @@ class Vocabulary:
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`. Reserved symbols have none; bytes that are not UTF-8 become U+FFFD."""
-        text: str = self._tokenizer.decode([i for i in ids if i >= len(SYMBOLS)], skip_special_tokens=False)
+        text: str = self._tokenizer.decode([i for i in ids if i >= len(SPECIAL_TOKENS)], skip_special_tokens=False)
         return text.removeprefix(" ")
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
@@ -134,7 +136,7 @@ class Vocabulary:
     @cached_property
     def spelling(self) -> Spelling:
         """How the pieces are spelt, in the alphabet of bytes."""
-        return spell([""] * len(SYMBOLS) + list(self._pieces[len(SYMBOLS) :]), BYTE_SPACES, byte_joins)
+        return spell([""] * len(SPECIAL_TOKENS) + list(self._pieces[len(SPECIAL_TOKENS) :]), BYTE_SPACES, byte_joins)
 
     def save(self, path: Path) -> None:
         """Write the vocabulary as JSON in the format of the `tokenizers` library.
@@ -160,8 +162,8 @@ class Vocabulary:
             raise ModelFolderError(message) from None
 
     def _readable(self, number: int) -> str:
-        if number < len(SYMBOLS):
-            return SYMBOLS[number]
+        if number < len(SPECIAL_TOKENS):
+            return SPECIAL_TOKENS[number]
         text: str = self._tokenizer.decode([number], skip_special_tokens=False)
         return f"▁{text[1:]}" if text.startswith(" ") else text
 
@@ -208,7 +210,7 @@ def word_index(ids: Iterable[int], pieces: Sequence[str], spaces: Container[str]
     result: list[int] = []
     word, inside = 0, False
     for i in ids:
-        if i < len(SYMBOLS):
+        if i < len(SPECIAL_TOKENS):
             result.append(-1)
             continue
         index = word

@@ -10,7 +10,14 @@ from torch import nn
 from postedit.core import tensor_files
 from postedit.core.errors import ModelFolderError, OutputError
 from postedit.core.files import sha256_of
-from postedit.core.tensor_files import check_sha256, load_model_tensors, load_tensors, model_tensors, save_tensors
+from postedit.core.tensor_files import (
+    check_sha256,
+    load_model_tensors,
+    load_tensors,
+    load_weights,
+    model_tensors,
+    save_tensors,
+)
 
 
 def test_shared_weights_are_written_once_and_come_back_shared(tmp_path: Path) -> None:
@@ -53,8 +60,23 @@ def test_weights_of_another_model_are_refused(change: str) -> None:
         del weights["mix.bias"]
     else:
         weights["mix.extra"] = torch.zeros(1)
-    with pytest.raises(ModelFolderError, match=r"differ in mix\.(bias|extra)"):
+    problem = {"missing": r"1 missing \(mix\.bias\)", "unexpected": r"1 unknown \(mix\.extra\)"}[change]
+    with pytest.raises(ModelFolderError, match=f"do not fit the model: of its 4 tensors, {problem}; use"):
         load_model_tensors(tiny_model(), weights)
+
+
+def test_tensors_of_other_shapes_are_named_and_the_model_is_unchanged(tmp_path: Path) -> None:
+    model, path = tiny_model(), tmp_path / "model.safetensors"
+    save_tensors(path, {name: torch.zeros(7, 2) for name in model_tensors(model)} | {"extra": torch.zeros(1)})
+    before = {name: tensor.clone() for name, tensor in model_tensors(model).items()}
+    with pytest.raises(ModelFolderError) as caught:
+        load_weights(model, path)
+    assert str(caught.value) == (
+        f"{path}: the weights do not fit the model: of its 4 tensors, 1 unknown (extra); 4 of another shape "
+        "(embedding.weight is 7 x 2 instead of 30 x 8, head.bias is 7 x 2 instead of 30, "
+        "mix.bias is 7 x 2 instead of 8, and 1 more); use the weights and the configuration of one and the same model"
+    )
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model_tensors(model).items())
 
 
 def test_a_full_disk_is_told_as_such_and_the_old_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,25 +9,25 @@ from checkpoints import bart, marian, nllb, t5
 from postedit.core.errors import RecipeError
 from postedit.core.extras import library
 from postedit.core.special_tokens import BOS, EOS, PAD, SEP, STEP, UNK
-from postedit.core.transformers_checkpoint import Checkpoint, Numbering
+from postedit.core.transformers_checkpoint import RowNumbering, TransformersCheckpoint
 
 
 def test_reserved_symbols_have_the_checkpoints_rows_or_new_ones() -> None:
-    table = Numbering(rows=6, pad=5, eos=0, unk=1).table()
+    table = RowNumbering(rows=6, pad=5, eos=0, unk=1).table()
     assert [table[symbol] for symbol in (PAD, EOS, UNK)] == [5, 0, 1]
     assert [table[symbol] for symbol in (BOS, STEP, SEP)] == [6, 7, 8]
     assert table[6:] == [2, 3, 4]
 
 
 def test_what_a_checkpoint_lacks_is_new() -> None:
-    table = Numbering(rows=3, pad=None, eos=2, unk=None).table()
+    table = RowNumbering(rows=3, pad=None, eos=2, unk=None).table()
     assert sorted(table) == list(range(3 + 5))
     assert table[EOS] == 2
     assert table[6:] == [0, 1]
 
 
 def test_the_codes_of_languages_stand_where_the_tokenizer_puts_one(tmp_path: Path) -> None:
-    checkpoint = Checkpoint(str(nllb(tmp_path / "nllb")))
+    checkpoint = TransformersCheckpoint(str(nllb(tmp_path / "nllb")))
     english, german = checkpoint.row("eng_Latn"), checkpoint.row("deu_Latn")
     assert checkpoint.around("eng_Latn", "deu_Latn") == ([english], [])
     assert checkpoint.around("deu_Latn", "eng_Latn") == ([german], [])
@@ -37,38 +37,38 @@ def test_the_codes_of_languages_stand_where_the_tokenizer_puts_one(tmp_path: Pat
 @pytest.mark.parametrize(("src", "tgt", "missing"), [(None, "deu_Latn", "src_lang"), ("eng_Latn", None, "tgt_lang")])
 def test_a_checkpoint_with_codes_needs_them(tmp_path: Path, src: str | None, tgt: str | None, missing: str) -> None:
     with pytest.raises(RecipeError, match=rf"set model\.{missing} to one, such as eng_Latn"):
-        Checkpoint(str(nllb(tmp_path / "nllb"))).around(src, tgt)
+        TransformersCheckpoint(str(nllb(tmp_path / "nllb"))).around(src, tgt)
 
 
 def test_codes_of_marian_stand_before_the_source_and_name_the_target(tmp_path: Path) -> None:
-    checkpoint = Checkpoint(str(marian(tmp_path / "marian", ">>deu<<")))
+    checkpoint = TransformersCheckpoint(str(marian(tmp_path / "marian", ">>deu<<")))
     german, pad = checkpoint.row(">>deu<<"), checkpoint.numbering.pad
     assert checkpoint.tokenizer(">>deu<< the house")["input_ids"][0] == german
     assert checkpoint.around(None, ">>deu<<") == ([german], [])
     assert checkpoint.start(">>deu<<") == [pad]
-    assert checkpoint.symbols.rows.index(german) in checkpoint.symbols.controls
+    assert checkpoint.tokens.rows.index(german) in checkpoint.tokens.controls
 
 
 def test_without_languages_there_is_what_the_tokenizer_puts_around(tmp_path: Path) -> None:
-    assert Checkpoint(str(marian(tmp_path / "marian"))).around(None, None) == ([], [])
-    assert Checkpoint(str(bart(tmp_path / "bart"))).around(None, None) == ([0], [])
-    assert Checkpoint(str(bart(tmp_path / "bart2"))).start(None) == [2, 0]
-    assert Checkpoint(str(t5(tmp_path / "t5"))).start(None) == [0]
+    assert TransformersCheckpoint(str(marian(tmp_path / "marian"))).around(None, None) == ([], [])
+    assert TransformersCheckpoint(str(bart(tmp_path / "bart"))).around(None, None) == ([0], [])
+    assert TransformersCheckpoint(str(bart(tmp_path / "bart2"))).start(None) == [2, 0]
+    assert TransformersCheckpoint(str(t5(tmp_path / "t5"))).start(None) == [0]
 
 
 def test_an_unknown_language_code_is_named_with_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=r'no language code "de_Latn"; did you mean "deu_Latn"'):
-        Checkpoint(str(nllb(tmp_path / "nllb"))).start("de_Latn")
+        TransformersCheckpoint(str(nllb(tmp_path / "nllb"))).start("de_Latn")
 
 
 @pytest.mark.parametrize("name", ["./none", "/none/at/all", "~/none-at-all"])
 def test_a_folder_that_is_not_there(name: str) -> None:
     with pytest.raises(RecipeError, match="no such folder"):
-        _ = Checkpoint(name).settings
+        _ = TransformersCheckpoint(name).settings
 
 
 def test_an_ordinary_piece_is_no_language_code(tmp_path: Path) -> None:
-    checkpoint = Checkpoint(str(nllb(tmp_path / "nllb")))
+    checkpoint = TransformersCheckpoint(str(nllb(tmp_path / "nllb")))
     assert "ei" in checkpoint.tokenizer.get_vocab()
     with pytest.raises(RecipeError, match='no language code "ei"'):
         checkpoint.around("ei", "deu_Latn")
@@ -81,18 +81,18 @@ def test_a_network_with_two_vocabularies_is_refused(tmp_path: Path) -> None:
     config = transformers.FSMTConfig(langs=["en", "de"], src_vocab_size=60, tgt_vocab_size=60, d_model=8)
     config.save_pretrained(tmp_path / "nllb")
     with pytest.raises(RecipeError, match="is a fsmt, which has no single vocabulary"):
-        _ = Checkpoint(str(tmp_path / "nllb")).numbering
+        _ = TransformersCheckpoint(str(tmp_path / "nllb")).numbering
 
 
 def test_a_folder_that_is_no_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="no checkpoint that can be used"):
-        _ = Checkpoint(str(tmp_path)).settings
+    with pytest.raises(RecipeError, match="not a usable checkpoint"):
+        _ = TransformersCheckpoint(str(tmp_path)).settings
 
 
 def test_a_network_that_does_not_translate_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", "vocab_size": 9}))
-    with pytest.raises(RecipeError, match="gpt2, which is no sequence-to-sequence model"):
-        _ = Checkpoint(str(tmp_path)).settings
+    with pytest.raises(RecipeError, match="gpt2, which is not a sequence-to-sequence model"):
+        _ = TransformersCheckpoint(str(tmp_path)).settings
 
 
 def test_a_tokenizer_of_another_checkpoint_is_refused(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_tokenizer_of_another_checkpoint_is_refused(tmp_path: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "vocab_size": 12}))
     with pytest.raises(RecipeError, match="but its tables have 12 rows"):
-        _ = Checkpoint(str(folder)).numbering
+        _ = TransformersCheckpoint(str(folder)).numbering
 
 
 def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,5 +112,5 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
 def test_weights_in_a_pickle_are_not_read(tmp_path: Path) -> None:
     folder = t5(tmp_path / "t5")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(RecipeError, match=r"no checkpoint that can be used: .*safetensors"):
-        Checkpoint(str(folder)).network(100)
+    with pytest.raises(RecipeError, match=r"not a usable checkpoint: .*safetensors"):
+        TransformersCheckpoint(str(folder)).network(100)

@@ -13,18 +13,18 @@ from postedit.core.model import Seq2Seq
 from postedit.core.weight_transfer import check_sizes, take_weights
 
 
-def test_a_model_of_the_same_sizes_gives_all() -> None:
+def test_all_tensors_of_a_model_of_the_same_sizes_are_taken() -> None:
     ours, theirs = tiny_models.folder(), tiny_models.folder()
     for parameter in ours.model.parameters():
         torch.nn.init.zeros_(parameter)
     transfer = take_weights(ours.model, ours.processor.symbols, theirs.model, theirs.processor.symbols)
-    assert {fate.taken for fate in transfer.fates} == {"all"}
+    assert {tensor.taken for tensor in transfer.tensors} == {"all"}
     assert not transfer.unused
     for (name, one), other in zip(ours.model.state_dict().items(), theirs.model.state_dict().values()):
         assert torch.equal(one, other), name
 
 
-def test_other_sizes_and_other_names_are_told_and_the_rest_is_taken() -> None:
+def test_tensors_of_other_shapes_or_names_are_reported() -> None:
     text = tiny_models.processor()
     ours, theirs = (
         tiny_models.folder(text=text, feed_forward=10, layers_pe=2),
@@ -32,21 +32,20 @@ def test_other_sizes_and_other_names_are_told_and_the_rest_is_taken() -> None:
     )
     before = {name: tensor.clone() for name, tensor in ours.model.state_dict().items()}
     transfer = take_weights(ours.model, text.symbols, theirs.model, text.symbols)
-    other = {fate.detail for fate in transfer.fates if 10 in fate.shape and fate.taken == "nothing"}
+    other = {tensor.detail for tensor in transfer.tensors if 10 in tensor.shape and tensor.taken == "nothing"}
     assert "it is 8 x 8 in the other model" in other or "it is 8 in the other model" in other
-    assert any(fate.detail == "the other model has none of that name" for fate in transfer.fates)
+    assert any(tensor.detail == "the other model has no tensor of that name" for tensor in transfer.tensors)
     assert transfer.unused
     assert all(".1." in name for name in transfer.unused)
-    for fate in transfer.fates:
-        after = ours.model.state_dict()[fate.name]
-        assert torch.equal(
-            after, before[fate.name] if fate.taken == "nothing" else theirs.model.state_dict()[fate.name]
-        )
+    for tensor in transfer.tensors:
+        after = ours.model.state_dict()[tensor.name]
+        expected = before if tensor.taken == "nothing" else theirs.model.state_dict()
+        assert torch.equal(after, expected[tensor.name])
     assert "not taken: " in str(transfer)
     assert "not used: " in str(transfer)
 
 
-def test_of_another_vocabulary_the_pieces_that_both_have_are_taken() -> None:
+def test_rows_of_tokens_in_both_vocabularies_are_taken() -> None:
     text = tiny_models.processor()
     other_text = tiny_models.processor(vocabulary=text.config.vocabulary.model_copy(update={"size": 276}))
     ours, theirs = tiny_models.folder(text=text), tiny_models.folder(text=other_text)
@@ -55,27 +54,27 @@ def test_of_another_vocabulary_the_pieces_that_both_have_are_taken() -> None:
             parameter.normal_()
     before = ours.model.state_dict()["head.bias"].clone()
     transfer = take_weights(ours.model, text.symbols, theirs.model, other_text.symbols)
-    by_piece = {fate.name for fate in transfer.fates if fate.taken == "pieces"}
-    assert "head.bias" in by_piece
-    assert all(name.startswith(("embed", "head")) for name in by_piece)
-    numbers = {piece: number for number, piece in enumerate(other_text.symbols["pe"])}
-    for row, piece in enumerate(text.symbols["pe"]):
+    by_token = {tensor.name for tensor in transfer.tensors if tensor.taken == "tokens"}
+    assert "head.bias" in by_token
+    assert all(name.startswith(("embed", "head")) for name in by_token)
+    ids = {token: i for i, token in enumerate(other_text.symbols["pe"])}
+    for row, token in enumerate(text.symbols["pe"]):
         mine = ours.model.state_dict()["head.bias"][row]
-        assert mine == (theirs.model.state_dict()["head.bias"][numbers[piece]] if piece in numbers else before[row])
-    shared = sum(piece in numbers for piece in text.symbols["pe"])
+        assert mine == (theirs.model.state_dict()["head.bias"][ids[token]] if token in ids else before[row])
+    shared = sum(token in ids for token in text.symbols["pe"])
     assert 260 < shared < len(text.symbols["pe"])
-    assert f"{shared:,} of {len(text.symbols['pe']):,} pieces are in both vocabularies" in str(transfer)
+    assert f"{shared:,} of {len(text.symbols['pe']):,} tokens are in both vocabularies" in str(transfer)
 
 
-def test_it_is_an_error_if_nothing_fits() -> None:
+def test_a_transfer_without_any_matrix_is_an_error() -> None:
     ours, theirs = tiny_models.folder("m-cgru", embedding=6, hidden=6, attention=6), tiny_models.folder("m-cgru")
-    with pytest.raises(RecipeError, match="no matrix has the name and the sizes") as caught:
+    with pytest.raises(RecipeError, match="no matrix of it has the same name and shape") as caught:
         take_weights(ours.model, ours.processor.symbols, theirs.model, theirs.processor.symbols)
     assert "in the other model" in str(caught.value)
 
 
-def test_sizes_tell_before_what_can_be_taken() -> None:
-    """Of every pair of models; tied weights have several names, and vocabularies need not be of one size."""
+def test_check_sizes_agrees_with_take_weights() -> None:
+    """For every pair of models; tied weights have several names, and vocabularies may differ in size."""
     models = [
         tiny_models.folder(name, **options)
         for name, options in (
@@ -103,7 +102,7 @@ def fits(check: Callable[..., object], *arguments: object) -> bool:
 
 
 @pytest.mark.parametrize("rows", [5, 5000])
-def test_rows_of_pieces_fit_whatever_their_number(rows: int) -> None:
+def test_vocabularies_of_any_size_fit(rows: int) -> None:
     ours = tiny_models.folder("m-cgru").model
     width = ours.get_parameter("embed_pe.weight").shape[1]
 

@@ -48,7 +48,7 @@ def test_each_stage_has_its_own_data_and_schedule_and_starts_from_the_one_before
     account = json.loads((tuned / "initial.json").read_text())
     assert account["model"] == str(generic / "model")
     assert not account["taken"]["nothing"]
-    assert not account["taken"]["pieces"]
+    assert not account["taken"]["tokens"]
     assert (
         load_file(result.model / "model.safetensors").keys() == load_file(tuned / "model" / "model.safetensors").keys()
     )
@@ -157,7 +157,7 @@ def test_a_model_to_start_from_must_be_there_and_have_something_to_give(tmp_path
         load_recipe(path)
     tiny_models.folder("m-cgru").save(tmp_path / "nowhere")
     for change in ([], ["stage=[]"]):
-        with pytest.raises(RecipeError, match=r"train\.init: .*nowhere: no matrix has the name and the sizes"):
+        with pytest.raises(RecipeError, match=r"train\.init: .*nowhere: no matrix of it has the same name and shape"):
             training.train(load_recipe(path, change), tmp_path / "run", console=QUIET)
         assert not (tmp_path / "run").exists()  # so that another recipe may have it
     weights = tmp_path / "nowhere" / "model.safetensors"
@@ -195,7 +195,7 @@ def test_the_text_processing_may_be_that_of_a_model(tmp_path: Path) -> None:
     recipe = load_recipe(path, change)
     second = training.train(recipe, tmp_path / "second", console=QUIET).model
     assert ModelFolder.load(second).processor.symbols == ModelFolder.load(first).processor.symbols
-    assert not json.loads((tmp_path / "second" / "initial.json").read_text())["taken"]["pieces"]
+    assert not json.loads((tmp_path / "second" / "initial.json").read_text())["taken"]["tokens"]
     assert str(tmp_path) not in (second / "text" / "text.json").read_text()
     assert str(tmp_path) not in (second / "provenance.json").read_text()
     assert training.train(recipe, tmp_path / "second", resume=True, console=QUIET).model == second

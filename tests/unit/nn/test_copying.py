@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
-from postedit.core.special_tokens import EOS, PAD, SYMBOLS
+from postedit.core.special_tokens import EOS, PAD, SPECIAL_TOKENS
 from postedit.core.types import Batch, Stream, Target
 from postedit.models.copycat import Copycat, CopycatConfig
 from postedit.models.transformer import Transformer, TransformerConfig
@@ -182,7 +182,7 @@ def test_the_loss_holds_no_tensor_of_all_positions_times_all_symbols(monkeypatch
     assert largest == vocabulary * D  # the weight itself; a chunk has less
 
 
-COMMON, NAMES, NEW_NAMES = range(len(SYMBOLS), 26), range(26, 1000), range(1000, 1200)
+COMMON, NAMES, NEW_NAMES = range(len(SPECIAL_TOKENS), 26), range(26, 1000), range(1000, 1200)
 """Symbols of which there are few, of which there are many, and which training never shows."""
 
 

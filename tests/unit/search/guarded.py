@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from postedit.core.model import Constraint
-from postedit.core.special_tokens import EOS, SYMBOLS
+from postedit.core.special_tokens import EOS, SPECIAL_TOKENS
 from postedit.search.guidance import Bias
 
-FIRST = len(SYMBOLS)
+FIRST = len(SPECIAL_TOKENS)
 """The first symbol that is text."""
 
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postedit.core.errors import DataError, ModelFolderError, RecipeError
-from postedit.core.special_tokens import EOS, SYMBOLS, UNK
-from postedit.core.transformers_checkpoint import Checkpoint, Symbols
+from postedit.core.special_tokens import EOS, SPECIAL_TOKENS, UNK
+from postedit.core.transformers_checkpoint import CheckpointTokens, TransformersCheckpoint
 from postedit.text.config import GROUPS, TextConfig, VocabularyConfig
 from postedit.text.edits import apply_edits
 from postedit.text.pretrained_vocabulary import CheckpointVocabulary, _pieces, checkpoint_vocabularies
@@ -41,10 +41,11 @@ def test_pieces_are_those_of_the_librarys_tokenizer(processor: TextProcessor, fo
     own = {tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.unk_token_id}
     symbol = {row: number for number, row in enumerate(row for row in range(9999) if row not in own)}
     for text in TEXTS:
-        expected = [symbol[row] + len(SYMBOLS) for row in tokenizer(text, add_special_tokens=False)["input_ids"]]
+        expected = [symbol[row] + len(SPECIAL_TOKENS) for row in tokenizer(text, add_special_tokens=False)["input_ids"]]
         assert processor.vocabulary("src").encode(text) == expected
         expected = [
-            symbol[row] + len(SYMBOLS) for row in tokenizer(text_target=text, add_special_tokens=False)["input_ids"]
+            symbol[row] + len(SPECIAL_TOKENS)
+            for row in tokenizer(text_target=text, add_special_tokens=False)["input_ids"]
         ]
         assert processor.vocabulary("pe").encode(text) == expected
         assert processor.vocabulary("pe").decode(processor.vocabulary("pe").encode(text)) == text
@@ -126,8 +127,8 @@ def test_words_are_numbered_as_in_the_text(processor: TextProcessor) -> None:
 
 
 def test_letters_are_no_spaces_where_spaces_are_written_otherwise(tmp_path: Path) -> None:
-    symbols = Symbols((*SYMBOLS, "▁ko", "čka", "▁pije"), tuple(range(9)), frozenset())
-    pieces = _pieces("t5", Checkpoint(str(t5(tmp_path / "t5"))).tokenizer, ["mt"])
+    symbols = CheckpointTokens((*SPECIAL_TOKENS, "▁ko", "čka", "▁pije"), tuple(range(9)), frozenset())
+    pieces = _pieces("t5", TransformersCheckpoint(str(t5(tmp_path / "t5"))).tokenizer, ["mt"])
     assert CheckpointVocabulary(symbols, pieces).word_index([6, 7, 8, EOS]) == [0, 0, 1, -1]
 
 

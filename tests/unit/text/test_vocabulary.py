@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postedit.core.errors import DataError, ModelFolderError
-from postedit.core.special_tokens import EOS, SEP, STEP, SYMBOLS
+from postedit.core.special_tokens import EOS, SEP, SPECIAL_TOKENS, STEP
 from postedit.text.vocabulary import SMALLEST, Vocabulary
 
 TEXTS = [
@@ -29,7 +29,7 @@ def vocabulary() -> Vocabulary:
 def test_any_text_comes_back(vocabulary: Vocabulary, text: str) -> None:
     ids = vocabulary.encode(text)
     assert vocabulary.decode(ids) == text
-    assert all(len(SYMBOLS) <= i < vocabulary.size for i in ids)
+    assert all(len(SPECIAL_TOKENS) <= i < vocabulary.size for i in ids)
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_odd_text_comes_back(vocabulary: Vocabulary, text: str) -> None:
     assert vocabulary.decode(vocabulary.encode(text)) == text
 
 
-@pytest.mark.parametrize("symbol", SYMBOLS)
+@pytest.mark.parametrize("symbol", SPECIAL_TOKENS)
 def test_text_that_spells_a_symbol_stays_text(symbol: str) -> None:
     vocabulary = Vocabulary.train([f"a {symbol} b {symbol}{symbol}"] * 50, 600)
     ids = vocabulary.encode(f"{symbol} x{symbol}")
-    assert min(ids) >= len(SYMBOLS)
+    assert min(ids) >= len(SPECIAL_TOKENS)
     assert vocabulary.decode(ids) == f"{symbol} x{symbol}"
 
 
@@ -58,7 +58,7 @@ def test_bytes_that_are_no_character_become_a_replacement(vocabulary: Vocabulary
 
 
 def test_training_makes_pieces_of_words_and_starts_with_the_symbols(vocabulary: Vocabulary) -> None:
-    assert vocabulary.pieces(range(len(SYMBOLS))) == list(SYMBOLS)
+    assert vocabulary.pieces(range(len(SPECIAL_TOKENS))) == list(SPECIAL_TOKENS)
     assert vocabulary.pieces(vocabulary.encode("the mouse")) == ["▁the", "▁mouse"]
     assert SMALLEST < vocabulary.size <= 340
 
@@ -97,7 +97,7 @@ def test_word_index_counts_words(vocabulary: Vocabulary) -> None:
 @given(ids=st.lists(st.integers(0, 300), max_size=30))
 def test_word_index_of_any_ids_agrees_with_the_words_of_their_text(vocabulary: Vocabulary, ids: list[int]) -> None:
     index = vocabulary.word_index(ids)
-    assert [word == -1 for word in index] == [i < len(SYMBOLS) for i in ids]
+    assert [word == -1 for word in index] == [i < len(SPECIAL_TOKENS) for i in ids]
     shown = [word for piece, word in zip(vocabulary.pieces(ids), index) if word >= 0 and piece.strip("▁ \t\r\n")]
     words = re.findall(r"[^ \t\r\n]+", vocabulary.decode(ids))
     assert sorted(set(shown)) == list(range(len(words)))

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from postedit.core.config import Config, load_config
 from postedit.core.errors import PosteditError
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies, VocabularyInfo
-from postedit.core.special_tokens import EOS, SYMBOLS
+from postedit.core.special_tokens import EOS, SPECIAL_TOKENS
 from postedit.core.tensor_files import model_tensors, save_tensors
 from postedit.core.types import Batch, DecoderOutput
 from postedit.data.corpus import Corpus, write_corpus
@@ -129,7 +129,7 @@ def triplets(count: int, seed: int) -> list[Triplet]:
     rng = random.Random(seed)
     found = []
     for _ in range(count):
-        src = [rng.randrange(len(SYMBOLS), VOCABULARY - 1) for _ in range(rng.randint(2, 9))]
+        src = [rng.randrange(len(SPECIAL_TOKENS), VOCABULARY - 1) for _ in range(rng.randint(2, 9))]
         mt = [word + 1 for word in src]
         pe = [*mt]
         pe[rng.randrange(len(pe))] = VOCABULARY - 1
