@@ -73,7 +73,10 @@ def stats(
 def clean(
     triplets: Annotated[list[str], typer.Argument(metavar="TRIPLETS...", help=_TRIPLETS)],
     out: Annotated[Path, typer.Option(help="Prefix of the cleaned files: OUT.src, OUT.mt, OUT.pe and others.")],
-    recipe: Annotated[Path | None, typer.Option(help="A TOML file with other options; see recipes/clean/.")] = None,
+    recipe: Annotated[
+        Path | None,
+        typer.Option(help="A TOML file with other options, or the name of a recipe that comes with postedit."),
+    ] = None,
     overrides: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="OPTION=VALUE", help="Override an option, such as length.max=80."),
@@ -90,8 +93,9 @@ def clean(
     from postedit.data.cleaning.cleaner import clean as run
     from postedit.data.cleaning.config import CleanConfig
     from postedit.data.triplets import check_files
+    from postedit.shipped import find_recipe
 
-    values = override({} if recipe is None else read_toml(recipe), overrides or ())
+    values = override({} if recipe is None else read_toml(find_recipe(recipe, "clean")), overrides or ())
     config = load_config(CleanConfig, values, "data clean" if recipe is None else str(recipe))
     files = [files_of(name) for name in triplets]
     check_sides(files)

@@ -28,9 +28,10 @@ def demo(
             metavar="RECIPE", help="First train a model by this recipe; else the one that comes with postedit is used."
         ),
     ] = None,
-    test: Annotated[str, typer.Option(help="Triplets to edit, which the model has not seen.")] = (
-        "examples/mlqe-pe.en-zh/test"
-    ),
+    test: Annotated[
+        str | None,
+        typer.Option(help="Triplets to edit, not used in training; those that come with postedit if not given."),
+    ] = None,
     overrides: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="OPTION=VALUE", help="Another value for an option of the recipe."),
@@ -44,8 +45,9 @@ def demo(
     from postedit.data.triplets import TripletFiles, check_files, read_triplets
     from postedit.editing.post_editor import PostEditor
     from postedit.evaluate.scores import score_systems
+    from postedit.shipped import EXAMPLES
 
-    files = TripletFiles.of(test)
+    files = TripletFiles.of(test or EXAMPLES / "mlqe-pe.en-zh/test")
     check_files(files)
     screen = console()
     folder = _trained(train, overrides or (), out / "run", screen) if train else models_or_shipped(None)[0]
@@ -78,8 +80,9 @@ def _trained(recipe: Path, overrides: Sequence[str], folder: Path, screen: "Cons
     from postedit.cli.train import describe
     from postedit.jobs.training import train
     from postedit.recipe import load_recipe
+    from postedit.shipped import find_recipe
 
-    checked = load_recipe(recipe, overrides)
+    checked = load_recipe(find_recipe(recipe), overrides)
     result = train(checked, folder, resume=(folder / "recipe.toml").exists(), console=console(stderr=True))
     screen.print(describe(result), markup=False, soft_wrap=True)
     return Path(result.model)

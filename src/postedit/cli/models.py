@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 def models(
     recipes: Annotated[
-        Path | None,
-        typer.Option(help="Folder of recipes whose parameters are counted; default: `recipes`, if it exists."),
+        Path | None, typer.Option(help="Folder of recipes to list; default: the recipes that come with postedit.")
     ] = None,
 ) -> None:
     """List the architectures with their inputs and papers, and the number of parameters of each recipe."""
@@ -22,6 +21,7 @@ def models(
     from postedit.core.config import read_toml
     from postedit.models import ARCHITECTURES
     from postedit.recipe import load_recipe
+    from postedit.shipped import RECIPES
 
     if recipes is not None and not recipes.is_dir():
         raise RecipeError(f"{recipes}: no such folder of recipes")
@@ -31,13 +31,14 @@ def models(
         table.add_row(architecture.name, " ".join(architecture.inputs), architecture.paper, architecture.summary)
     out.print(table)
     sizes = new_table(["recipe", "architecture", "parameters"], ["parameters"])
-    for path in sorted((recipes or Path("recipes")).glob("*.toml")):
+    for path in sorted((recipes or RECIPES).glob("*.toml")):
+        name = path.stem if recipes is None else str(path)
         model = read_toml(path).get("model", {})
         if "checkpoint" in model:  # do not download checkpoints for a list
-            sizes.add_row(str(path), str(model.get("name")), f"those of {model['checkpoint']}")
+            sizes.add_row(name, str(model.get("name")), f"those of {model['checkpoint']}")
             continue
         recipe = load_recipe(path, check_data=False)
-        sizes.add_row(str(path), recipe.architecture.name, f"{count_parameters(recipe):,}")
+        sizes.add_row(name, recipe.architecture.name, f"{count_parameters(recipe):,}")
     if sizes.row_count:
         out.print(sizes)
 

@@ -23,7 +23,12 @@ class Engine(StrEnum):
 
 
 def synth(
-    recipe: Annotated[Path, typer.Argument(help="A TOML recipe for artificial triplets; see recipes/synth/.")],
+    recipe: Annotated[
+        Path,
+        typer.Argument(
+            help="A TOML recipe for artificial triplets, or the name of one that comes with postedit, such as noise."
+        ),
+    ],
     overrides: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="OPTION=VALUE", help="Override a recipe option, such as synth.seed=2."),
@@ -47,9 +52,10 @@ def synth(
     from postedit.cli.tables import console
     from postedit.distributed.pipeline import run_job
     from postedit.progress import LineProgress
+    from postedit.shipped import find_recipe
     from postedit.synthesis.kinds import load_synth_recipe
 
-    phases = load_synth_recipe(recipe, overrides or ()).phases()
+    phases = load_synth_recipe(find_recipe(recipe, "synth"), overrides or ()).phases()
     for phase in phases:
         phase.files.check(resume=resume)
     screen = console(stderr=True)

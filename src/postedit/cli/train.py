@@ -10,7 +10,12 @@ if TYPE_CHECKING:
 
 
 def train(
-    recipe: Annotated[Path, typer.Argument(help="A TOML file with model, data and training options; see recipes/.")],
+    recipe: Annotated[
+        Path,
+        typer.Argument(
+            help="A TOML file with model, data and training options, or the name of a recipe that comes with postedit."
+        ),
+    ],
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; by default, a folder in runs/ named after the recipe.")
     ] = None,
@@ -32,8 +37,9 @@ def train(
     from postedit.jobs.training import is_main_process, train_seeds
     from postedit.jobs.training import train as run
     from postedit.recipe import load_recipe
+    from postedit.shipped import find_recipe
 
-    checked = load_recipe(recipe, overrides or ())
+    checked = load_recipe(find_recipe(recipe), overrides or ())
     folder = out or Path("runs") / recipe.stem
     if seeds is None:
         result = run(

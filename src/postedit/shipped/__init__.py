@@ -1,9 +1,47 @@
-"""The model that comes with postedit; the README in its folder says what it is good for."""
+"""Files that come with postedit: a model, the recipes, and samples of post-edits.
 
+`recipes` and `examples` are links to the folders of the repository; a wheel holds their files.
+"""
+
+from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-MODEL: Final = Path(__file__).resolve().parent / "model"
-"""Its folder, which is loaded where no model is named."""
+from postedit.core.errors import RecipeError, nearest
+
+_FOLDER: Final = Path(str(files(__name__)))
+
+MODEL: Final = _FOLDER / "model"
+"""The model that is loaded where none is named. The README in its folder describes it."""
 
 SUMMARY: Final = "English to Chinese, encyclopaedic text"
+"""The language pair and the domain of the model."""
+
+RECIPES: Final = _FOLDER / "recipes"
+"""Recipes of models; in `synth` and `clean` those of artificial triplets and of cleaning."""
+
+EXAMPLES: Final = _FOLDER / "examples"
+"""Samples of post-edits, a folder per language pair; the README in each describes it."""
+
+
+def find_recipe(path: Path, kind: str = "") -> Path:
+    """Return the recipe that `path` names: a file, or by its name one that comes with postedit.
+
+    Args:
+        path: of a file; or a name such as `m-cgru-small`, with or without "recipes/" before and ".toml" after it.
+        kind: subfolder of `RECIPES` whose recipes may be named without it; of recipes for models if empty.
+
+    Raises:
+        RecipeError: if there is neither, with the nearest name.
+    """
+    if path.exists() and not path.is_dir():
+        return path
+    shipped = {file.relative_to(RECIPES).with_suffix("").as_posix(): file for file in sorted(RECIPES.rglob("*.toml"))}
+    known = shipped | {name.removeprefix(f"{kind}/"): file for name, file in shipped.items() if name.startswith(kind)}
+    name = path.as_posix().removeprefix("recipes/").removesuffix(".toml")
+    if name in known:
+        return known[name]
+    raise RecipeError(
+        f"{path}: no such recipe, neither a file nor one that comes with postedit{nearest(name, known)} "
+        "(`postedit models` lists them)"
+    )
