@@ -21,11 +21,11 @@ from safetensors import SafetensorError, safe_open
 import postedit
 from postedit.core.config import Config, check_config
 from postedit.core.errors import ModelFolderError, OutputError, RecipeError
-from postedit.core.files import atomic_folder, explain_os_errors
+from postedit.core.files import atomic_folder, explain_os_errors, sha256_of
 from postedit.core.model import Seq2Seq
 from postedit.core.registry import Architecture
 from postedit.core.search_config import SearchConfig, with_present_names
-from postedit.core.tensor_files import load_model_tensors, load_tensors, model_tensors, save_tensors
+from postedit.core.tensor_files import check_sha256, load_model_tensors, load_tensors, model_tensors, save_tensors
 from postedit.models import ARCHITECTURES
 from postedit.text.processor import TextProcessor
 
@@ -71,7 +71,7 @@ class ModelFolder:
             self._write(folder, stored)
 
     def _write(self, folder: Path, stored: torch.dtype) -> None:
-        config = {
+        config: dict[str, Any] = {
             "format": _FORMAT,
             "postedit": postedit.__version__,
             "architecture": self.architecture.name,
@@ -79,7 +79,6 @@ class ModelFolder:
             "search": self.search.model_dump(mode="json"),
             "draft": self.draft is not None,
         }
-        (folder / _CONFIG).write_text(_json(config), encoding="utf-8")
         (folder / _PROVENANCE).write_text(_json(self.provenance), encoding="utf-8")
         (folder / _CARD).write_text(self._card(), encoding="utf-8")
         (folder / _TEXT).mkdir()
@@ -89,6 +88,8 @@ class ModelFolder:
             for name, tensor in model_tensors(self.model).items()
         }
         save_tensors(folder / _WEIGHTS, tensors, {"architecture": self.architecture.name})
+        config["weights_sha256"] = sha256_of(folder / _WEIGHTS)
+        (folder / _CONFIG).write_text(_json(config), encoding="utf-8")
         if self.draft is not None:
             (folder / _DRAFT).mkdir()
             self.draft._write(folder / _DRAFT, stored)
@@ -116,6 +117,8 @@ class ModelFolder:
         except ValueError as error:  # sizes that do not go together; a RecipeError is one too
             raise ModelFolderError(f"{path / _CONFIG}: {error}") from None
         _load_weights(model, weights, architecture.name)
+        if weights == path / _WEIGHTS and "weights_sha256" in values:
+            check_sha256(weights, str(values["weights_sha256"]))
         provenance = _read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
         model = model.to(device).eval().requires_grad_(False)
         draft = cls.load(path / _DRAFT, device) if values.get("draft", False) else None

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import tiny_models
 import torch
 
 from postedit.core.errors import ModelFolderError, OutputError
+from postedit.core.search_config import SearchConfig
 from postedit.folder import ModelFolder
 
 
@@ -80,12 +82,12 @@ def test_weights_of_other_sizes(copy: Path) -> None:
     [
         (lambda v: v.update(architecture="transferense"), 'did you mean "transference"'),
         (lambda v: v.update(format=99), "format 99 is not known"),
-        (lambda v: v.pop("decode"), "decode missing"),
+        (lambda v: v.pop("search"), "search missing"),
         (lambda v: v.update(model=3), "model must hold options, not 3"),
         (lambda v: v.update(model=["dim"]), "model must hold options"),
         (lambda v: v["model"].update(heads=3), "multiple of the number of heads 3"),
         (lambda v: v["model"].update(head=3), 'did you mean "heads"'),
-        (lambda v: v["decode"].update(beam=0), "search.beam"),
+        (lambda v: v["search"].update(beam=0), "search.beam"),
     ],
 )
 def test_a_config_that_cannot_be_used(copy: Path, change: Callable[[dict], object], message: str) -> None:
@@ -136,3 +138,26 @@ def test_a_full_disk_leaves_the_old_model(copy: Path, tmp_path: Path, monkeypatc
         folder.save(copy)
     assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
     assert list(tmp_path.iterdir()) == [copy]
+
+
+def test_flipped_bytes_in_the_weights_are_found(tmp_path: Path) -> None:
+    tiny_models.folder().save(tmp_path / "model")
+    weights = tmp_path / "model" / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    for place in range(len(content) - 400, len(content)):
+        content[place] ^= 0xFF
+    weights.write_bytes(content)
+    with pytest.raises(ModelFolderError, match="damaged: its SHA-256 is not the recorded one"):
+        ModelFolder.load(tmp_path / "model")
+
+
+def test_folders_written_before_load_with_options_under_their_former_names(tmp_path: Path) -> None:
+    folder = tiny_models.folder()
+    replace(folder, search=SearchConfig(beam=2, post_edit_penalty=0.5, exempt_src=True)).save(tmp_path / "model")
+    file = tmp_path / "model" / "config.json"
+    values = json.loads(file.read_text())
+    former = values.pop("search")
+    former["keep"], former["keep_src"] = former.pop("post_edit_penalty"), former.pop("exempt_src")
+    del values["weights_sha256"]
+    file.write_text(json.dumps({**values, "decode": former}))
+    assert ModelFolder.load(tmp_path / "model").search == SearchConfig(beam=2, post_edit_penalty=0.5, exempt_src=True)

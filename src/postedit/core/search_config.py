@@ -69,6 +69,9 @@ class SearchConfig(Config):
         except ValidationError as error:
             raise DataError("; ".join(describe_problems(type(self), error))) from None
 
+    # Sections of recipes are validated without the constructor, which would hide the names of options.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
     @model_validator(mode="after")
     def _check_combination(self) -> Self:
         if self.n_best > self.beam:

@@ -170,8 +170,8 @@ def sound(src: str, mt: str, result: PostEdit, lacks: Callable[[str], bool]) -> 
         lacks: whether the vocabulary has no token for a character.
     """
     alternatives = tuple(sound(src, mt, one, lacks) for one in result.alternatives)
-    kept = [_is_sound(src, mt, result, edit, lacks) for edit in result.edits]
-    if all(kept) and not _adds_replacement(mt, result.text):
+    kept = [is_sound(src, mt, result, edit, lacks) for edit in result.edits]
+    if all(kept):
         return replace(result, alternatives=alternatives) if alternatives != result.alternatives else result
     mended = keep_edits(mt, result, kept)
     if _adds_replacement(mt, mended.text):
@@ -179,7 +179,8 @@ def sound(src: str, mt: str, result: PostEdit, lacks: Callable[[str], bool]) -> 
     return replace(mended, alternatives=alternatives)
 
 
-def _is_sound(src: str, mt: str, result: PostEdit, edit: Edit, lacks: Callable[[str], bool]) -> bool:
+def is_sound(src: str, mt: str, result: PostEdit, edit: Edit, lacks: Callable[[str], bool]) -> bool:
+    """Return whether an edit leaves text sound; see `sound`."""
     old, new = mt[slice(*edit.mt_span)], result.text[slice(*edit.pe_span)]
     if old.isascii() and new.isascii():
         return True

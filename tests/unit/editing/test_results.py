@@ -1,0 +1,75 @@
+"""Outputs hold no damaged text, whatever a model writes."""
+
+import re
+from itertools import accumulate
+
+import pytest
+
+from postedit.core.editor import Edit, PostEdit
+from postedit.editing.results import sound
+from postedit.text.edits import changes
+
+KNOWN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZäöüß ,.!?。，按继续")
+
+
+@pytest.fixture(autouse=True)
+def nonsense_is_text() -> None:
+    """Test the check itself."""
+
+
+def lacks(character: str) -> bool:
+    return character not in KNOWN
+
+
+def corrected(mt: str, pe: str) -> PostEdit:
+    """Return a correction of texts whose words are divided by single spaces."""
+    starts, ends = _bounds(mt), _bounds(pe)
+    edits = tuple(
+        Edit(change.op, (starts[change.mt[0]], starts[change.mt[1]]), (ends[change.pe[0]], ends[change.pe[1]]))
+        for change in changes(mt.split(" "), pe.split(" "))
+    )
+    count = len(edits)
+    return PostEdit(pe, True, -1.0, (-1.0,), edits, token_spans=((0, 1),) * count, confidences=(0.5,) * count)
+
+
+def _bounds(text: str) -> list[int]:
+    """Return where each word begins, and the end; a word has the space before it."""
+    return [0, *accumulate(len(word) for word in re.findall(r" ?[^ ]+", text))]
+
+
+@pytest.mark.parametrize(
+    ("src", "mt", "pe", "expected"),
+    [
+        ("press OK 😀 .", "按 OK 😀 继续 .", "按 OK \ufffd 继续 。", "按 OK 😀 继续 。"),
+        ("press OK 😀 .", "按 OK 😀 继续 .", "按 OK 继续 。", "按 OK 😀 继续 。"),
+        ("press 😀 .", "按 OK .", "按 😀 .", "按 😀 ."),
+        ("press .", "按 OK .", "按 😎 OK 。", "按 OK 。"),
+        ("hello", "مرحبا OK", "مرح OK", "مرحبا OK"),
+        ("a \ufffd", "a \ufffd b", "a \ufffd c", "a \ufffd c"),
+        ("it goes", "es geht .", "es ging !", "es ging !"),
+    ],
+)
+def test_an_edit_that_damages_text_is_taken_back(src: str, mt: str, pe: str, expected: str) -> None:
+    result = sound(src, mt, corrected(mt, pe), lacks)
+    assert result.text == expected
+    assert result.changed == (expected != mt)
+
+
+def test_where_no_edit_can_be_blamed_mt_stays() -> None:
+    whole = PostEdit(
+        "\ufffd\ufffd",
+        True,
+        -1.0,
+        (-1.0,),
+        (Edit("replace", (0, 2), (0, 2)),),
+        token_spans=((0, 1),),
+        confidences=(0.1,),
+    )
+    result = sound("x", "ab", whole, lacks)
+    assert (result.text, result.changed) == ("ab", False)
+
+
+def test_alternatives_are_sound_too() -> None:
+    other = corrected("按 OK .", "按 \ufffd .")
+    result = sound("press", "按 OK .", PostEdit("按 OK .", False, alternatives=(other,)), lacks)
+    assert [one.text for one in result.alternatives] == ["按 OK ."]
