@@ -13,7 +13,7 @@ import argparse
 import copy
 import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -112,7 +112,7 @@ def searched(folder: ModelFolder, data: str, count: int, beam: int) -> Iterator[
         batch = collate({name: [ids[row]] for name, ids in sides.items()}, inputs)
         model.steps = []
         limits = length_limits(batch, folder.search.max_ratio, folder.search.max_extra)
-        beam_search(model, batch, limits, replace(folder.search, beam=beam))
+        beam_search(model, batch, limits, folder.search.with_options(beam=beam))
         yield model.steps, draft
 
 
@@ -128,7 +128,7 @@ def main() -> None:
     options = parser.parse_args()
     folder = ModelFolder.load(options.model)
     print(f"{platform.machine()}, torch {torch.__version__}; {options.model}, {options.data}, {options.sentences=}\n")
-    print("| beam | symbols ahead | steps a sentence | calls a sentence | fewer calls | tokens fed |")
+    print("| beam | tokens ahead | steps a sentence | calls a sentence | fewer calls | tokens fed |")
     print("|---:|---:|---:|---:|---:|---:|", flush=True)
     for beam in options.beams:
         found = list(searched(folder, options.data, options.sentences, beam))

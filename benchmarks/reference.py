@@ -31,7 +31,7 @@ def main() -> None:
     options = parse()
     options.work.mkdir(parents=True, exist_ok=True)
     searches = [
-        ["--beam", str(beam), "--set", f"search.edit_cost={cost}"]
+        ["--set", f"search.beam={beam}", "--set", f"search.edit_cost={cost}"]
         for beam, cost in product(options.beams, options.edit_costs)
     ]
     plain = [edited(options, search, "dev", f"dev.{number}") for number, search in enumerate(searches)]

@@ -117,7 +117,7 @@ def _type_name(annotation: Any) -> str:
     if _is_union(annotation):
         return " or ".join(_type_name(part) for part in arguments if part is not type(None))
     if kind in (list, tuple):
-        return "list of " + " and ".join(_type_name(part) for part in arguments)
+        return "list of " + " and ".join(_type_name(part) for part in arguments if part is not ...)
     if kind is dict:
         return f"table of {_type_name(arguments[1])}"
     names = {int: "whole number", float: "number", str: "text", bool: "true or false"}
@@ -181,6 +181,8 @@ def _parameters(command: Any, context: Any) -> Iterator[tuple[str, str]]:
 def _python(path: str) -> str:
     module, _, name = path.rpartition(".")
     thing = getattr(importlib.import_module(module), name)
+    if inspect.isclass(thing) and issubclass(thing, BaseModel):
+        return f"## {name}\n\n{_sections(inspect.getdoc(thing) or '')}\n\n{_table(thing)}"
     parts = [_entry(f"## {name}", name, thing)]
     if inspect.isclass(thing):
         for member_name, member in vars(thing).items():

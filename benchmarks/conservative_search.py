@@ -1,7 +1,7 @@
 """Measure what conservative search changes on a dev set, for better and for worse, for each penalty.
 
-    python benchmarks/keep.py MODEL... --data PREFIX [--sentences N] [--beam N]
-        [--keep 0.5 ...] [--edit-cost 0.5 ...] [--max-edits 2 ...]
+    python benchmarks/conservative_search.py MODEL... --data PREFIX [--sentences N] [--beam N]
+        [--post-edit-penalty 0.5 ...] [--edit-cost 0.5 ...] [--max-edits 2 ...]
 
 Each setting is tried alone. The first row of a model is its plain search. Use dev sets only: scores on the set that
 chose a setting are biased.
@@ -10,7 +10,6 @@ chose a setting are biased.
 import argparse
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 
 import torch
 
@@ -31,7 +30,7 @@ def main() -> None:
     print_row("", "unedited MT", score_system("", mt, pe, mt))
     for model in options.models:
         editor = PostEditor.load(model)
-        for name, search in searches(replace(editor.search, beam=options.beam), options):
+        for name, search in searches(editor.search.with_options(beam=options.beam), options):
             hypotheses = [result.text for result in editor.edit(src, mt, search=search)]
             print_row(f"`{model}`", name, score_system(name, hypotheses, pe, mt))
 
@@ -43,7 +42,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int)
     parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--keep", type=float, nargs="*", default=[])
+    parser.add_argument("--post-edit-penalty", type=float, nargs="*", default=[])
     parser.add_argument("--edit-cost", type=float, nargs="*", default=[])
     parser.add_argument("--max-edits", type=int, nargs="*", default=[])
     return parser.parse_args()
@@ -52,7 +51,9 @@ def parse() -> argparse.Namespace:
 def searches(plain: SearchConfig, options: argparse.Namespace) -> Iterator[tuple[str, SearchConfig]]:
     """Yield the settings by the name of the option that is added to the plain ones."""
     yield "plain", plain
-    yield from ((f"keep {nats}", plain.with_options(post_edit_penalty=nats)) for nats in options.keep)
+    yield from (
+        (f"post-edit penalty {nats}", plain.with_options(post_edit_penalty=nats)) for nats in options.post_edit_penalty
+    )
     yield from ((f"edit cost {nats}", plain.with_options(edit_cost=nats)) for nats in options.edit_cost)
     yield from ((f"at most {most} edits", plain.with_options(max_edits=most)) for most in options.max_edits)
 
