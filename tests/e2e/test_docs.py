@@ -156,7 +156,7 @@ def load_hook() -> Any:
 def test_reference_lists_every_recipe_option() -> None:
     hook = load_hook()
     page = hook.on_page_markdown("<!-- reference: recipe -->")
-    assert all(f"## `[{name}]`" in page for name in ("text", "data", "train", "decode", "draft", "[stage]"))
+    assert all(f"## `[{name}]`" in page for name in ("text", "data", "train", "search", "draft", "[stage]"))
     assert all(f'name = "{name}"' in page for name in ARCHITECTURES)
     assert all(f'kind = "{name}"' in page for name in KINDS)
     empty = re.findall(r"^\| `([\w.]+)` .*\|\s*\|$", page, re.MULTILINE)
