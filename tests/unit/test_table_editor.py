@@ -14,7 +14,7 @@ from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.data.dev import DevTexts
 from postedit.evaluate.scores import score_systems
-from postedit.explain.reasons import reasons
+from postedit.explain.reasons import edit_reasons
 from postedit.gate import Gate, Gated
 from postedit.gate.calibrate import GateOptions
 from postedit.jobs.editing import OutputFormat, Window, WindowEditor
@@ -103,7 +103,7 @@ def test_it_is_explained_word_by_word(editor: TableEditor) -> None:
     sentence, *_ = explain(editor, SRC[:1], MT[:1], PE[:1])
     assert sentence is not None
     assert sentence.written() == ["den", "Irrtum", "verbinden", "."]
-    assert [(one.old, one.new) for one in reasons(1, sentence)] == [
+    assert [(one.old, one.new) for one in edit_reasons(1, sentence)] == [
         ("Fehler", "Irrtum"),
         ("verknüpfen", "verbinden"),
     ]

@@ -13,7 +13,7 @@ from postedit import PostEditor
 from postedit.core.editor import segments_of
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.search_config import SearchConfig
-from postedit.explain.reasons import reasons
+from postedit.explain.reasons import edit_reasons
 from postedit.gate import Gate, Gated, Level
 from postedit.gate.edit_features import Features, Judged, judge
 from postedit.gate.gate import Calibrator, Rule
@@ -97,7 +97,7 @@ def test_confidence_is_the_same_wherever_it_is_spoken_of(editor: PostEditor) -> 
         products = tuple(math.exp(sum(result.token_scores[start:end])) for start, end in result.token_spans)
         assert result.confidences == pytest.approx(products)
         if sentence is not None:
-            assert [one.confidence for one in reasons(1, sentence)] == pytest.approx(products, rel=1e-4)
+            assert [one.confidence for one in edit_reasons(1, sentence)] == pytest.approx(products, rel=1e-4)
 
 
 def test_the_tokens_of_edits_are_those_of_the_changed_words(editor: PostEditor) -> None:
