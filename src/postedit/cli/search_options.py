@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 PANEL: Final = "Search"
 
+_WIDE: Final = 100
+"""A beam above this is warned of: scores stop improving long before."""
+
 
 def field_help(name: str) -> str:
     """Return the description of a search option, as help of a flag."""
@@ -114,6 +117,11 @@ def search_config(editor: "Editor", given: Mapping[str, Any], *, with_mt: bool) 
         raise DataError(f"search.{ranking[0]} ranks the outputs of a beam; set search.beam above 1 with it")
     if given.get("shortlist"):
         _check_shortlist(editor, config, given, with_mt=with_mt)
+    if config.beam > _WIDE:
+        typer.echo(
+            f"warning: time and memory grow with the beam; one of {config.beam:,} is rarely better than one of 10",
+            err=True,
+        )
     editor.check(config, with_mt=with_mt)
     return config
 

@@ -148,6 +148,13 @@ def test_options_that_go_together(run: Any, editor: Any, files: Files, given: li
     assert run(*options(files, *given)).exit_code == 0
 
 
+@pytest.mark.parametrize(("beam", "warned"), [(100, False), (100_000, True)])
+def test_a_very_wide_beam_is_warned_of(run: Any, editor: Any, files: Files, beam: int, warned: bool) -> None:
+    result = run(*options(files, "--beam", beam))
+    assert result.exit_code == 0
+    assert ("rarely better than one of 10" in result.stderr) == warned
+
+
 def test_a_shortlist_needs_a_draft(run: Any, editor: Any, files: Files) -> None:
     given = ["--beam", 1, "--set", "search.shortlist=9"]
     editor.can = replace(editor.can, needs_mt=False)
