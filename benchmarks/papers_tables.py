@@ -4,7 +4,7 @@
 
 `papers_tables.toml` maps systems to runs: RUNS/TASK/NAME, as made by `postedit train NAME.toml --set
 data.dir=DATA/TASK --out RUNS/TASK/NAME`. Outputs are kept in RUNS/TASK/NAME/outputs, so that a second call decodes only
-new or changed models. The texts of the papers are not ours: the columns name the text of each figure.
+new or changed models. Each column of ours is on the text that the published column before it names: dev or test.
 """
 
 import argparse
@@ -77,10 +77,10 @@ def main() -> None:
     options = parse()
     described = tomllib.loads((HERE / "papers_tables.toml").read_text(encoding="utf-8"))
     texts = {name: text_of(name, entry, options.data) for name, entry in described["sets"].items()}
-    tables = [table_of(entry, [texts[name] for name in entry["sets"]], options) for entry in described["table"]]
+    tables = [table_of(entry, texts, options) for entry in described["table"]]
     with atomic_write(options.out) as file:
         file.write(f"{introduction()}\n{to_markdown(tables)}")
-    filled = sum(row.values[-1] is not None for table in tables for row in table.rows)
+    filled = sum(bool(row.labels[1]) for table in tables for row in table.rows)
     print(f"{options.out}: {len(tables)} tables, {filled} rows with figures of ours")
 
 
@@ -110,17 +110,26 @@ def introduction() -> str:
     )
 
 
-def table_of(entry: dict[str, Any], texts: Sequence[Text], options: argparse.Namespace) -> Table:
+def table_of(entry: dict[str, Any], texts: dict[str, Text], options: argparse.Namespace) -> Table:
+    """Return a table in which our figures follow the published ones on the same kind of text."""
     measure = MEASURES[entry["measure"]]
-    published = [Column(f"{name} (published)", decimals(entry["measure"])) for name in entry["published"]]
-    ours = [Column(f"{column.name}, {text.label}", column.decimals) for text in texts for column in measure.columns]
+    groups = [(group.get("published", []), texts.get(group.get("set", ""))) for group in entry["columns"]]
+    columns = []
+    for published, text in groups:
+        columns += [Column(f"{name} (published)", decimals(entry["measure"])) for name in published]
+        columns += [Column(f"{one.name} (ours), {text.label}", one.decimals) for one in measure.columns if text]
     rows = []
     for row in entry["rows"]:
-        known = [*row["published"], *[None] * (len(published) - len(row["published"]))]
-        found = [figures(row, text, measure, options) for text in texts]
-        run = next((name for name, _ in found if name), "")
-        rows.append(Row((row["system"], run), (*known, *(value for _, values in found for value in values))))
-    return Table(entry["title"], ("system", "run of ours"), (*published, *ours), tuple(rows), entry.get("note", ""))
+        known = iter(row["published"])
+        values: list[float | None] = []
+        run = ""
+        for published, text in groups:
+            values += [next(known, None) for _ in published]
+            if text:
+                name, found = figures(row, text, measure, options)
+                run, values = run or name, [*values, *found]
+        rows.append(Row((row["system"], run), tuple(values)))
+    return Table(entry["title"], ("system", "run of ours"), tuple(columns), tuple(rows), entry.get("note", ""))
 
 
 def decimals(measure: str) -> int:

@@ -89,6 +89,13 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_the_home_page_and_the_menu_list_every_how_to() -> None:
+    home, menu = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/index.md", "mkdocs.yml"))
+    for page in sorted(path.name for path in (ROOT / "docs/how-to").glob("*.md")):
+        assert f"(how-to/{page})" in home, page
+        assert f": how-to/{page}\n" in menu, page
+
+
 def test_every_page_is_on_the_list() -> None:
     pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")}
     with_code = {page for page in pages if doc_blocks.runnable_blocks(ROOT / page)}
