@@ -1,4 +1,4 @@
-# Two commands matter: `make demo` and `make test`. Each sets up .venv by itself and is safe to run again.
+# Two commands matter: `make demo` and `make test`. Each installs what it needs into .venv and is safe to run again.
 # A machine without an NVIDIA GPU saves 2 GB of downloads with
 #   PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make demo
 
@@ -11,7 +11,9 @@ PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 DEMO := demo
 DATA ?= examples/mlqe-pe.en-de
 RUNS ?= runs
@@ -25,9 +27,10 @@ PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 22
 
-setup: $(READY) ## Create .venv with the pinned versions of constraints.txt
+setup: $(READY) ## Create .venv with the pinned versions of constraints.txt, and with the tools of developers
 
-$(READY): pyproject.toml constraints.txt
+# What postedit itself needs, without the tools of developers: enough for the demo.
+$(INSTALLED): pyproject.toml constraints.txt
 	@if [ -z "$(PYTHON)" ]; then \
 		echo "postedit needs Python 3.11 or later; on Debian: apt-get install python3 python3-venv" >&2; exit 1; fi
 	@if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
@@ -36,14 +39,18 @@ $(READY): pyproject.toml constraints.txt
 		elif $(PYTHON) -m pip --version >/dev/null 2>&1; then \
 			$(PYTHON) -m venv --without-pip $(VENV); $(PYTHON) -m pip --quiet --python $(BIN)/python install pip; \
 		else echo "$(PYTHON) has neither venv nor pip; on Debian: apt-get install python3-venv" >&2; exit 1; fi; fi
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt '$(TORCH)'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PIP_INSTALL) '$(TORCH)'
+	$(PIP_INSTALL) -e .
 	@touch $@
 
-demo: $(READY) ## Correct real machine translations that the model has not seen, score them, show what was done and why
+$(READY): $(INSTALLED)
+	$(PIP_INSTALL) -e '.[dev]'
+	@touch $@
+
+demo: $(INSTALLED) ## Correct real machine translations that the model has not seen, score them, show what was done and why
 	$(BIN)/postedit demo
 
-demo-train: $(READY) ## The same with a model that is trained first, for four minutes
+demo-train: $(INSTALLED) ## The same with a model that is trained first, for four minutes
 	$(BIN)/postedit demo --train recipes/demo.toml --test examples/mlqe-pe.en-de/test --out demo-train
 
 test: $(READY) ## Run the quick tests (minutes)
