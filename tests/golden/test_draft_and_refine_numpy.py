@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS
 from postedit.core.types import AttentionKey, Batch, Stream
-from postedit.models.attention_nmt import AttentionNMT, AttentionNMTConfig
-from postedit.models.double_attention import DoubleAttention, DoubleAttentionConfig
+from postedit.models.draft_and_refine import AttentionNMT, AttentionNMTConfig, DoubleAttention, DoubleAttentionConfig
 
 Array = NDArray[np.float64]
 

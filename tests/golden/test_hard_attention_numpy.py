@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS, STEP
 from postedit.core.types import AttentionKey, Batch, Stream
-from postedit.models.bases.conditional_gru import ConditionalGRUConfig, ConditionalGRUModel
-from postedit.models.cgru import CGRU
-from postedit.models.cgru_hard import CGRUHard
-from postedit.models.gru_hard import GRUHard
-from postedit.models.m_cgru_hard import MCGRUHard
+from postedit.models.conditional_gru import (
+    CGRU,
+    CGRUHard,
+    ConditionalGRUConfig,
+    ConditionalGRUModel,
+    GRUHard,
+    MCGRUHard,
+)
 
 Array = NDArray[np.float64]
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS
 from postedit.core.types import AttentionKey, Batch, Stream
-from postedit.models.bases.conditional_gru import ConditionalGRUConfig
-from postedit.models.m_cgru import MCGRU
+from postedit.models.conditional_gru import MCGRU, ConditionalGRUConfig
 
 Array = NDArray[np.float64]
 

@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS
 from postedit.core.types import AttentionKey, Batch, Stream
-from postedit.models.bases.shared_lstm import LSTMConfig, LSTMModel
-from postedit.models.flat_attention import FlatAttention
-from postedit.models.merged_attention import MergedAttention
-from postedit.models.shared_attention import SharedAttention
+from postedit.models.shared_attention import FlatAttention, LSTMConfig, LSTMModel, MergedAttention, SharedAttention
 
 Array = NDArray[np.float64]
 

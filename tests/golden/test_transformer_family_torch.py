@@ -10,14 +10,11 @@ from postedit.core.config import Config
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS, PAD, SEP
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, Stream
-from postedit.models.concat_encoders import ConcatEncoders, ConcatEncodersConfig
-from postedit.models.copycat import Copycat, CopycatConfig
-from postedit.models.copycat_src import CopycatSrc, CopycatSrcConfig
-from postedit.models.copycat_trg import CopycatTrg, CopycatTrgConfig
+from postedit.models.concat_encoders import ConcatEncoders, ConcatEncodersConfig, JointEncoder, JointEncoderConfig
+from postedit.models.copycat import Copycat, CopycatConfig, CopycatDualConfig, CopycatSrc, CopycatTrg
 from postedit.models.cross_encoder import CrossEncoder, CrossEncoderConfig
-from postedit.models.dual_transformer import DualTransformer, DualTransformerConfig
-from postedit.models.joint_encoder import JointEncoder, JointEncoderConfig
-from postedit.models.transformer import Transformer, TransformerConfig
+from postedit.models.transformer import DualTransformer, Transformer, TransformerConfig
+from postedit.models.transformer_base import DualSourceConfig
 from postedit.nn.attention import MultiHeadAttention
 from postedit.nn.transformer import Norm, TransformerLayer, TransformerStack
 
@@ -154,7 +151,7 @@ def compare(
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("shared", [True, False])
 def test_dual_transformer(norm: Norm, shared: bool) -> None:
-    config = DualTransformerConfig(
+    config = DualSourceConfig(
         layers_encoder=2, layers_pe=2, norm=norm, share_encoders=shared,
         share_embeddings="all" if shared else "mt-pe", **SIZES,
     )  # fmt: skip
@@ -268,7 +265,7 @@ def test_copycat(norm: Norm, scaled: bool) -> None:
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_copycat_trg_points_from_behind_the_attention_to_mt(norm: Norm) -> None:
-    config = CopycatTrgConfig(
+    config = CopycatDualConfig(
         layers_encoder=1, layers_pe=2, norm=norm, share_encoders=False, share_embeddings="mt-pe", **SIZES
     )
     model = scattered(CopycatTrg, config, APART)
@@ -287,7 +284,7 @@ def test_copycat_trg_points_from_behind_the_attention_to_mt(norm: Norm) -> None:
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("shared", [True, False])
 def test_copycat_src_has_a_pointer_to_each_text_and_three_shares(norm: Norm, shared: bool) -> None:
-    config = CopycatSrcConfig(layers_encoder=2, layers_pe=2, norm=norm, share_encoders=shared, **SIZES)
+    config = CopycatDualConfig(layers_encoder=2, layers_pe=2, norm=norm, share_encoders=shared, **SIZES)
     model = scattered(CopycatSrc, config, TOGETHER)
     mt = encode(model.encoder_mt, norm, embed(model.embed_mt.table, MT.ids), ~MT.mask)
     src = encode(model.encoder_src, norm, embed(model.embed_src.table, SRC.ids), ~SRC.mask)

@@ -1,26 +1,15 @@
 """Every architecture, by the name that recipes use. A new one is a file in this folder and a line here."""
 
 from postedit.core.registry import Architecture, Registry
-from postedit.models.attention_nmt import AttentionNMT
-from postedit.models.cgru import CGRU
-from postedit.models.cgru_hard import CGRUHard
-from postedit.models.concat_encoders import ConcatEncoders
-from postedit.models.copycat import Copycat
-from postedit.models.copycat_src import CopycatSrc
-from postedit.models.copycat_trg import CopycatTrg
+from postedit.models.concat_encoders import ConcatEncoders, JointEncoder
+from postedit.models.conditional_gru import CGRU, MCGRU, CGRUHard, GRUHard, MCGRUHard
+from postedit.models.copycat import Copycat, CopycatSrc, CopycatTrg
 from postedit.models.cross_encoder import CrossEncoder
-from postedit.models.double_attention import DoubleAttention
-from postedit.models.dual_transformer import DualTransformer
-from postedit.models.flat_attention import FlatAttention
-from postedit.models.gru_hard import GRUHard
-from postedit.models.joint_encoder import JointEncoder
-from postedit.models.m_cgru import MCGRU
-from postedit.models.m_cgru_hard import MCGRUHard
-from postedit.models.merged_attention import MergedAttention
+from postedit.models.draft_and_refine import AttentionNMT, DoubleAttention
 from postedit.models.pretrained import Pretrained
-from postedit.models.shared_attention import SharedAttention
+from postedit.models.shared_attention import FlatAttention, MergedAttention, SharedAttention
 from postedit.models.transference import Transference
-from postedit.models.transformer import Transformer
+from postedit.models.transformer import DualTransformer, Transformer
 
 _IVE_2019 = "Ive et al. 2019"
 _JAUREGI_2018 = "Jauregi Unanue et al. 2018"

@@ -1,18 +1,16 @@
-"""Two encoders whose outputs are one memory (Tebbifakhr et al. 2018, as Pal et al. 2020, section 3, describe it)."""
+"""Two encoders whose outputs are concatenated, as Pal et al. 2020 describe two systems of others."""
 
 from typing import ClassVar
 
 import torch
 from pydantic import Field
-from torch import Tensor
 
-from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
-from postedit.core.types import AttentionKey, Batch, DecoderOutput
-from postedit.nn.embeddings import embedding_tables
-from postedit.nn.heads import SoftmaxHead
-from postedit.nn.transformer import ScaledEmbedding, StackConfig, TransformerState
+from postedit.core.model import Vocabularies
+from postedit.core.types import AttentionKey, Batch
+from postedit.models.transformer_base import TransformerModel
+from postedit.nn.transformer import StackConfig, TransformerState
 
-_BOTH = AttentionKey("src+mt", "soft")
+_KEYS = (AttentionKey("src+mt", "soft"),)
 
 
 class ConcatEncodersConfig(StackConfig):
@@ -23,8 +21,8 @@ class ConcatEncodersConfig(StackConfig):
     layers_pe: int = Field(6, ge=1, description="layers of the decoder")
 
 
-class ConcatEncoders(Seq2Seq[TransformerState]):
-    """A Transformer whose decoder attends to [encoded src; encoded mt] as if they were one text.
+class ConcatEncoders(TransformerModel):
+    """A decoder attends to [encoded src; encoded mt] as one text (Tebbifakhr et al. 2018; Pal et al. 2020, section 3).
 
     One softmax goes over the positions of both, so its weight tells which text a step relied on. Each text has its own
     encoder and counts its positions from 0.
@@ -34,21 +32,12 @@ class ConcatEncoders(Seq2Seq[TransformerState]):
     inputs: ClassVar = ("src", "mt")
 
     def __init__(self, config: ConcatEncodersConfig, vocabularies: Vocabularies) -> None:
-        """Create a model with fresh weights.
-
-        Raises:
-            RecipeError: if streams that share embeddings have different vocabularies.
-        """
-        super().__init__()
-        self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_BOTH}), parallel=True)
-        tables, target = embedding_tables(vocabularies, self.inputs, config.dim, config.share_embeddings)
-        self.embed_src, self.embed_mt, self.embed_pe = (
-            ScaledEmbedding(table, config.dropout) for table in (tables["src"], tables["mt"], target)
-        )
+        """Create a model with fresh weights."""
+        super().__init__(config, vocabularies, self.inputs, _KEYS)
         self.encoder_src = config.stack(config.layers_src)
         self.encoder_mt = config.stack(config.layers_mt)
         self.decoder = config.stack(config.layers_pe, memories=1)
-        self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
+        self.head = self.create_head(config)
 
     def encode(self, batch: Batch) -> TransformerState:
         """Encode both texts; keep each decoder layer's keys and values of the two one after the other."""
@@ -58,10 +47,42 @@ class ConcatEncoders(Seq2Seq[TransformerState]):
         both = self.decoder.project(torch.cat([src_NSD, mt_NSD], 1), torch.cat([src.mask, mt.mask], 1))
         return TransformerState.of({"both": both})
 
-    def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
-        """Read K more target tokens Long[N,K]; predict the one after each of them."""
-        slots = state.cache.next_slots(tokens)
-        memories = [state.stack_memory("both")]
-        x_NKD = self.embed_pe(tokens, slots.positions)
-        (x_NKD, (to_both,), _), cache = self.decoder.decode(x_NKD, slots, state.cache, memories)
-        return DecoderOutput(self.head(x_NKD), {_BOTH: to_both}), state.with_cache(cache)
+
+class JointEncoderConfig(StackConfig):
+    """Sizes; the defaults are those of Transformer base."""
+
+    layers_src: int = Field(6, ge=1, description="layers of the source encoder")
+    layers_mt: int = Field(6, ge=1, description="layers of the encoder of mt")
+    layers_joint: int = Field(6, ge=1, description="layers of the encoder over both")
+    layers_pe: int = Field(6, ge=1, description="layers of the decoder")
+
+
+class JointEncoder(TransformerModel):
+    """A third encoder reads [encoded src; encoded mt] (Pal et al. 2018; Pal et al. 2020, section 2).
+
+    The description names the three encoders and that the joint one attends over a combination of the two encoded
+    texts. Taken here: the combination is concatenation along the positions; the joint encoder is a stack of ordinary
+    encoder layers on it, without positions of its own, as its inputs have theirs; the decoder attends to its output
+    alone, which holds both texts.
+    """
+
+    config_class: ClassVar = JointEncoderConfig
+    inputs: ClassVar = ("src", "mt")
+
+    def __init__(self, config: JointEncoderConfig, vocabularies: Vocabularies) -> None:
+        """Create a model with fresh weights."""
+        super().__init__(config, vocabularies, self.inputs, _KEYS)
+        self.encoder_src = config.stack(config.layers_src)
+        self.encoder_mt = config.stack(config.layers_mt)
+        self.encoder_joint = config.stack(config.layers_joint)
+        self.decoder = config.stack(config.layers_pe, memories=1)
+        self.head = self.create_head(config)
+
+    def encode(self, batch: Batch) -> TransformerState:
+        """Encode src, mt, and both; keep each decoder layer's keys and values of the last."""
+        src, mt = batch.streams["src"], batch.streams["mt"]
+        src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
+        mt_NSD = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask).x_NKD
+        mask = torch.cat([src.mask, mt.mask], 1)
+        both_NSD = self.encoder_joint.encode(torch.cat([src_NSD, mt_NSD], 1), mask).x_NKD
+        return TransformerState.of({"both": self.decoder.project(both_NSD, mask)})

@@ -1,4 +1,4 @@
-"""copycat (Ive et al. 2019, 3.2): a Transformer that generates tokens or copies them from its one input."""
+"""The copycat networks of Ive et al. 2019: Transformers that generate tokens or copy them from their inputs."""
 
 from typing import ClassVar
 
@@ -6,14 +6,17 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from postedit.core.errors import RecipeError
-from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
+from postedit.core.model import Vocabularies
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
-from postedit.nn.copying import CopyDistribution, CopySource, pointer_log_weights, sigmoid_gates
-from postedit.nn.embeddings import embedding_tables
-from postedit.nn.heads import SoftmaxHead
-from postedit.nn.transformer import ScaledEmbedding, StackConfig, TransformerState
+from postedit.models.transformer_base import DualSourceConfig, DualSourceModel, TransformerModel
+from postedit.nn.copying import CopyDistribution, CopySource, pointer_log_weights, sigmoid_gates, softmax_gates
+from postedit.nn.memory import Memory
+from postedit.nn.transformer import LayerOutput, StackConfig, TransformerState
 
-_SOFT, _COPY = AttentionKey("mt", "soft"), AttentionKey("mt", "copy")
+_MT, _COPY_MT = AttentionKey("mt", "soft"), AttentionKey("mt", "copy")
+_SRC, _COPY_SRC = AttentionKey("src", "soft"), AttentionKey("src", "copy")
+
+_SCALE_COPY = Field(False, description="divide the dot products of the copy attention by sqrt(dim)")
 
 
 class CopycatConfig(StackConfig):
@@ -21,60 +24,131 @@ class CopycatConfig(StackConfig):
 
     layers_mt: int = Field(6, ge=1, description="layers of the encoder")
     layers_pe: int = Field(6, ge=1, description="layers of the decoder")
-    scale_copy: bool = Field(False, description="divide the dot products of the copy attention by sqrt(dim)")
+    scale_copy: bool = _SCALE_COPY
 
 
-class Copycat(Seq2Seq[TransformerState]):
-    """A pointer_log_weights-generator over the last decoder layer.
+class Copycat(TransformerModel):
+    """A pointer-generator over the last decoder layer (3.2).
 
-    With A what follows the last layer's attention to the encoded text M, before it is normalised and fed forward:
-    a = softmax(A M) over positions (eq. 1), g = sigmoid(w A) (eq. 2), p = g softmax(W h + b) + (1 - g) a, a added up
-    by token (eq. 3). A is taken with its residual connection, and w A has a bias. The end of the input is a position
-    like any other: to copy it is to end the output.
+    With A the sum of the last layer's attention to the encoded text M and its residual, before normalisation:
+    a = softmax(A M) over positions (eq. 1), g = sigmoid(w A) (eq. 2), with a bias, and
+    p = g softmax(W h + b) + (1 - g) a (eq. 3), where a is summed by token. The end of the input is a position like any
+    other: copying it ends the output.
 
-    `aux["gate"]` Float[N,K,2] has the shares of generating and of copying.
+    `aux["gate"]` Float[N,K,2] holds the weights of generating and of copying.
+
+    Raises:
+        RecipeError: if mt does not have the vocabulary of pe.
     """
 
     config_class: ClassVar = CopycatConfig
     inputs: ClassVar = ("mt",)
 
     def __init__(self, config: CopycatConfig, vocabularies: Vocabularies) -> None:
-        """Create a model with fresh weights.
-
-        Raises:
-            RecipeError: if mt, which is copied from, does not have the vocabulary of pe.
-        """
-        super().__init__()
-        mt, pe = vocabularies.streams["mt"], vocabularies.target
-        if mt != pe:
-            raise RecipeError(
-                f"copying from mt needs one vocabulary for mt and pe, but they differ ({mt.size} and {pe.size} "
-                'tokens); set text.vocabulary.sharing to "joint" or "mt-pe"'
-            )
-        self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_SOFT, _COPY}), parallel=True)
-        tables, target = embedding_tables(vocabularies, self.inputs, config.dim, config.share_embeddings)
-        self.embed_mt, self.embed_pe = (ScaledEmbedding(table, config.dropout) for table in (tables["mt"], target))
+        """Create a model with fresh weights."""
+        _require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
+        super().__init__(config, vocabularies, self.inputs, (_MT, _COPY_MT))
         self.encoder = config.stack(config.layers_mt)
         self.decoder = config.stack(config.layers_pe, memories=1)
-        self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
+        self.head = self.create_head(config)
         self.gate = nn.Linear(config.dim, 1)
         self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
 
     def encode(self, batch: Batch) -> TransformerState:
-        """Encode the text; keep it, its tokens, and each decoder layer's keys and values of it."""
+        """Encode the text into a memory; keep its encoding and its tokens."""
         mt = batch.streams["mt"]
         mt_NSD = self.encoder.encode(self.embed_mt(mt.ids), mt.mask).x_NKD
-        return TransformerState.of({"mt": self.decoder.project(mt_NSD, mt.mask)}, encoded=mt_NSD, ids=mt.ids)
+        copied = {"mt.encoded": mt_NSD, "mt.ids": mt.ids}
+        return TransformerState.of({"mt": self.decoder.project(mt_NSD, mt.mask)}, **copied)
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
-        slots, memory = state.cache.next_slots(tokens), state.memory
-        memories = [state.stack_memory("mt")]
-        x_NKD = self.embed_pe(tokens, slots.positions)
-        (x_NKD, (soft,), (attended_NKD,)), cache = self.decoder.decode(x_NKD, slots, state.cache, memories)
-        log_weights = pointer_log_weights(attended_NKD, memory["encoded"], memory["mt.mask"], self.copy_scale)
-        gates = sigmoid_gates(self.gate(attended_NKD).squeeze(-1))
-        source = CopySource(log_weights, memory["ids"], memory["mt.mask"])
-        distribution = CopyDistribution(self.head(x_NKD), gates, (source,))
-        attention = {_SOFT: soft, _COPY: log_weights.exp()}
-        return DecoderOutput(distribution, attention, {"gate": gates.exp()}), state.with_cache(cache)
+        output, after = self.run_decoder(tokens, state)
+        gates = sigmoid_gates(self.gate(output.cross_outputs[0]).squeeze(-1))
+        return _mixture(self, output, gates, state.memory, self.copy_scale), after
+
+
+class CopycatDualConfig(DualSourceConfig):
+    """Sizes; the defaults are the paper's (3.1, 3.3 and 5.2: six layers, Transformer base, shared encoders)."""
+
+    scale_copy: bool = _SCALE_COPY
+
+
+class CopycatTrg(DualSourceModel):
+    """PNT-TRG (3.3): a dual-source Transformer that copies from mt, with the equations of `Copycat`.
+
+    Raises:
+        RecipeError: if mt does not have the vocabulary of pe, or texts that share an encoder do not share their
+            embeddings.
+    """
+
+    config_class: ClassVar = CopycatDualConfig
+
+    def __init__(self, config: CopycatDualConfig, vocabularies: Vocabularies) -> None:
+        """Create a model with fresh weights."""
+        _require_one_vocabulary(vocabularies, "mt", '"joint" or "mt-pe"')
+        super().__init__(config, vocabularies, (_MT, _SRC, _COPY_MT))
+        self.gate = nn.Linear(config.dim, 1)
+        self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
+
+    def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
+        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        output, after = self.run_decoder(tokens, state)
+        gates = sigmoid_gates(self.gate(output.cross_outputs[0]).squeeze(-1))
+        return _mixture(self, output, gates, state.memory, self.copy_scale), after
+
+
+class CopycatSrc(DualSourceModel):
+    """PNT-TRG+SRC (3.3): a dual-source Transformer that copies from mt and from src.
+
+    With A_mt and A_src as A in `Copycat`, for the encoded texts M_mt and M_src: a_mt = softmax(A_mt M_mt) (eq. 1),
+    a_src = softmax(A_src M_src) (eq. 4), (g, g_mt, g_src) = softmax(W' A_src) (eq. 5), with a bias, and
+    p = g softmax(W h + b) + g_mt a_mt + g_src a_src, where a_mt and a_src are summed by token.
+
+    `aux["gate"]` Float[N,K,3] holds the weights of generating, of copying from mt, and of copying from src.
+
+    Raises:
+        RecipeError: if mt or src does not have the vocabulary of pe, or texts that share an encoder do not share their
+            embeddings.
+    """
+
+    config_class: ClassVar = CopycatDualConfig
+
+    def __init__(self, config: CopycatDualConfig, vocabularies: Vocabularies) -> None:
+        """Create a model with fresh weights."""
+        for name in self.inputs:
+            _require_one_vocabulary(vocabularies, name, '"joint"')
+        super().__init__(config, vocabularies, (_MT, _COPY_MT, _SRC, _COPY_SRC))
+        self.gate = nn.Linear(config.dim, 3)
+        self.copy_scale = config.dim**-0.5 if config.scale_copy else 1.0
+
+    def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
+        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        output, after = self.run_decoder(tokens, state)
+        gates = softmax_gates(self.gate(output.cross_outputs[-1]))
+        return _mixture(self, output, gates, state.memory, self.copy_scale), after
+
+
+def _require_one_vocabulary(vocabularies: Vocabularies, name: str, sharing: str) -> None:
+    text, pe = vocabularies.streams[name], vocabularies.target
+    if text != pe:
+        raise RecipeError(
+            f"copying from {name} needs one vocabulary for {name} and pe, but they differ ({text.size} and {pe.size} "
+            f"tokens); set text.vocabulary.sharing to {sharing}"
+        )
+
+
+def _mixture(
+    model: TransformerModel, output: LayerOutput, log_gates_NKG: Tensor, memory: Memory, scale: float
+) -> DecoderOutput:
+    """Return the mixture of generating and of copying from each memory with a copy key, in the order of gates."""
+    sources, attention = [], model.soft_attention(output)
+    for name, queries_NKD in zip(model.inputs, output.cross_outputs, strict=True):
+        key = AttentionKey(name, "copy")
+        if key in model.keys:
+            encoded_NSD, ids, mask = (memory[f"{name}.{part}"] for part in ("encoded", "ids", "mask"))
+            sources.append(CopySource(pointer_log_weights(queries_NKD, encoded_NSD, mask, scale), ids, mask))
+            attention[key] = sources[-1].log_weights.exp()
+    distribution = CopyDistribution(model.head(output.x_NKD), log_gates_NKG, tuple(sources))
+    attention = {key: attention[key] for key in model.keys}
+    return DecoderOutput(distribution, attention, {"gate": log_gates_NKG.exp()})

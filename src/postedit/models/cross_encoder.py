@@ -5,15 +5,14 @@ from typing import ClassVar, cast
 from pydantic import Field
 from torch import Tensor, nn
 
-from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
-from postedit.core.types import AttentionKey, Batch, DecoderOutput
+from postedit.core.model import Vocabularies
+from postedit.core.types import AttentionKey, Batch
+from postedit.models.transformer_base import TransformerModel
 from postedit.nn.attention import MultiHeadAttention
 from postedit.nn.dropout import dropout
-from postedit.nn.embeddings import embedding_tables
-from postedit.nn.heads import SoftmaxHead
-from postedit.nn.transformer import Norm, ScaledEmbedding, StackConfig, TransformerState
+from postedit.nn.transformer import Norm, StackConfig, TransformerState
 
-_SRC, _MT = AttentionKey("src", "soft"), AttentionKey("mt", "soft")
+_KEYS = (AttentionKey("src", "soft"), AttentionKey("mt", "soft"))
 
 
 class CrossEncoderConfig(StackConfig):
@@ -24,7 +23,7 @@ class CrossEncoderConfig(StackConfig):
     layers_pe: int = Field(6, ge=1, description="layers of the decoder")
 
 
-class CrossEncoder(Seq2Seq[TransformerState]):
+class CrossEncoder(TransformerModel):
     """Each decoder layer lets mt look into src, pe look into src, and then pe look into that view of mt.
 
     In layer l, with encoded texts h_src and h_mt: m = h_mt + ATT(h_mt, h_src); x = x + ATT(x, x, causal);
@@ -37,24 +36,15 @@ class CrossEncoder(Seq2Seq[TransformerState]):
     inputs: ClassVar = ("src", "mt")
 
     def __init__(self, config: CrossEncoderConfig, vocabularies: Vocabularies) -> None:
-        """Create a model with fresh weights.
-
-        Raises:
-            RecipeError: if streams that share embeddings have different vocabularies.
-        """
-        super().__init__()
-        self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_SRC, _MT}), parallel=True)
-        tables, target = embedding_tables(vocabularies, self.inputs, config.dim, config.share_embeddings)
-        self.embed_src, self.embed_mt, self.embed_pe = (
-            ScaledEmbedding(table, config.dropout) for table in (tables["src"], tables["mt"], target)
-        )
+        """Create a model with fresh weights."""
+        super().__init__(config, vocabularies, self.inputs, _KEYS)
         self.encoder_src = config.stack(config.layers_src)
         self.encoder_mt = config.stack(config.layers_mt)
         self.decoder = config.stack(config.layers_pe, memories=2)
         self.views = nn.ModuleList(
             _SrcAttention(config.dim, config.heads, config.dropout, config.norm) for _ in range(config.layers_pe)
         )
-        self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
+        self.head = self.create_head(config)
 
     def encode(self, batch: Batch) -> TransformerState:
         """Encode both texts; keep each decoder layer's keys and values of src, and of mt in view of src."""
@@ -64,14 +54,6 @@ class CrossEncoder(Seq2Seq[TransformerState]):
         views = [cast(_SrcAttention, view)(mt_NSD, src_NSD, src.mask) for view in self.views]
         mt_memory = self.decoder.project_per_layer(views, mt.mask, 1)
         return TransformerState.of({"src": self.decoder.project(src_NSD, src.mask, 0), "mt": mt_memory})
-
-    def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
-        """Read K more target tokens Long[N,K]; predict the one after each of them."""
-        slots = state.cache.next_slots(tokens)
-        memories = [state.stack_memory(name) for name in self.inputs]
-        x_NKD = self.embed_pe(tokens, slots.positions)
-        (x_NKD, (to_src, to_mt), _), cache = self.decoder.decode(x_NKD, slots, state.cache, memories)
-        return DecoderOutput(self.head(x_NKD), {_SRC: to_src, _MT: to_mt}), state.with_cache(cache)
 
 
 class _SrcAttention(nn.Module):

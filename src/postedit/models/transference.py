@@ -6,13 +6,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
+from postedit.core.model import Vocabularies
 from postedit.core.types import AttentionKey, Batch, DecoderOutput
-from postedit.nn.embeddings import embedding_tables
-from postedit.nn.heads import SoftmaxHead
-from postedit.nn.transformer import ScaledEmbedding, StackConfig, TransformerState
+from postedit.models.transformer_base import TransformerModel
+from postedit.nn.transformer import StackConfig, TransformerState
 
-_SRC, _MT = AttentionKey("src", "soft"), AttentionKey("mt", "soft")
+_MT, _SRC = AttentionKey("mt", "soft"), AttentionKey("src", "soft")
 
 
 class TransferenceConfig(StackConfig):
@@ -23,7 +22,7 @@ class TransferenceConfig(StackConfig):
     layers_pe: int = Field(6, ge=1, description="layers of the decoder")
 
 
-class Transference(Seq2Seq[TransformerState]):
+class Transference(TransformerModel):
     """A source encoder; a decoder block over mt without causal mask that attends to it; a decoder of pe.
 
     The decoder attends to the second encoder alone. Attention to src is therefore not a layer of the model but
@@ -38,21 +37,12 @@ class Transference(Seq2Seq[TransformerState]):
     inputs: ClassVar = ("src", "mt")
 
     def __init__(self, config: TransferenceConfig, vocabularies: Vocabularies) -> None:
-        """Create a model with fresh weights.
-
-        Raises:
-            RecipeError: if streams that share embeddings have different vocabularies.
-        """
-        super().__init__()
-        self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_SRC, _MT}), parallel=True)
-        tables, target = embedding_tables(vocabularies, self.inputs, config.dim, config.share_embeddings)
-        self.embed_src, self.embed_mt, self.embed_pe = (
-            ScaledEmbedding(table, config.dropout) for table in (tables["src"], tables["mt"], target)
-        )
+        """Create a model with fresh weights."""
+        super().__init__(config, vocabularies, self.inputs, (_MT, _SRC))
         self.encoder_src = config.stack(config.layers_src)
         self.encoder_mt = config.stack(config.layers_mt, memories=1)
         self.decoder = config.stack(config.layers_pe, memories=1)
-        self.head = SoftmaxHead(config.dim, vocabularies.target.size, tied=target if config.tie_output else None)
+        self.head = self.create_head(config)
 
     def encode(self, batch: Batch) -> TransformerState:
         """Encode src, then mt in view of it; keep each decoder layer's keys and values of the result."""
@@ -66,9 +56,7 @@ class Transference(Seq2Seq[TransformerState]):
 
     def decode(self, tokens: Tensor, state: TransformerState) -> tuple[DecoderOutput, TransformerState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
-        slots = state.cache.next_slots(tokens)
-        memories = [state.stack_memory("mt")]
-        x_NKD = self.embed_pe(tokens, slots.positions)
-        (x_NKD, (to_mt,), _), cache = self.decoder.decode(x_NKD, slots, state.cache, memories)
+        output, after = self.run_decoder(tokens, state)
+        (to_mt,) = output.weights
         attention = {_MT: to_mt, _SRC: torch.bmm(to_mt, state.memory["mt_to_src"])}
-        return DecoderOutput(self.head(x_NKD), attention), state.with_cache(cache)
+        return DecoderOutput(self.head(output.x_NKD), attention), after

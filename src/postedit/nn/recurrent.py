@@ -1,5 +1,6 @@
 """Recurrent layers: the GRU of the papers, a bidirectional encoder, a maxout readout, and a decoder state."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -109,26 +110,30 @@ class MaxoutReadout(nn.Module):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RecurrentState:
-    """The state of a decoder with one recurrent layer.
+    """The state of a recurrent decoder.
 
     Args:
         memory: annotations, attention keys and masks of the inputs.
-        states_NKD: the recurrent state before the last call and after each of its K tokens; the last is current.
+        history: by name, [N,K+1,...]: a part of the state before the last call and after each of its K tokens.
     """
 
     memory: Memory
-    states_NKD: Tensor
+    history: Mapping[str, Tensor]
+
+    def current(self, name: str) -> Tensor:
+        """Return the part called `name` after the last token, [N,...]."""
+        return self.history[name][:, -1]
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
-        return type(self)(self.memory.select(rows), self.states_NKD[rows])
+        return type(self)(self.memory.select(rows), {name: part[rows] for name, part in self.history.items()})
 
     def rollback(self, keep: Tensor) -> Self:
         """Return the state with only the first `keep` Long[N] tokens of the last decode in each row."""
         rows = torch.arange(keep.size(0), device=keep.device)
-        return type(self)(self.memory, self.states_NKD[rows, keep].unsqueeze(1))
+        return type(self)(self.memory, {name: part[rows, keep].unsqueeze(1) for name, part in self.history.items()})
 
     def join(self, other: Self) -> Self:
         """Return the rows of both states, those of `other` last."""
-        states_NKD = torch.cat([self.states_NKD[:, -1:], other.states_NKD[:, -1:]])
-        return type(self)(self.memory.join(other.memory), states_NKD)
+        pairs = {name: (part[:, -1:], other.history[name][:, -1:]) for name, part in self.history.items()}
+        return type(self)(self.memory.join(other.memory), {name: torch.cat(pair) for name, pair in pairs.items()})

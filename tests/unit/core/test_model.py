@@ -5,8 +5,7 @@ import torch
 
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.types import Batch, Stream
-from postedit.models.bases.conditional_gru import ConditionalGRUConfig
-from postedit.models.m_cgru import MCGRU
+from postedit.models.conditional_gru import MCGRU, ConditionalGRUConfig
 
 
 def test_the_loss_needs_a_target_and_models_have_no_grammar_by_default() -> None:

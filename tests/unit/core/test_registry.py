@@ -5,8 +5,7 @@ import pytest
 from postedit.core.errors import RecipeError, nearest
 from postedit.core.registry import Architecture, Registry
 from postedit.models import ARCHITECTURES
-from postedit.models.bases.conditional_gru import ConditionalGRUConfig
-from postedit.models.m_cgru import MCGRU
+from postedit.models.conditional_gru import MCGRU, ConditionalGRUConfig
 
 ONE = Architecture("m-cgru", MCGRU, "paper", "summary")
 

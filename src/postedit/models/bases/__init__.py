@@ -1,1 +1,0 @@
-"""Models that several architectures share but for one part."""
