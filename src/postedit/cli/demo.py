@@ -1,6 +1,7 @@
 """`postedit demo`: real machine translations, corrected, scored and explained."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 8
 """Sentences shown; enough to see what the model does, few enough to read."""
+
+NAME: Final = "postedit"
+RULES: Final = "two fixed rules"
+"""Names of the systems: the model, and the rules that the shipped model is compared with."""
 
 
 def demo(
@@ -44,10 +49,14 @@ def demo(
     from postedit.cli.tables import console, print_scores
     from postedit.data.triplets import TripletFiles, check_files, read_triplets
     from postedit.editing.post_editor import PostEditor
-    from postedit.evaluate.scores import score_systems
+    from postedit.evaluate import analyses
+    from postedit.evaluate.test_set import TestSet, evaluate_systems
+    from postedit.explain.reasons import count_corrections
     from postedit.shipped import EXAMPLES
 
-    files = TripletFiles.of(test or EXAMPLES / "mlqe-pe.en-zh/test")
+    sample = EXAMPLES / "mlqe-pe.en-zh"
+    is_shipped = train is None and test is None
+    files = TripletFiles.of(test or sample / "test")
     check_files(files)
     screen = console()
     folder = _trained(train, overrides or (), out / "run", screen) if train else models_or_shipped(None)[0]
@@ -55,20 +64,32 @@ def demo(
     triplets = list(read_triplets(files))
     edits = editor.edit([triplet.src for triplet in triplets], [triplet.mt for triplet in triplets])
     outputs = [edit.text for edit in edits]
+    systems = {NAME: outputs}
+    if is_shipped:
+        systems[RULES] = [chinese_punctuation(triplet.mt) for triplet in triplets]
     out.mkdir(parents=True, exist_ok=True)
     with atomic_write(out / "test.out") as file:
         file.writelines(f"{line}\n" for line in outputs)
-    name = "postedit"
     post_edits, translations = [triplet.pe for triplet in triplets], [triplet.mt for triplet in triplets]
     raw = isinstance(editor, PostEditor) and editor.processor.config.tokenizer != "none"
-    scores = score_systems({name: outputs}, post_edits, translations, "13a" if raw else "none")
+    texts = TestSet(post_edits, translations, tokenize="13a" if raw else "none")
+    evaluated = evaluate_systems(texts, systems)
+    scores = [system.scores for system in evaluated]
+    verdicts = analyses.verdicts(evaluated[:2], analyses.ter_differences(evaluated[:2]))
+    verdicts += rules_note(scores)
     screen.print(f"\nUnseen sentences, {files.name}:", markup=False, soft_wrap=True)
+    for verdict in verdicts:
+        screen.print(verdict, markup=False, soft_wrap=True)
     print_scores(scores, screen)
 
     rows = choose(edits)
     shown = [triplets[row] for row in rows]
     _print_differences(shown, [outputs[row] for row in rows], screen)
-    page = _page(f"{name} on unseen sentences", editor, triplets, rows, scores)
+    corrections = None
+    if is_shipped:
+        learnt = list(read_triplets(TripletFiles.of(sample / "train")))
+        corrections = count_corrections([one.mt for one in learnt], [one.pe for one in learnt])
+    page = _page(editor, triplets, rows, scores, verdicts, corrections)
     with atomic_write(out / "report.html") as file:
         file.write(page)
     screen.print(f"\nThe same with what the model looked at: {out / 'report.html'}", markup=False, soft_wrap=True)
@@ -86,6 +107,22 @@ def _trained(recipe: Path, overrides: Sequence[str], folder: Path, screen: "Cons
     result = train(checked, folder, resume=(folder / "recipe.toml").exists(), console=console(stderr=True))
     screen.print(describe(result), markup=False, soft_wrap=True)
     return Path(result.model)
+
+
+def chinese_punctuation(mt: str) -> str:
+    """Return a translation with the Chinese comma, and at its end the Chinese full stop, in place of the Latin ones."""
+    return re.sub(r" \.$", " 。", mt.replace(" , ", " ， "))
+
+
+def rules_note(scores: Sequence["SystemScores"]) -> list[str]:
+    """Return a sentence that says so if the fixed rules do better than the model."""
+    ter = {row.name: row.ter for row in scores}
+    if RULES not in ter or ter[RULES] >= ter[NAME]:
+        return []
+    return [
+        f"{RULES.capitalize()}, Chinese commas and final full stops for Latin ones, do better than this model: TER "
+        f"{ter[RULES]:.2f} against {ter[NAME]:.2f}. The model learnt them from examples, and hardly more."
+    ]
 
 
 def choose(edits: Sequence["PostEdit"], count: int = SHOWN) -> list[int]:
@@ -109,11 +146,12 @@ def _print_differences(triplets: Sequence["Triplet"], outputs: Sequence[str], sc
 
 
 def _page(
-    title: str,
     editor: "Editor",
     triplets: Sequence["Triplet"],
     rows: Sequence[int],
     scores: Sequence["SystemScores"],
+    verdicts: Sequence[str],
+    corrections: Mapping[tuple[str, str], int] | None,
 ) -> str:
     """Return the page that explains some of the triplets, under the numbers of their lines."""
     from postedit.evaluate.analyses import overview, signatures
@@ -124,4 +162,5 @@ def _page(
     src, mt, pe = ([getattr(triplet, side) for triplet in shown] for side in ("src", "mt", "pe"))
     found = dict(zip(rows, explain(editor, src, mt, pe, detail="losses"), strict=True))
     sentences = [found.get(row) for row in range(len(triplets))]
-    return explanation_page(title, sentences, [overview(scores), signatures(scores)])
+    tables = [overview(scores), signatures(scores)]
+    return explanation_page(f"{NAME} on unseen sentences", sentences, tables, verdicts, corrections)

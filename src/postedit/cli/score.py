@@ -122,7 +122,9 @@ def score(
     if html is not None:
         from postedit.explain.score_page import score_page
 
-        _write(html, score_page(f"Scores against {pe.name}", test, systems, tables, warnings))
+        pairs = next((table for table in tables if table.name == "significance of TER"), None)
+        verdicts = analyses.verdicts(systems, pairs) if pairs else []
+        _write(html, score_page(f"Scores against {pe.name}", test, systems, tables, warnings, verdicts))
 
     print_scores(scores, console())  # last: the reader of a pipe may close it
     for table in shown:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -127,10 +128,11 @@ def draw(statistics: CorpusStatistics, path: Path, title: str) -> None:
     Raises:
         OutputError: if the figure cannot be written.
     """
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context({"axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "postedit"}):
+    from postedit.explain.figure import drawing, missing_characters
+
+    with drawing({"axes.spines.top": False, "axes.spines.right": False}):
         edits = statistics.edits
         figure = Figure(figsize=(12, 4) if edits is None else (12, 8.5), layout="constrained")
         figure.suptitle(title)
@@ -145,6 +147,10 @@ def draw(statistics: CorpusStatistics, path: Path, title: str) -> None:
         metadata: dict[str, Any] = {"Date": None} if path.suffix == ".svg" else {}
         with atomic_write(path, "wb") as file:
             figure.savefig(file, format=path.suffix[1:], dpi=120, metadata=metadata)
+    frequent = [] if edits is None else edits.most_frequent(_EDITS)
+    missing = missing_characters(text for one in frequent for text in (one.edit.old or "", one.edit.new or ""))
+    if missing:
+        typer.echo(f"warning: no font here has {''.join(sorted(missing))[:40]}: {path} shows boxes", err=True)
 
 
 def _draw_lengths(axes: "Axes", statistics: CorpusStatistics) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMetric, AdditiveTER, Floats, Tokenize
-from postedit.evaluate.scores import SystemScores
+from postedit.evaluate.scores import UNEDITED_MT, SystemScores
 from postedit.evaluate.significance import CONFIDENCE, RESAMPLES, Significance, compare
 from postedit.evaluate.summarisation import ORDERS, rouge_signature, summary_scores
 from postedit.evaluate.table import Column, Row, Table, columns, percentage
@@ -104,6 +104,54 @@ def significance(systems: Sequence[EvaluatedSystem], tokenize: Tokenize, resampl
     names = [system.name for system in systems]
     pairs = [_pairs(metric, result, names, resamples) for metric, result in found.items()]
     return [_intervals(found, names, resamples), *(table for table in pairs if table.rows)]
+
+
+def ter_differences(systems: Sequence[EvaluatedSystem], resamples: int = RESAMPLES) -> Table:
+    """Return the difference of TER of all pairs of systems with its interval and p-values."""
+    found = compare([system.left.sums for system in systems], _score(AdditiveTER()), resamples)
+    return _pairs("TER", found, [system.name for system in systems], resamples)
+
+
+def verdicts(systems: Sequence[EvaluatedSystem], differences: Table) -> list[str]:
+    """Return a sentence for each system but the first: better or worse than it, by how much, and how sure that is.
+
+    Args:
+        systems: the unedited MT first, if mt is known.
+        differences: the result of `ter_differences`, or the table "significance of TER" of `significance`.
+    """
+    values = {row.labels: row.values for row in differences.rows}
+    first, *others = systems
+    result = []
+    for system in others:
+        found = values[system.name, first.name]
+        gains = first.left.total - system.left.total
+        better, worse = int((gains > 0).sum()), int((gains < 0).sum())
+        result.append(verdict(system.name, first.name, found, len(gains), better, worse))
+    return result
+
+
+def verdict(name: str, other: str, difference: Sequence[float | None], sentences: int, better: int, worse: int) -> str:
+    """Return a sentence that compares the TER of two systems.
+
+    Args:
+        name: the system.
+        other: the system it is compared with.
+        difference: its TER less that of the other, the ends of the interval, and p-values, the last of which decides.
+        sentences: of the test set.
+        better: sentences with fewer edits left to do than the other's.
+        worse: sentences with more.
+    """
+    points, low, high, *_, p = (value or 0.0 for value in difference)
+    is_sure = p < 1.0 - CONFIDENCE
+    judged = f"is {'better' if points < 0 else 'worse'} than" if is_sure else "cannot be told apart from"
+    other = f"the {other}" if other == UNEDITED_MT else other
+    amount = f"TER is {'lower' if points < 0 else 'higher'} by {abs(points):.2f}" if points else "TER is the same"
+    ends = sorted((-low, -high) if points < 0 else (low, high))
+    chance = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    return (
+        f"{name} {judged} {other}: {amount} ({CONFIDENCE:.0%} interval {ends[0]:z.2f} to {ends[1]:z.2f}, {chance}); of "
+        f"{sentences:,} sentences {better:,} are better and {worse:,} worse."
+    )
 
 
 def by_bucket(systems: Sequence[EvaluatedSystem], test: TestSet) -> list[Table]:

@@ -12,6 +12,10 @@ from postedit.evaluate.ter import EditCount, count_edits, edit_rate, ter_signatu
 UNEDITED_MT: Final = "unedited MT"
 """The name of the baseline, which returns the machine translation unchanged."""
 
+MAX_WORDS: Final = 500_000
+MAX_CHARACTERS: Final = 5_000_000
+"""Limits of a line: the time for an edit script grows with the square of the words, memory with the characters."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChangedSentences:
@@ -156,10 +160,10 @@ def _changed_sentences(
 
 
 def check_lines(pe: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
-    """Check that each text, by name, has as many lines as the post-edits.
+    """Check that each text, by name, has as many lines as the post-edits, none of them too long to compare.
 
     Raises:
-        DataError: if there are no lines, or not as many of each.
+        DataError: if there are no lines, not as many of each, or one exceeds `MAX_WORDS` or `MAX_CHARACTERS`.
     """
     if not pe:
         raise DataError("nothing to score: the post-edits have no lines")
@@ -168,3 +172,10 @@ def check_lines(pe: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
             raise DataError(
                 f"{name} has {len(text):,} lines, the post-edits have {len(pe):,}; they must match one to one"
             )
+    for name, text in {"the post-edits": pe, **texts}.items():
+        for number, line in enumerate(text, start=1):
+            if len(line) >= MAX_WORDS and (len(line) > MAX_CHARACTERS or len(line.split()) > MAX_WORDS):
+                raise DataError(
+                    f"{name}, line {number:,}: {len(line.split()):,} words and {len(line):,} characters are too much "
+                    f"to score; divide it into lines of at most {MAX_WORDS:,} words and {MAX_CHARACTERS:,} characters"
+                )

@@ -78,10 +78,15 @@ function differences(before, after) {
   return runs;
 }
 
+// Texts with more pairs of words than this are not compared: the table would not fit into memory.
+const MOST_PAIRS = 2e7;
+
 // A line of the differences that lead from one text to another; `same` says that there are none.
 function differenceElement(from, to, same) {
   const line = element("dd", undefined, { dir: "auto", className: "diff" });
-  const runs = differences(words(from), words(to));
+  const before = words(from), after = words(to);
+  if (before.length * after.length > MOST_PAIRS) return element("dd", "Too long to compare.", { className: "none" });
+  const runs = differences(before, after);
   if (runs.every((run) => !run.tag)) return element("dd", same, { className: "none" });
   for (const run of runs) {
     const text = run.words.join(" ");

@@ -134,6 +134,7 @@
         key.append(element("bdi", text));
         item.append(` · ${name}: `, key);
       }
+      if (reason.style) item.append(` · style learnt from ${reason.style.toLocaleString("en")} corrections`);
       items.append(item);
     }
     line.append(items);

@@ -7,45 +7,77 @@ security policy lets no other script run.
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from typing import Any, Final
 
 import numpy as np
 
+from postedit.evaluate.analyses import verdict
+from postedit.evaluate.metrics import AdditiveTER
+from postedit.evaluate.scores import UNEDITED_MT
+from postedit.evaluate.significance import compare
 from postedit.evaluate.table import Table
 from postedit.evaluate.ter import count_edits
 from postedit.explain.attention_views import STREAM_NAMES, AttentionPanel, attention_panels
 from postedit.explain.document import analysis, asset, document
 from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span
-from postedit.explain.reasons import Reason, edit_reasons
+from postedit.explain.reasons import Reason, edit_reasons, style_corrections
 
 _LEAST: Final = 0.01
 """Weights and runners-up below this are left out, which keeps the page small."""
 
 
-def explanation_page(title: str, sentences: Sequence[ExplainedSentence | None], tables: Sequence[Table] = ()) -> str:
+def explanation_page(
+    title: str,
+    sentences: Sequence[ExplainedSentence | None],
+    tables: Sequence[Table] = (),
+    verdicts: Sequence[str] | None = None,
+    corrections: Mapping[tuple[str, str], int] | None = None,
+) -> str:
     """Return a self-contained HTML document.
 
     Args:
         title: heading of the page.
         sentences: in order; None for one that the model was not asked about.
         tables: analyses of all of them, in the order they are shown.
+        verdicts: sentences that say whether the outputs are better than mt; by default from the post-edits, if known.
+        corrections: how often each (old, new) pair was corrected in the training data; see `count_corrections`.
     """
+    if verdicts is None:
+        verdicts = [_verdict([one for one in sentences if one is not None])]
     body = [
+        *(f'<p class="conclusion">{escape(verdict)}</p>' for verdict in verdicts),
         *(analysis(table, is_open=number == 0) for number, table in enumerate(tables)),
         asset("explanation_page.html"),
-        f'<script type="application/json" id="data">{_data(sentences)}</script>',
+        f'<script type="application/json" id="data">{_data(sentences, corrections or {})}</script>',
     ]
     scripts = ["paging.js", "differences.js", "explanation_page.js"]
     return document(title, body, styles=["page.css", "explanation_page.css"], scripts=scripts)
 
 
-def _data(sentences: Sequence[ExplainedSentence | None]) -> str:
-    values = [_sentence(line, one) for line, one in enumerate(sentences, start=1) if one is not None]
+def _verdict(sentences: Sequence[ExplainedSentence]) -> str:
+    """Return a sentence that says whether the outputs are better than mt, as far as post-edits are known."""
+    changed = sum(bool(one.edits) for one in sentences)
+    made = f"The model changed {changed:,} of {len(sentences):,} sentences"
+    judged = [one for one in sentences if one.pe is not None and one.mt]
+    if not judged:
+        return f"{made}; whether they became better only post-edits can tell (option --pe)."
+    pe = [one.pe or "" for one in judged]
+    before, after = (count_edits(texts, pe) for texts in ([one.mt for one in judged], [one.output for one in judged]))
+    sums = [np.array([(count.edits, count.length) for count in counts], np.float64) for counts in (after, before)]
+    found = compare(sums, AdditiveTER().loss).comparisons[0]
+    values = (found.difference, found.interval.low, found.interval.high, found.randomisation)
+    better, worse = (int((sign * (sums[1] - sums[0])[:, 0] > 0).sum()) for sign in (1, -1))
+    return verdict("The output", UNEDITED_MT, values, len(judged), better, worse)
+
+
+def _data(sentences: Sequence[ExplainedSentence | None], corrections: Mapping[tuple[str, str], int]) -> str:
+    values = [_sentence(line, one, corrections) for line, one in enumerate(sentences, start=1) if one is not None]
     return json.dumps(values, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
 
-def _sentence(line: int, sentence: ExplainedSentence) -> dict[str, Any]:
+def _sentence(line: int, sentence: ExplainedSentence, corrections: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     words = sentence.words
     texts = {"src": sentence.src, "mt": sentence.mt}
     return {
@@ -79,7 +111,7 @@ def _sentence(line: int, sentence: ExplainedSentence) -> dict[str, Any]:
         "shares": {name: np.rint(100 * share).astype(int).tolist() for name, share in words.shares.items()},
         "attention": [_attention(panel) for panel in attention_panels(words)],
         "changes": list(_runs(sentence)),
-        "reasons": [_reason(sentence, reason) for reason in edit_reasons(line, sentence)],
+        "reasons": [_reason(sentence, reason, corrections) for reason in edit_reasons(line, sentence)],
     }
 
 
@@ -125,16 +157,17 @@ def _runs(sentence: ExplainedSentence) -> Iterator[list[str]]:
         yield ["", sentence.mt[done:]]
 
 
-def _reason(sentence: ExplainedSentence, reason: Reason) -> dict[str, Any]:
+def _reason(sentence: ExplainedSentence, reason: Reason, corrections: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     texts = {"src": sentence.src, "mt": sentence.mt}
     cited = [
         [side, STREAM_NAMES[side], texts[side][found.span.start : found.span.end]]
         for side, found in (("src", reason.src), ("mt", reason.mt))
-        if found is not None
+        if found is not None and found.stands_out
     ]
     return {
         "old": reason.old.strip(),
         "new": reason.new.strip(),
         "confidence": round(100 * reason.confidence),
         "cited": cited,
+        "style": style_corrections(reason, corrections),
     }

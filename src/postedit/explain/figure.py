@@ -3,9 +3,11 @@
 matplotlib is imported when a figure is drawn, and at no other time.
 """
 
+import logging
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,7 +48,6 @@ def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
     Raises:
         ValueError: if there is no attention.
     """
-    from matplotlib import rc_context, rcParams
     from matplotlib.figure import Figure
 
     shown = attention_panels(words)
@@ -56,11 +57,7 @@ def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
     widths += [_GATES] if words.shares else []
     height = _CELL * len(words.output)
     size = (sum(widths) + _LABELS + 0.4 * len(widths), height + _LABELS + 0.8)
-    with rc_context(), warnings.catch_warnings():
-        rcParams.update(
-            {"font.family": _installed(), "svg.fonttype": "none", "svg.hashsalt": "postedit", "font.size": 9}
-        )
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+    with drawing({"svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=size, layout="constrained")
         figure.suptitle(_plain(title), x=0.01, ha="left", fontsize=10)
         axes = figure.subplots(1, len(widths), sharey=True, squeeze=False, width_ratios=widths)[0]
@@ -78,12 +75,32 @@ def attention_figure(words: Evidence, title: str) -> dict[str, bytes]:
         return result
 
 
-def missing_characters(words: Evidence) -> set[str]:
-    """Return the characters that no installed font has; a PNG shows boxes for them."""
+@contextmanager
+def drawing(options: Mapping[str, Any]) -> Iterator[None]:
+    """Draw with these options of matplotlib and with fonts for all scripts that are installed.
+
+    Messages of matplotlib, such as one for each character without a glyph, are not shown: see `missing_characters`.
+    """
+    from matplotlib import rc_context
+
+    log = logging.getLogger("matplotlib")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        settings: dict[Any, Any] = {"font.family": _installed(), "svg.hashsalt": "postedit", **options}
+        with rc_context(settings), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            yield
+    finally:
+        log.setLevel(level)
+
+
+def missing_characters(texts: Iterable[str]) -> set[str]:
+    """Return the characters of texts that no installed font has; a PNG shows boxes for them."""
     from matplotlib import font_manager
     from matplotlib.ft2font import FT2Font
 
-    needed = set("".join([*words.output, *(word for stream in words.streams.values() for word in stream)]))
+    needed = set("".join(texts))
     for family in _installed():
         if not needed:
             break

@@ -2,14 +2,18 @@
 
 Words of mt are cited by attention. Words of src are cited by the log-probability that the edit loses without each of
 them, where that is known (evidence with `losses`), and otherwise by attention, which need not be what moved the model.
+Every edit has the citations that its numbers give; those that would tell a translator something stand out.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein
 
 from postedit.core.editor import Edit
 from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span
@@ -23,15 +27,34 @@ MIN_LOSS: Final = 0.05
 MAX_LOSS: Final = 50.0
 """Upper limit of the nats that an edit loses without a word of src: without it the edit may be impossible."""
 
+_OUTSTANDING_LOSS: Final = math.log(2.0)
+"""Nats that an edit loses without the words that stand out: its probability falls by half or more."""
+
+_OUTSTANDING_RATIO: Final = 2.0
+"""Weight of the words that stand out, relative to their weight if all words of the text weighed alike."""
+
+_MIN_CORRECTIONS: Final = 5
+"""Corrections of one kind in the training data that make a style."""
+
+
+_STOPS: Final = frozenset(" .,;:!?…。，、；：！？．؟،۔।")
+"""Signs that divide sentences. No word explains them; one may explain quotation marks."""
+
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Words `first` to `last` (exclusive) of an input, their characters, and their share of the weight."""
+    """Words `first` to `last` (exclusive) of an input, their characters, and their share of the weight.
+
+    A citation stands out if it tells a translator something: its words weigh much more than others; without them the
+    edit loses half its probability (if losses are known); they are not the edited words themselves; and a change of a
+    full stop or comma rests on another.
+    """
 
     first: int
     last: int
     span: Span
     weight: float
+    stands_out: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +108,30 @@ class Reason:
 def edit_reasons(line: int, sentence: ExplainedSentence) -> Iterator[Reason]:
     """Yield the edits of a sentence in order, with their reasons."""
     for edit, confidence in zip(sentence.edits, sentence.confidences, strict=True):
-        rows = _edited_words(sentence, edit)
-        yield Reason(
-            line,
-            edit,
-            sentence.mt[slice(*edit.mt_span)],
-            sentence.output[slice(*edit.pe_span)],
-            confidence,
-            _citation(sentence, "src", rows),
-            _citation(sentence, "mt", rows),
-        )
+        old, new = sentence.mt[slice(*edit.mt_span)], sentence.output[slice(*edit.pe_span)]
+        src, mt = (_citation(sentence, side, edit) for side in ("src", "mt"))
+        yield Reason(line, edit, old, new, confidence, src, mt)
+
+
+def count_corrections(mt: Iterable[str], pe: Iterable[str]) -> Counter[tuple[str, str]]:
+    """Return how often each (old, new) pair of words was corrected; words are separated by spaces."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for before, after in zip(mt, pe, strict=True):
+        if before != after:
+            old, new = before.split(), after.split()
+            for code in Levenshtein.opcodes(old, new):
+                if code.tag != "equal":
+                    pair = old[code.src_start : code.src_end], new[code.dest_start : code.dest_end]
+                    counts[" ".join(pair[0]), " ".join(pair[1])] += 1
+    return counts
+
+
+def style_corrections(reason: Reason, corrections: Mapping[tuple[str, str], int]) -> int:
+    """Return how many corrections taught an edit as a style; 0 if a citation stands out or there are few."""
+    if any(found is not None and found.stands_out for found in (reason.src, reason.mt)):
+        return 0
+    count = corrections.get((reason.old.strip(), reason.new.strip()), 0)
+    return count if count >= _MIN_CORRECTIONS else 0
 
 
 def _edited_words(sentence: ExplainedSentence, edit: Edit) -> list[int]:
@@ -109,18 +146,31 @@ def _edited_words(sentence: ExplainedSentence, edit: Edit) -> list[int]:
     return [after[0] if after else len(spans) - 1]
 
 
-def _citation(sentence: ExplainedSentence, stream: str, rows: Sequence[int]) -> Citation | None:
+def _citation(sentence: ExplainedSentence, stream: str, edit: Edit) -> Citation | None:
     if stream not in sentence.words.streams:
         return None
-    columns = sentence.text_words(stream)
+    columns, rows = sentence.text_words(stream), _edited_words(sentence, edit)
     spans = [sentence.spans[stream][column] for column in columns]
     weights = _weights(sentence, stream, rows, columns)
     if weights is None or None in spans or not weights.sum():
         return None
-    weights = weights / weights.sum()
-    first, last = shortest_span(weights, COVERED)
+    shares = weights / weights.sum()
+    first, last = shortest_span(shares, COVERED)
     found = [span for span in spans[first:last] if span is not None]
-    return Citation(first, last, Span(found[0].start, found[-1].end), float(weights[first:last].sum()))
+    span, weight = Span(found[0].start, found[-1].end), float(shares[first:last].sum())
+    is_strong = weight * len(columns) >= _OUTSTANDING_RATIO * (last - first)
+    if stream == "src" and sentence.words.losses is not None:
+        is_strong &= weights[first:last].sum() >= _OUTSTANDING_LOSS
+    return Citation(first, last, span, weight, bool(is_strong) and _is_telling(sentence, stream, edit, span))
+
+
+def _is_telling(sentence: ExplainedSentence, stream: str, edit: Edit, cited: Span) -> bool:
+    """Return whether cited words are others than the edited ones, and stops if the edit changes those alone."""
+    if stream == "mt" and edit.mt_span[0] <= cited.start and cited.end <= edit.mt_span[1]:
+        return False
+    changed = sentence.mt[slice(*edit.mt_span)] + sentence.output[slice(*edit.pe_span)]
+    text = {"src": sentence.src, "mt": sentence.mt}[stream][cited.start : cited.end]
+    return not _STOPS.issuperset(changed) or not _STOPS.isdisjoint(text.replace(" ", ""))
 
 
 def _weights(

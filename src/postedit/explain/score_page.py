@@ -27,7 +27,12 @@ _MOST: Final = 6
 
 
 def score_page(
-    title: str, test: TestSet, systems: Sequence[EvaluatedSystem], tables: Sequence[Table], warnings: Sequence[str] = ()
+    title: str,
+    test: TestSet,
+    systems: Sequence[EvaluatedSystem],
+    tables: Sequence[Table],
+    warnings: Sequence[str] = (),
+    verdicts: Sequence[str] = (),
 ) -> str:
     """Return a self-contained HTML document.
 
@@ -37,8 +42,10 @@ def score_page(
         systems: over them, doing nothing first if the machine translations are known.
         tables: the analyses, in the order they are shown.
         warnings: sentences about the texts that a reader must know.
+        verdicts: sentences that say which system is better.
     """
     body = [
+        *(f'<p class="conclusion">{escape(verdict)}</p>' for verdict in verdicts),
         *(f'<p class="warning" role="note">{escape(warning)}.</p>' for warning in warnings),
         *(analysis(table, is_open=number == 0) for number, table in enumerate(tables)),
         _charts(systems, has_mt=test.mt is not None),
@@ -50,14 +57,14 @@ def score_page(
 
 
 def _charts(systems: Sequence[EvaluatedSystem], *, has_mt: bool) -> str:
-    names = ["0", *(f"≤{_BIN * place}" for place in range(1, _BINS)), f">{_BIN * (_BINS - 1)}"]
+    names = [*(str(_BIN * place) for place in range(_BINS)), f">{_BIN * (_BINS - 1)}"]
     rates = []
     for colour, system in enumerate(systems):
         columns = np.minimum(np.ceil(system.left.rates / _BIN), _BINS).astype(np.int64)
         rates.append(Series(system.name, _shares(columns, _BINS + 1), colour))
     kinds = [Series(system.name, system.left.kinds.sum(0).tolist(), colour) for colour, system in enumerate(systems)]
     charts = [
-        bar_chart("TER of sentences against the post-edit", names, rates, "%"),
+        bar_chart("Sentences by TER against the post-edit (up to)", names, rates, "%"),
         bar_chart("Edits left to do, by kind", KINDS, kinds, "edits"),
     ]
     if has_mt:
@@ -67,9 +74,10 @@ def _charts(systems: Sequence[EvaluatedSystem], *, has_mt: bool) -> str:
         ]
         inner = [f"{place:+d}" if place else "0" for place in range(1 - _MOST, _MOST)]
         labels = [f"≤-{_MOST}", *inner, f"≥+{_MOST}"]
-        title = "Changed sentences by edits spared (right: better than doing nothing; left: worse)"
+        title = "Changed sentences by edits spared (right: better than mt; left: worse)"
         charts.insert(1, bar_chart(title, labels, gains, "sentences"))
-    return f'<section aria-labelledby="charts"><h2 id="charts">Distributions</h2>{"".join(charts)}</section>'
+    heading = '<section aria-labelledby="charts"><h2 id="charts">Distributions</h2>'
+    return f'{heading}<div class="charts">{"".join(charts)}</div></section>'
 
 
 def _shares(columns: Ints, count: int) -> list[float]:

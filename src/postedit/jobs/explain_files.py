@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -347,7 +348,8 @@ def draw_figures(found: Explained, lines: Sequence[int], folder: Path, warn: Cal
         if sentence is None:
             warn(f"line {line} is not drawn: the model was not asked about it")
             continue
-        missing |= missing_characters(sentence.words)
+        words = sentence.words
+        missing |= missing_characters([*words.output, *chain.from_iterable(words.streams.values())])
         for form, content in attention_figure(sentence.words, f"{line}").items():
             with atomic_write(folder / f"{line:05d}.{form}", "wb") as file:
                 file.write(content)

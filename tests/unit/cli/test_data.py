@@ -46,6 +46,14 @@ class TestStats:
         assert values["edits"]["most frequent"][0]["contexts"]
         assert "<svg" in picture.read_text()
 
+    def test_a_picture_of_chinese_edits_raises_no_warning(self, run: Any, tmp_path: Path, recwarn: Any) -> None:
+        for side, text in {"src": "a .", "mt": "甲 , 乙 .", "pe": "甲 ， 丙 。"}.items():
+            (tmp_path / f"zh.{side}").write_text(f"{text}\n" * 3, encoding="utf-8")
+        result = run("data", "stats", tmp_path / "zh", "--picture", tmp_path / "zh.png")
+        assert result.exit_code == 0
+        assert "Glyph" not in result.stderr
+        assert not [one for one in recwarn.list if "Glyph" in str(one.message)]
+
     def test_no_picture_no_matplotlib(self, run: Any, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         assert run("data", "stats", sample / "test").exit_code == 0

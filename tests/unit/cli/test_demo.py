@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from postedit.cli.demo import choose
+from postedit.cli.demo import chinese_punctuation, choose, rules_note
 
 RECIPE = """
 [model]
@@ -57,6 +57,15 @@ def test_the_whole_way_and_once_more(run: Any, folder: Path) -> None:
         assert sentences[0]["pe"] == "die Katze"
         assert [entry["stream"] for entry in sentences[1]["attention"]] == ["src", "mt"]
         assert "\\u003cdog>" in found[1]
+
+
+def test_the_demo_says_when_two_rules_do_better() -> None:
+    assert chinese_punctuation("甲 , 乙 , 丙 .") == "甲 ， 乙 ， 丙 。"
+    scores: Any = [
+        SimpleNamespace(name=name, ter=ter) for name, ter in [("postedit", 28.45), ("two fixed rules", 28.16)]
+    ]
+    assert "do better than this model: TER 28.16 against 28.45" in rules_note(scores)[0]
+    assert rules_note(scores[:1]) == []
 
 
 def test_missing_examples_are_told_before_training(run: Any, folder: Path) -> None:

@@ -108,6 +108,27 @@ def test_significance_speaks_of_the_later_system(test_set: TestSet) -> None:
     assert of(intervals, "good")["BLEU to"] == of(intervals, "good")["chrF to"] == pytest.approx(100.0)
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (
+            (-3.328, -3.9, -2.8, 0.0001, 0.0001),
+            ("is better than", "lower by 3.33 (95% interval 2.80 to 3.90, p < 0.001)"),
+        ),
+        ((1.5, 0.1, 2.9, 0.03, 0.04), ("is worse than", "higher by 1.50 (95% interval 0.10 to 2.90, p = 0.040)")),
+        (
+            (-0.1, -0.4, 0.2, 0.5, 0.5),
+            ("cannot be told apart from", "lower by 0.10 (95% interval -0.20 to 0.40, p = 0.500)"),
+        ),
+        ((0.0, 0.0, 0.0, 1.0, 1.0), ("cannot be told apart from", "the same (95% interval 0.00 to 0.00, p = 1.000)")),
+    ],
+)
+def test_a_verdict_says_by_how_much_and_how_sure(values: tuple[float, ...], expected: tuple[str, str]) -> None:
+    judged, amount = expected
+    found = analyses.verdict("model", UNEDITED_MT, values, 1000, 12, 3)
+    assert found == f"model {judged} the unedited MT: TER is {amount}; of 1,000 sentences 12 are better and 3 worse."
+
+
 def test_one_system_alone_is_compared_with_nothing() -> None:
     test = TestSet(PE)
     systems = evaluate_systems(test, {"good": GOOD})

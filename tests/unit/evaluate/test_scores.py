@@ -61,6 +61,14 @@ def test_unequal_numbers_of_lines_are_told() -> None:
         score_system("model", HYP, PE, ["a"])
 
 
+@pytest.mark.parametrize(
+    ("line", "size"), [("x " * 500_001, "500,001 words"), ("x" * 5_000_001, "5,000,001 characters")]
+)
+def test_a_line_too_long_to_score_is_named_with_the_limit(line: str, size: str) -> None:
+    with pytest.raises(DataError, match=rf"^mt, line 2: .*{size} .*500,000 words and 5,000,000 characters"):
+        score_system("model", ["a", "b"], ["a", "b"], ["a", line])
+
+
 def test_nothing_to_score_is_an_error() -> None:
     with pytest.raises(DataError, match="no lines"):
         score_system("model", [], [], None)

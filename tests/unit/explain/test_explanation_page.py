@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.unit.explain.sentences import sentence
 
+from postedit.core.editor import Edit
 from postedit.evaluate.table import Column, Row, Table
 from postedit.explain.explained_sentence import ExplainedSentence
 from postedit.explain.explanation_page import explanation_page
@@ -61,11 +62,32 @@ def test_all_that_is_known_of_a_sentence_is_in_it() -> None:
     assert last["probabilities"] == [50] * 4
     assert last["runners"][0] == [["other", 14]]  # the improbable one is left out
     assert last["changes"] == [["", "猫が "], ["del", "寝て"], ["ins", "起きて"], ["", " いる"]]
-    assert last["reasons"][0]["cited"] == [["src", "source", "寝て"], ["mt", "machine translation", "寝て"]]
+    assert last["reasons"][0]["cited"] == [["src", "source", "寝て"]]  # the edited word of mt explains nothing
     assert {entry["stream"] for entry in last["attention"]} == {"src", "mt"}
     for entry in last["attention"]:
         assert len(entry["rows"]) == 4
         assert all(sum(row[1::2]) == pytest.approx(100, abs=2) for row in entry["rows"])
+
+
+def test_the_verdict_is_the_first_sentence_of_the_page() -> None:
+    better = [replace(sentence(), pe="das rote Haus")] * 8
+    html = explanation_page("t", better)
+    (found,) = re.findall(r'<h1>t</h1>\n<p class="conclusion">(.*?)</p>', html)
+    assert found.startswith("The output is better than the unedited MT: TER is lower by 33.33 (95% interval 33.33 to")
+    assert found.endswith("of 8 sentences 8 are better and 0 worse.")
+    assert "The output is worse than" in explanation_page("t", [replace(sentence(), pe="das blaue Haus")] * 8)
+    assert "The output cannot be told apart from" in explanation_page("t", better[:1])
+    assert "The model changed 3 of 4 sentences; whether" in explanation_page(
+        "t", [*[sentence()] * 3, sentence(mt="a b", output="a b")]
+    )
+
+
+def test_an_edit_without_outstanding_evidence_is_a_learnt_style() -> None:
+    one = sentence(src="so it ends .", mt="ok .", output="ok 。", losses=np.array([[0.0, 0.1, 2.0, 0.0]] * 3))
+    one = replace(one, edits=(Edit("replace", (3, 4), (3, 4)),), confidences=(0.9,))
+    for count, style in ((1216, 1216), (4, 0)):
+        (reason,) = data_of(explanation_page("t", [one], corrections={(".", "。"): count}))[0]["reasons"]
+        assert (reason["cited"], reason["style"]) == ([], style)
 
 
 def test_texts_are_put_together_again_from_words_and_what_is_between() -> None:

@@ -9,7 +9,7 @@ from tests.unit.explain.sentences import sentence
 from postedit.core.editor import Edit
 from postedit.explain.attention_views import attention_alignment
 from postedit.explain.explained_sentence import OUTPUT, Span
-from postedit.explain.reasons import edit_reasons, shortest_span
+from postedit.explain.reasons import count_corrections, edit_reasons, shortest_span
 
 
 def test_a_replacement_cites_what_its_word_looked_at() -> None:
@@ -43,6 +43,40 @@ def test_losses_are_cited_in_place_of_attention() -> None:
 def test_what_does_not_matter_is_not_cited() -> None:
     (reason,) = edit_reasons(1, sentence(losses=np.full((4, 3), 0.01)))
     assert reason.src is None
+
+
+@pytest.mark.parametrize(
+    ("losses", "stands_out"),
+    [
+        ([0.1, 0.0, 2.0], True),
+        ([0.0, 0.0, 0.6], False),  # without "house" it is still more than half as probable
+        ([2.0, 2.0, 2.0], False),  # no word matters more than others
+    ],
+)
+def test_a_citation_stands_out_if_its_words_matter_much(losses: list[float], stands_out: bool) -> None:
+    (reason,) = edit_reasons(1, sentence(losses=np.array([losses] * 4)))
+    assert reason.src is not None
+    assert reason.src.stands_out == stands_out
+
+
+@pytest.mark.parametrize(("losses", "stands_out"), [([0.1, 0.0, 2.0, 0.0], False), ([0.0, 0.0, 0.0, 2.0], True)])
+def test_a_full_stop_is_explained_by_punctuation_or_not_at_all(losses: list[float], stands_out: bool) -> None:
+    one = sentence(src="meet at noon .", mt="ok .", output="ok 。", losses=np.array([losses] * 3))
+    one = replace(one, edits=(Edit("replace", (3, 4), (3, 4)),), confidences=(0.9,))
+    (reason,) = edit_reasons(1, one)
+    assert reason.src is not None
+    assert reason.src.stands_out == stands_out
+
+
+def test_the_edited_words_themselves_do_not_stand_out() -> None:
+    (reason,) = edit_reasons(1, sentence())
+    assert reason.mt is not None
+    assert not reason.mt.stands_out
+
+
+def test_corrections_are_counted_by_their_words() -> None:
+    counts = count_corrections(["a , b .", "c .", "d"], ["a ， b 。", "c 。", "d"])
+    assert counts == {(",", "，"): 1, (".", "。"): 2}
 
 
 def test_what_is_impossible_without_a_word_is_cited_with_a_number() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from postedit.evaluate import analyses
 from postedit.evaluate.test_set import TestSet, evaluate_systems
+from postedit.explain.charts import Series, bar_chart, whole_ticks
 from postedit.explain.score_page import score_page
 
 NASTY = '</script><script>document.title="broken"</script><img src=x onerror="alert(1)">'
@@ -49,6 +50,30 @@ def test_all_sentences_are_in_it() -> None:
     assert data["systems"][0]["needs"][1] == 1 << 3
 
 
+def test_verdicts_come_first() -> None:
+    test = TestSet(["a b"], ["a c"])
+    systems = evaluate_systems(test, {"model": ["a b"]})
+    verdicts = analyses.verdicts(systems, analyses.ter_differences(systems))
+    html = score_page("t", test, systems, [analyses.overview([system.scores for system in systems])], [], verdicts)
+    assert (
+        '<h1>t</h1>\n<p class="conclusion">model cannot be told apart from the unedited MT: TER is lower by 50' in html
+    )
+
+
+@pytest.mark.parametrize(
+    ("most", "ticks"),
+    [(0, [0, 1]), (1, [0, 1]), (3, [0, 1, 2, 3]), (7, [0, 2, 4, 6, 8]), (31.6, [0, 10, 20, 30, 40])],
+)
+def test_ticks_are_whole_numbers_up_to_the_largest_value(most: float, ticks: list[int]) -> None:
+    assert list(whole_ticks(most)) == ticks
+
+
+def test_counts_are_whole_numbers() -> None:
+    chart = bar_chart("t", ["a"], [Series("s", [12345], 0)], "edits")
+    assert "s, a: 12,345 edits" in chart
+    assert ">15,000<" in chart
+
+
 def test_nothing_is_fetched() -> None:
     html = page()
     assert "default-src 'none'" in html
@@ -62,7 +87,7 @@ def test_what_is_not_given_is_not_in_it() -> None:
     data = data_of(html)
     assert data["src"] is data["mt"] is None
     assert data["systems"][0]["outputs"] == ["a c"]
-    assert "better than doing nothing" not in html
+    assert "better than mt; left" not in html
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node to run the page's script")
