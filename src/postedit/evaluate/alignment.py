@@ -71,9 +71,7 @@ def parse_alignment(line: str, where: str) -> Alignment:
     for item in line.split():
         match = _LINK.fullmatch(item)
         if match is None:
-            raise DataError(
-                f'{where}: "{item:.40}" is no link; write links as source-target word numbers, such as 0-0 1-2'
-            )
+            raise DataError(f'{where}: "{item:.40}" is no link; write source-target word numbers, such as 0-0 1-2')
         links.append(Link(int(match[1]), int(match[2])))
     return frozenset(links)
 
@@ -102,10 +100,8 @@ def alignment_table(
     found: Sequence[Alignment], gold: Sequence[Alignment], src: Sequence[str], mt: Sequence[str]
 ) -> Table:
     """Return the scores of src-mt alignments from attention beside those of the diagonal."""
-    baseline = [
-        diagonal_alignment(len(word_spans(source)), len(word_spans(target)))
-        for source, target in zip(src, mt, strict=True)
-    ]
+    sizes = [[len(word_spans(line)) for line in lines] for lines in (src, mt)]
+    baseline = [diagonal_alignment(source, target) for source, target in zip(*sizes, strict=True)]
     rows = []
     for name, alignments in (("diagonal", baseline), ("attention", found)):
         scores = score_alignments(alignments, gold)

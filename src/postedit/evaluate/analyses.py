@@ -13,7 +13,7 @@ from postedit.evaluate.significance import CONFIDENCE, RESAMPLES, Significance, 
 from postedit.evaluate.summarisation import ORDERS, rouge_signature, summary_scores
 from postedit.evaluate.table import Column, Row, Table, columns, percentage
 from postedit.evaluate.test_set import KINDS, EvaluatedSystem, TestSet
-from postedit.evaluate.word_edits import OPERATIONS, EditQuality, WordEdits
+from postedit.evaluate.word_edits import OPERATIONS, WordEdits
 
 _LENGTHS: Final = (0, 10, 20, 30, 40, 60)
 _RATES: Final = (0, 10, 20, 30, 50, 75)
@@ -52,9 +52,8 @@ def faithfulness(systems: Sequence[EvaluatedSystem]) -> Table:
         to_mt = float(ter.loss(made.sums.sum(0)))
         rows.append(Row((system.name,), (system.scores.ter, to_mt, changes.changed, changes.better, changes.worse)))
     names = columns(["TER to pe", "TER to mt"], 2) + columns(["modified", "improved", "deteriorated"])
-    return Table(
-        "faithfulness", ("system",), names, tuple(rows), "A lower TER to mt: fewer changes; the counts are sentences."
-    )
+    note = "A lower TER to mt: fewer changes; the counts are sentences."
+    return Table("faithfulness", ("system",), names, tuple(rows), note)
 
 
 def edits_left(systems: Sequence[EvaluatedSystem]) -> Table:
@@ -82,7 +81,7 @@ def edits_made(systems: Sequence[EvaluatedSystem]) -> Table:
     """Return precision and recall of the edits made, and the gain per edit."""
     everything = np.ones(len(systems[0].outputs), np.bool_)
     rows = [
-        Row((system.name,), (*_quality(_words(system).quality()), _gain_per_edit(systems[0], system, everything)))
+        Row((system.name,), (*_words(system).quality().values, _gain_per_edit(systems[0], system, everything)))
         for system in systems
     ]
     note = (
@@ -193,10 +192,6 @@ def _words(system: EvaluatedSystem) -> WordEdits:
     return system.words
 
 
-def _quality(found: EditQuality) -> tuple[float | None, ...]:
-    return found.made, found.needed, found.right, found.precision, found.recall, found.f1
-
-
 def _gain_per_edit(first: EvaluatedSystem, system: EvaluatedSystem, members: NDArray[np.bool_]) -> float | None:
     """Return the TER edits spared, compared with the unedited MT, per TER edit made; None if none are made."""
     made = 0 if system.made is None else int(system.made.total[members].sum())
@@ -216,15 +211,10 @@ def _score(metric: AdditiveMetric) -> Callable[[Floats], Floats]:
 
 
 def _intervals(found: dict[str, Significance], names: Sequence[str], resamples: int) -> Table:
-    rows = [
-        Row(
-            (name,),
-            tuple(
-                end for result in found.values() for end in (result.intervals[place].low, result.intervals[place].high)
-            ),
-        )
-        for place, name in enumerate(names)
-    ]
+    rows = []
+    for place, name in enumerate(names):
+        intervals = [result.intervals[place] for result in found.values()]
+        rows.append(Row((name,), tuple(end for one in intervals for end in (one.low, one.high))))
     measures = [f"{metric} {end}" for metric in found for end in ("from", "to")]
     note = f"The middle {CONFIDENCE:.0%} of {resamples:,} bootstrap resamples of the sentences."
     return Table("confidence intervals", ("system",), columns(measures, 2), tuple(rows), note)
@@ -248,7 +238,7 @@ def _pairs(metric: str, found: Significance, names: Sequence[str], resamples: in
 
 def _by_operation(systems: Sequence[EvaluatedSystem]) -> Table:
     rows = [
-        Row((system.name, operation), _quality(quality))
+        Row((system.name, operation), quality.values)
         for system in systems
         for operation, quality in zip(OPERATIONS, _words(system).by_operation(), strict=True)
     ]

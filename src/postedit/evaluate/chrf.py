@@ -1,7 +1,6 @@
 """chrF (Popović 2015) as a function of sums over sentences, counted for many sentences at a time.
 
-sacrebleu counts n-grams with one dictionary per sentence; here they are sorted. Each position of a text is a number
-made of the six characters that start there, so that sorting brings equal n-grams of every order together.
+Each position of a text is a number made of the six characters there, so that sorting joins equal n-grams of all orders.
 """
 
 from collections.abc import Sequence
@@ -49,7 +48,7 @@ class AdditiveCHRF:
         for start in range(0, len(references), _BLOCK):
             rows = slice(start, start + _BLOCK)
             words = [len(text.split()) for text in references[rows]]
-            counts = _counts([_without_spaces(text) for side in (hypotheses, references) for text in side[rows]])
+            counts = _counts(["".join(text.split()) for side in (hypotheses, references) for text in side[rows]])
             parts.append(np.column_stack([counts, words]).astype(np.float64))
         return np.concatenate(parts)
 
@@ -62,16 +61,11 @@ class AdditiveCHRF:
             np.where(known, matches / np.maximum(totals, 1.0), 0.0).sum(-1) / orders for totals in (written, wanted)
         )
         both = _BETA**2 * precision + recall
-        losses: Floats = 100.0 - 100.0 * (1 + _BETA**2) * precision * recall / np.where(both > 0, both, 1.0)
-        return losses
+        return np.asarray(100.0 - 100.0 * (1 + _BETA**2) * precision * recall / np.where(both > 0, both, 1.0))
 
     def score(self, loss: float) -> float:
         """Return chrF, 0 to 100."""
         return 100.0 - loss
-
-
-def _without_spaces(text: str) -> str:
-    return "".join(text.split())
 
 
 def _counts(texts: Sequence[str]) -> Ints:
@@ -116,8 +110,7 @@ def _matches(texts: Sequence[str], sizes: Ints) -> Ints:
 def _numbered(codes: Ints, pair: Ints) -> Ints:
     """Number the distinct characters of each pair of texts from 1, so that a number takes few bits."""
     known, letters = np.unique((pair << _CODE_BITS) | codes, return_inverse=True)
-    numbers: Ints = letters - np.searchsorted(known, pair << _CODE_BITS) + 1
-    return numbers
+    return np.asarray(letters - np.searchsorted(known, pair << _CODE_BITS) + 1)
 
 
 def _matches_of_parts(texts: Sequence[str], sizes: Ints) -> Ints:

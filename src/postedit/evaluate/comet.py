@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Final
 
 from postedit.core.errors import PosteditError
@@ -24,11 +25,7 @@ class UnavailableError(PosteditError):
 
 @dataclass(frozen=True, slots=True)
 class Comet:
-    """A COMET model.
-
-    Args:
-        model: a name such as "Unbabel/wmt22-comet-da", or the path of a checkpoint.
-    """
+    """A COMET model, by a name such as "Unbabel/wmt22-comet-da" or the path of a checkpoint."""
 
     model: str
 
@@ -38,6 +35,8 @@ class Comet:
         Raises:
             UnavailableError: if the command is not installed or fails, for example because the model is missing.
         """
+        import torch
+
         command = shutil.which(COMMAND)
         if command is None:
             raise UnavailableError(f"the command {COMMAND} is not there; install unbabel-comet and put it on the PATH")
@@ -46,26 +45,17 @@ class Comet:
             outputs = [_write(folder / f"system{place}", lines) for place, lines in enumerate(systems)]
             sides = ["-s", _write(folder / "src", src), "-r", _write(folder / "pe", pe)]
             result = folder / "scores.json"
-            arguments = [command, *sides, "-t", *outputs, "--model", self.model, "--gpus", _gpus(), "--quiet"]
-            arguments += ["--to_json", str(result)]
+            gpus = str(int(torch.cuda.is_available()))  # the command expects a GPU by default
+            options = ["--model", self.model, "--gpus", gpus, "--quiet", "--to_json", str(result)]
+            arguments = [command, *sides, "-t", *outputs, *options]
             done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", check=False)
             if done.returncode or not result.exists():
                 lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
                 raise UnavailableError(f"{COMMAND} failed: {lines[-1] if lines else f'exit code {done.returncode}'}")
             scores = json.loads(result.read_text(encoding="utf-8"))
-            return [_mean(scores[output]) for output in outputs]
-
-
-def _gpus() -> str:
-    import torch
-
-    return str(int(torch.cuda.is_available()))  # the command expects a GPU by default
+            return [fmean(row["COMET"] for row in scores[output]) for output in outputs]
 
 
 def _write(path: Path, lines: Sequence[str]) -> str:
     path.write_text("".join(line.replace("\r", " ") + "\n" for line in lines), encoding="utf-8")
     return str(path)
-
-
-def _mean(rows: Sequence[dict[str, float]]) -> float:
-    return sum(row["COMET"] for row in rows) / max(1, len(rows))

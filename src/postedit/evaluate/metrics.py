@@ -1,7 +1,6 @@
-"""TER and BLEU as functions of sums over sentences, and the costs of single sentences.
+"""TER and BLEU as functions of sums of sentence statistics, and the costs of single sentences.
 
-A corpus score depends on sums of sentence statistics only. So the statistics are counted once, and the score of any
-selection of sentences or outputs costs an addition: bootstrap resampling and tuning rely on it.
+Statistics are counted once; then the score of any selection of sentences or outputs, as in resampling, is a sum.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -79,10 +78,9 @@ class AdditiveTER:
 
 @dataclass(frozen=True, slots=True)
 class AdditiveBLEU:
-    """BLEU with sacrebleu's smoothing method "exp".
+    """BLEU with sacrebleu's smoothing "exp".
 
-    The statistics are the matching n-grams of orders 1 to 4, all n-grams of the output, and the words of the output
-    and of the reference.
+    Statistics: matching n-grams of orders 1 to 4, those of the output, and the words of output and reference.
     """
 
     tokenize: Tokenize = "none"

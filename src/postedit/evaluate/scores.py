@@ -6,7 +6,7 @@ from typing import Any, Final, Self
 
 from postedit.core.errors import DataError
 from postedit.evaluate.chrf import AdditiveCHRF
-from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMetric, Floats, Tokenize
+from postedit.evaluate.metrics import AdditiveBLEU, Floats, Tokenize
 from postedit.evaluate.ter import EditCount, count_edits, edit_rate, ter_signature
 
 UNEDITED_MT: Final = "unedited MT"
@@ -19,15 +19,7 @@ MAX_CHARACTERS: Final = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class ChangedSentences:
-    """How many sentences a system changed.
-
-    Better and worse compare TER's edits to the post-edit with those of the machine translation.
-
-    Args:
-        changed: sentences whose text differs from the translation.
-        better: changed sentences with fewer edits left than the translation.
-        worse: changed sentences with more.
-    """
+    """How many sentences a system changed; better and worse have fewer and more of TER's edits left than mt."""
 
     changed: int
     better: int
@@ -70,18 +62,11 @@ class SystemScores:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SentenceStatistics:
-    """The statistics of each sentence of a system; their sums determine its scores.
+    """The statistics of each sentence of a system; their sums determine its scores."""
 
-    Args:
-        edits: TER's edits from the outputs to the post-edits.
-        bleu: Float[sentences,10], statistics of `AdditiveBLEU`.
-        chrf: Float[sentences,19], statistics of `AdditiveCHRF`.
-        tokenize: how metrics separated words.
-    """
-
-    edits: Sequence[EditCount]
-    bleu: Floats
-    chrf: Floats
+    edits: Sequence[EditCount]  # from the outputs to the post-edits
+    bleu: Floats  # Float[sentences,10], of `AdditiveBLEU`
+    chrf: Floats  # Float[sentences,19], of `AdditiveCHRF`
     tokenize: Tokenize
 
     @classmethod
@@ -106,25 +91,13 @@ def score_systems(
         DataError: if a text has not as many lines as `pe`, or there are none.
     """
     baseline = {} if mt is None else {UNEDITED_MT: mt}
-    rows = [*baseline.items(), *systems.items()]
-    return [score_system(name, hyp, pe, mt, tokenize) for name, hyp in rows]
+    return [score_system(name, hyp, pe, mt, tokenize) for name, hyp in [*baseline.items(), *systems.items()]]
 
 
 def score_system(
     name: str, hyp: Sequence[str], pe: Sequence[str], mt: Sequence[str] | None, tokenize: Tokenize = "none"
 ) -> SystemScores:
-    """Return the scores of one system.
-
-    Args:
-        name: of the system.
-        hyp: its outputs.
-        pe: the post-edits, line by line.
-        mt: the machine translations, line by line; counts changed sentences.
-        tokenize: how metrics separate words.
-
-    Raises:
-        DataError: if a text has not as many lines as `pe`, or there are none.
-    """
+    """Return the scores of the system `name` with the outputs `hyp`; see `score_systems`."""
     check_lines(pe, {name: hyp} if mt is None else {name: hyp, "mt": mt})
     return score_statistics(name, hyp, SentenceStatistics.of(hyp, pe, tokenize), pe, mt)
 
@@ -139,15 +112,11 @@ def score_statistics(
         name=name,
         lines=len(hyp),
         ter=edit_rate(statistics.edits),
-        bleu=_corpus_score(bleu, statistics.bleu),
-        chrf=_corpus_score(chrf, statistics.chrf),
+        bleu=bleu.score(float(bleu.loss(statistics.bleu.sum(0)))),
+        chrf=chrf.score(float(chrf.loss(statistics.chrf.sum(0)))),
         changes=None if mt is None else _changed_sentences(hyp, statistics.edits, pe, mt, normalise=normalise),
         signatures={"TER": ter_signature(normalise=normalise), "BLEU": bleu.signature, "chrF": chrf.signature},
     )
-
-
-def _corpus_score(metric: AdditiveMetric, statistics: Floats) -> float:
-    return metric.score(float(metric.loss(statistics.sum(0))))
 
 
 def _changed_sentences(

@@ -1,7 +1,6 @@
-"""Significance of score differences by resampling sentences.
+"""Significance by paired bootstrap (Koehn 2004) and approximate randomisation (Riezler and Maxwell 2005).
 
-Paired bootstrap (Koehn 2004) and approximate randomisation (Riezler and Maxwell 2005). Scores are functions of sums
-over sentences, so a resample is a row of weights, and all resamples of all systems are one matrix product.
+Scores are functions of sums over sentences, so a resample is a row of weights, and all of them are a matrix product.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,23 +32,14 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two systems under one metric.
-
-    Args:
-        first: the index of one system.
-        second: the index of the other.
-        difference: the score of `first` less that of `second`.
-        interval: of the difference.
-        bootstrap: p-value, two-sided, of the paired bootstrap.
-        randomisation: p-value, two-sided, of approximate randomisation.
-    """
+    """Two systems, by index, under one metric."""
 
     first: int
     second: int
-    difference: float
-    interval: Interval
-    bootstrap: float
-    randomisation: float
+    difference: float  # the score of `first` less that of `second`
+    interval: Interval  # of the difference
+    bootstrap: float  # p-value, two-sided, of the paired bootstrap
+    randomisation: float  # p-value, two-sided, of approximate randomisation
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +75,8 @@ def compare(
     for place, (first, second) in enumerate(pairs):
         difference = float(observed[first] - observed[second])
         drawn = bootstrapped[:, first] - bootstrapped[:, second]
-        comparisons.append(
-            Comparison(
-                first,
-                second,
-                difference,
-                _interval(drawn),
-                bootstrap=_p_value(drawn - difference, difference),
-                randomisation=_p_value(swapped[:, place], difference),
-            )
-        )
+        p_values = _p_value(drawn - difference, difference), _p_value(swapped[:, place], difference)
+        comparisons.append(Comparison(first, second, difference, _interval(drawn), *p_values))
     return Significance(tuple(map(_interval, bootstrapped.T)), tuple(comparisons))
 
 

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from statistics import fmean
 from typing import Final
 
+from postedit.evaluate.table import percentage
 from postedit.evaluate.ter import split_words
 
 ORDERS: Final = (1, 2, 3, 4)
@@ -18,18 +19,11 @@ _WORD: Final = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class SummaryScores:
-    """Measures of one system.
+    """Measures of one system; those of n-grams are in per cent, for each of `ORDERS`, None if there are no n-grams."""
 
-    Args:
-        rouge: F1 of ROUGE-1, ROUGE-2 and ROUGE-L, 0 to 100, the mean over sentences.
-        novel: for each of `ORDERS`, n-grams of the output that its source lacks, in per cent; None if there are no
-            n-grams of this order.
-        repeated: for each of `ORDERS`, n-grams that occurred before in the same output, in per cent.
-    """
-
-    rouge: tuple[float, float, float]
-    novel: tuple[float | None, ...]
-    repeated: tuple[float | None, ...]
+    rouge: tuple[float, float, float]  # F1 of ROUGE-1, ROUGE-2 and ROUGE-L, 0 to 100, the mean over sentences
+    novel: tuple[float | None, ...]  # n-grams of the output that its source lacks
+    repeated: tuple[float | None, ...]  # n-grams that occurred before in the same output
 
 
 class _Tokenizer:
@@ -48,14 +42,7 @@ def rouge_signature() -> str:
 def summary_scores(
     outputs: Sequence[str], sources: Sequence[str], references: Sequence[str], *, normalise: bool = False
 ) -> SummaryScores:
-    """Return the measures of one system.
-
-    Args:
-        outputs: of the system, line by line, at least one.
-        sources: as many.
-        references: as many.
-        normalise: separate the words of n-grams by the rules of Tercom, for text that is not tokenised.
-    """
+    """Return the measures of one system; `normalise` separates words by the rules of Tercom, for raw text."""
     from rouge_score.rouge_scorer import RougeScorer
 
     scorer = RougeScorer(list(_ROUGE), tokenizer=_Tokenizer())
@@ -88,8 +75,5 @@ def _ngrams(words: Sequence[str], order: int) -> Iterable[tuple[str, ...]]:
 
 
 def _share(flags: Iterable[bool]) -> float | None:
-    hits = total = 0
-    for flag in flags:
-        hits += flag
-        total += 1
-    return 100.0 * hits / total if total else None
+    found = list(flags)
+    return percentage(sum(found), len(found))

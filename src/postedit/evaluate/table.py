@@ -27,21 +27,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One analysis.
+    """One analysis."""
 
-    Args:
-        name: short and lower-case.
-        keys: the names of the labels of a row.
-        columns: the measures.
-        rows: labels and values.
-        note: how to read the table, in a sentence or two.
-    """
-
-    name: str
-    keys: tuple[str, ...]
+    name: str  # short and lower-case
+    keys: tuple[str, ...]  # the names of the labels of a row
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
-    note: str = ""
+    note: str = ""  # how to read the table, in a sentence or two
 
     @property
     def title(self) -> str:

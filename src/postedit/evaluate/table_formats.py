@@ -59,19 +59,7 @@ def _latex(table: Table) -> str:
         for row in [table.header(), *map(table.cells, table.rows)]
     )
     caption = f"{table.title}. {table.note}".strip().translate(_LATEX)
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\begin{{tabular}}{{{'l' * len(table.keys)}{'r' * len(table.columns)}}}",
-            r"\toprule",
-            head,
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
-            rf"\caption{{{caption}}}",
-            r"\end{table}",
-            "",
-        ]
-    )
+    aligned = "l" * len(table.keys) + "r" * len(table.columns)
+    start = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{aligned}}}", r"\toprule", head, r"\midrule"]
+    end = [r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}", r"\end{table}", ""]
+    return "\n".join([*start, *body, *end])

@@ -36,12 +36,12 @@ class TagScores:
     @property
     def f1_bad(self) -> float:
         """The F1 score of BAD; 0 if there is none."""
-        return _f1(self.true_positives, self.false_positives, self.false_negatives)
+        return _f1(self.true_positives, self.false_positives + self.false_negatives)
 
     @property
     def f1_ok(self) -> float:
         """The F1 score of OK; 0 if there is none."""
-        return _f1(self.true_negatives, self.false_negatives, self.false_positives)
+        return _f1(self.true_negatives, self.false_positives + self.false_negatives)
 
     @property
     def mcc(self) -> float:
@@ -51,8 +51,9 @@ class TagScores:
         return (tp * tn - fp * fn) / math.sqrt(product) if product else 0.0
 
 
-def _f1(hits: int, false_positives: int, false_negatives: int) -> float:
-    return 2 * hits / (2 * hits + false_positives + false_negatives) if hits else 0.0
+def _f1(hits: int, errors: int) -> float:
+    """Return the F1 score; errors are false positives and false negatives."""
+    return 2 * hits / (2 * hits + errors) if hits else 0.0
 
 
 def edit_tags(mt: Sequence[str], output: Sequence[str]) -> list[bool]:
@@ -90,16 +91,6 @@ def format_tags(bad: Sequence[bool]) -> str:
     return " ".join("BAD" if one else "OK" for one in bad)
 
 
-def word_tags(bad: Sequence[bool]) -> Sequence[bool]:
-    """Return the tags of the words."""
-    return bad[1::2]
-
-
-def gap_tags(bad: Sequence[bool]) -> Sequence[bool]:
-    """Return the tags of the gaps."""
-    return bad[::2]
-
-
 def score_tags(found: Sequence[Sequence[bool]], gold: Sequence[Sequence[bool]]) -> TagScores:
     """Return the scores of all sentences together.
 
@@ -113,10 +104,10 @@ def score_tags(found: Sequence[Sequence[bool]], gold: Sequence[Sequence[bool]]) 
 def tag_table(found: Sequence[Sequence[bool]], gold: Sequence[Sequence[bool]]) -> Table:
     """Return the scores of tags of words and of gaps, beside those of the baseline that tags everything OK."""
     rows = []
-    for part, select in (("words", word_tags), ("gaps", gap_tags)):
-        wanted = [select(one) for one in gold]
+    for part, places in (("words", slice(1, None, 2)), ("gaps", slice(0, None, 2))):
+        wanted = [one[places] for one in gold]
         baseline = [[False] * len(one) for one in wanted]
-        for name, tags in (("all OK", baseline), ("edits", [list(select(one)) for one in found])):
+        for name, tags in (("all OK", baseline), ("edits", [one[places] for one in found])):
             scores = score_tags(tags, wanted)
             bad = scores.true_positives + scores.false_positives
             gold_bad = scores.true_positives + scores.false_negatives

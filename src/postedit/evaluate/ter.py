@@ -1,7 +1,4 @@
-"""Translation edit rate: the edits of `sacrebleu.metrics.TER`, computed by compiled code.
-
-Everything that needs TER gets its edits here, sentence by sentence; corpus TER is edits divided by reference words.
-"""
+"""Translation edit rate, from the edits of each sentence: those of `sacrebleu.metrics.TER`, by compiled code."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +12,7 @@ from numpy.typing import NDArray
 from sacrebleu.metrics import ter as sacrebleu_ter
 
 from postedit.evaluate import ter_pairs
-from postedit.evaluate.ter_words import number_words
+from postedit.evaluate.ter_words import NumberedTexts, number_words
 
 _EMPTY_REFERENCE: Final = 100.0
 """TER, in per cent, of words where the reference has none: the convention of sacrebleu."""
@@ -33,20 +30,12 @@ _OPS: Final[tuple[Op, ...]] = ("keep", "substitute", "insert", "delete")
 
 @dataclass(frozen=True, slots=True)
 class EditCount:
-    """The edits that turn a hypothesis into its reference.
+    """The edits that turn a hypothesis into its reference, and the words of the reference (`length`)."""
 
-    Args:
-        shifts: blocks of words moved.
-        substitutions: words replaced.
-        insertions: words of the reference that the hypothesis lacks.
-        deletions: words of the hypothesis that the reference lacks.
-        length: words in the reference.
-    """
-
-    shifts: int
+    shifts: int  # blocks of words moved
     substitutions: int
-    insertions: int
-    deletions: int
+    insertions: int  # words of the reference that the hypothesis lacks
+    deletions: int  # words of the hypothesis that the reference lacks
     length: int
 
     @property
@@ -85,10 +74,8 @@ class PlacedEdit(NamedTuple):
 class EditScript:
     """The edits that turn a hypothesis into its reference: shifts, in order, and then one operation per word.
 
-    Positions count words from 0, as TER compares them: after its options have lower-cased and separated them.
-
     Args:
-        hypothesis: its words.
+        hypothesis: its words, after the options of TER have lower-cased and separated them; positions count from 0.
         reference: its words.
         shifts: the moves, in order.
         order: the original position of the word at each position after all shifts.
@@ -152,15 +139,13 @@ class TER(sacrebleu_ter.TER):
             counts += [EditCount(s, b, i, d, length) for (s, b, i, d), length in rows]
         return counts
 
-    def _blocks(
-        self, hypotheses: Sequence[str], references: Sequence[str]
-    ) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    def _blocks(self, hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
         """Yield preprocessed texts of both sides, `_BLOCK` pairs at a time."""
         if len(hypotheses) != len(references):
             raise ValueError(f"{len(hypotheses)} hypotheses and {len(references)} references: must be equally many")
         for start in range(0, len(hypotheses), _BLOCK):
-            end = start + _BLOCK
-            yield self._texts(hypotheses[start:end]), self._references(references[start:end])
+            rows = slice(start, start + _BLOCK)
+            yield self._texts(hypotheses[rows]), self._references(references[rows])
 
     def words(self, texts: Sequence[str]) -> list[list[str]]:
         """Return the words of each text, preprocessed as a hypothesis."""
@@ -182,12 +167,7 @@ class TER(sacrebleu_ter.TER):
     def _extract_corpus_statistics(
         self, hypotheses: Sequence[str], references: Sequence[Sequence[str]] | None
     ) -> list[list[float]]:
-        """Return for each segment the edits to its nearest reference and the mean length of its references.
-
-        Raises:
-            RuntimeError: if references are neither given nor cached.
-            ValueError: if a segment has none.
-        """
+        """Return for each segment the edits to its nearest reference and the mean length of its references."""
         if references:
             sets = [self._references([text for text in texts if text is not None]) for texts in zip(*references)]
             counts = {len(texts) for texts in sets}
@@ -212,23 +192,16 @@ def _statistics(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) 
         raise ValueError(f"segment {counts.index(0) + 1} has no reference")
     repeated = [text for text, count in zip(hypotheses, counts) for _ in range(count)]
     kinds, lengths = _kinds(repeated, [text for nearby in references for text in nearby])
-    first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-    edits = np.minimum.reduceat(kinds.sum(1), first)
-    mean = np.add.reduceat(lengths, first) / counts
-    statistics: list[list[float]] = np.stack([edits, mean], 1).tolist()
-    return statistics
+    first = np.cumsum([0, *counts[:-1]])
+    columns = [np.minimum.reduceat(kinds.sum(1), first), np.add.reduceat(lengths, first) / counts]
+    return [[float(edits), float(length)] for edits, length in zip(*columns)]
 
 
 def _kinds(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the edits of each pair by kind, Int32[pairs,4], and the words of each reference, Int64[pairs]."""
     (h, r), vocabulary = number_words(hypotheses, references)
     kinds = np.zeros((len(hypotheses), 4), np.int32)
-
-    def count(start: int) -> None:
-        end = min(start + _CHUNK, len(hypotheses))
-        ter_pairs.count_kinds(h.ids, h.ends, r.ids, r.ends, vocabulary, start, end, kinds)
-
-    _in_threads(count, len(hypotheses))
+    _in_threads(ter_pairs.count_kinds, h, r, vocabulary, kinds)
     return kinds, np.diff(r.ends)
 
 
@@ -236,12 +209,7 @@ def _scripts(hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[E
     """Yield the edit script of each pair; all are computed before the first is yielded."""
     (h, r), vocabulary = number_words(hypotheses, references)
     found = ter_pairs.new_scripts(h.ends, r.ends)
-
-    def find(start: int) -> None:
-        end = min(start + _CHUNK, len(hypotheses))
-        ter_pairs.find_scripts(h.ids, h.ends, r.ids, r.ends, vocabulary, start, end, found)
-
-    _in_threads(find, len(hypotheses))
+    _in_threads(ter_pairs.find_scripts, h, r, vocabulary, found)
     for place, (hypothesis, reference) in enumerate(zip(hypotheses, references)):
         first, (shifts, ops) = found.first[place], found.sizes[place]
         yield EditScript(
@@ -253,9 +221,14 @@ def _scripts(hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[E
         )
 
 
-def _in_threads(work: Callable[[int], None], pairs: int) -> None:
-    """Call `work` with the start of each `_CHUNK` of pairs, in threads."""
+def _in_threads(function: Callable[..., None], h: NumberedTexts, r: NumberedTexts, vocabulary: int, found: Any) -> None:
+    """Call a function of `ter_pairs`, which writes into `found`, with each `_CHUNK` of pairs, in threads."""
+    pairs = len(h.ends) - 1
     starts = range(0, pairs, _CHUNK)
+
+    def work(start: int) -> None:
+        function(h.ids, h.ends, r.ids, r.ends, vocabulary, start, min(start + _CHUNK, pairs), found)
+
     if len(starts) <= 1:
         work(0)
     else:
@@ -281,24 +254,15 @@ def count_edits(
 
 
 def split_words(texts: Sequence[str], *, normalise: bool = False) -> list[list[str]]:
-    """Return the words of each text, as case-sensitive TER compares them.
-
-    Args:
-        texts: line by line.
-        normalise: separate words by the rules of Tercom, for text that is not tokenised.
-    """
+    """Return the words of each text, as case-sensitive TER compares them; `normalise` as in `count_edits`."""
     return _metric(True, normalise).words(texts)
 
 
 def edit_rate(counts: Iterable[EditCount]) -> float:
     """Return the TER of the corpus in per cent."""
-    edits = length = 0
-    for count in counts:
-        edits += count.edits
-        length += count.length
-    if length == 0:
-        return _EMPTY_REFERENCE if edits else 0.0
-    return 100.0 * edits / length
+    sums = [(count.edits, count.length) for count in counts]
+    edits, length = (sum(column) for column in zip(*sums)) if sums else (0, 0)
+    return 100.0 * edits / length if length else (_EMPTY_REFERENCE if edits else 0.0)
 
 
 def ter_signature(*, case_sensitive: bool = True, normalise: bool = False) -> str:

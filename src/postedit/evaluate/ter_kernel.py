@@ -1,16 +1,13 @@
 """The arithmetic of TER over word ids, compiled: Tercom's greedy search for shifts on a banded edit distance.
 
-The result equals that of `sacrebleu.metrics.TER` to the last edit (Snover et al. 2006, with the limits of Tercom). Five
-things differ, none of which changes a result:
+The result equals that of `sacrebleu.metrics.TER` to the last edit (Snover et al. 2006, with the limits of Tercom), but
+faster for four reasons, none of which changes a result:
 
-- No shift changes the bag of words, so the distance between the bags is a lower bound. The search for shifts ends where
-  it is reached, and a candidate that would have to get below it is not computed.
-- A candidate only matters if it beats the best one so far. That bounds its distance and narrows the band to the cells
-  that a path of such a cost can touch; most candidates are abandoned after a few rows.
-- A shift changes one range of the hypothesis. Rows before it are those of the unshifted hypothesis; the rest follows
-  from distances computed backwards, from every cell to the end. So only the rows of the range are computed.
+- No shift changes the bags of words, so their distance is a lower bound, at which the search for shifts ends.
+- A candidate must beat the best so far. That bounds its distance and narrows its band; most are abandoned early.
+- A shift changes one range of the hypothesis. The rows before it are known, and what follows is known from distances
+  computed backwards, so only the rows of the range are computed.
 - Only the cells of the band are stored, so memory grows with the number of words and not with its square.
-- Costs and traced operations live in arrays that all pairs of a chunk share; threads work on several chunks at once.
 
 Notation: n and m are the numbers of words of hypothesis and reference. A cell (i, j) stands for their first i and j
 words; it is stored at `base[i] + j`.
@@ -39,39 +36,22 @@ _INFINITY = np.int32(1 << 28)
 
 
 class _Scratch(NamedTuple):
-    """Buffers that the pairs of a chunk use in turn; n and m are those of the longest texts among them.
+    """Buffers that the pairs of a chunk use in turn; n and m are those of the longest texts among them."""
 
-    Args:
-        counts: Int32[vocabulary], zero between uses.
-        base: Int64[n+1], where the row of each i is stored, less its first j.
-        cost: Int32[cells], cost from the beginning to each cell of the band.
-        rest: Int32[cells], cost from each cell to the end.
-        ops: Int8[cells], the operation that leads to each cell.
-        align: Int64[m+1], the word of the hypothesis that each word of the reference is aligned with.
-        h_errors: Int64[n+1], how many of the first words of the hypothesis are in error.
-        r_errors: Int64[m+1], likewise for the reference.
-        shifted: Int32[n+1], a shifted hypothesis; only the range that differs is written.
-        above: Int32[m+1], a row of a distance.
-        row: Int32[m+1], the next row.
-        script: Int8[n+m], operations, first to last.
-        shifts: Int64[n+m+1,3], start, length and target of each shift made.
-        best: Int64[3], start, length and target of the best candidate.
-    """
-
-    counts: Any
-    base: Any
-    cost: Any
-    rest: Any
-    ops: Any
-    align: Any
-    h_errors: Any
-    r_errors: Any
-    shifted: Any
-    above: Any
-    row: Any
-    script: Any
-    shifts: Any
-    best: Any
+    counts: Any  # Int32[vocabulary], zero between uses
+    base: Any  # Int64[n+1], where the row of each i is stored, less its first j
+    cost: Any  # Int32[cells], cost from the beginning to each cell of the band
+    rest: Any  # Int32[cells], cost from each cell to the end
+    ops: Any  # Int8[cells], the operation that leads to each cell
+    align: Any  # Int64[m+1], the word of the hypothesis that each word of the reference is aligned with
+    h_errors: Any  # Int64[n+1], how many of the first words of the hypothesis are in error
+    r_errors: Any  # Int64[m+1], likewise for the reference
+    shifted: Any  # Int32[n+1], a shifted hypothesis; only the range that differs is written
+    above: Any  # Int32[m+1], a row of a distance
+    row: Any  # Int32[m+1], the next row
+    script: Any  # Int8[n+m], operations, first to last
+    shifts: Any  # Int64[n+m+1,3], start, length and target of each shift made
+    best: Any  # Int64[3], start, length and target of the best candidate
 
 
 @compiled
@@ -103,13 +83,9 @@ def _band(i, n, m):  # type: ignore[no-untyped-def]
     if i == 0:
         return 0, m + 1
     ratio = m / n
-    width = BEAM_WIDTH
-    if ratio / 2 > BEAM_WIDTH:
-        width = math.ceil(ratio / 2 + BEAM_WIDTH)
+    width = math.ceil(ratio / 2 + BEAM_WIDTH) if ratio / 2 > BEAM_WIDTH else BEAM_WIDTH
     diagonal = math.floor(i * ratio)
-    first = max(0, diagonal - width)
-    end = m + 1 if i == n else min(m + 1, diagonal + width)
-    return first, end
+    return max(0, diagonal - width), m + 1 if i == n else min(m + 1, diagonal + width)
 
 
 @compiled
@@ -127,9 +103,8 @@ def _forwards(h, n, r, m, scratch, start):  # type: ignore[no-untyped-def]
     """Fill the rows after `start` with the cost from the beginning, and the operation that leads to each cell."""
     base, cost, ops = scratch.base, scratch.cost, scratch.ops
     if start == 0:
-        for j in range(m + 1):
-            cost[j] = j
-            ops[j] = INSERT
+        cost[: m + 1] = np.arange(m + 1)
+        ops[: m + 1] = INSERT
     for i in range(start + 1, n + 1):
         first, end = _band(i, n, m)
         previous_first, previous_end = _band(i - 1, n, m)
@@ -177,18 +152,14 @@ def move(h, n, start, length, target, moved):  # type: ignore[no-untyped-def]
     """Write the range of h that differs when `length` words from `start` move before `target`; return its limits."""
     if target < start:
         low, by = target, start - target
-        for k in range(length):
-            moved[low + k] = h[start + k]
-        for k in range(by):
-            moved[low + length + k] = h[low + k]
+        moved[low : low + length] = h[start : start + length]
+        moved[low + length : low + length + by] = h[low : low + by]
     else:
         # A block whose target is inside itself moves right by target - start words, or as far as there are words.
         by = target - start - length if target > start + length else min(target - start, n - start - length)
         low = start
-        for k in range(by):
-            moved[low + k] = h[start + length + k]
-        for k in range(length):
-            moved[low + by + k] = h[start + k]
+        moved[low : low + by] = h[start + length : start + length + by]
+        moved[low + by : low + by + length] = h[start : start + length]
     return low, low + length + by
 
 

@@ -1,7 +1,7 @@
 """TER of ranges of pairs, compiled: the edits of each pair, counted or with their positions.
 
-The functions release the lock, so that threads can work on different ranges. numba keeps compiled code by the content
-of this file alone: after a change of `ter_kernel`, change this file too.
+Threads can work on several ranges at once. numba keeps compiled code by the content of this file alone: after a change
+of `ter_kernel`, change this file too (version 2 of the kernel).
 """
 
 from typing import Any, NamedTuple
@@ -14,17 +14,10 @@ from postedit.evaluate.ter_kernel import SHIFT, count_pair, move, new_scratch
 
 @compiled
 def count_kinds(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, kinds):  # type: ignore[no-untyped-def]
-    """Count the edits of the pairs from `start` to `end`.
+    """Count the shifts, substitutions, insertions and deletions of pairs `start` to `end` into `kinds`, Int32[pairs,4].
 
-    Args:
-        h_ids: Int32, word ids of all hypotheses.
-        h_ends: Int64[pairs + 1], where each ends; the first is 0.
-        r_ids: Int32, likewise for the references.
-        r_ends: Int64[pairs + 1].
-        vocabulary: the number of ids.
-        start: the first pair.
-        end: the one after the last.
-        kinds: Int32[pairs,4], receives the shifts, substitutions, insertions and deletions of each pair.
+    `h_ids` are the word ids of all hypotheses, Int32, below `vocabulary`; `h_ends` are the ends of the texts in it,
+    Int64[pairs+1], the first 0; `r_ids` and `r_ends` are those of the references.
     """
     n_most, m_most = _longest(h_ends, start, end), _longest(r_ends, start, end)
     scratch = new_scratch(n_most, m_most, vocabulary)
@@ -36,21 +29,13 @@ def count_kinds(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, kinds):  #
 
 
 class Scripts(NamedTuple):
-    """The edits of pairs with their positions; those of a pair are stored at the offset of its words.
+    """The edits of pairs with their positions; those of a pair are stored at the offset of its words."""
 
-    Args:
-        first: Int64[pairs], the offset of the shifts and operations of each pair.
-        sizes: Int64[pairs,2], the numbers of its shifts and operations.
-        order: Int32[words of h], the original position of the word at each position after all shifts.
-        ops: Int8[words of h and r], the operations, first to last.
-        shifts: Int32[words of h and r,3], start, length and target of each shift.
-    """
-
-    first: Any
-    sizes: Any
-    order: Any
-    ops: Any
-    shifts: Any
+    first: Any  # Int64[pairs], the offset of the shifts and operations of each pair
+    sizes: Any  # Int64[pairs,2], the numbers of its shifts and operations
+    order: Any  # Int32[words of h], the original position of the word at each position after all shifts
+    ops: Any  # Int8[words of h and r], the operations, first to last
+    shifts: Any  # Int32[words of h and r,3], start, length and target of each shift
 
 
 def new_scripts(h_ends: Any, r_ends: Any) -> Scripts:
@@ -78,8 +63,7 @@ def find_scripts(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, scripts):
         scripts.sizes[p, 0], scripts.sizes[p, 1] = result[SHIFT], count
         scripts.ops[first : first + count] = scratch.script[:count]
         order = scripts.order[h_ends[p] : h_ends[p + 1]]
-        for i in range(n):
-            order[i] = i
+        order[:] = np.arange(n)
         for k in range(result[SHIFT]):
             shift = scratch.shifts[k]
             scripts.shifts[first + k] = shift
@@ -90,7 +74,4 @@ def find_scripts(h_ids, h_ends, r_ids, r_ends, vocabulary, start, end, scripts):
 @compiled
 def _longest(ends, start, end):  # type: ignore[no-untyped-def]
     """Return the number of words of the longest text from `start` to `end`."""
-    most = 0
-    for p in range(start, end):
-        most = max(most, ends[p + 1] - ends[p])
-    return most
+    return np.max(np.diff(ends[start : end + 1])) if end > start else 0

@@ -21,21 +21,15 @@ MAX_GROUPS: Final = 100
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EditCounts:
-    """TER's edits from one text to another, sentence by sentence.
+    """TER's edits from one text to another, sentence by sentence."""
 
-    Args:
-        kinds: Int[sentences,4], in the order of `KINDS`.
-        length: Int[sentences], words of the other text.
-    """
-
-    kinds: Ints
-    length: Ints
+    kinds: Ints  # Int[sentences,4], in the order of `KINDS`
+    length: Ints  # Int[sentences], words of the other text
 
     @property
     def total(self) -> Ints:
         """Edits of all kinds, Int[sentences]."""
-        result: Ints = self.kinds.sum(1)
-        return result
+        return np.asarray(self.kinds.sum(1), np.int64)
 
     @property
     def sums(self) -> Floats:
@@ -45,8 +39,7 @@ class EditCounts:
     @property
     def rates(self) -> Floats:
         """TER of each sentence in per cent, Float[sentences]."""
-        rates: Floats = 100.0 * self.total / np.maximum(self.length, 1)
-        return rates
+        return np.asarray(100.0 * self.total / np.maximum(self.length, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,27 +79,16 @@ class TestSet:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EvaluatedSystem:
-    """The outputs of one system on a test set, with their scores and counts.
-
-    Args:
-        name: of the system.
-        outputs: its sentences.
-        scores: of the corpus.
-        left: TER's edits from the outputs to the post-edits.
-        made: TER's edits from the machine translations to the outputs, if mt is known.
-        words: word edits made and needed, if mt is known.
-        bleu: Float[sentences,10], statistics of `AdditiveBLEU`.
-        chrf: Float[sentences,19], statistics of `AdditiveCHRF`.
-    """
+    """The outputs of one system on a test set, with their scores and counts."""
 
     name: str
     outputs: Sequence[str]
     scores: SystemScores
-    left: EditCounts
-    made: EditCounts | None
-    words: WordEdits | None
-    bleu: Floats
-    chrf: Floats
+    left: EditCounts  # TER's edits from the outputs to the post-edits
+    made: EditCounts | None  # TER's edits from mt to the outputs, if mt is known
+    words: WordEdits | None  # word edits made and needed, if mt is known
+    bleu: Floats  # Float[sentences,10], statistics of `AdditiveBLEU`
+    chrf: Floats  # Float[sentences,19], statistics of `AdditiveCHRF`
 
 
 def evaluate_systems(
@@ -114,10 +96,7 @@ def evaluate_systems(
 ) -> list[EvaluatedSystem]:
     """Return all systems with their scores, after the unedited MT if mt is known.
 
-    Args:
-        test: the texts.
-        systems: outputs by the name of the system.
-        progress: called after each system with the number of lines scored so far.
+    `progress` is called after each system with the number of lines scored so far.
 
     Raises:
         DataError: if a system has not as many lines as the test set.
@@ -138,16 +117,8 @@ def _evaluate_system(name: str, outputs: Sequence[str], test: TestSet) -> Evalua
     if test.mt is not None:
         made = _edit_counts(count_edits(outputs, test.mt, normalise=normalise))
         words = word_edits(*(split_words(text, normalise=normalise) for text in (test.mt, outputs, test.pe)))
-    return EvaluatedSystem(
-        name=name,
-        outputs=outputs,
-        scores=score_statistics(name, outputs, statistics, test.pe, test.mt),
-        left=_edit_counts(statistics.edits),
-        made=made,
-        words=words,
-        bleu=statistics.bleu,
-        chrf=statistics.chrf,
-    )
+    scores, left = score_statistics(name, outputs, statistics, test.pe, test.mt), _edit_counts(statistics.edits)
+    return EvaluatedSystem(name, outputs, scores, left, made, words, statistics.bleu, statistics.chrf)
 
 
 def _edit_counts(counts: Sequence[EditCount]) -> EditCounts:

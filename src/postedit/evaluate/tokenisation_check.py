@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-_GLUED: Final = re.compile(r"[^\W\d_][.,;:!?](?= |$)")
-_APART: Final = re.compile(r"(?:^| )[.,;:!?](?= |$)")
-_ESCAPED: Final = re.compile(r"&(?:apos|quot|amp|lt|gt|#91|#93|#124);")
-_SUBWORDS: Final = re.compile(r"@@ |(?:^| )▁|##\w")
-_BYTE_ORDER_MARK: Final = "\ufeff"
-
-_UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-"""Letters of scripts without spaces: Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
+_PATTERNS: Final = {
+    "glued": re.compile(r"[^\W\d_][.,;:!?](?= |$)"),
+    "apart": re.compile(r"(?:^| )[.,;:!?](?= |$)"),
+    "escaped": re.compile(r"&(?:apos|quot|amp|lt|gt|#91|#93|#124);"),
+    "subwords": re.compile(r"@@ |(?:^| )▁|##\w"),
+    "unspaced": re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"),
+}
+"""Fields of `TokenisationSigns`; the last are letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
 
 _UNSPACED_LENGTH: Final = 8.0
 """Mean characters between spaces beyond which such a text is not tokenised: its words are much shorter."""
@@ -37,31 +37,18 @@ _MIN_WORDS: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class TokenisationSigns:
-    """Counts of signs that show how a text was tokenised.
+    """Counts of signs that show how a text was tokenised."""
 
-    Args:
-        glued: punctuation that directly follows a word.
-        apart: punctuation between spaces.
-        escaped: XML escapes.
-        subwords: marks of subwords.
-        words: words separated by spaces.
-        characters: of these words.
-        capitals: upper-case letters.
-        returns: lines that end with a carriage return.
-        marked: whether the text begins with a byte order mark.
-        unspaced: letters of scripts that have no spaces.
-    """
-
-    glued: int
-    apart: int
-    escaped: int
-    subwords: int
-    words: int
-    characters: int
-    capitals: int
-    returns: int
-    marked: bool
-    unspaced: int
+    glued: int  # punctuation that directly follows a word
+    apart: int  # punctuation between spaces
+    escaped: int  # XML escapes
+    subwords: int  # marks of subwords
+    words: int  # separated by spaces
+    characters: int  # of these words
+    capitals: int  # upper-case letters
+    returns: int  # lines that end with a carriage return
+    marked: bool  # whether the text begins with a byte order mark
+    unspaced: int  # letters of scripts that have no spaces
 
     @property
     def unsegmented(self) -> bool:
@@ -90,21 +77,14 @@ class TokenisationSigns:
 
 def tokenisation_signs(lines: Sequence[str]) -> TokenisationSigns:
     """Return the counts of the signs in a text."""
-    glued, apart, escaped, subwords = (
-        sum(len(pattern.findall(line)) for line in lines) for pattern in (_GLUED, _APART, _ESCAPED, _SUBWORDS)
-    )
     words = [word for line in lines for word in line.split()]
     return TokenisationSigns(
-        glued,
-        apart,
-        escaped,
-        subwords,
+        **{name: sum(len(pattern.findall(line)) for line in lines) for name, pattern in _PATTERNS.items()},
         words=len(words),
         characters=sum(map(len, words)),
         capitals=sum(map(str.isupper, "".join(words))),
         returns=sum(line.endswith("\r") for line in lines),
-        marked=bool(lines) and lines[0].startswith(_BYTE_ORDER_MARK),
-        unspaced=sum(len(_UNSPACED.findall(line)) for line in lines),
+        marked=bool(lines) and lines[0].startswith("\ufeff"),
     )
 
 
@@ -137,7 +117,9 @@ def tokenisation_differences(
         found.append(f"{name} has hardly any capital letters and {reference_name} has: scores are case-sensitive")
     found += _empty_lines(name, lines, reference_name, reference)
     found += _empty_lines(reference_name, reference, name, lines)
-    if not found and _differ_in_length(here, there):
+    lengths = here.mean_length / there.mean_length if here.words and there.words else 1.0
+    is_long = max(here.words, there.words) >= _MIN_WORDS
+    if not found and is_long and not 1 / _LENGTH_RATIO < lengths < _LENGTH_RATIO:
         found.append(
             f"words have {here.mean_length:.1f} characters on average in {name} and {there.mean_length:.1f} in "
             f"{reference_name}: they do not seem to be tokenised alike (by characters? not at all?), and then scores "
@@ -169,9 +151,3 @@ def _empty_lines(name: str, lines: Sequence[str], other_name: str, others: Seque
         return []
     lines_are = "an empty line" if len(rows) == 1 else f"{len(rows):,} empty lines"
     return [f"{name} has {lines_are} where {other_name} has text (first: line {rows[0]:,})"]
-
-
-def _differ_in_length(here: TokenisationSigns, there: TokenisationSigns) -> bool:
-    if not here.words or not there.words or max(here.words, there.words) < _MIN_WORDS:
-        return False
-    return not 1 / _LENGTH_RATIO < here.mean_length / there.mean_length < _LENGTH_RATIO

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
 from postedit.evaluate.metrics import Ints
+from postedit.evaluate.table import percentage
 
 OPERATIONS: Final = ("insertions", "deletions", "substitutions")
 """Word edits, in the order of the columns of `WordEdits`; a moved word counts as a deletion and an insertion."""
@@ -22,43 +23,36 @@ _WordEdit = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class EditQuality:
-    """Word edits of a system compared with those of the post-editor.
+    """Word edits of a system compared with those of the post-editor."""
 
-    Args:
-        made: edits from the machine translation to the output.
-        needed: edits from the machine translation to the post-edit.
-        right: edits in both: the same operation at the same word with the same new word.
-    """
+    made: int  # from mt to the output
+    needed: int  # from mt to the post-edit
+    right: int  # in both: the same operation at the same word with the same new word
 
-    made: int
-    needed: int
-    right: int
+    @property
+    def values(self) -> tuple[float | None, ...]:
+        """All counts and rates, in the order of tables."""
+        return self.made, self.needed, self.right, self.precision, self.recall, self.f1
 
     @property
     def precision(self) -> float | None:
         """Right edits in per cent of those made."""
-        return 100.0 * self.right / self.made if self.made else None
+        return percentage(self.right, self.made)
 
     @property
     def recall(self) -> float | None:
         """Right edits in per cent of those needed."""
-        return 100.0 * self.right / self.needed if self.needed else None
+        return percentage(self.right, self.needed)
 
     @property
     def f1(self) -> float | None:
         """The harmonic mean of precision and recall."""
-        return 200.0 * self.right / (self.made + self.needed) if self.made + self.needed else None
+        return percentage(2 * self.right, self.made + self.needed)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WordEdits:
-    """The counts of `EditQuality` by sentence and operation.
-
-    Args:
-        made: Int[sentences,3], in the order of `OPERATIONS`.
-        needed: likewise.
-        right: likewise.
-    """
+    """The counts of `EditQuality` by sentence and operation, Int[sentences,3], in the order of `OPERATIONS`."""
 
     made: Ints
     needed: Ints
@@ -71,8 +65,7 @@ class WordEdits:
 
     def by_operation(self) -> list[EditQuality]:
         """Return the counts over all sentences for each of `OPERATIONS`."""
-        sums = [counts.sum(0) for counts in (self.made, self.needed, self.right)]
-        return [EditQuality(*(int(counts[place]) for counts in sums)) for place in range(len(OPERATIONS))]
+        return [EditQuality(*map(int, sums)) for sums in zip(*(c.sum(0) for c in (self.made, self.needed, self.right)))]
 
 
 def word_edits(mt: Sequence[Sequence[str]], hyp: Sequence[Sequence[str]], pe: Sequence[Sequence[str]]) -> WordEdits:

@@ -43,11 +43,8 @@ def attention_panels(evidence: Evidence) -> list[AttentionPanel]:
 def attention_alignment(sentence: ExplainedSentence, stream: str) -> Alignment | None:
     """Return a link from the word of `stream` with most attention to each word of the output.
 
-    Words are separated by spaces, however the model tokenises text: the attention of the model's words is summed over
-    an input word and averaged over an output word. Special tokens are left out.
-
-    Returns:
-        None if the model has no attention to the stream, or its words cannot be found in the texts.
+    Words are those between spaces: the attention of the model's words is summed over an input word and averaged over an
+    output word. The result is None if there is no attention to the stream, or its words cannot be found in the texts.
     """
     weights = sentence.words.over(stream)
     if weights is None:

@@ -1,11 +1,12 @@
 """What all pages have in common: one HTML file that needs no network or server, and lets no script run but its own."""
 
 import hashlib
+import json
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 from postedit.evaluate.table import Table
 
@@ -15,11 +16,7 @@ _POLICY: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; style
 def document(title: str, body: Iterable[str], *, styles: Sequence[str], scripts: Sequence[str]) -> str:
     """Return a self-contained HTML document.
 
-    Args:
-        title: heading of the page, as text.
-        body: what follows the heading, as HTML in which all that comes from data is escaped.
-        styles: names of the style sheets of this package.
-        scripts: names of its scripts, which run as one, after the body.
+    `body` is HTML, in which all data is escaped; style sheets and scripts are files of this package.
     """
     script = "".join(map(asset, scripts))
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -42,6 +39,12 @@ def document(title: str, body: Iterable[str], *, styles: Sequence[str], scripts:
 def asset(name: str) -> str:
     """Return the text of a file of this package."""
     return files("postedit.explain").joinpath(name).read_text(encoding="utf-8")
+
+
+def data_element(values: Any) -> str:
+    """Return an element that holds values as JSON for the scripts of a page."""
+    text = json.dumps(values, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+    return f'<script type="application/json" id="data">{text}</script>'
 
 
 def analysis(table: Table, *, is_open: bool = False) -> str:

@@ -26,29 +26,19 @@ class Span:
 class ExplainedSentence:
     """How a model edited one sentence.
 
-    Args:
-        src: the source.
-        mt: the machine translation; empty if there is none.
-        output: the output text.
-        edits: from mt to the output.
-        confidences: of each edit; see `correction.confidence`.
-        words: the evidence at word level, spelt as in the texts where the words can be found there.
-        spans: by stream, and for `OUTPUT`, where each of these words is in the text; None for special tokens, and for
-            all words of a text in which they cannot be found.
-        special: by stream, and for `OUTPUT`, which of these words are special tokens (EOS, STEP).
-        pe: the human post-edit, if known.
-        pe_words: its words.
+    `spans` gives, by stream and for `OUTPUT`, the place of each word of `words` in its text: None for special tokens
+    (EOS, STEP), whose positions are in `special`, and for all words of a text in which they cannot be found.
     """
 
     src: str
-    mt: str
+    mt: str  # empty if there is none
     output: str
-    edits: tuple[Edit, ...]
-    confidences: tuple[float, ...]
-    words: Evidence
+    edits: tuple[Edit, ...]  # from mt to the output
+    confidences: tuple[float, ...]  # of each edit
+    words: Evidence  # at word level, spelt as in the texts where the words can be found there
     spans: Mapping[str, tuple[Span | None, ...]]
     special: Mapping[str, frozenset[int]]
-    pe: str | None = None
+    pe: str | None = None  # the human post-edit, if known
     pe_words: tuple[str, ...] | None = None
 
     def text_words(self, name: str) -> list[int]:
@@ -74,29 +64,21 @@ def explained_sentence(
     evidence: Evidence,
     pe: str | None = None,
 ) -> ExplainedSentence:
-    """Return a sentence with its evidence at word level.
-
-    Args:
-        editor: divides texts into words.
-        texts: src, and mt if there is one.
-        output: the output text.
-        edits: from mt to it.
-        confidences: of each edit.
-        evidence: at token level.
-        pe: the human post-edit, if known.
-    """
+    """Return a sentence with its evidence at word level, from `evidence` at token level and the words of `editor`."""
     words = evidence.by_word()
-    sides: list[tuple[str, Side, str, tuple[str, ...]]] = [
-        (name, side, texts.get(side, ""), found)
-        for side in ("src", "mt")
-        for name, found in words.streams.items()
-        if name == side
-    ]
+    inputs: list[Side] = [side for side in ("src", "mt") if side in words.streams]
+    sides: list[tuple[str, Side, str, tuple[str, ...]]]
+    sides = [(side, side, texts.get(side, ""), words.streams[side]) for side in inputs]
     sides.append((OUTPUT, "pe", output, words.output))
     tokens = {**evidence.streams, OUTPUT: evidence.output}
     special = {name: special_words(tokens[name]) for name, _, _, _ in sides}
     spans = {name: _spans(editor, side, text, len(found), special[name]) for name, side, text, found in sides}
-    spelt = {name: _spelt(text, found, spans[name]) for name, _, text, found in sides}
+    spelt = {
+        name: tuple(
+            word if at is None else text[at.start : at.end] for word, at in zip(found, spans[name], strict=True)
+        )
+        for name, _, text, found in sides
+    }
     words = replace(words, streams={name: spelt[name] for name in words.streams}, output=spelt[OUTPUT])
     pe_words = None if pe is None else tuple(editor.words("pe", pe))
     src, mt = texts.get("src", ""), texts.get("mt", "")
@@ -112,7 +94,3 @@ def _spans(editor: Editor, side: Side, text: str, count: int, special: frozenset
         for position, word in zip(positions, found, strict=True):
             result[position] = Span(*word)
     return tuple(result)
-
-
-def _spelt(text: str, words: Sequence[str], spans: Sequence[Span | None]) -> tuple[str, ...]:
-    return tuple(word if span is None else text[span.start : span.end] for word, span in zip(words, spans, strict=True))

@@ -1,11 +1,8 @@
 """One HTML page that explains outputs: what each word looked at, how sure the model was, and the reason for each edit.
 
-A single file without network or server. Sentences lie in it as compact JSON, of which the script shows a page at a
-time, so that it opens quickly with thousands of them. Text reaches the document by `textContent` alone, and a content
-security policy lets no other script run.
+Sentences are in it as compact JSON, of which its script shows a page at a time, by `textContent` alone.
 """
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -20,7 +17,7 @@ from postedit.evaluate.significance import compare
 from postedit.evaluate.table import Table
 from postedit.evaluate.ter import count_edits
 from postedit.explain.attention_views import STREAM_NAMES, AttentionPanel, attention_panels
-from postedit.explain.document import analysis, asset, document
+from postedit.explain.document import analysis, asset, data_element, document
 from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span
 from postedit.explain.reasons import Reason, edit_reasons, style_corrections
 
@@ -40,17 +37,18 @@ def explanation_page(
     Args:
         title: heading of the page.
         sentences: in order; None for one that the model was not asked about.
-        tables: analyses of all of them, in the order they are shown.
+        tables: analyses of all of them.
         verdicts: sentences that say whether the outputs are better than mt; by default from the post-edits, if known.
         corrections: how often each (old, new) pair was corrected in the training data; see `count_corrections`.
     """
     if verdicts is None:
         verdicts = [_verdict([one for one in sentences if one is not None])]
+    data = [_sentence(line, one, corrections or {}) for line, one in enumerate(sentences, start=1) if one is not None]
     body = [
         *(f'<p class="conclusion">{escape(verdict)}</p>' for verdict in verdicts),
         *(analysis(table, is_open=number == 0) for number, table in enumerate(tables)),
         asset("explanation_page.html"),
-        f'<script type="application/json" id="data">{_data(sentences, corrections or {})}</script>',
+        data_element(data),
     ]
     scripts = ["paging.js", "differences.js", "explanation_page.js"]
     return document(title, body, styles=["page.css", "explanation_page.css"], scripts=scripts)
@@ -72,18 +70,13 @@ def _verdict(sentences: Sequence[ExplainedSentence]) -> str:
     return verdict("The output", UNEDITED_MT, values, len(judged), better, worse)
 
 
-def _data(sentences: Sequence[ExplainedSentence | None], corrections: Mapping[tuple[str, str], int]) -> str:
-    values = [_sentence(line, one, corrections) for line, one in enumerate(sentences, start=1) if one is not None]
-    return json.dumps(values, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
-
-
 def _sentence(line: int, sentence: ExplainedSentence, corrections: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     words = sentence.words
     texts = {"src": sentence.src, "mt": sentence.mt}
     return {
         "line": line,
         "pe": sentence.pe,
-        "left": _left(sentence),
+        "left": _edits_left(sentence.pe, sentence.mt, sentence.output),
         "inputs": [
             {
                 "stream": side,
@@ -101,11 +94,7 @@ def _sentence(line: int, sentence: ExplainedSentence, corrections: Mapping[tuple
         "output": _words(sentence.output, words.output, sentence.spans[OUTPUT], sentence.special[OUTPUT]),
         "probabilities": [round(100 * math.exp(min(0.0, log_prob))) for log_prob in words.log_probs],
         "runners": [
-            [
-                [other.text, round(100 * math.exp(other.log_prob))]
-                for other in others
-                if other.log_prob >= math.log(_LEAST)
-            ]
+            [[one.text, round(100 * math.exp(one.log_prob))] for one in others if one.log_prob >= math.log(_LEAST)]
             for others in words.runners_up
         ],
         "shares": {name: np.rint(100 * share).astype(int).tolist() for name, share in words.shares.items()},
@@ -115,11 +104,8 @@ def _sentence(line: int, sentence: ExplainedSentence, corrections: Mapping[tuple
     }
 
 
-def _left(sentence: ExplainedSentence) -> list[int] | None:
-    """Return the edits, as TER counts them, from mt and from the output to what a human made."""
-    if sentence.pe is None:
-        return None
-    return [count.edits for count in count_edits([sentence.mt, sentence.output], [sentence.pe, sentence.pe])]
+def _edits_left(pe: str | None, *texts: str) -> list[int] | None:
+    return None if pe is None else [count.edits for count in count_edits(texts, [pe] * len(texts))]
 
 
 def _words(text: str, words: Sequence[str], places: Sequence[Span | None], ends: frozenset[int]) -> dict[str, Any]:
@@ -158,10 +144,9 @@ def _runs(sentence: ExplainedSentence) -> Iterator[list[str]]:
 
 
 def _reason(sentence: ExplainedSentence, reason: Reason, corrections: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-    texts = {"src": sentence.src, "mt": sentence.mt}
     cited = [
-        [side, STREAM_NAMES[side], texts[side][found.span.start : found.span.end]]
-        for side, found in (("src", reason.src), ("mt", reason.mt))
+        [side, STREAM_NAMES[side], text[found.span.start : found.span.end]]
+        for side, text, found in (("src", sentence.src, reason.src), ("mt", sentence.mt, reason.mt))
         if found is not None and found.stands_out
     ]
     return {

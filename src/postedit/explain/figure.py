@@ -1,6 +1,6 @@
-"""The attention of a sentence as a figure for print, in the manner of the papers: a row for each word written.
+"""The attention of a sentence as a figure, as papers draw it: a row for each word of the output.
 
-matplotlib is imported when a figure is drawn, and at no other time.
+matplotlib is imported when a figure is drawn.
 """
 
 import logging
@@ -118,9 +118,7 @@ def _installed() -> list[str]:
 def _draw(ax: "Axes", words: Evidence, panel: AttentionPanel) -> None:
     columns = words.streams[panel.stream]
     ax.imshow(panel.weights, cmap=_COLOURS.get(panel.stream, "Greys"), vmin=0.0, vmax=1.0, aspect="auto")
-    ax.set_xticks(
-        range(len(columns)), [_label(word) for word in columns], rotation=60, ha="left", rotation_mode="anchor"
-    )
+    ax.set_xticks(range(len(columns)), map(_label, columns), rotation=60, ha="left", rotation_mode="anchor")
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
     ax.set_xlabel(panel.title)
@@ -129,9 +127,8 @@ def _draw(ax: "Axes", words: Evidence, panel: AttentionPanel) -> None:
     ax.grid(which="minor", color="#e4e1d9", linewidth=0.5)
     ax.tick_params(which="minor", length=0)
     if panel.kind == "hard":
-        ax.plot(
-            panel.weights.argmax(1), range(len(words.output)), color="#23262b", linewidth=1, marker="o", markersize=3
-        )
+        places, rows = panel.weights.argmax(1), range(len(words.output))
+        ax.plot(places, rows, color="#23262b", linewidth=1, marker="o", markersize=3)
 
 
 def _draw_shares(ax: "Axes", words: Evidence) -> None:

@@ -1,12 +1,11 @@
 """Which input leads each step: the focus statistics of Jauregi Unanue et al. (2018, 4.4), by kind of word.
 
-A step writes a word, as in the paper; here the tokens of a word are taken together. The weight of src in a step is a
-number from 0 to 1: above a threshold t the step is led by src, below 1 - t by mt, otherwise by both. Two measures:
+A step writes a word, as in the paper. The weight of src in a step is from 0 to 1: above a threshold t the step is led
+by src, below 1 - t by mt, otherwise by both. Two measures:
 
 - attention, as in the paper: the sum of the weights on src, for an attention over src and mt together;
-- occlusion, for models with separate attention to src and mt, whose weights cannot be compared:
-  a = log p(word) - log p(word | src empty), b likewise without mt, both at least 0; the weight is a / (a + b). A word
-  that neither text makes clearly more probable is led by neither.
+- occlusion, for models with separate attention to src and mt: a / (a + b), a = log p(word) - log p(word | src empty),
+  b likewise for mt, both at least 0. A word that neither text makes clearly more probable is led by neither.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postedit.core.evidence import GENERATED, Evidence
-from postedit.evaluate.significance import Comparison, compare
+from postedit.evaluate.significance import compare
 from postedit.evaluate.table import Column, Row, Table, percentage
 from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence
 from postedit.text.edits import Change, changes
@@ -32,27 +31,12 @@ _MIN_GAIN: Final = 0.05
 _MAX_GAIN: Final = 50.0
 """Upper limit of the nats that a text adds: without it a word may be impossible."""
 
-_MIN_SENTENCES: Final = 2
-"""Sentences needed for resampling."""
 
+FocusMeasure = StrEnum("FocusMeasure", ["attention", "occlusion"])
+"""How the weight of src is measured."""
 
-class FocusMeasure(StrEnum):
-    """How the weight of src is measured."""
-
-    attention = "attention"
-    occlusion = "occlusion"
-
-
-class Lead(StrEnum):
-    """The text that leads a step."""
-
-    src = "src"
-    mt = "mt"
-    both = "both"
-    neither = "neither"
-
-
-LEADS: Final = tuple(Lead)
+Lead = StrEnum("Lead", ["src", "mt", "both", "neither"])
+"""The text that leads a step."""
 
 
 class WordKind(StrEnum):
@@ -66,17 +50,11 @@ class WordKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A word of the output.
-
-    Args:
-        lead: the text that led it.
-        kind: how it relates to mt.
-        needed: whether a human changed mt there; None if not known.
-    """
+    """A word of the output."""
 
     lead: Lead
     kind: WordKind
-    needed: bool | None
+    needed: bool | None  # whether a human changed mt there; None if not known
 
 
 def default_measure(words: Evidence) -> FocusMeasure | None:
@@ -95,8 +73,7 @@ def src_weights(words: Evidence, measure: FocusMeasure) -> NDArray[np.float64]:
     if measure is FocusMeasure.attention:
         for key in words.attention:
             if {"src", "mt"} <= set(key.streams):
-                weights: NDArray[np.float64] = words.by_stream(key)["src"].sum(1, dtype=np.float64)
-                return weights
+                return np.asarray(words.by_stream(key)["src"].sum(1, dtype=np.float64))
         raise ValueError("the model has no attention that src and mt share")
     if not {"src", "mt"} <= words.without.keys():
         raise ValueError("the model does not read src and mt")
@@ -117,11 +94,7 @@ def steps(sentence: ExplainedSentence, measure: FocusMeasure, threshold: float =
     if not 0.5 <= threshold < 1.0:
         raise ValueError(f"the threshold must be at least 0.5 and below 1, not {threshold}")
     leads = [_lead(float(weight), threshold) for weight in src_weights(sentence.words, measure)]
-    kinds = iter(_kinds(sentence))
-    result = []
-    for row, lead in enumerate(leads):
-        result.append(Step(lead, WordKind.ends, None) if row in sentence.special[OUTPUT] else Step(lead, *next(kinds)))
-    return result
+    return [Step(lead, *kind) for lead, kind in zip(leads, _kinds(sentence), strict=True)]
 
 
 def _lead(weight: float, threshold: float) -> Lead:
@@ -133,7 +106,7 @@ def _lead(weight: float, threshold: float) -> Lead:
 
 
 def _kinds(sentence: ExplainedSentence) -> list[tuple[WordKind, bool | None]]:
-    """Return for each output word its kind, and whether a human changed mt there."""
+    """Return for each output word its kind, and whether a human changed mt there; special tokens are ends."""
     mt, written = sentence.mt_words(), sentence.output_words()
     truth = None if sentence.pe_words is None else changes(mt, sentence.pe_words)
     result: list[tuple[WordKind, bool | None]] = []
@@ -144,7 +117,8 @@ def _kinds(sentence: ExplainedSentence) -> list[tuple[WordKind, bool | None]]:
         kind = WordKind.inserted if change.op == "insert" else WordKind.changed
         result += [(kind, _touched(truth, *change.mt))] * (change.pe[1] - change.pe[0])
         place = change.mt[1]
-    return result
+    words, special = iter(result), sentence.special[OUTPUT]
+    return [(WordKind.ends, None) if row in special else next(words) for row in range(len(sentence.words.output))]
 
 
 def _touched(truth: Sequence[Change] | None, start: int, end: int) -> bool | None:
@@ -167,48 +141,42 @@ def focus_table(sentences: Sequence[Sequence[Step]], measure: FocusMeasure, thre
             for kind in (WordKind.kept, WordKind.changed, WordKind.inserted):
                 groups.append((f"{kind}, {name}", [step for step in chosen if step.kind is kind]))
     rows = tuple(Row((name,), _shares(group)) for name, group in groups)
-    how = (
-        "the attention on src, of an attention over src and mt together"
-        if measure is FocusMeasure.attention
-        else _OCCLUSION
-    )
     note = (
-        f"A step writes a word. Weight of src: {how}. Led by src: above {threshold:g}; by mt: below "
+        f"A step writes a word. Weight of src: {_MEASURES[measure]}. Led by src: above {threshold:g}; by mt: below "
         f"{1 - threshold:g}; by both: between (Jauregi Unanue et al. 2018, 4.4). Percentages of the steps of the row."
     )
-    columns = (Column("steps"), *(Column(f"{lead} %", 1) for lead in LEADS))
+    columns = (Column("steps"), *(Column(f"{lead} %", 1) for lead in Lead))
     return Table(f"focus by {measure}", ("steps of",), columns, rows, note)
 
 
-_OCCLUSION: Final = (
-    "a / (a + b), where a and b are the nats that src and mt add to the log-probability of a word; "
-    f"neither: a + b is below {_MIN_GAIN}"
-)
+_MEASURES: Final = {
+    FocusMeasure.attention: "the attention on src, of an attention over src and mt together",
+    FocusMeasure.occlusion: "a / (a + b), where a and b are the nats that src and mt add to the log-probability of a "
+    f"word; neither: a + b is below {_MIN_GAIN}",
+}
 
 
 def _shares(group: Sequence[Step]) -> tuple[float | None, ...]:
-    counts = [sum(step.lead is lead for step in group) for lead in LEADS]
+    counts = [sum(step.lead is lead for step in group) for lead in Lead]
     return (len(group), *(percentage(count, len(group)) for count in counts))
 
 
 def claim_table(sentences: Sequence[Sequence[Step]], resamples: int) -> Table | None:
     """Return how much more often src leads where words are edited or mt is wrong; None if nothing can be compared."""
-    if len(sentences) < _MIN_SENTENCES:
+    if len(sentences) < 2:
         return None
     edited = (WordKind.changed, WordKind.inserted)
-    pairs = [
-        ("edited less kept", _led(sentences, lambda step: step.kind in edited), _led(sentences, _kept)),
-        (
-            "mt wrong less mt right",
-            _led(sentences, lambda s: s.needed is True),
-            _led(sentences, lambda s: s.needed is False),
-        ),
+    pairs: list[tuple[str, _Choice, _Choice]] = [
+        ("edited less kept", lambda step: step.kind in edited, lambda step: step.kind is WordKind.kept),
+        ("mt wrong less mt right", lambda step: step.needed is True, lambda step: step.needed is False),
     ]
     rows = []
-    for name, first, second in pairs:
-        if first[:, 1].sum() and second[:, 1].sum():
-            found = compare([first, second], _rate, resamples).comparisons[0]
-            rows.append(Row((name,), _claim(found)))
+    for name, *choices in pairs:
+        sides = [_led(sentences, choice) for choice in choices]
+        if all(side[:, 1].sum() for side in sides):
+            found = compare(sides, _rate, resamples).comparisons[0]
+            # Not by randomisation: swapping sides would mix the many steps of one kind into the few of the other.
+            rows.append(Row((name,), (found.difference, found.interval.low, found.interval.high, found.bootstrap)))
     note = (
         "Difference of the percentages of steps led by src, in points, with its 95 % interval and two-sided p-value "
         f"(bootstrap over sentences), {resamples:,} resamples."
@@ -217,7 +185,10 @@ def claim_table(sentences: Sequence[Sequence[Step]], resamples: int) -> Table | 
     return Table("where src leads", ("steps",), columns, tuple(rows), note) if rows else None
 
 
-def _led(sentences: Sequence[Sequence[Step]], chosen: Callable[[Step], bool]) -> NDArray[np.float64]:
+_Choice = Callable[[Step], bool]
+
+
+def _led(sentences: Sequence[Sequence[Step]], chosen: _Choice) -> NDArray[np.float64]:
     """Return Float[sentences,2]: the chosen steps that src leads, and all chosen steps."""
     counts = [[(step.lead is Lead.src) for step in sentence if chosen(step)] for sentence in sentences]
     return np.array([[sum(led), len(led)] for led in counts], dtype=np.float64)
@@ -225,17 +196,7 @@ def _led(sentences: Sequence[Sequence[Step]], chosen: Callable[[Step], bool]) ->
 
 def _rate(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the first sum in per cent of the second."""
-    rates: NDArray[np.float64] = 100.0 * sums[..., 0] / np.maximum(1.0, sums[..., 1])
-    return rates
-
-
-def _kept(step: Step) -> bool:
-    return step.kind is WordKind.kept
-
-
-def _claim(found: Comparison) -> tuple[float, ...]:
-    # Not by randomisation: swapping sides would mix the many steps of one kind into the few of the other.
-    return found.difference, found.interval.low, found.interval.high, found.bootstrap
+    return np.asarray(100.0 * sums[..., 0] / np.maximum(1.0, sums[..., 1]))
 
 
 def source_table(sentences: Sequence[ExplainedSentence]) -> Table | None:
@@ -245,18 +206,16 @@ def source_table(sentences: Sequence[ExplainedSentence]) -> Table | None:
         return None
     found: dict[str, list[list[float]]] = {str(kind): [] for kind in WordKind}
     for sentence in sentences:
-        kinds = iter(_kinds(sentence))
-        for row in range(len(sentence.words.output)):
-            kind = WordKind.ends if row in sentence.special[OUTPUT] else next(kinds)[0]
+        for row, (kind, _) in enumerate(_kinds(sentence)):
             found[kind].append([100.0 * float(sentence.words.shares[name][row]) for name in names])
     everything = [shares for group in found.values() for shares in group]
     rows = []
     for group, shares in {"all": everything, **found}.items():
         means = np.mean(shares, 0).tolist() if shares else [None] * len(names)
         rows.append(Row((group,), (len(shares), *means)))
-    columns = (Column("words"), *(Column(f"{_SOURCES.get(name, f'from {name}')} %", 1) for name in names))
+    columns = (
+        Column("words"),
+        *(Column(f"{name if name == GENERATED else f'copied from {name}'} %", 1) for name in names),
+    )
     note = "Mean weights of the model's gate, averaged over the tokens of a word."
     return Table("where words come from", ("words",), columns, tuple(rows), note)
-
-
-_SOURCES: Final = {GENERATED: GENERATED, "mt": "copied from mt", "src": "copied from src"}

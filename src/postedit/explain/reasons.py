@@ -8,7 +8,7 @@ Every edit has the citations that its numbers give; those that would tell a tran
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -59,40 +59,22 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """An edit and the words it rests on.
+    """An edit and the words it rests on."""
 
-    Args:
-        line: the number of the sentence, from 1.
-        edit: the edit.
-        old: the text that mt lost.
-        new: the text that the output gained.
-        confidence: of the edit; see `correction.confidence`.
-        src: the words of the source that it rests on; None if none matter, or that is not known.
-        mt: likewise in mt.
-    """
-
-    line: int
+    line: int  # the number of the sentence, from 1
     edit: Edit
-    old: str
-    new: str
+    old: str  # what mt lost
+    new: str  # what the output gained
     confidence: float
-    src: Citation | None
-    mt: Citation | None
+    src: Citation | None  # the words of the source that it rests on; None if none matter, or that is not known
+    mt: Citation | None  # likewise
 
     def to_dict(self, sentence: ExplainedSentence) -> dict[str, Any]:
         """Return plain values for JSON; spans are in characters, end exclusive."""
-        texts = {"src": sentence.src, "mt": sentence.mt}
         cited = {}
-        for side, found in (("src", self.src), ("mt", self.mt)):
-            cited[side] = (
-                None
-                if found is None
-                else {
-                    "span": list(asdict(found.span).values()),
-                    "text": texts[side][found.span.start : found.span.end],
-                    "weight": round(found.weight, 4),
-                }
-            )
+        for side, text, found in (("src", sentence.src, self.src), ("mt", sentence.mt, self.mt)):
+            start, end = (found.span.start, found.span.end) if found else (0, 0)
+            cited[side] = found and {"span": [start, end], "text": text[start:end], "weight": round(found.weight, 4)}
         return {
             "line": self.line,
             "kind": self.edit.op,
@@ -140,10 +122,8 @@ def _edited_words(sentence: ExplainedSentence, edit: Edit) -> list[int]:
     if all(word is None for word in spans):
         return list(range(len(spans)))
     written = [row for row, word in enumerate(spans) if word is not None and word.overlaps(span)]
-    if written:
-        return written
-    after = [row for row, word in enumerate(spans) if word is not None and word.start >= span.end]
-    return [after[0] if after else len(spans) - 1]
+    after = (row for row, word in enumerate(spans) if word is not None and word.start >= span.end)
+    return written or [next(after, len(spans) - 1)]
 
 
 def _citation(sentence: ExplainedSentence, stream: str, edit: Edit) -> Citation | None:

@@ -1,22 +1,18 @@
 """One HTML page about systems over a test set: all tables, histograms, and every sentence to sort and filter.
 
-A single file without network or server. Sentences lie in it as compact JSON, of which the script shows a page at a
-time, so that it opens quickly with 100,000 of them. Text reaches the document by `textContent` alone, and a content
-security policy lets no other script run.
+Sentences are in it as compact JSON, of which its script shows a page at a time, by `textContent` alone.
 """
 
-import json
 from collections.abc import Sequence
 from html import escape
 from typing import Any, Final
 
 import numpy as np
 
-from postedit.evaluate.metrics import Ints
 from postedit.evaluate.table import Table
 from postedit.evaluate.test_set import KINDS, EvaluatedSystem, TestSet
 from postedit.explain.charts import Series, bar_chart
-from postedit.explain.document import analysis, asset, document
+from postedit.explain.document import analysis, asset, data_element, document
 
 _BIN: Final = 10
 _BINS: Final = 11
@@ -50,7 +46,7 @@ def score_page(
         *(analysis(table, is_open=number == 0) for number, table in enumerate(tables)),
         _charts(systems, has_mt=test.mt is not None),
         asset("score_page.html"),
-        f'<script type="application/json" id="data">{_data(test, systems)}</script>',
+        data_element(_data(test, systems)),
     ]
     scripts = ["paging.js", "differences.js", "score_page.js"]
     return document(title, body, styles=["page.css", "score_page.css"], scripts=scripts)
@@ -61,17 +57,16 @@ def _charts(systems: Sequence[EvaluatedSystem], *, has_mt: bool) -> str:
     rates = []
     for colour, system in enumerate(systems):
         columns = np.minimum(np.ceil(system.left.rates / _BIN), _BINS).astype(np.int64)
-        rates.append(Series(system.name, _shares(columns, _BINS + 1), colour))
+        shares = 100.0 * np.bincount(columns, minlength=_BINS + 1) / max(1, len(columns))
+        rates.append(Series(system.name, list(shares), colour))
     kinds = [Series(system.name, system.left.kinds.sum(0).tolist(), colour) for colour, system in enumerate(systems)]
     charts = [
         bar_chart("Sentences by TER against the post-edit (up to)", names, rates, "%"),
         bar_chart("Edits left to do, by kind", KINDS, kinds, "edits"),
     ]
     if has_mt:
-        gains = [
-            Series(system.name, _gains(systems[0], system), colour)
-            for colour, system in enumerate(systems[1:], start=1)
-        ]
+        changed = enumerate(systems[1:], start=1)
+        gains = [Series(system.name, _gains(systems[0], system), colour) for colour, system in changed]
         inner = [f"{place:+d}" if place else "0" for place in range(1 - _MOST, _MOST)]
         labels = [f"≤-{_MOST}", *inner, f"≥+{_MOST}"]
         title = "Changed sentences by edits spared (right: better than mt; left: worse)"
@@ -80,25 +75,19 @@ def _charts(systems: Sequence[EvaluatedSystem], *, has_mt: bool) -> str:
     return f'{heading}<div class="charts">{"".join(charts)}</div></section>'
 
 
-def _shares(columns: Ints, count: int) -> list[float]:
-    shares: list[float] = (100.0 * np.bincount(columns, minlength=count) / max(1, len(columns))).tolist()
-    return shares
-
-
 def _gains(base: EvaluatedSystem, system: EvaluatedSystem) -> list[float]:
     """Return how many changed sentences gained -6 or less, -5, ..., 6 or more edits."""
     changed = np.array([old != new for old, new in zip(base.outputs, system.outputs)])
     gains = np.clip(base.left.total - system.left.total, -_MOST, _MOST)[changed]
-    counts: list[float] = np.bincount(gains + _MOST, minlength=2 * _MOST + 1).tolist()
-    return counts
+    return list(np.bincount(gains + _MOST, minlength=2 * _MOST + 1))
 
 
-def _data(test: TestSet, systems: Sequence[EvaluatedSystem]) -> str:
-    """Return all sentences, column by column, as JSON that can stand in HTML."""
+def _data(test: TestSet, systems: Sequence[EvaluatedSystem]) -> dict[str, Any]:
+    """Return all sentences, column by column."""
     labels = list(dict.fromkeys(test.groups or ()))
     place = {label: number for number, label in enumerate(labels)}
     flags = 1 << np.arange(len(KINDS))
-    values: dict[str, Any] = {
+    return {
         "kinds": KINDS,
         "src": test.src,
         "mt": test.mt,
@@ -116,4 +105,3 @@ def _data(test: TestSet, systems: Sequence[EvaluatedSystem]) -> str:
             for system in systems
         ],
     }
-    return json.dumps(values, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")

@@ -32,19 +32,13 @@ def sentence_to_record(sentence: ExplainedSentence) -> dict[str, Any]:
             "streams": {name: list(texts) for name, texts in words.streams.items()},
             "output": list(words.output),
             "log_probs": _plain(words.log_probs),
-            "attention": [
-                {"stream": key.stream, "kind": key.kind, "weights": _plain(weights)}
-                for key, weights in words.attention.items()
-            ],
+            "attention": [{**key._asdict(), "weights": _plain(weights)} for key, weights in words.attention.items()],
             "runners_up": [[[one.text, *_plain([one.log_prob])] for one in others] for others in words.runners_up],
             "shares": {name: _plain(shares) for name, shares in words.shares.items()},
             "without": {name: _plain(log_probs) for name, log_probs in words.without.items()},
             "losses": None if words.losses is None else _plain(words.losses),
         },
-        "places": {
-            name: [None if span is None else [span.start, span.end] for span in spans]
-            for name, spans in sentence.spans.items()
-        },
+        "places": {name: [at and [at.start, at.end] for at in spans] for name, spans in sentence.spans.items()},
         "ends": {name: sorted(special) for name, special in sentence.special.items()},
         "pe": sentence.pe,
         "pe_words": None if sentence.pe_words is None else list(sentence.pe_words),
@@ -58,13 +52,10 @@ def sentence_from_record(record: Mapping[str, Any]) -> ExplainedSentence:
         src=record["src"],
         mt=record["mt"],
         output=record["output"],
-        edits=tuple(Edit(one["op"], _span(one["mt_span"]), _span(one["pe_span"])) for one in record["edits"]),
+        edits=tuple(Edit(one["op"], tuple(one["mt_span"]), tuple(one["pe_span"])) for one in record["edits"]),
         confidences=tuple(record["confidences"]),
         words=_evidence(record["words"]),
-        spans={
-            name: tuple(None if span is None else Span(*span) for span in spans)
-            for name, spans in record["places"].items()
-        },
+        spans={name: tuple(span and Span(*span) for span in spans) for name, spans in record["places"].items()},
         special={name: frozenset(positions) for name, positions in record["ends"].items()},
         pe=record["pe"],
         pe_words=None if pe_words is None else tuple(pe_words),
@@ -83,11 +74,6 @@ def _evidence(words: Mapping[str, Any]) -> Evidence:
         without={name: tuple(log_probs) for name, log_probs in words["without"].items()},
         losses=None if losses is None else np.array(losses),
     )
-
-
-def _span(values: list[int]) -> tuple[int, int]:
-    start, end = values
-    return start, end
 
 
 def _plain(values: NDArray[np.floating] | tuple[float, ...] | list[float]) -> list[Any]:

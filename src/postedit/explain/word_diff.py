@@ -21,28 +21,17 @@ class Difference:
 
 
 def word_differences(before: Sequence[str], after: Sequence[str]) -> list[Difference]:
-    """Return a shortest edit script from the words `before` to `after`; what is replaced comes before what replaces."""
+    """Return a shortest edit script from the words `before` to `after`; deletions come before insertions."""
     runs: list[Difference] = []
-    for opcode in Levenshtein.opcodes(before, after):
-        old = tuple(before[opcode.src_start : opcode.src_end])
-        new = tuple(after[opcode.dest_start : opcode.dest_end])
-        if opcode.tag == "equal":
-            runs.append(Difference("equal", old))
-            continue
-        if old:
-            runs.append(Difference("delete", old))
-        if new:
-            runs.append(Difference("insert", new))
+    for code in Levenshtein.opcodes(before, after):
+        old, new = tuple(before[code.src_start : code.src_end]), tuple(after[code.dest_start : code.dest_end])
+        changed = [Difference("delete", old), Difference("insert", new)]
+        runs += [Difference("equal", old)] if code.tag == "equal" else [one for one in changed if one.words]
     return runs
 
 
 def differences_text(differences: Iterable[Difference], *, marks: bool = False) -> Text:
-    """Return the differences as coloured text.
-
-    Args:
-        differences: the edit script.
-        marks: also put `[-...-]` and `{+...+}` around changes, for a place without colours.
-    """
+    """Return the differences as coloured text; `marks` puts `[-...-]` and `{+...+}` around changes, too."""
     parts = []
     for difference in differences:
         opening, closing = _MARKS[difference.op] if marks else ("", "")

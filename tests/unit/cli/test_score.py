@@ -100,7 +100,7 @@ def test_compressed_files(run: Any, files: Path) -> None:
     result = run("score", files / "bad", "--pe", files / "pe")
     assert result.exit_code == 1
     assert "pe.gz, line" in result.stderr
-    assert "cut off" in result.stderr
+    assert "truncated" in result.stderr
 
 
 def test_every_form_of_output(run: Any, files: Path) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postedit.core.errors import DataError
-from postedit.evaluate.tags import edit_tags, format_tags, gap_tags, parse_tags, score_tags, word_tags
+from postedit.evaluate.tags import edit_tags, format_tags, parse_tags, score_tags
 
 words = st.lists(st.sampled_from("abc"), max_size=8)
 GOLD = Path(__file__).resolve().parents[3].parent / "shared" / "data/mlqe-pe/en-de"
@@ -24,8 +24,6 @@ def test_there_is_a_tag_for_each_word_and_gap(mt: list[str], output: list[str]) 
     assert len(tags) == 2 * len(mt) + 1
     assert any(tags) == (mt != output)
     assert parse_tags(format_tags(tags), len(mt), "here") == tags
-    assert len(word_tags(tags)) == len(mt)
-    assert len(gap_tags(tags)) == len(mt) + 1
 
 
 def test_bad_gold_is_refused() -> None:
@@ -56,5 +54,5 @@ def test_tags_from_human_edits_are_those_of_the_task() -> None:
     mt, pe, gold = ((GOLD / f"dev.{side}").read_text(encoding="utf-8").splitlines() for side in ("mt", "pe", "tags"))
     tags = [edit_tags(old.split(), new.split()) for old, new in zip(mt, pe, strict=True)]
     wanted = [parse_tags(line, len(old.split()), "gold") for line, old in zip(gold, mt, strict=True)]
-    for part in (word_tags, gap_tags):
-        assert score_tags([part(one) for one in tags], [part(one) for one in wanted]).mcc > 0.95
+    for first in (0, 1):  # gaps, words
+        assert score_tags([one[first::2] for one in tags], [one[first::2] for one in wanted]).mcc > 0.95
