@@ -27,7 +27,7 @@ from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.folder import ModelFolder
 from postedit.nn.inference import prepare_for_inference
 from postedit.search import beam_search, length_limits
-from postedit.search.proposals import Proposer
+from postedit.search.proposals import DraftFollower
 
 Symbols = tuple[int, ...]
 Step = list[Symbols]
@@ -73,14 +73,14 @@ class Drafts:
     """The position of each hypothesis of a sentence in the draft."""
 
     def __init__(self, draft: Sequence[int], start: Symbols) -> None:
-        self._proposers = {start: Proposer(draft)}
+        self._proposers = {start: DraftFollower(draft)}
 
-    def of(self, path: Symbols) -> Proposer:
-        """Return the proposer that follows the draft for a hypothesis."""
+    def of(self, path: Symbols) -> DraftFollower:
+        """Return the follower that follows the draft for a hypothesis."""
         if path not in self._proposers:
-            proposer = copy.copy(self.of(path[:-1]))
-            proposer.follow(path[1:], 0, rejected=False)
-            self._proposers[path] = proposer
+            follower = copy.copy(self.of(path[:-1]))
+            follower.follow(path[1:], 0, rejected=False)
+            self._proposers[path] = follower
         return self._proposers[path]
 
 

@@ -19,19 +19,19 @@ from rich.console import Console
 
 from postedit import PostEditor
 from postedit.data.lines import read_lines
-from postedit.gate.betting_test import Floats, evidence
 from postedit.gate.calibrate import (
     Forecasts,
     GateOptions,
     Levels,
     calibrate,
+    draw_reliability,
+    e_value,
     expected_calibration_error,
     forecasts,
     is_learnt,
     rule_gains,
 )
-from postedit.gate.outcomes import Outcomes, everything
-from postedit.gate.reliability import draw
+from postedit.gate.outcomes import Floats, Outcomes, everything
 from postedit.jobs.gating import DevTexts, judge_lines
 
 LEVELS: tuple[Levels, ...] = ("sentence", "edit", "auto")
@@ -71,7 +71,7 @@ def main() -> None:
             found = divide(outcomes, [len(text.split()) for text in dev.pe], level, options.splits)
             print_row(name, level, found)
             if options.plots and len(found.forecasts.better):
-                draw(found.forecasts, options.plots / f"{name}.{level}.png")
+                draw_reliability(found.forecasts, options.plots / f"{name}.{level}.png")
 
 
 def parse() -> argparse.Namespace:
@@ -124,7 +124,7 @@ def opened_by_chance(outcomes: Outcomes, draws: int = 2000, worst: float = 5.0) 
     for _ in range(draws):
         gains = generator.permutation(every) * generator.choice([-1.0, 1.0], len(every))
         expected, tested = gains[:200], gains[200:500]
-        opened += expected.mean() > 0.0 and evidence(tested, worst, expected) >= 20.0
+        opened += expected.mean() > 0.0 and e_value(tested, worst, expected) >= 20.0
     return opened / draws
 
 

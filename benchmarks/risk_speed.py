@@ -19,7 +19,7 @@ from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch
 from postedit.data.batching import BatchStream
 from postedit.data.corpus import Corpus
-from postedit.editing.risk_candidates import Proposer
+from postedit.editing.risk_candidates import CandidateSearch
 from postedit.folder import ModelFolder
 from postedit.recipe import Recipe, load_recipe
 from postedit.search import Hypothesis
@@ -82,7 +82,7 @@ def measure(
     """Return the seconds of each part of an update, and the number of outputs found."""
     assert batch.target is not None
     config = RiskConfig.model_validate({"search": search, "candidates": count, "reference": True})
-    proposer = Proposer(config, recipe.search, folder.processor)
+    proposer = CandidateSearch(config, recipe.search, folder.processor)
     found: list[list[Hypothesis]] = []
     judged: dict[str, list[list[Candidate]]] = {}
     parts: dict[str, float] = {}
@@ -96,7 +96,7 @@ def measure(
             for reference, some in zip(references, found)
         ]
         for cost in ("ter", "bleu"):
-            judge = Proposer(config.model_copy(update={"cost": cost}), recipe.search, folder.processor)
+            judge = CandidateSearch(config.model_copy(update={"cost": cost}), recipe.search, folder.processor)
             with timed(parts, f"text and {cost.upper()}"):
                 judged[cost] = judge.judge(outputs, references)
         loss = RiskLoss(model, lambda *_: judged["ter"], config.weight, config.sharpness)

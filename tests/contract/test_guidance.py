@@ -16,7 +16,7 @@ from postedit.core.model import Seq2Seq
 from postedit.core.special_tokens import BOS, EOS, PAD, SPECIAL_TOKENS, STEP
 from postedit.core.token_spelling import Spelling
 from postedit.search import Guidance, Hypothesis, SearchConfig, beam_search, draft_decode, greedy
-from postedit.search.edit_distance import Distances, EditCost, Keep, MaxEdits
+from postedit.search.edit_distance import Distances, EditCost, MaxEdits, PostEditPenalty
 from postedit.search.lexical_constraints import Banned, Beginning, Missing, Reading, Required
 from postedit.search.repetition import NoRepeat
 from postedit.search.rules import Rules
@@ -90,7 +90,7 @@ KINDS = {
         price=lambda sentence, tokens: -NATS * Levenshtein.distance(mt_of(sentence), letters(tokens)),
     ),
     "keep": Kind(
-        lambda some: Guidance(biases=(Keep.of(distances(some).mt, NATS, SIZE),)),
+        lambda some: Guidance(biases=(PostEditPenalty.of(distances(some).mt, NATS, SIZE),)),
         price=lambda sentence, tokens: (
             -NATS * sum(token not in (*mt_of(sentence), PAD, STEP) for token in tokens if token != STEP)
         ),
@@ -115,7 +115,7 @@ KINDS = {
         lambda some: Guidance(
             guards=(start(Beginning(SPELLING), " a", some), NoRepeat.of(2, (distances(some).mt,), SIZE)),
             goals=(start(Required(SPELLING, ["ab"]), Missing(frozenset({"ab"})), some),),
-            biases=(EditCost(distances(some), NATS, SIZE), Keep.of(distances(some).mt, NATS, SIZE)),
+            biases=(EditCost(distances(some), NATS, SIZE), PostEditPenalty.of(distances(some).mt, NATS, SIZE)),
         ),
     ),
 }

@@ -35,7 +35,7 @@ from postedit.search import (
     force_lists,
     greedy,
 )
-from postedit.search.edit_distance import Distances, EditCost, Keep, MaxEdits
+from postedit.search.edit_distance import Distances, EditCost, MaxEdits, PostEditPenalty
 from postedit.search.repetition import NoRepeat
 
 LENGTH_PENALTIES = [0.0, 0.6, 1.0, 1.5]
@@ -259,7 +259,7 @@ def test_law_10_guided_draft_output_equals_guided_greedy_output(model: Seq2Seq, 
     padded = torch.tensor([ids + [PAD] * (width - len(ids)) for ids in known])
     distances = Distances.of(padded, torch.tensor(list(map(len, known))))
     guards = rng.choice([(), (NoRepeat.of(1, (padded,), size),), (MaxEdits(distances, rng.randint(0, 3), size),)])
-    biases = rng.choice([(Keep.of(padded, 2.0, size),), (EditCost(distances, 1.5, size),)])
+    biases = rng.choice([(PostEditPenalty.of(padded, 2.0, size),), (EditCost(distances, 1.5, size),)])
     guidance = Guidance(guards, (), biases)
     expected = greedy(model, batch, limits, guidance)
     drafts = [draft(rng, kind, sentence, result.tokens) for sentence, result in zip(sentences, expected)]

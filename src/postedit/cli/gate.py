@@ -60,11 +60,11 @@ def gate(
     """
     check_outputs({"--out": out, "--plot": plot}, (src, mt, pe))
     from postedit.cli.tables import console
-    from postedit.core.extras import library
+    from postedit.core.errors import library
     from postedit.data.dev import DevTexts
     from postedit.data.resumable_file import file_fingerprint
     from postedit.editing.combination import is_combination
-    from postedit.gate.calibrate import GateOptions
+    from postedit.gate.calibrate import GateOptions, draw_reliability
     from postedit.jobs.dev_overlap import uses_of
     from postedit.jobs.gating import judge_lines, make_gate, note_of
 
@@ -87,9 +87,7 @@ def gate(
     made, found = make_gate(editor, search, dev, judged, GateOptions(level.value, confidence, seed=seed), about)
     made.save(out)
     if plot is not None:
-        from postedit.gate.reliability import draw
-
-        draw(found.forecasts, plot)
+        draw_reliability(found.forecasts, plot)
     for path in (kept, note_of(kept)):
         path.unlink()
     _report(found, confidence, err)

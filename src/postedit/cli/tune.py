@@ -122,7 +122,8 @@ def tune(
         "dev": {row.name: {"TER": round(row.ter, 2), "BLEU": round(row.bleu, 2)} for row in scores},
         "signatures": dict(scores[0].signatures),
     }
-    Combination(members, LogLinear(found.weights, options.known), options.space, editor.search, record).save(out)
+    log_linear = LogLinear(found.weights, options.known)
+    Combination.of(members, log_linear, options.space, editor.search, record).save(out)
     shutil.rmtree(folder)
     print_scores(scores, console())
     err.print(f"Wrote {out}; these scores are of the set that chose the weights", soft_wrap=True)

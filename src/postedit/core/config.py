@@ -1,4 +1,4 @@
-"""Configuration: declared once with pydantic, checked whole, with every problem reported in one go."""
+"""Configuration: declared with pydantic; checked as a whole, with all problems reported together."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ class Config(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     def published(self) -> Self:
-        """Return the section as it goes into a model folder, which others may see: without paths of this machine."""
+        """Return the section for a model folder, which others may see: without paths of this machine."""
         return self
 
 
@@ -28,8 +28,8 @@ def load_config(kind: type[ConfigT], values: Mapping[str, Any], where: str) -> C
     """Return `values` as a checked `kind`.
 
     Raises:
-        RecipeError: naming `where`, with one line for each problem: the option, what was found, what is
-            allowed, and the nearest known name for an unknown one.
+        RecipeError: naming `where`, with a line for each problem: the option, the value found, those allowed, and the
+            known name nearest to an unknown one.
     """
     config, problems = check_config(kind, values)
     if config is None:
@@ -38,7 +38,7 @@ def load_config(kind: type[ConfigT], values: Mapping[str, Any], where: str) -> C
 
 
 def check_config(kind: type[ConfigT], values: Mapping[str, Any], prefix: str = "") -> tuple[ConfigT | None, list[str]]:
-    """Return `values` as a checked `kind`, or None and a line for each problem, options being named `prefix`name."""
+    """Return `values` as a checked `kind`, or None; and a line for each problem, with `prefix` before option names."""
     try:
         return kind.model_validate(dict(values)), []
     except ValidationError as error:
@@ -46,7 +46,7 @@ def check_config(kind: type[ConfigT], values: Mapping[str, Any], prefix: str = "
 
 
 def describe_problems(kind: type[BaseModel], error: ValidationError, prefix: str = "") -> list[str]:
-    """Return a line for each problem of `kind` in `error`: the option, what was found and what is allowed."""
+    """Return a line for each problem of `kind` in `error`."""
     return [_describe(kind, problem, prefix) for problem in error.errors(include_url=False)]
 
 
@@ -99,7 +99,7 @@ def override(values: Mapping[str, Any], assignments: Iterable[str]) -> dict[str,
 
 
 def _named(tables: list[Any], name: str) -> Any:
-    """Return the table of that name, of several with names ([[stage]]); what is not there is said by the check."""
+    """Return the one of several named tables ([[stage]]) with this name."""
     known = {table["name"]: table for table in tables if isinstance(table, dict) and isinstance(table.get("name"), str)}
     if name not in known:
         raise RecipeError(
@@ -140,7 +140,7 @@ def _describe(kind: type[BaseModel], problem: Any, prefix: str) -> str:
 
 
 def _is_union_branch(part: Any) -> bool:
-    """Pydantic names the branch of a union in the location, as `str` or `function-after[...]`; users need not know."""
+    """Return whether a part of a location is pydantic's name of a branch of a union, which users need not know."""
     return isinstance(part, str) and (not part.replace("_", "").replace("-", "").isalnum() or part in {"str", "list"})
 
 

@@ -1,14 +1,14 @@
-"""Editors: everything that corrects machine translation, behind one interface.
+"""Segments, corrections, and `Editor`, the interface of everything that corrects machine translation.
 
 A neural model, an ensemble, a table of replacements are editors. A gate or a first stage wraps an editor and is an
-editor again. Commands, jobs, tables and explanations take an `Editor` and never ask which one it is.
+editor again. Commands and jobs take an `Editor` and never ask which one it is.
 """
 
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from postedit.core.errors import DataError
 from postedit.core.evidence import Evidence
@@ -17,16 +17,15 @@ from postedit.core.search_config import SearchConfig
 if TYPE_CHECKING:
     from postedit.core.types import AttentionKey
 
-Side = Literal["src", "mt", "pe"]
-"""A text of a triplet."""
+Side = Literal["src", "mt", "pe"]  # A text of a triplet
 
 Skipped = Literal["empty", "too long", "no memory", "impossible", "damaged"]
-"""Why a segment stays as it is: a text the editor reads is blank; a text is longer than `search.max_input` or than
-the model can read; it does not fit into memory; no output satisfies its constraints; the output was no sound text."""
+"""Why a segment stays as it is: a text that the editor reads is blank, or too long for `search.max_input` or the model;
+the segment does not fit into memory; no output satisfies its constraints; the output was no valid text."""
 
 Detail = Literal["attention", "reasons", "losses"]
-"""How much evidence to extract, each level with the levels before it: attention; runners-up and scores without either
-text (`reasons`); and, where the output differs from mt, what it loses without each word of src (`losses`)."""
+"""How much evidence to extract, each level with those before it: attention; runners-up, and scores without src or mt
+(`reasons`); for outputs that differ from mt, their loss in probability without each word of src (`losses`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +55,10 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change between two stretches of text that stay.
+    """One change of mt.
 
-    Spans are characters, end exclusive: `mt_span` of the raw mt, `pe_span` of the returned text. They hold the
-    changed words and the spacing that goes or comes with them, so `apply_edits` gives the exact text.
+    Spans are in characters, end exclusive: `mt_span` in the raw mt, `pe_span` in the returned text. They include the
+    spacing that changes with the words, so `apply_edits` gives the exact text.
     """
 
     op: Literal["insert", "delete", "replace"]
@@ -72,24 +71,23 @@ class PostEdit:
     """The correction of one segment.
 
     Args:
-        text: the corrected translation; the very string mt if nothing changed. Without mt, it is compared with the
-            draft of the first stage, or with the empty string.
-        changed: whether it differs from mt.
+        text: the corrected translation; the same string as mt if nothing changed.
+        changed: whether it differs from mt; without mt, from the draft of the first stage or the empty string.
         score: natural-log probability of the output, EOS included; 0 if the editor has none.
         token_scores: natural-log probability of each token, and of EOS.
         edits: the changes, in characters of mt and of text.
         hit_limit: the output has the maximum length, and is probably cut off.
         skipped: why the segment stays as it is, if it was not edited.
         evidence: attention and reasons behind the output, if asked for.
-        alternatives: the next best corrections, best first, if asked for; no two with the same text. mt itself is
-            always on the list, as the best one or here, with `changed` False and the score that the model gives it.
+        alternatives: the next best corrections, best first, if asked for; no two have the same text. mt itself is
+            always the best one or here, with `changed` False and the score that the model gives it.
         draft: output of the first stage, which this corrects; None if mt was given, or there is no first stage.
         features: features of a log-linear combination, by name; None if they were not needed.
-        token_spans: for each edit, the range (end exclusive) in `token_scores` of the tokens that stand for it: those
-            of the words it wrote; of a deletion, those of the word that comes next, or EOS.
-        confidences: of each edit: the probability of its tokens. Behind a gate: the probability that the edit (or, for
-            a gate of whole sentences, the correction) makes mt better.
-        reverted: number of edits taken back by a gate. `score`, `token_scores` and `evidence` are of the whole output.
+        token_spans: for each edit, the range (end exclusive) in `token_scores` of the tokens of the words it wrote; of
+            a deletion, the tokens of the next word, or EOS.
+        confidences: for each edit, the probability of its tokens. Behind a gate: the probability that the edit (or, for
+            a gate of whole segments, the correction) makes mt better.
+        reverted: number of edits taken back by a gate; `score`, `token_scores` and `evidence` are of the whole output.
     """
 
     text: str
@@ -110,39 +108,24 @@ class PostEdit:
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What an editor can do.
+    """Abilities of an editor."""
 
-    Args:
-        needs_mt: every segment must have mt.
-        n_best: it returns several corrections per segment.
-        forced_scores: it scores given outputs (`Editor.score_segments`).
-        evidence: it returns evidence.
-        inputs: sides that it reads.
-        attention: keys of the attention that evidence has.
-        drafts: greedy search verifies mt as a draft, and can be limited to a shortlist.
-        learns: it learns from corrections.
-    """
-
-    needs_mt: bool = True
-    n_best: bool = False
-    forced_scores: bool = False
-    evidence: bool = False
-    inputs: tuple[str, ...] = ("src", "mt")
-    attention: "frozenset[AttentionKey]" = frozenset()
-    drafts: bool = False
-    learns: bool = False
+    needs_mt: bool = True  # every segment must have mt
+    n_best: bool = False  # it returns several corrections per segment
+    forced_scores: bool = False  # it scores given outputs (`Editor.score_segments`)
+    evidence: bool = False  # it returns evidence
+    inputs: tuple[str, ...] = ("src", "mt")  # sides that it reads
+    attention: "frozenset[AttentionKey]" = frozenset()  # keys of the attention in its evidence
+    drafts: bool = False  # greedy search uses mt as a draft, and can be limited to a shortlist
+    learns: bool = False  # it learns from corrections
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a gate or a cache is made for.
+    """Everything that determines the outputs of an editor; a gate or a cache is valid for one identity."""
 
-    Args:
-        models: fingerprints of all files and folders the editor was loaded from, in order.
-        settings: options that can change an output; values for JSON, by name.
-    """
-
-    models: tuple[str, ...]
+    models: tuple[str, ...]  # fingerprints of all files and folders the editor was loaded from, in order
+    # options that can change an output; values for JSON, by name
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -158,7 +141,7 @@ class Editor(ABC):
     @property
     @abstractmethod
     def abilities(self) -> Abilities:
-        """What the editor can do."""
+        """Abilities of the editor."""
 
     @abstractmethod
     def identity(self, search: SearchConfig | None = None) -> Identity:
@@ -168,12 +151,7 @@ class Editor(ABC):
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return one correction per segment, in order.
-
-        Args:
-            segments: of any length and number.
-            search: the editor's own options if None.
-            evidence: how much evidence to return.
+        """Return one correction per segment, in order, with the editor's own search options if `search` is None.
 
         Raises:
             DataError: if a segment lacks what the editor needs, or an option cannot be met.
@@ -191,7 +169,7 @@ class Editor(ABC):
         raise DataError("this editor cannot score given outputs")
 
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
-        """Check before long work whether segments, with or without mt, can be searched with these options.
+        """Check before long work that segments, with or without mt, can be searched with these options.
 
         Raises:
             DataError: naming the option that cannot be met.
@@ -204,15 +182,15 @@ class Editor(ABC):
             raise DataError(f"this editor returns one correction per segment: n_best must be 1, not {search.n_best}")
 
     def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
-        """Return where the words of a text are, in characters, as the editor divides it; None if that is not known."""
+        """Return the spans in characters of the words of a text, by the editor's tokeniser; None if not known."""
         return [found.span() for found in re.finditer(r"\S+", text)]
 
     def words(self, side: Side, text: str) -> list[str]:
-        """Return the words of a text as the editor divides it."""
+        """Return the words of a text, by the editor's tokeniser."""
         return text.split()
 
     def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
-        """Return whether src and mt clearly seem to have changed places; False if the editor cannot tell."""
+        """Return whether src and mt clearly seem to be exchanged; False if the editor cannot tell."""
         return False
 
     def edit(
@@ -228,7 +206,7 @@ class Editor(ABC):
         required: Sequence[Sequence[str]] | None = None,
         evidence: bool | Detail = False,
     ) -> list[PostEdit]:
-        """Correct the translations `mt` of `src`; or translate, if the editor can.
+        """Return one correction per segment, in order; editors that need no mt can also translate.
 
         Args:
             src: source segments.
@@ -237,33 +215,23 @@ class Editor(ABC):
             n_best: corrections per segment, at most `beam`; all but the best are `alternatives`.
             batch_tokens: size of a batch in tokens, in place of that of `search`.
             search: search options; the editor's own if not given.
-            prefix: text that each correction begins with; it may end within a word. Empty: anything.
-            required: words and phrases that each correction contains. Such segments are searched with a beam that is
-                wider than the tokens of the required words.
+            prefix: text that each correction begins with, or ""; it may end within a word.
+            required: words and phrases that each correction contains; such segments are searched with a wider beam.
             evidence: how much evidence to return; True is "reasons".
 
-        Returns:
-            One PostEdit per segment, in order.
-
         Raises:
-            DataError: if `src` and `mt` have different lengths, the editor needs mt and there is none, or an option is
-                out of range or cannot be met.
+            DataError: if the numbers of texts differ, mt is missing, or an option is out of range or cannot be met.
             ModelFolderError: if the model is damaged.
         """
         segments = segments_of(src, mt, prefix, required)
-        detail: Detail | None = ("reasons" if evidence is True else evidence) or None
         given = {"beam": beam, "n_best": n_best, "batch_tokens": batch_tokens}
         options = {name: value for name, value in given.items() if value is not None}
         config = self.search if search is None else search
-        return self.edit_segments(segments, config.with_options(**options) if options else config, evidence=detail)
+        config = config.with_options(**options) if options else config
+        return self.edit_segments(segments, config, evidence="reasons" if evidence is True else evidence or None)
 
     def score(
-        self,
-        src: Iterable[str],
-        mt: Iterable[str] | None,
-        outputs: Iterable[str],
-        *,
-        evidence: bool | Detail = False,
+        self, src: Iterable[str], mt: Iterable[str] | None, outputs: Iterable[str], *, evidence: bool | Detail = False
     ) -> list[PostEdit]:
         """Return the scores that the editor gives to corrections it did not write; see `score_segments`."""
         segments = segments_of(src, mt)
@@ -272,8 +240,45 @@ class Editor(ABC):
             raise DataError(
                 f"src has {len(segments)} segments and there are {len(given)} outputs; they must match one to one"
             )
-        detail: Detail | None = ("reasons" if evidence is True else evidence) or None
-        return self.score_segments(segments, given, evidence=detail)
+        return self.score_segments(segments, given, evidence="reasons" if evidence is True else evidence or None)
+
+
+class EditorWrapper(Editor):
+    """An editor that changes the inputs or outputs of another one; subclasses override what differs."""
+
+    def __init__(self, inner: Editor) -> None:
+        self.inner, self.search = inner, inner.search
+
+    @property
+    def abilities(self) -> Abilities:
+        """Abilities of the inner editor."""
+        return self.inner.abilities
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        """Return the identity of the inner editor."""
+        return self.inner.identity(search)
+
+    def score_segments(
+        self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return the scores that the inner editor gives; mt must be given if it needs mt."""
+        return self.inner.score_segments(segments, outputs, evidence=evidence)
+
+    def check(self, search: SearchConfig, *, with_mt: bool) -> None:
+        """Check the search options for the inner editor."""
+        self.inner.check(search, with_mt=with_mt)
+
+    def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
+        """Return the spans of the words of a text, by the inner editor's tokeniser."""
+        return self.inner.word_spans(side, text)
+
+    def words(self, side: Side, text: str) -> list[str]:
+        """Return the words of a text, by the inner editor's tokeniser."""
+        return self.inner.words(side, text)
+
+    def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
+        """Return whether src and mt clearly seem to be exchanged."""
+        return self.inner.seem_swapped(src, mt)
 
 
 def segments_of(
@@ -282,7 +287,7 @@ def segments_of(
     prefix: Sequence[str] | None = None,
     required: Sequence[Sequence[str]] | None = None,
 ) -> list[Segment]:
-    """Return checked segments of lists of texts.
+    """Return segments of lists of texts, checked.
 
     Raises:
         DataError: naming the argument or segment that is not text, or the lengths that differ.
@@ -301,16 +306,9 @@ def segments_of(
         if isinstance(one, str) or not all(isinstance(phrase, str) and phrase.strip() for phrase in one):
             raise DataError(f"segment {number}: required must be a list of words or phrases, not {one!r:.80}")
     return [
-        Segment(source, translation, _constraints(beginning, one))
+        Segment(source, translation, Constraints(beginning, tuple(one)))
         for source, translation, beginning, one in zip(sources, translations, beginnings, phrases, strict=True)
     ]
-
-
-_NONE: Final = Constraints()
-
-
-def _constraints(prefix: str, required: Sequence[str]) -> Constraints:
-    return Constraints(prefix, tuple(required)) if prefix or required else _NONE
 
 
 def _texts(name: str, texts: Iterable[str]) -> list[str]:

@@ -1,15 +1,17 @@
-"""Errors a user can act on.
+"""Errors that a user can act on, and imports of optional libraries.
 
-Each message is a sentence that says what was found, where, and how to mend it. The command line prints it
-without a traceback and exits with 1; a traceback therefore always means a defect in postedit itself.
+Each message says what was found, where, and how to fix it. The command line prints it without a traceback and exits
+with 1; a traceback always means a defect in postedit.
 """
 
 import difflib
+import importlib
 from collections.abc import Iterable
+from typing import Any
 
 
 class PosteditError(ValueError):
-    """Base of all errors that come from what the user gave us: a recipe, data, a model folder, a path."""
+    """Base of all errors caused by user input: a recipe, data, a model folder, a path."""
 
 
 class RecipeError(PosteditError):
@@ -21,7 +23,7 @@ class DataError(PosteditError):
 
 
 class ModelFolderError(PosteditError):
-    """A model folder that is missing, incomplete, truncated, or not what its configuration says."""
+    """A model folder that is missing, incomplete, truncated, or inconsistent with its configuration."""
 
 
 class OutputError(PosteditError):
@@ -29,10 +31,23 @@ class OutputError(PosteditError):
 
 
 class TrainingError(PosteditError):
-    """Training that cannot go on, such as a loss that is not a number."""
+    """Training that cannot continue, such as a loss that is not a number."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean "x"?` for the known name nearest to `name`, or an empty string."""
     match = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f'; did you mean "{match[0]}"?' if match else ""
+
+
+def library(name: str, purpose: str, extra: str = "pretrained") -> Any:
+    """Return the module `name`, which comes with an extra of the package.
+
+    Raises:
+        RecipeError: if it is not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        missing = error.name or name
+        raise RecipeError(f"{purpose} needs {missing}; install it by: pip install 'postedit[{extra}]'") from None

@@ -1,4 +1,4 @@
-"""The evidence behind an output: attention, probabilities and alternatives, over tokens or over words."""
+"""Evidence of an output: attention, probabilities and runners-up, over tokens or over words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,21 +12,19 @@ from postedit.core.special_tokens import SPECIAL_TOKENS
 if TYPE_CHECKING:
     from postedit.core.types import AttentionKey
 
-_SPACE: Final = "▁"
-"""The mark of a space before a word in the spelling of tokens."""
+_SPACE: Final = "▁"  # the mark of a space before a word in the spelling of tokens
 
 _TOLERANCE: Final = 1e-2
 """Allowed difference of the sum of a row from 1: attention may have been computed in half precision."""
 
 _KINDS: Final = ("soft", "copy", "hard")
 
-GENERATED: Final = "generated"
-"""The share of a word that is generated and not copied."""
+GENERATED: Final = "generated"  # the share of a word that is generated, not copied
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Another token (or word) that was probable at a position, and its natural-log probability."""
+    """Another probable token (or word) at a position, and its natural-log probability."""
 
     text: str
     log_prob: float
@@ -34,48 +32,39 @@ class Alternative:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Evidence:
-    """The attention and the probabilities of each output token (or word).
-
-    Args:
-        streams: the tokens of each input text, by stream name.
-        output: the K tokens of the output.
-        log_probs: the natural-log probability of each of them.
-        attention: Float[K,S] by key, S the tokens of all streams of the key in order; each row sums to 1.
-        runners_up: for each output token, the most probable alternatives, best first; empty if not known.
-        shares: of a model that copies, Float[K] by origin: `GENERATED`, or the name of the stream that a token is
-            copied from; the shares of a token sum to 1.
-        losses: Float[K,W], the log-probability in nats that each token loses when a word of src is left out (EOS is no
-            such word); None if not computed.
-        without: of a model of several streams, by stream, the K natural-log probabilities when that stream is empty.
+    """The attention and the probabilities of the K tokens (or words) of an output.
 
     Raises:
         ValueError: if lengths do not match, or rows of attention do not sum to 1.
     """
 
-    streams: Mapping[str, tuple[str, ...]]
+    streams: Mapping[str, tuple[str, ...]]  # tokens of each input text, by stream
     output: tuple[str, ...]
-    log_probs: tuple[float, ...]
-    attention: "Mapping[AttentionKey, NDArray[np.floating]]"
-    runners_up: tuple[tuple[Alternative, ...], ...] = ()
+    log_probs: tuple[float, ...]  # natural-log probability of each token
+    attention: "Mapping[AttentionKey, NDArray[np.floating]]"  # Float[K,S], S over the streams of the key in order
+    runners_up: tuple[tuple[Alternative, ...], ...] = ()  # by token, best first; empty if not known
+    # Float[K] by origin: `GENERATED`, or the stream that a token is copied from; the shares of a token sum to 1
     shares: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
+    # natural-log probability of each token if a stream is empty, by stream
     without: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    losses: NDArray[np.floating] | None = None
+    losses: NDArray[np.floating] | None = None  # Float[K,W], nats that each token loses without each word of src
 
     def __post_init__(self) -> None:
-        if len(self.log_probs) != len(self.output):
-            raise ValueError(f"{len(self.output)} output tokens with {len(self.log_probs)} log-probabilities")
-        if self.runners_up and len(self.runners_up) != len(self.output):
-            raise ValueError(f"{len(self.output)} output tokens with runners-up of {len(self.runners_up)}")
+        count = len(self.output)
+        if len(self.log_probs) != count:
+            raise ValueError(f"{count} output tokens with {len(self.log_probs)} log-probabilities")
+        if self.runners_up and len(self.runners_up) != count:
+            raise ValueError(f"{count} output tokens with runners-up of {len(self.runners_up)}")
         for name, log_probs in self.without.items():
-            if len(log_probs) != len(self.output):
-                raise ValueError(f"{len(self.output)} output tokens, {len(log_probs)} log-probabilities without {name}")
+            if len(log_probs) != count:
+                raise ValueError(f"{count} output tokens, {len(log_probs)} log-probabilities without {name}")
         for name, share in self.shares.items():
-            if share.shape != (len(self.output),):
-                raise ValueError(f"shares {name} have the shape {share.shape}, not ({len(self.output)},)")
+            if share.shape != (count,):
+                raise ValueError(f"shares {name} have the shape {share.shape}, not ({count},)")
         for key, weights in self.attention.items():
             if not self.streams.keys() >= set(key.streams):
                 raise ValueError(f"attention over {key.stream}, but the streams are {', '.join(self.streams)}")
-            shape = (len(self.output), sum(len(self.streams[name]) for name in key.streams))
+            shape = (count, sum(len(self.streams[name]) for name in key.streams))
             if weights.shape != shape:
                 raise ValueError(f"attention {key} has the shape {weights.shape}, not {shape}")
             if not np.allclose(weights.sum(1, dtype=np.float64), 1.0, atol=_TOLERANCE):
@@ -87,10 +76,9 @@ class Evidence:
         return dict(zip(key.streams, np.split(self.attention[key], ends[:-1], axis=1), strict=True))
 
     def over(self, stream: str) -> NDArray[np.floating] | None:
-        """Return the attention Float[K,S] to one stream, rows scaled to sum to 1; None if there is none.
+        """Return the attention Float[K,S] to one stream, rows scaled to sum to 1 (uniform if all 0), or None.
 
-        Soft attention is preferred to copying, and copying to the position of hard attention. A row of a joint
-        attention with no weight on the stream becomes uniform.
+        Soft attention is preferred to copying, and copying to hard attention.
         """
         keys = [key for kind in _KINDS for key in self.attention if key.kind == kind and stream in key.streams]
         if not keys:
@@ -103,17 +91,17 @@ class Evidence:
     def to_words(self, stream_word_index: Mapping[str, Sequence[int]], output_word_index: Sequence[int]) -> "Evidence":
         """Return the same evidence over words.
 
-        The weight of a word is the sum over its input tokens and the mean over its output tokens, so rows still sum to
-        1; its log-probability is the sum over its tokens. Its runners-up are those of its least probable token, after
-        the tokens before it, and followed by an ellipsis if tokens of the word follow.
+        Attention is summed over the tokens of an input word and averaged over those of an output word.
+        Log-probabilities are summed. The runners-up of a word are those of its least probable token, with the tokens
+        before it, and an ellipsis if tokens follow.
 
         Args:
-            stream_word_index: for each stream and each of its tokens, the number of its word, as
-                `Vocabulary.word_index` gives it; a token with a negative number is a word by itself.
+            stream_word_index: by stream, the number of the word of each token (`Vocabulary.word_index`); a token with a
+                negative number is a word by itself.
             output_word_index: likewise for the output.
 
         Raises:
-            ValueError: if a word index has not one number for each token.
+            ValueError: if a word index does not have one number per token.
         """
         streams = {name: _Words(tokens, stream_word_index[name], name) for name, tokens in self.streams.items()}
         output = _Words(self.output, output_word_index, "output")
@@ -141,31 +129,27 @@ class Evidence:
             least = min(positions, key=lambda position: self.log_probs[position])
             before = [self.output[position] for position in positions if position < least]
             rest = "…" if least != positions[-1] else ""
-            result.append(
-                tuple(
-                    Alternative(_text([*before, other.text]) + rest, other.log_prob) for other in self.runners_up[least]
-                )
-            )
+            others = self.runners_up[least]
+            result.append(tuple(Alternative(_text([*before, one.text]) + rest, one.log_prob) for one in others))
         return tuple(result)
 
     def by_word(self) -> "Evidence":
-        """Return the same evidence over words; a word starts at a token with the mark of a space."""
+        """Return the same evidence over words; a word begins at a token with the mark of a space."""
         streams = {name: word_starts(tokens) for name, tokens in self.streams.items()}
         return self.to_words(streams, word_starts(self.output))
 
 
 class _Words:
-    """Words made of tokens: their texts, and `members`, Float[words,tokens], 1 where a token belongs to a word."""
+    """Words made of tokens: their texts, and `members` Float[words,tokens], 1 where a token belongs to a word."""
 
     def __init__(self, tokens: Sequence[str], index: Sequence[int], name: str) -> None:
         if len(index) != len(tokens):
             raise ValueError(f"the word index of {name} has {len(index)} numbers for {len(tokens)} tokens")
-        groups = _groups(index)
-        self.members = np.zeros((len(groups), len(tokens)))
-        for row, positions in enumerate(groups.values()):
+        self.positions = list(_groups(index).values())
+        self.members = np.zeros((len(self.positions), len(tokens)))
+        for row, positions in enumerate(self.positions):
             self.members[row, positions] = 1.0
-        self.positions = list(groups.values())
-        self.texts = tuple(_text([tokens[position] for position in positions]) for positions in groups.values())
+        self.texts = tuple(_text([tokens[position] for position in positions]) for positions in self.positions)
 
     def sums(self, values: Sequence[float]) -> tuple[float, ...]:
         """Return the sum of the values of the tokens of each word."""
@@ -181,7 +165,7 @@ def _groups(index: Sequence[int]) -> dict[tuple[int, int], list[int]]:
 
 
 def special_words(tokens: Sequence[str]) -> frozenset[int]:
-    """Return which words of `Evidence.by_word` are special tokens; the text may have a word spelt like one."""
+    """Return the indices of the words of `Evidence.by_word` that are special tokens."""
     return frozenset(row for row, (word, _) in enumerate(_groups(word_starts(tokens))) if word < 0)
 
 

@@ -1,4 +1,4 @@
-"""Write files so that a reader sees the old content or the new, never a part; and say why a write failed."""
+"""Write files atomically: a reader sees the old content or the new, never a part. Explain failures in words."""
 
 import errno
 import hashlib
@@ -18,12 +18,8 @@ from postedit.core.output_paths import encode_output, is_stream, link_target, op
 def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file for writing that takes the name `path` only when the block ends without an error.
 
-    A symbolic link is followed: its target is replaced, and the link stays. Names that end in .gz, .xz or .zst are
-    compressed. Streams (see `postedit.core.output_paths`) are written to directly.
-
-    Args:
-        path: of the file.
-        mode: "w" for UTF-8 text with plain line feeds, "wb" for bytes.
+    Of a symbolic link, the target is replaced. Names that end in .gz, .xz or .zst are compressed. Streams (see
+    `postedit.core.output_paths`) are written to directly. `mode` is "w" for UTF-8 text with line feeds, "wb" for bytes.
 
     Raises:
         OutputError: if the file cannot be written, or the disk is full.
@@ -48,9 +44,9 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Give an empty folder to fill, which takes the name `path` when the block ends without an error.
+    """Yield an empty folder that takes the name `path` when the block ends without an error.
 
-    It replaces the folder that has that name; of a symbolic link, the target.
+    It replaces a folder of that name; of a symbolic link, the target.
 
     Raises:
         OutputError: if it cannot be written, or the disk is full.
@@ -82,11 +78,10 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def check_writable(path: Path) -> None:
-    """Check before long work that `path` can be written after it.
+    """Check before long work that `path` can be written.
 
     Raises:
-        OutputError: if it is a folder, or its folder is missing or cannot be written, or it is a stream without
-            permission to write.
+        OutputError: if it is a folder, its folder is missing or not writable, or it is a stream that is not writable.
     """
     if is_stream(path):
         if path.exists() and not os.access(path, os.W_OK):
@@ -107,7 +102,7 @@ def check_writable(path: Path) -> None:
 
 
 def prefix_problem(prefix: str | Path) -> str | None:
-    """Return why there can be no files whose names begin with `prefix`, or None."""
+    """Return why no file name can begin with `prefix`, or None."""
     name = str(prefix)
     if Path(name).name in ("", "..") or name.endswith(os.sep) or "\0" in name:
         return 'must be what the names of files begin with, such as "made" or "folder/made"'
@@ -120,11 +115,10 @@ def prefix_problem(prefix: str | Path) -> str | None:
 
 @contextmanager
 def explain_os_errors(path: Path) -> Iterator[None]:
-    """Turn a failure of the system while writing `path` into a sentence.
+    """Turn system errors while writing `path` into sentences.
 
     Raises:
-        OutputError: in place of any OSError but BrokenPipeError, by which the reader of a stream says that it has
-            read enough.
+        OutputError: in place of any OSError except BrokenPipeError, which means that the reader of a stream has closed.
     """
     try:
         yield
@@ -135,7 +129,7 @@ def explain_os_errors(path: Path) -> Iterator[None]:
 
 
 def reason_of(error: OSError) -> str:
-    """Return in words why the system refused something, and what to do."""
+    """Return the reason of a system error in words, and what to do."""
     reasons = {
         errno.ENOSPC: "the disk is full; free some space and run again",
         errno.EDQUOT: "your disk quota is used up; free some space and run again",

@@ -1,14 +1,13 @@
-"""The interface that every architecture implements, and all of search and training rests on.
+"""The interface of every architecture: `encode` a batch into a state, `decode` K tokens from a state.
 
-A model has two verbs: `encode` a batch into a state, `decode` K tokens from a state. Teacher forcing is
-K = T, a step of search is K = 1, checking a proposed continuation is K = its length: there is no second code
-path for inference. State is a value: it is passed in and returned, never kept on the module.
+Teacher forcing is K = T, a step of search is K = 1, checking a draft is K = its length: there is no second code path
+for inference. The state is a value that is passed in and returned, never kept on the module.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, Self
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self
 
 from torch import Tensor, nn
 from typing_extensions import TypeVar
@@ -16,13 +15,13 @@ from typing_extensions import TypeVar
 from postedit.core.config import Config
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, LabelLoss
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+Writes = Literal["tokens", "steps"]
+"""What a model writes: the tokens of the output, or these and the STEPs that move along mt."""
 
 
 @dataclass(frozen=True, slots=True)
 class VocabularyInfo:
-    """What a model needs to know of a vocabulary: its size, and a fingerprint of its symbols in order."""
+    """The size of a vocabulary, and a fingerprint of its tokens in order."""
 
     size: int
     fingerprint: str
@@ -30,38 +29,26 @@ class VocabularyInfo:
 
 @dataclass(frozen=True, slots=True)
 class Vocabularies:
-    """The vocabularies of a model: one for each input stream, and the target's."""
+    """The vocabularies of a model: one for each input stream, and that of the target."""
 
-    streams: "Mapping[str, VocabularyInfo]"
+    streams: Mapping[str, VocabularyInfo]
     target: VocabularyInfo
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """What search and training may know of a model.
+    """The properties of a model that search and training use."""
 
-    Args:
-        inputs: names of the streams it reads.
-        vocabularies: sizes and fingerprints; members of an ensemble must agree on the target's.
-        attention: the keys of every `DecoderOutput.attention` it returns.
-        parallel: True if decoding K tokens in one call costs about as much as decoding one.
-        writes: "tokens", the symbols of the output; or "steps", those and STEPs that lead along mt.
-        longest: the most symbols that its inputs may have together, and its output; None: there is no such limit.
-    """
-
-    inputs: tuple[str, ...]
-    vocabularies: Vocabularies
-    attention: frozenset[AttentionKey]
-    parallel: bool
-    writes: "Writes" = "tokens"
-    longest: int | None = None
-
-
-Writes = Literal["tokens", "steps"]
+    inputs: tuple[str, ...]  # streams that it reads
+    vocabularies: Vocabularies  # members of an ensemble must agree on that of the target
+    attention: frozenset[AttentionKey]  # the keys of `DecoderOutput.attention`
+    parallel: bool  # decoding K tokens in one call costs about as much as decoding one
+    writes: Writes = "tokens"
+    longest: int | None = None  # maximum number of tokens of all inputs together, and of the output; None: no limit
 
 
 class State(Protocol):
-    """All a model remembers of the inputs and of the tokens decoded so far, for N rows."""
+    """The encoded inputs, and everything that a decoder keeps of the tokens decoded so far, for N rows."""
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order: expands, reorders or drops hypotheses."""
@@ -72,27 +59,26 @@ class State(Protocol):
         ...
 
     def join(self, other: Self) -> Self:
-        """Return the rows of both, those of `other` last, which may have read other tokens, and more or fewer.
+        """Return the rows of both, those of `other` last; they may have read different numbers of tokens.
 
-        Only the longer ones' inputs need no padding. Positions of a joint attention stand as each row was encoded,
-        padding last. What was decoded before cannot be rolled back.
+        Shorter inputs are padded; in a joint attention, padding comes last. Earlier tokens cannot be rolled back.
         """
         ...
 
 
 class Constraint(Protocol):
-    """What the grammar of a model allows next (such as STEP and EOS under hard attention), for N rows."""
+    """A rule that forbids next tokens (such as EOS before the end of mt under hard attention), for N rows."""
 
     def allowed(self) -> Tensor:
-        """Bool[N,V]: the symbols that may come next; at least one a row."""
+        """Bool[N,V]: the tokens that may come next; at least one per row."""
         ...
 
     def to_end(self) -> Tensor:
-        """Long[N]: how many symbols must come before EOS may."""
+        """Long[N]: the number of tokens that must come before EOS may."""
         ...
 
     def closing(self) -> Tensor:
-        """Long[N]: the symbol that may come next and leads to the end soonest; EOS where that may come."""
+        """Long[N]: the allowed token that leads to the end soonest; EOS where that is allowed."""
         ...
 
     def advance(self, tokens: Tensor) -> Self:
@@ -108,9 +94,9 @@ StateT = TypeVar("StateT", bound=State, default=Any)
 
 
 class Seq2Seq(nn.Module, ABC, Generic[StateT]):
-    """Base of every architecture; `StateT` is the state it makes, which search passes back unseen.
+    """Base of every architecture.
 
-    A subclass names its configuration and inputs on the class, sets `spec` in its constructor
+    A subclass defines its configuration and inputs on the class, sets `spec` in its constructor
     `__init__(self, config, vocabularies)`, and implements `encode` and `decode`.
     """
 
@@ -121,34 +107,32 @@ class Seq2Seq(nn.Module, ABC, Generic[StateT]):
 
     @abstractmethod
     def encode(self, batch: Batch) -> StateT:
-        """Read the streams `self.spec.inputs` of the batch; the state has one row a sentence."""
+        """Read the streams `self.spec.inputs` of the batch; the state has one row per sentence."""
 
     @abstractmethod
     def decode(self, tokens: Tensor, state: StateT) -> tuple[DecoderOutput, StateT]:
         """Read K more target tokens Long[N,K] (the first ever is BOS); predict the one after each of them.
 
-        Rows that have fewer than K end in PAD. What is said there is of no account, and a rollback must take it back.
+        Rows with fewer than K tokens end in PAD. Outputs there mean nothing, and must be rolled back.
         """
 
-    def embeddings(self) -> "Mapping[str, nn.Embedding]":
-        """Return the embedding tables by text ("src", "mt", "pe") that a later model may inherit; none by default."""
+    def embeddings(self) -> Mapping[str, nn.Embedding]:
+        """Return the embedding tables that another model may inherit, by text ("src", "mt", "pe"); none by default."""
         return {}
 
     def load_initial_weights(self) -> None:
-        """Take the weights that training starts from, where an architecture has some; fresh ones by default.
-
-        Called once before training, and never by a model that is trained.
+        """Load the weights that training starts from, once before training; random weights by default.
 
         Raises:
-            RecipeError: if they cannot be had, or do not fit.
+            RecipeError: if they cannot be loaded, or do not fit.
         """
 
     def constraints(self, batch: Batch) -> Sequence[Constraint]:
-        """Return what the grammar of this model demands of its output; nothing by default."""
+        """Return the model grammar, constraints on its own output, on the device of the batch; none by default."""
         return ()
 
     def parts(self) -> "Sequence[Seq2Seq]":
-        """Return the models whose predictions this one combines, in their order; itself alone by default."""
+        """Return the models whose predictions this one combines, in order; only itself by default."""
         return (self,)
 
     def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:

@@ -1,7 +1,7 @@
-"""What an output path names: a file, a link to one, a stream such as a device or a pipe, or a compressed file.
+"""Output paths: files, links to them, compressed files, and streams.
 
-Files are replaced atomically (`postedit.core.files`); streams are written to as they are. A stream is `-` or
-`/dev/stdout` for standard output, an open file descriptor (`/dev/fd/N`), a device, or a FIFO.
+Files are replaced atomically (`postedit.core.files`); streams are written to directly. A stream is `-` or `/dev/stdout`
+for standard output, an open file descriptor (`/dev/fd/N`), a device, or a FIFO.
 """
 
 import gzip
@@ -23,14 +23,12 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd  # the module of Python 3.14's standard library
 
-STANDARD_STREAM: Final = Path("-")
-"""Standard output where a path to write is given, and standard input where a path to read is given."""
+STANDARD_STREAM: Final = Path("-")  # standard output as a path to write, standard input as a path to read
 
 _DESCRIPTOR: Final = re.compile(r"/dev/(?P<name>stdin|stdout|stderr)|/(?:dev|proc/self)/fd/(?P<number>\d+)")
 _NUMBERS: Final = {"stdin": 0, "stdout": 1, "stderr": 2}
 
-_MOST_LINKS: Final = 40
-"""Symbolic links followed before a path is taken for a loop, as in Linux."""
+_MOST_LINKS: Final = 40  # symbolic links followed before a path counts as a loop, as in Linux
 
 _COMPRESSORS: Final[Mapping[str, Callable[[BinaryIO], Any]]] = {
     ".gz": lambda file: gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0),  # no time: same text, same bytes
@@ -38,17 +36,16 @@ _COMPRESSORS: Final[Mapping[str, Callable[[BinaryIO], Any]]] = {
     ".zst": lambda file: zstd.ZstdFile(file, "wb"),
 }
 
-COMPRESSED_SUFFIXES: Final = tuple(_COMPRESSORS)
-"""Endings of names by which a file is compressed: gzip, xz and Zstandard."""
+COMPRESSED_SUFFIXES: Final = tuple(_COMPRESSORS)  # suffixes of compressed files: gzip, xz and Zstandard
 
 
 def is_compressed(path: Path) -> bool:
-    """Return whether the name of a file asks for compression."""
+    """Return whether the name of a file means compression."""
     return path.suffix in _COMPRESSORS
 
 
 def is_stream(path: Path) -> bool:
-    """Return whether `path` is written to as a stream: nothing is replaced, and nothing can be read back."""
+    """Return whether `path` is written to as a stream: it is not replaced, and cannot be read back."""
     path = link_target(path)
     if _descriptor(path) is not None:
         return True
@@ -60,7 +57,7 @@ def is_stream(path: Path) -> bool:
 
 
 def link_target(path: Path) -> Path:
-    """Follow the symbolic links that the last part of `path` may be, to what is to be replaced in their place.
+    """Return the target of `path` if its last part is a symbolic link, else `path`.
 
     Names of open descriptors, such as /dev/stdout, are not followed.
 
@@ -76,7 +73,7 @@ def link_target(path: Path) -> Path:
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Return whether two paths name the same file, by symbolic or hard links too. Streams are never the same file."""
+    """Return whether two paths name the same file, also through links. Streams are never the same file."""
     if is_stream(one) or is_stream(other):
         return False
     try:
@@ -95,7 +92,7 @@ def open_stream(path: Path) -> Iterator[BinaryIO]:
         yield standard.buffer
         standard.buffer.flush()
         return
-    # Neither created nor truncated: what is there is a device or a pipe.
+    # Neither created nor truncated: it is a device or a pipe.
     descriptor = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
     file = open(descriptor, "wb")  # noqa: PTH123, SIM115 (a descriptor; closed below)
     try:
@@ -109,7 +106,7 @@ def open_stream(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def encode_output(file: BinaryIO, path: Path, mode: str) -> Iterator[IO[Any]]:
-    """Give what is written into `file`, compressed by the suffix of `path`: text for mode "w", bytes for "wb"."""
+    """Open `file` for text (mode "w") or bytes ("wb"), compressed if the suffix of `path` says so."""
     with ExitStack() as stack:
         if is_compressed(path):
             file = cast(BinaryIO, stack.enter_context(closing(_COMPRESSORS[path.suffix](file))))
@@ -121,7 +118,7 @@ def encode_output(file: BinaryIO, path: Path, mode: str) -> Iterator[IO[Any]]:
             yield text
             text.flush()
         finally:
-            text.detach()  # the file is its opener's to close
+            text.detach()  # its opener closes the file
 
 
 def _descriptor(path: Path) -> int | None:

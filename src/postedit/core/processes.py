@@ -1,4 +1,4 @@
-"""Work spread over processes of this machine; what comes out is in the order of what went in."""
+"""Map a function over items in several processes of this machine, in order."""
 
 import os
 import signal
@@ -19,35 +19,33 @@ from postedit.core.errors import PosteditError
 In = TypeVar("In")
 Out = TypeVar("Out")
 
-_AHEAD: Final = 2
-"""Items a process has waiting: enough not to be idle, few enough that memory stays small."""
-
+_AHEAD: Final = 2  # items waiting per process: enough not to be idle, few enough to keep memory small
 
 _SECONDS_TO_SEND: Final = 1.0
-"""Many times what the first process, which reads all the time, needs for a result."""
+"""Many times the time in which the parent process, which reads all the time, receives a result."""
 
 
 class WorkerError(PosteditError):
-    """A process that ended of itself, or was ended from outside."""
+    """A worker process ended unexpectedly."""
 
 
 def map_in_processes(
     build: Callable[[int], Callable[[In], Out]], items: Iterable[In], processes: int
 ) -> Generator[Out, None, None]:
-    """Yield what the work makes of each item, in order; close the iterator to stop early.
+    """Yield the result of each item, in order; close the iterator to stop early.
 
-    The processes are new ones and share nothing with this one. They end with it, and when the iterator is closed,
-    what they are at included. Ctrl-C is left to this process.
+    The processes are spawned, so they share nothing with this one. They end with it, and as soon as the iterator is
+    closed, even in the middle of an item. They ignore Ctrl-C, which this process handles.
 
     Args:
-        build: called once in every process with its number, from 0 on, it returns the work. It, the items and what
-            is made of them must survive pickling.
-        items: what to work on; few are read ahead.
-        processes: how many.
+        build: called once in every process with its number from 0, returns the function of an item. `build`, items and
+            results must be picklable.
+        items: only a few are read ahead.
+        processes: number of processes.
 
     Raises:
-        WorkerError: if a process ends; what was made of the items before the first that is missing comes before it.
-        PosteditError: of the items, once what was made of those before it has come.
+        WorkerError: if a process ends; the results before the first missing one are yielded first.
+        PosteditError: raised by `items`; the results of earlier items are yielded first.
     """
     context = get_context("spawn")
     numbers: SimpleQueue[int] = context.SimpleQueue()
@@ -56,15 +54,16 @@ def map_in_processes(
     theirs, ours = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(processes, context, _start, (build, numbers, theirs))
     waiting: deque[Future[Out]] = deque()
-    source = _Source(items)
+    errors: list[PosteditError] = []
+    source = _until_error(items, errors)
     try:
         waiting.extend(pool.submit(_work, item) for item in islice(source, _AHEAD * processes))
         while waiting:
             done = waiting.popleft().result()
             waiting.extend(pool.submit(_work, item) for item in islice(source, 1))
             yield done
-        if source.error is not None:
-            raise source.error
+        if errors:
+            raise errors[0]
     except BrokenProcessPool:
         raise WorkerError(
             f"one of {processes} worker processes was ended from outside, perhaps for want of memory; fewer of them "
@@ -79,33 +78,23 @@ def map_in_processes(
         theirs.close()
 
 
-class _Source(Iterator[In]):
-    """Items up to the first that cannot be had, and why it cannot."""
-
-    def __init__(self, items: Iterable[In]) -> None:
-        self._items = iter(items)
-        self.error: PosteditError | None = None
-
-    def __next__(self) -> In:
-        if self.error is not None:
-            raise StopIteration
-        try:
-            return next(self._items)
-        except PosteditError as error:
-            self.error = error
-            raise StopIteration from None
+def _until_error(items: Iterable[In], errors: list[PosteditError]) -> Iterator[In]:
+    """Yield items up to the first error, which is added to `errors`."""
+    try:
+        yield from items
+    except PosteditError as error:
+        errors.append(error)
 
 
 _built: Callable[[Any], Any]
 
-_door = threading.Lock()
-"""Taken to begin with an item and to leave it: who holds it knows that `_working` stays as it is."""
+_door = threading.Lock()  # held to change `_working`: whoever holds it knows that `_working` does not change
 
 _working = False
 
 
 def _start(build: Callable[[int], Callable[[Any], Any]], numbers: "SimpleQueue[int]", stop: Connection) -> None:
-    """Make a process ready. Ctrl-C reaches all processes of a terminal; the first one ends the others."""
+    """Prepare a process. Ctrl-C reaches all processes of a terminal; the parent ends the others."""
     global _built
     threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -113,9 +102,9 @@ def _start(build: Callable[[int], Callable[[Any], Any]], numbers: "SimpleQueue[i
 
 
 def _end_with_parent(stop: Connection) -> None:
-    """Wait until the first process closes its end of the pipe, or is no more; nobody wants this one's work then.
+    """End this process when the parent closes its end of the pipe or ends, after a result being sent has arrived.
 
-    Half a result would keep the first process waiting for the other half for ever, so what is on its way gets there.
+    Half a result would keep the parent waiting for the other half forever.
     """
     stop.poll(None)
     with _door:

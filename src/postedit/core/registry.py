@@ -10,7 +10,7 @@ from postedit.core.model import Seq2Seq, Vocabularies
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """One architecture: its name in recipes, its class, the paper it is from, and one line on what it is."""
+    """One architecture: its name in recipes, its class, the paper it is from, and a one-line summary."""
 
     name: str
     model: type[Seq2Seq]
@@ -19,7 +19,7 @@ class Architecture:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The streams it reads."""
+        """The streams that it reads."""
         return self.model.inputs
 
     @property
@@ -33,14 +33,9 @@ class Architecture:
 
 
 class Registry(Mapping[str, Architecture]):
-    """Architectures by name, in the order given."""
+    """Architectures by name, in the order given; an unknown name raises a RecipeError with the nearest known one."""
 
     def __init__(self, architectures: Iterable[Architecture]) -> None:
-        """Index `architectures` by name.
-
-        Raises:
-            ValueError: if two have the same name.
-        """
         self._by_name: dict[str, Architecture] = {}
         for architecture in architectures:
             if architecture.name in self._by_name:
@@ -48,24 +43,16 @@ class Registry(Mapping[str, Architecture]):
             self._by_name[architecture.name] = architecture
 
     def __getitem__(self, name: str) -> Architecture:
-        """Return the architecture called `name`.
-
-        Raises:
-            RecipeError: if there is none, with the nearest known name.
-        """
         if name not in self._by_name:
             known = ", ".join(self._by_name)
             raise RecipeError(f'no architecture is called "{name}"{nearest(name, self._by_name)} (known: {known})')
         return self._by_name[name]
 
     def __contains__(self, name: object) -> bool:
-        """Whether an architecture is called `name`."""
         return name in self._by_name
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names."""
         return iter(self._by_name)
 
     def __len__(self) -> int:
-        """Return the number of architectures."""
         return len(self._by_name)

@@ -1,4 +1,4 @@
-"""Search options: one record for recipes, Python, the command line, tuning and gates."""
+"""Search options, each described once, for recipes, Python, the command line, tuning and gates."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, overload
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Normalisation = Literal["power", "wu"]
 
 FORMER_NAMES: Final = {"keep": "post_edit_penalty", "keep_src": "exempt_src"}
-"""Options that model folders written by earlier versions have under another name."""
+"""Former names of options, in model folders written by earlier versions."""
 
 
 def _as_term(value: Any) -> Any:
@@ -69,7 +69,7 @@ class SearchConfig(Config):
         except ValidationError as error:
             raise DataError("; ".join(describe_problems(type(self), error))) from None
 
-    # Sections of recipes are validated without the constructor, which would hide the names of options.
+    # Sections of recipes are validated without the constructor, so that problems carry the names of options.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     @model_validator(mode="after")
@@ -87,8 +87,8 @@ class SearchConfig(Config):
     def with_options(self, **given: Any) -> Self:
         """Return a checked copy with the options given.
 
-        Options of this record that only make sense with another value of a given option are reset: a shortlist
-        without greedy search, exemptions from a penalty that is off, more outputs than hypotheses.
+        Own options that contradict given ones are reset: a shortlist without greedy search, exemptions from a penalty
+        that is off, more outputs than hypotheses.
 
         Raises:
             DataError: if a value is out of range, or two given options contradict each other.
@@ -114,7 +114,7 @@ class SearchConfig(Config):
 
     @property
     def guides(self) -> bool:
-        """Whether any option forbids or favours tokens, independent of the segment."""
+        """Whether an option forbids or favours tokens in all segments."""
         return self.needs_mt or self.no_repeat > 0 or self.no_unk or bool(self.banned)
 
     @property
@@ -123,10 +123,10 @@ class SearchConfig(Config):
         return self.post_edit_penalty > 0.0 or self.edit_cost > 0.0 or self.max_edits is not None
 
     def outcome(self) -> dict[str, Any]:
-        """Return the options that can change an output, as values for JSON; batch sizes are not among them."""
+        """Return the options that can change an output, as values for JSON."""
         return self.model_dump(mode="json", exclude={"batch_tokens", "max_input"})
 
 
 def with_present_names(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return search options as an earlier version wrote them, under their present names."""
+    """Return search options written by an earlier version, under their present names."""
     return {FORMER_NAMES.get(name, name): value for name, value in values.items()}

@@ -1,8 +1,7 @@
-"""The reserved symbols that every vocabulary starts with, in this order.
+"""The reserved tokens with which every vocabulary begins, in this order.
 
-They are known to the whole toolkit so that models, search and text agree without asking each other:
-`STEP` moves hard attention to the next input position (Junczys-Dowmunt and Grundkiewicz 2017, 4.1), and
-`SEP` divides two texts that share one input stream.
+`STEP` moves hard attention to the next position of mt (Junczys-Dowmunt and Grundkiewicz 2017, 4.1); `SEP` divides two
+texts in one input stream.
 """
 
 from typing import Final

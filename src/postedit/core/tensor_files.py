@@ -1,4 +1,4 @@
-"""Tensors and JSON on disk: written whole or not at all, and never pickled."""
+"""Tensors and JSON on disk: written atomically, never pickled."""
 
 import json
 import os
@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_write, explain_os_errors, reason_of, sha256_of
 
-_SHOWN: Final = 3
-"""Names of tensors that a message lists; of the others it gives the number."""
+_SHOWN: Final = 3  # maximum number of tensor names in a message
 
 
 def named_tensors(model: nn.Module) -> dict[tuple[str, ...], Tensor]:
@@ -35,8 +34,7 @@ def load_weights(model: nn.Module, path: Path) -> None:
     """Load a safetensors file into `model`.
 
     Raises:
-        ModelFolderError: if the file is missing, damaged, or holds the weights of another model; the model is then as
-            it was.
+        ModelFolderError: if the file is missing, damaged, or of another model; the model is then unchanged.
     """
     tensors = load_tensors(path)
     try:
@@ -46,11 +44,10 @@ def load_weights(model: nn.Module, path: Path) -> None:
 
 
 def load_model_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Give `model` the tensors that `model_tensors` returned; a shared tensor may have any of its names.
+    """Load tensors as `model_tensors` returns them into `model`; a shared tensor may have any of its names.
 
     Raises:
-        ModelFolderError: if a tensor is missing, unknown to the model, or of another shape; the model is then as it
-            was.
+        ModelFolderError: if a tensor is missing, unknown, or of another shape; the model is then unchanged.
     """
     found = named_tensors(model)
     shapes = {name: tensor.shape for names, tensor in found.items() for name in names}
@@ -85,7 +82,7 @@ def _count_and_names(names: Sequence[str], problem: str) -> str:
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
-    """Write a safetensors file atomically: it replaces `path` when all of it is on the disk.
+    """Write a safetensors file atomically.
 
     Raises:
         OutputError: if the file cannot be written, or the disk is full.
@@ -95,8 +92,15 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
         try:
             temporary.touch()
             permissions = temporary.stat().st_mode
-            _save_file(temporary, tensors, metadata)
-            temporary.chmod(permissions)  # those of any new file; the library makes it readable for its owner only
+            try:
+                save_file(dict(tensors), temporary, dict(metadata or {}))
+            except SafetensorError as error:
+                # The library reports failed writes (disk full, quota) as its own type, with the error number as text.
+                number = re.search(r"\(os error (\d+)\)", str(error))
+                if number is None:
+                    raise
+                raise OSError(int(number[1]), os.strerror(int(number[1])), str(temporary)) from error
+            temporary.chmod(permissions)  # of any new file; the library makes it readable by its owner only
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
             temporary.replace(path)
@@ -119,11 +123,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def check_sha256(path: Path, expected: str) -> None:
-    """Compare a file with the SHA-256 digest that was recorded when it was written.
-
-    Args:
-        path: the file, such as the `model.safetensors` of a model folder.
-        expected: the digest that `sha256_of` returned, in hexadecimal.
+    """Check that a file has the SHA-256 digest (in hexadecimal) that was recorded when it was written.
 
     Raises:
         ModelFolderError: if the file has other content, is missing, or cannot be read.
@@ -145,14 +145,3 @@ def save_json(path: Path, value: Mapping[str, Any]) -> None:
     with atomic_write(path) as file:
         json.dump(value, file, indent=1, ensure_ascii=False)
         file.write("\n")
-
-
-def _save_file(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None) -> None:
-    try:
-        save_file(dict(tensors), path, dict(metadata or {}))
-    except SafetensorError as error:
-        # The library reports a failed write (disk full, quota) as its own type, with the error number in the text.
-        number = re.search(r"\(os error (\d+)\)", str(error))
-        if number is None:
-            raise
-        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from error

@@ -1,7 +1,7 @@
 """Checkpoints of the Transformers library, from which a `pretrained` model starts.
 
-The text pipeline needs a checkpoint's tokenizer, the architecture its settings and weights, and both must number the
-tokens in the same way. This module defines that numbering. The library is an extra and is imported when it is needed.
+The text pipeline uses a checkpoint's tokenizer, the architecture its settings and weights. This module defines the
+numbering of tokens that both share. The library is an extra and is imported when it is needed.
 """
 
 import hashlib
@@ -13,38 +13,30 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from postedit.core.errors import RecipeError, nearest
-from postedit.core.extras import library
+from postedit.core.errors import RecipeError, library, nearest
 from postedit.core.special_tokens import EOS, PAD, SPECIAL_TOKENS, UNK
 
 _OTHER_SETTINGS: Final = frozenset(
     {"_name_or_path", "architectures", "dtype", "id2label", "label2id", "task_specific_params", "torch_dtype",
      "transformers_version"}
 )  # fmt: skip
-"""Settings in a config.json that do not describe the network."""
+"""Settings in config.json that do not describe the network."""
 
-_PROBE: Final = "a"
-"""Any text of at least one token, around which a tokenizer puts its control tokens."""
+_PROBE: Final = "a"  # any text of at least one token, to which a tokenizer adds its control tokens
 
 
 @dataclass(frozen=True, slots=True)
 class RowNumbering:
-    """The row of a checkpoint's tables for each token id of postedit.
+    """The row in a checkpoint's tables of each token id of postedit.
 
-    The special tokens come first. PAD, EOS and UNK have the checkpoint's own rows; the other special tokens, and those
-    that the checkpoint lacks, have new rows after all of its own. The checkpoint's other rows follow, in its order.
-
-    Args:
-        rows: of the tables of the checkpoint.
-        pad: the row of its padding, or None.
-        eos: the row of its end of a text, or None.
-        unk: the row of its unknown token, or None.
+    Special tokens come first: PAD, EOS and UNK with the checkpoint's rows; others, or those that it lacks, with new
+    rows after all of its own. The checkpoint's other rows follow, in its order.
     """
 
-    rows: int
-    pad: int | None
-    eos: int | None
-    unk: int | None
+    rows: int  # of the tables of the checkpoint
+    pad: int | None  # the row of its padding, or None
+    eos: int | None  # the row of its end of a text, or None
+    unk: int | None  # the row of its unknown token, or None
 
     def table(self) -> list[int]:
         """Return the row of each token."""
@@ -57,18 +49,12 @@ class RowNumbering:
 
 @dataclass(frozen=True)
 class CheckpointTokens:
-    """The tokens of a checkpoint, numbered by postedit's ids.
+    """The tokens of a checkpoint, numbered by postedit's ids."""
 
-    Args:
-        names: of all tokens: special tokens, the checkpoint's tokens, and `<row 7>` for a row that only fills the
-            tables.
-        rows: of each token.
-        controls: tokens, besides the special ones, that stand for no text: filling rows, control tokens, language
-            codes.
-    """
-
+    # of all tokens: special tokens, the checkpoint's tokens, and `<row 7>` for a row that only fills the tables
     names: tuple[str, ...]
-    rows: tuple[int, ...]
+    rows: tuple[int, ...]  # of each token
+    # tokens, besides the special ones, that stand for no text: filling rows, control tokens, language codes
     controls: frozenset[int]
 
     @cached_property
@@ -79,21 +65,17 @@ class CheckpointTokens:
 
 @dataclass(frozen=True)
 class TransformersCheckpoint:
-    """The settings and the tokenizer of a checkpoint.
+    """The settings, the tokenizer and the network of a checkpoint.
 
-    Args:
-        name: a folder or a hub id.
+    Properties and methods raise a RecipeError if there is no such checkpoint, it is not a sequence-to-sequence model,
+    its tokenizer and tables do not fit, or it does not know a language.
     """
 
-    name: str
+    name: str  # a folder or a hub id
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """Its config.json, without settings that do not describe the network.
-
-        Raises:
-            RecipeError: if there is no such checkpoint, or it is not a sequence-to-sequence model.
-        """
+        """The config.json, without settings that do not describe the network."""
         config = _call_library(self.name, "AutoConfig")
         if not config.is_encoder_decoder:
             raise RecipeError(
@@ -101,27 +83,18 @@ class TransformersCheckpoint:
                 "as Marian, mBART, NLLB or T5"
             )
         written: dict[str, Any] = json.loads(json.dumps(config.to_dict(), default=str))
-        values: dict[str, Any] = _without_none(
-            {name: value for name, value in written.items() if name not in _OTHER_SETTINGS}
-        )
+        described = {name: value for name, value in written.items() if name not in _OTHER_SETTINGS}
+        values: dict[str, Any] = _without_none(described)
         return values
 
     @cached_property
     def tokenizer(self) -> Any:
-        """Its tokenizer, as the Transformers library loads it.
-
-        Raises:
-            RecipeError: if it cannot be loaded.
-        """
+        """The tokenizer of the library."""
         return _call_library(self.name, "AutoTokenizer")
 
     @cached_property
     def numbering(self) -> RowNumbering:
-        """The row of each token.
-
-        Raises:
-            RecipeError: if its tables have no single size, or its tokenizer has more tokens than they have rows.
-        """
+        """The row of each token."""
         tokenizer, rows = self.tokenizer, self.settings.get("vocab_size")
         if not isinstance(rows, int):
             raise RecipeError(
@@ -141,7 +114,7 @@ class TransformersCheckpoint:
 
     @cached_property
     def tokens(self) -> CheckpointTokens:
-        """Its tokens."""
+        """The tokens, numbered."""
         table = self.numbering.table()
         names = {row: token for token, row in self.tokenizer.get_vocab().items()}
         controls = self._controls | (set(range(self.numbering.rows)) - names.keys())
@@ -159,31 +132,24 @@ class TransformersCheckpoint:
         return {*tokenizer.all_special_ids, *added, *(self.row(code) for code in _source_codes(tokenizer))}
 
     def network(self, rows: int) -> Any:
-        """Return the network, its tables extended to `rows` rows; weights are read from safetensors files only.
-
-        Raises:
-            RecipeError: if it cannot be loaded.
-        """
+        """Return the network, with tables extended to `rows` rows; only safetensors files are read."""
         with _quiet():
             network = _call_library(self.name, "AutoModelForSeq2SeqLM", use_safetensors=True, dtype="float32")
             network.resize_token_embeddings(rows, mean_resizing=False)  # the caller sets the new rows
         return network
 
     def around(self, src_lang: str | None, tgt_lang: str | None) -> tuple[list[int], list[int]]:
-        """Return the rows that its encoder reads before and after a text, without EOS.
+        """Return the rows that the encoder reads before and after a text, without EOS.
 
-        These are the rows that its tokenizer adds, with the code of `src_lang` as language code. If the code is part of
-        the text and names the language to write, as in Marian, it is that of `tgt_lang`, before the text.
-
-        Raises:
-            RecipeError: if the checkpoint does not know a language, or has language codes and none is given.
+        The tokenizer adds these rows, with the language code of `src_lang`; or, if the code is part of the text and
+        names the language to write, as in Marian, with that of `tgt_lang` before the text.
         """
         tokenizer = self.tokenizer
         bare = tokenizer(_PROBE, add_special_tokens=False)["input_ids"]
         whole = tokenizer(_PROBE)["input_ids"]
         start = next(start for start in range(len(whole)) if whole[start : start + len(bare)] == bare)
         before, behind = whole[:start], [row for row in whole[start + len(bare) :] if row != tokenizer.eos_token_id]
-        # A control token with no other meaning is the code of the language that the tokenizer is set to.
+        # A control token with no other meaning is the code of the tokenizer's current language.
         others = {tokenizer.bos_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.eos_token_id}
         codes = [row for row in before + behind if row not in others]
         if codes and (src_lang is None or tgt_lang is None):
@@ -198,13 +164,9 @@ class TransformersCheckpoint:
         return before, behind
 
     def start(self, tgt_lang: str | None) -> list[int]:
-        """Return the rows that its decoder reads before the first token of a text in `tgt_lang`.
-
-        Raises:
-            RecipeError: if the checkpoint does not say, or does not know the language.
-        """
-        # Newer checkpoints have this in generation_config.json. The library drops unknown keys of config.json, so that
-        # file is read as it is.
+        """Return the rows that the decoder reads before the first token of a text in `tgt_lang`."""
+        # Newer checkpoints define them in generation_config.json. The library drops unknown keys of config.json, which
+        # is therefore read directly.
         written = _call_library(self.name, "PretrainedConfig", "get_config_dict")[0]
         generation = _call_library(self.name, "GenerationConfig", or_none=True)
         given = {**_without_none(written), **_without_none(generation.to_dict() if generation is not None else {})}
@@ -227,11 +189,6 @@ class TransformersCheckpoint:
         return int(self.tokenizer.get_vocab()[token])
 
     def _code(self, language: str) -> int:
-        """Return the row of a language code.
-
-        Raises:
-            RecipeError: if there is none; the message names the nearest code.
-        """
         tokens, controls = self.tokenizer.get_vocab(), self._controls
         if tokens.get(language) not in controls:
             codes = [token for token, row in tokens.items() if row in controls]
@@ -240,12 +197,12 @@ class TransformersCheckpoint:
 
 
 def _source_codes(tokenizer: Any) -> list[str]:
-    """Return the language codes that are written before a source text, such as `>>deu<<`."""
+    """Return the language codes that precede a source text, such as `>>deu<<`."""
     return [token for token in tokenizer.get_vocab() if token.startswith(">>") and token.endswith("<<")]
 
 
 def public_name(checkpoint: str) -> str:
-    """Return the name of a checkpoint for publication: of a folder, the last part of its path only."""
+    """Return the name of a checkpoint for publication: the hub id, or the last part of a path."""
     path = Path(checkpoint).expanduser()
     return path.resolve().name if path.is_dir() or path.is_absolute() else checkpoint
 
@@ -266,7 +223,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _without_none(values: Any) -> Any:
-    """Return values of a configuration without those that are None, which TOML cannot express."""
+    """Return the values of a configuration without None, which TOML cannot express."""
     if isinstance(values, dict):
         return {name: _without_none(value) for name, value in values.items() if value is not None}
     return [_without_none(value) for value in values] if isinstance(values, list) else values
@@ -275,7 +232,7 @@ def _without_none(values: Any) -> Any:
 def _call_library(
     checkpoint: str, kind: str, method: str = "from_pretrained", *, or_none: bool = False, **options: Any
 ) -> Any:
-    """Call `method` of the library's class `kind` for a checkpoint; code that comes with a checkpoint is never run.
+    """Call `method` of the library's class `kind` for a checkpoint; code of a checkpoint is never run.
 
     Raises:
         RecipeError: if that fails, unless `or_none` is set.

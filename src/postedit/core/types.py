@@ -1,7 +1,7 @@
 """The values that pass between data, models, search and training.
 
-Letters of the shapes: B sentences, N rows (sentences x beam), K target tokens of one call, S length of a
-stream, T length of a target, V target vocabulary. The batch is dimension 0 of every tensor.
+Shapes: B sentences, N rows (sentences x beam), K target tokens of one call, S length of a stream, T length of a target,
+V target vocabulary. The batch is dimension 0 of every tensor.
 """
 
 from collections.abc import Mapping
@@ -16,10 +16,10 @@ from postedit.core.special_tokens import BOS
 
 
 class AttentionKey(NamedTuple):
-    """Which stream an attention looks at, and how.
+    """The stream and the kind of an attention.
 
-    An attention that shares its weight among several streams names them all, as "src+mt": its S positions are those
-    of the first stream, padding included, and then those of the next.
+    A joint attention to several streams names them all, as "src+mt": its S positions are those of the first stream,
+    padding included, then those of the next.
     """
 
     stream: str
@@ -27,7 +27,7 @@ class AttentionKey(NamedTuple):
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The names of the streams, one for most keys."""
+        """The names of the streams; one for most keys."""
         return tuple(self.stream.split("+"))
 
 
@@ -35,16 +35,12 @@ class AttentionKey(NamedTuple):
 class Tokens:
     """One text of each sentence in the batch.
 
-    Args:
-        ids: Long[B,S], symbols.
-        mask: Bool[B,S], True at real tokens, which come before all padding; at least one a row.
-
     Raises:
         ValueError: if shapes or dtypes are not those above.
     """
 
-    ids: Tensor
-    mask: Tensor
+    ids: Tensor  # Long[B,S]
+    mask: Tensor  # Bool[B,S], True at real tokens, which come before all padding; at least one per row
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -57,7 +53,7 @@ class Tokens:
 
     @property
     def lengths(self) -> Tensor:
-        """Long[B]: the number of real tokens in each row."""
+        """Long[B]: the number of real tokens of each row."""
         return self.mask.sum(1)
 
     def to(self, device: torch.device | str) -> Self:
@@ -76,20 +72,18 @@ class Stream(Tokens):
 
 
 class Target(Tokens):
-    """What the model shall write, each row ending in EOS before its padding."""
+    """The output that the model should write, each row ending in EOS before its padding."""
 
     __slots__ = ()
 
     @property
     def inputs(self) -> Tensor:
-        """Long[B,T]: what a decoder reads under teacher forcing, BOS and then all labels but the last."""
+        """Long[B,T]: the inputs of a decoder under teacher forcing: BOS, then all labels except the last."""
         start = torch.full_like(self.ids[:, :1], BOS)
         return torch.cat([start, self.ids[:, :-1]], 1)
 
 
 class _Streams(dict[str, Stream]):
-    """Streams by name, which say so if one is asked for that is not there."""
-
     def __missing__(self, name: str) -> Stream:
         there = " and ".join(self)
         raise ValueError(f'the model reads "{name}", but the batch has {there} alone; give the batch a stream "{name}"')
@@ -97,18 +91,14 @@ class _Streams(dict[str, Stream]):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Batch:
-    """Sentences that a model reads together, and, in training, what it shall write.
-
-    Args:
-        streams: the input texts by name (`"src"`, `"mt"`).
-        target: the post-edits, or None at inference.
+    """Sentences that a model reads together and, in training, their targets.
 
     Raises:
         ValueError: if there is no stream, or the numbers of rows differ.
     """
 
-    streams: Mapping[str, Stream]
-    target: Target | None = None
+    streams: Mapping[str, Stream]  # the input texts by name (`"src"`, `"mt"`)
+    target: Target | None = None  # the post-edits, or None at inference
 
     def __post_init__(self) -> None:
         rows = {name: stream.ids.size(0) for name, stream in self.streams.items()}
@@ -125,7 +115,7 @@ class Batch:
 
     @property
     def device(self) -> torch.device:
-        """Where the texts are."""
+        """Device of the texts."""
         return next(iter(self.streams.values())).ids.device
 
     def to(self, device: torch.device | str) -> "Batch":
@@ -135,36 +125,25 @@ class Batch:
 
 
 class LabelLoss(NamedTuple):
-    """The training signal of a batch, as sums, so that batches and processes can be added up.
+    """The training signal of a batch, as sums over labels, so that batches and processes can be added."""
 
-    `loss` is what is minimised (with label smoothing); `nll` is the plain negative log-likelihood of the
-    labels in nats, detached; `tokens` is the number of labels, a Long scalar; `risk` is the expected cost, times
-    labels, detached, where there is one in `loss`.
-    """
-
-    loss: Tensor
-    nll: Tensor
-    tokens: Tensor
-    risk: Tensor | None = None
+    loss: Tensor  # the loss to minimise, with label smoothing
+    nll: Tensor  # negative log-likelihood of the labels in nats, detached
+    tokens: Tensor  # number of labels, a Long scalar
+    risk: Tensor | None = None  # expected cost x labels, detached, if it is part of the loss
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Shortlist:
-    """Some of the symbols of a vocabulary, not the same ones in all rows.
+    """Part of a vocabulary; rows may have different parts."""
 
-    Args:
-        first: all symbols below this one.
-        others: Long[E], some above them, in order.
-        own: Bool[N,K,E], which of these a row may have; None: all of them.
-    """
-
-    first: int
-    others: Tensor
-    allowed: Tensor | None = None
+    first: int  # all tokens below this one
+    others: Tensor  # Long[E], other tokens, in order
+    allowed: Tensor | None = None  # Bool[N,K,E], the `others` that each row may have; None: all of them
 
     @property
     def size(self) -> int:
-        """C, the number of symbols."""
+        """C, the number of tokens."""
         return self.first + len(self.others)
 
     @property
@@ -173,13 +152,13 @@ class Shortlist:
         return torch.cat([torch.arange(self.first, device=self.others.device), self.others])
 
     def normalised(self, logits: Tensor) -> Tensor:
-        """Return the log softmax Float[N,K,C] of `logits`, which are changed, over the symbols each row may have."""
+        """Return the log softmax Float[N,K,C] of `logits`, which are changed, over the tokens each row may have."""
         if self.allowed is not None:
             logits[..., self.first :].masked_fill_(~self.allowed, -torch.inf)
         return logits.log_softmax(-1)
 
     def take(self, rows: slice) -> "Shortlist":
-        """Return that of some rows."""
+        """Return the shortlist of some rows."""
         return Shortlist(self.first, self.others, None if self.allowed is None else self.allowed[rows])
 
     def to(self, device: torch.device) -> "Shortlist":
@@ -188,10 +167,9 @@ class Shortlist:
 
 
 class Distribution(Protocol):
-    """A distribution over the target vocabulary at N x K positions, written out only where asked for.
+    """A distribution over the target vocabulary at N x K positions.
 
-    Training needs one number a position, search needs all V: so a head hands over this value and neither
-    pays for the other.
+    It is computed on demand: training needs one number per position, search all V.
     """
 
     def log_probs(self) -> Tensor:
@@ -203,9 +181,9 @@ class Distribution(Protocol):
         ...
 
     def among(self, shortlist: Shortlist) -> Tensor:
-        """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others.
+        """Return Float[N,K,C], natural logarithms, renormalised over the tokens of a shortlist.
 
-        Of a mixture, each part is as if there were no others.
+        Each part of a mixture is renormalised by itself.
         """
         ...
 
@@ -219,17 +197,11 @@ class Distribution(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DecoderOutput:
-    """What a model says after each of the K tokens it was given.
+    """The output of a model after each of K tokens."""
 
-    Args:
-        distribution: of the next token, at each of the N x K positions.
-        attention: Float[N,K,S] by key, S the length of its streams; each row sums to 1 and is 0 on padding.
-        aux: further tensors [N,K,...] a model shows, such as a copy gate.
-    """
-
-    distribution: Distribution
-    attention: Mapping[AttentionKey, Tensor]
-    aux: Mapping[str, Tensor] = field(default_factory=dict)
+    distribution: Distribution  # of the next token, at each of the N x K positions
+    attention: Mapping[AttentionKey, Tensor]  # Float[N,K,S]; each row sums to 1 and is 0 on padding
+    aux: Mapping[str, Tensor] = field(default_factory=dict)  # further tensors [N,K,...], such as a copy gate
 
     @cached_property
     def log_probs(self) -> Tensor:

@@ -1,4 +1,4 @@
-"""Weights that a model takes from another one: tensor by tensor, with a record, or its embedding tables alone."""
+"""Copy weights from another model: all tensors that fit, with a record, or the embedding tables only."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,32 +23,20 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class TensorTransfer:
-    """The outcome for one tensor of the receiving model.
-
-    Args:
-        name: of the tensor.
-        shape: of the tensor.
-        taken: all of it; the rows of tokens that both vocabularies have; or nothing.
-        detail: the number of rows, or why nothing was taken.
-    """
+    """The outcome for one tensor of the receiving model."""
 
     name: str
     shape: tuple[int, ...]
-    taken: Literal["all", "tokens", "nothing"]
-    detail: str = ""
+    taken: Literal["all", "tokens", "nothing"]  # the whole tensor, the rows of shared tokens, or nothing
+    detail: str = ""  # the number of rows, or why nothing was taken
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A record of the weights that a model took from another one.
+    """A record of the weights that a model took from another one."""
 
-    Args:
-        tensors: the outcome for every tensor of the receiving model.
-        unused: shapes of the tensors that only the other model has.
-    """
-
-    tensors: tuple[TensorTransfer, ...]
-    unused: Mapping[str, tuple[int, ...]]
+    tensors: tuple[TensorTransfer, ...]  # one for every tensor of the receiving model
+    unused: Mapping[str, tuple[int, ...]]  # shapes of the tensors that only the other model has
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as values for JSON."""
@@ -79,8 +67,8 @@ class Transfer:
 def take_weights(model: Seq2Seq, tokens: VocabularyTokens, other: Seq2Seq, other_tokens: VocabularyTokens) -> Transfer:
     """Copy to `model` the tensors of `other` with the same name and shape.
 
-    Of embeddings and output layers over another vocabulary, only the rows of tokens that both vocabularies have are
-    copied. A shared tensor has several names; the first one that `other` has counts.
+    Of embeddings and output layers over another vocabulary, the rows of tokens in both vocabularies are copied. Of the
+    names of a shared tensor, the first that `other` has counts.
 
     Raises:
         RecipeError: if no matrix can be taken.
@@ -95,9 +83,7 @@ def take_weights(model: Seq2Seq, tokens: VocabularyTokens, other: Seq2Seq, other
 
 
 def check_sizes(model: Seq2Seq, other: Seq2Seq) -> None:
-    """Check that `model` could take a matrix of `other`, whatever tokens their vocabularies will have.
-
-    Both models may be on the meta device, without memory for weights.
+    """Check that `model` could take a matrix of `other`, whatever their vocabularies; both may be on the meta device.
 
     Raises:
         RecipeError: if `take_weights` would find no matrix.
@@ -117,22 +103,15 @@ def check_sizes(model: Seq2Seq, other: Seq2Seq) -> None:
 def _transfer(
     model: Seq2Seq, other: Seq2Seq, transfer_tensor: Callable[[tuple[str, ...], Tensor, Tensor], TensorTransfer]
 ) -> Transfer:
-    """Return the record for all tensors of `model`; `transfer_tensor` handles those that `other` has too.
-
-    Raises:
-        RecipeError: if no matrix is taken.
-    """
+    """Return the record for all tensors of `model`; `transfer_tensor` handles those that `other` has too."""
     found = other.state_dict()
     used: set[str] = set()
     tensors = []
     for names, tensor in named_tensors(model).items():
         known = [name for name in names if name in found]
         used |= set(known)
-        if known:
-            tensors.append(transfer_tensor(names, tensor, found[known[0]]))
-        else:
-            missing = "the other model has no tensor of that name"
-            tensors.append(TensorTransfer(names[0], tuple(tensor.shape), "nothing", missing))
+        missing = TensorTransfer(names[0], tuple(tensor.shape), "nothing", "the other model has no tensor of that name")
+        tensors.append(transfer_tensor(names, tensor, found[known[0]]) if known else missing)
     unused = {names[0]: tuple(tensor.shape) for names, tensor in named_tensors(other).items() if not used & set(names)}
     transfer = Transfer(tuple(tensors), unused)
     if not any(tensor.taken != "nothing" and len(tensor.shape) > 1 for tensor in tensors):
@@ -160,7 +139,7 @@ def _take(
 
 
 def _side(names: Sequence[str], model: Seq2Seq) -> str:
-    """Return the text whose vocabulary the rows of a tensor stand for: the one in its names, or pe."""
+    """Return the text whose tokens the rows of a tensor stand for: the one in its names, or pe."""
     words = [word for name in names for word in re.split(r"[._]", name)]
     named = [side for side in ("pe", "mt", "src") if side in words]
     if named:
@@ -169,13 +148,11 @@ def _side(names: Sequence[str], model: Seq2Seq) -> str:
 
 
 def inherit_embeddings(model: Seq2Seq, first: Seq2Seq) -> None:
-    """Copy the embedding tables of `first` to `model` (Li et al. 2017, IV.D).
-
-    A text that `first` does not read, which is the draft, takes the table of pe.
+    """Copy the embedding tables of `first` to `model` (Li et al. 2017, IV.D); a text it does not read takes that of pe.
 
     Raises:
-        RecipeError: if either model has no tables to share, they differ in vocabulary or width, or texts that share a
-            table in `model` do not share it in `first`.
+        RecipeError: if a model has no tables to share, they differ in vocabulary or width, or texts that share a table
+            in `model` do not share it in `first`.
     """
     tables, sources = model.embeddings(), first.embeddings()
     if not tables or not sources:
@@ -185,7 +162,18 @@ def inherit_embeddings(model: Seq2Seq, first: Seq2Seq) -> None:
     for name, table in tables.items():
         source_name = name if name in sources else "pe"
         source = sources[source_name]
-        _check_fit(name, _vocabulary(model, name), table, source_name, _vocabulary(first, source_name), source)
+        ours, theirs = _vocabulary(model, name), _vocabulary(first, source_name)
+        if ours != theirs:
+            raise RecipeError(
+                f"the embeddings of {name} in the second stage and those of {source_name} in the first have different "
+                f"vocabularies ({ours.size} and {theirs.size} tokens); train both stages with one [text], where mt has "
+                "the vocabulary of pe"
+            )
+        if table.embedding_dim != source.embedding_dim:
+            raise RecipeError(
+                f"the embeddings of {name} are {table.embedding_dim} wide in the second stage, but those of "
+                f"{source_name} are {source.embedding_dim} wide in the first; give both the same width"
+            )
         other, known = given.setdefault(table, (name, source))
         if known is not source:
             raise RecipeError(
@@ -199,19 +187,3 @@ def inherit_embeddings(model: Seq2Seq, first: Seq2Seq) -> None:
 def _vocabulary(model: Seq2Seq, name: str) -> VocabularyInfo:
     vocabularies = model.spec.vocabularies
     return vocabularies.target if name == "pe" else vocabularies.streams[name]
-
-
-def _check_fit(
-    name: str, ours: VocabularyInfo, table: nn.Embedding, source_name: str, theirs: VocabularyInfo, source: nn.Embedding
-) -> None:
-    if ours != theirs:
-        raise RecipeError(
-            f"the embeddings of {name} in the second stage and those of {source_name} in the first have different "
-            f"vocabularies ({ours.size} and {theirs.size} tokens); train both stages with one [text], where mt has "
-            "the vocabulary of pe"
-        )
-    if table.embedding_dim != source.embedding_dim:
-        raise RecipeError(
-            f"the embeddings of {name} are {table.embedding_dim} wide in the second stage, but those of {source_name} "
-            f"are {source.embedding_dim} wide in the first; give both the same width"
-        )

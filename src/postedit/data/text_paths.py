@@ -10,8 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final, cast
 
-from postedit.core.errors import DataError, PosteditError, nearest
-from postedit.core.extras import library
+from postedit.core.errors import DataError, PosteditError, library, nearest
 
 _FAR: Final = "://"
 _LOCAL: Final = "file://"

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
-from postedit.core.errors import PosteditError
-from postedit.core.extras import library
+from postedit.core.errors import PosteditError, library
 from postedit.distributed.chunks import Chunk, Stage
 
 _AHEAD: Final = 2

@@ -1,1 +1,1 @@
-"""What the editor is made of: requests, searches over texts, windows of segments, corrections."""
+"""Post-editing with neural models: segments, search over batches, results."""

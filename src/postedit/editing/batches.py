@@ -1,4 +1,4 @@
-"""Work on a window of segments in batches: of like length, within a token budget, and as small as memory demands."""
+"""Work on segments in batches: of similar length, within a token budget, and smaller where memory runs out."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -11,68 +11,61 @@ from postedit.data.collate import length_batches
 
 _log = logging.getLogger(__name__)
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# How the CPU's allocator and cuBLAS say that there is no memory; PyTorch has no type for these.
+# Messages of the CPU's allocator and of cuBLAS for lack of memory; PyTorch has no type for these.
 _OUT_OF_MEMORY: Final = ("DefaultCPUAllocator", "CUBLAS_STATUS_ALLOC_FAILED")
 
 
 def in_batches(
-    lengths: Sequence[int], budget: int, work: Callable[[list[int]], Iterable[Result]]
+    items: Sequence[Item], lengths: Sequence[int], budget: int, work: Callable[[list[Item]], Iterable[Result]]
 ) -> list[Result | None]:
-    """Do `work` on all rows of a window, and return what it makes of each, in order.
+    """Return the result of `work` for each item, in order; None for an item that does not fit into memory even alone.
 
-    When a batch does not fit into memory, it is done in halves, and so are all later ones that are as large.
+    A batch that does not fit into memory is halved, and so are all later ones that are as large.
 
     Args:
-        lengths: pieces of the longest text of each row.
-        budget: rows x pieces of a batch; a single longer row is a batch, too.
-        work: takes numbers of rows, longest first, and returns one result for each of them.
-
-    Returns:
-        A result for each row; None for a row that does not even fit alone.
+        items: to work on.
+        lengths: tokens of each item.
+        budget: items x tokens of a batch; a single longer item is a batch too.
+        work: takes items, the longest first, and returns one result for each.
     """
-    results: list[Result | None] = [None] * len(lengths)
+    results: list[Result | None] = [None] * len(items)
     waiting = [batch.tolist() for batch in reversed(length_batches(np.asarray(lengths, dtype=np.int64), budget))]
     ceiling: int | None = None
     while waiting:
         rows = waiting.pop()
         cost = len(rows) * max(lengths[row] for row in rows)
+        halves = [rows[len(rows) // 2 :], rows[: len(rows) // 2]]  # the last one is taken next
         if len(rows) > 1 and ceiling is not None and cost > ceiling:
-            waiting += _halves(rows)
+            waiting += halves
             continue
-        found = _unless_memory_ends(work, rows)
+        found = _unless_memory_ends(work, [items[row] for row in rows])
         if found is not None:
             for row, result in zip(rows, found, strict=True):
                 results[row] = result
         elif len(rows) > 1:
             ceiling = cost // 2
-            _log.warning("out of memory with %d pieces in a batch; going on with %d", cost, ceiling)
-            waiting += _halves(rows)
+            _log.warning("out of memory with %d tokens in a batch; going on with %d", cost, ceiling)
+            waiting += halves
     return results
 
 
-def _halves(rows: list[int]) -> list[list[int]]:
-    """Return both halves, the first one last: it is taken next."""
-    middle = len(rows) // 2
-    return [rows[middle:], rows[:middle]]
-
-
-def _unless_memory_ends(work: Callable[[list[int]], Iterable[Result]], rows: list[int]) -> list[Result] | None:
-    """Return the work on `rows`, or None if memory does not suffice, once what it took is free again."""
+def _unless_memory_ends(work: Callable[[list[Item]], Iterable[Result]], items: list[Item]) -> list[Result] | None:
     try:
-        return list(work(rows))
+        return list(work(items))
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-    # Out of the except block, whose error holds on to the tensors.
+    # Not in the except block: the error there holds references to tensors.
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.empty_cache()
     return None
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an error says that memory, of a device or of the CPU, does not suffice."""
+    """Return whether an error reports that memory, of a device or of the CPU, does not suffice."""
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
     return isinstance(error, RuntimeError) and any(sign in str(error) for sign in _OUT_OF_MEMORY)

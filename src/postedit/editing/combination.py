@@ -3,12 +3,11 @@
 [weights]      of the features: "model 1", "model 2", ..., length and post_edit_penalty
 [[members]]    path, relative to the file, and fingerprint of each model, in their order
 [search]       search options
-[tuning]       how the weights were found, and what they gave on the development set
+[tuning]       how the weights were found, and the scores on the development set
 """
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
@@ -25,73 +24,55 @@ from postedit.folder import fingerprint
 from postedit.search.ensemble import Ensemble, Space
 from postedit.search.rescoring import LENGTH, PENALTY, LogLinear, member_name
 
-_FORMAT: Final = 1
-_FORMER: Final = {"pep": PENALTY}
-"""Features that combinations written by earlier versions have under another name."""
+_FORMER: Final = {"pep": PENALTY}  # former names of features, in combinations written by earlier versions
 
 
-class MemberConfig(Config):
-    """A `[[members]]` section."""
+class Member(Config):
+    """A model of a combination."""
 
-    path: str = Field(description="model folder or file of weights, relative to the combination")
-    fingerprint: str = Field(description="SHA-256 of all in it that has a part in its outputs")
-
-
-class CombinationConfig(Config):
-    """A combination as it is in its file."""
-
-    format: Literal[1] = Field(description="version of this form")
-    postedit: str = Field(description="version that wrote it")
-    space: Space = Field("log", description="what members' predictions are averaged as in search")
-    known: list[Literal["src", "mt"]] = Field(["mt"], description="texts whose words post_edit_penalty does not count")
-    weights: dict[str, float] = Field(description="by feature")
-    members: list[MemberConfig] = Field(min_length=1, description="the models")
-    search: SearchConfig = Field(SearchConfig(), description="search options; beam is the length of the n-best lists")
-    tuning: dict[str, Any] = Field({}, description="how the weights were found")
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A model of a combination: where it is, and what tells it from any other."""
-
-    path: Path
-    fingerprint: str
+    path: str = Field(description="model folder or file of weights; in the file, relative to the combination")
+    fingerprint: str = Field(description="SHA-256 of everything in the model that affects its outputs")
 
     @classmethod
     def of(cls, path: Path) -> Self:
-        """Return the member at `path`.
+        """Return the model at `path`.
 
         Raises:
             ModelFolderError: if there is no model.
         """
-        return cls(path.resolve(), fingerprint(path))
+        return cls(path=str(path.resolve()), fingerprint=fingerprint(path))
 
 
-@dataclass(frozen=True, slots=True)
-class Combination:
-    """Models that are searched as an ensemble, and the log-linear model that ranks what the search finds.
+class Combination(Config):
+    """Models that are searched as an ensemble, and the log-linear model that ranks the outputs of this search."""
 
-    Args:
-        members: in the order of their names, "model 1" and so on.
-        log_linear: weights of all features; those of members are above 0.
-        space: in which the ensemble averages.
-        search: search options.
-        tuning: how the weights were found; values for TOML.
-    """
+    format: Literal[1] = Field(description="version of the file format")
+    postedit: str = Field(description="version of postedit that wrote the file")
+    space: Space = Field("log", description="the ensemble averages log-probabilities or probabilities")
+    known: list[Literal["src", "mt"]] = Field(["mt"], description="texts whose words post_edit_penalty does not count")
+    weights: dict[str, float] = Field(description="by feature; those of members are above 0")
+    members: list[Member] = Field(min_length=1, description="the models, in the order of their names")
+    search: SearchConfig = Field(SearchConfig(), description="search options; beam is the length of the n-best lists")
+    tuning: dict[str, Any] = Field({}, description="how the weights were found; values for TOML")
 
-    members: Sequence[Member]
-    log_linear: LogLinear
-    space: Space
-    search: SearchConfig
-    tuning: Mapping[str, Any] = field(default_factory=dict)
+    @classmethod
+    def of(
+        cls,
+        members: Sequence[Member],
+        log_linear: LogLinear,
+        space: Space,
+        search: SearchConfig,
+        tuning: Mapping[str, Any],
+    ) -> Self:
+        """Return a new combination."""
+        values = {"space": space, "known": list(log_linear.known), "weights": dict(log_linear.weights)}
+        own = {"members": list(members), "search": search, "tuning": dict(tuning)}
+        return cls.model_validate({"format": 1, "postedit": postedit.__version__, **values, **own})
 
-    def search_model(self, models: Sequence[Seq2Seq]) -> Seq2Seq:
-        """Return the model that is searched with: the members as an ensemble, or the only one.
-
-        Raises:
-            ModelFolderError: if they do not fit together.
-        """
-        return combined(models, self.log_linear.weights, self.space)
+    @property
+    def log_linear(self) -> LogLinear:
+        """The log-linear model."""
+        return LogLinear(self.weights, tuple(self.known))
 
     def save(self, path: Path) -> None:
         """Write the file.
@@ -100,28 +81,18 @@ class Combination:
             OutputError: if it cannot be written.
         """
         folder = path.resolve().parent
-        values = {
-            "format": _FORMAT,
-            "postedit": postedit.__version__,
-            "space": self.space,
-            "known": list(self.log_linear.known),
-            "weights": dict(self.log_linear.weights),
-            "members": [
-                {"path": os.path.relpath(member.path, folder), "fingerprint": member.fingerprint}
-                for member in self.members
-            ],
-            "search": self.search.model_dump(mode="json", exclude_none=True),
-            "tuning": dict(self.tuning),
-        }
+        values = self.model_dump(mode="json", exclude_none=True)
+        for member in values["members"]:
+            member["path"] = os.path.relpath(member["path"], folder)
         with atomic_write(path) as file:
             file.write(tomli_w.dumps(values))
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read the file at `path`, and see that its members are those it was tuned with.
+        """Read the file at `path`, and check that its members are those it was tuned with.
 
         Raises:
-            ModelFolderError: if it is damaged, or a member is missing or another one.
+            ModelFolderError: if it is damaged, or a member is missing or has changed.
         """
         try:
             values = read_toml(path)
@@ -131,27 +102,26 @@ class Combination:
             values["search"] = with_present_names(values.pop("decode"))
         if isinstance(values.get("weights"), dict):
             values["weights"] = {_FORMER.get(name, name): weight for name, weight in values["weights"].items()}
-        config, problems = check_config(CombinationConfig, values)
+        config, problems = check_config(cls, values)
         if config is not None:
             problems = _weight_problems(config)
         if config is None or problems:
             raise ModelFolderError(f"{path}: not a combination that can be used: {'; '.join(problems)}")
         members = [_found(path, number, member) for number, member in enumerate(config.members, start=1)]
-        log_linear = LogLinear(config.weights, tuple(config.known))
-        return cls(members, log_linear, config.space, config.search, config.tuning)
+        return config.model_copy(update={"members": members})
 
 
 def is_combination(model: str | Path) -> bool:
-    """Whether what is given as a model is a file that is not one of weights."""
+    """Return whether a name given as a model is that of a file other than weights."""
     path = Path(model)
     return path.is_file() and path.suffix != ".safetensors"
 
 
 def combined(models: Sequence[Seq2Seq], weights: Mapping[str, float], space: Space) -> Seq2Seq:
-    """Return the ensemble of models at their weights among those of features; the model itself if it is alone.
+    """Return the ensemble of models, weighted by the weights of their features; a single model itself.
 
     Raises:
-        ModelFolderError: if they do not fit together.
+        ModelFolderError: if the models do not fit together.
         DataError: if a weight is not above 0.
     """
     if len(models) == 1:
@@ -160,7 +130,7 @@ def combined(models: Sequence[Seq2Seq], weights: Mapping[str, float], space: Spa
     return Ensemble(models, [weights[name] for name in names], space).eval()
 
 
-def _weight_problems(config: CombinationConfig) -> list[str]:
+def _weight_problems(config: Combination) -> list[str]:
     members = [member_name(number) for number in range(1, len(config.members) + 1)]
     known = [*members, LENGTH, PENALTY]
     missing = [f"weights has none for {name}" for name in members if name not in config.weights]
@@ -172,7 +142,7 @@ def _weight_problems(config: CombinationConfig) -> list[str]:
     return missing + unknown
 
 
-def _found(file: Path, number: int, member: MemberConfig) -> Member:
+def _found(file: Path, number: int, member: Member) -> Member:
     path = (file.resolve().parent / member.path).resolve()
     if not path.exists():
         raise ModelFolderError(
@@ -183,4 +153,4 @@ def _found(file: Path, number: int, member: MemberConfig) -> Member:
             f"{file}: {member_name(number)}, {path}, is not the model that the weights were tuned for; "
             "put that one back, or run `postedit tune` again"
         )
-    return Member(path, member.fingerprint)
+    return member.model_copy(update={"path": str(path)})

@@ -1,4 +1,4 @@
-"""What an editor is made of, loaded from model folders, the hub, or a combination."""
+"""Load the parts of an editor: a model with its text processing, from model folders, the hub, or a combination."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,70 +6,104 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from postedit.core.errors import DataError, ModelFolderError
-from postedit.core.model import Seq2Seq
+from postedit.core.model import Constraint, Seq2Seq, Vocabularies
 from postedit.core.search_config import SearchConfig
-from postedit.editing.combination import Combination, is_combination
-from postedit.editing.retokenised import Respelling
+from postedit.core.special_tokens import EOS
+from postedit.core.types import Batch, DecoderOutput, Stream
+from postedit.data.collate import collate
+from postedit.editing.combination import Combination, combined, is_combination
 from postedit.folder import FILES, ModelFolder
 from postedit.search import Ensemble
 from postedit.search.ensemble import Space, check_weights
 from postedit.search.rescoring import LogLinear
+from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A model and what belongs to it.
+    """A model or ensemble with its text processing and search options."""
 
-    Args:
-        model: any model or ensemble.
-        processor: its text processing.
-        search: its search options.
-        draft: the first stage, which writes the mt that it reads, if there is one.
-        log_linear: what ranks the outputs of search, for a combination.
-        sources: the files and folders it was loaded from.
+    model: Seq2Seq  # any model or ensemble
+    processor: TextProcessor  # its text processing
+    search: SearchConfig  # its search options
+    draft: "Loaded | None" = None  # the first stage, if there is one; it writes the mt that the model corrects
+    log_linear: LogLinear | None = None  # of a combination
+    sources: tuple[Path, ...] = ()  # files and folders it was loaded from
+
+
+class Respelling(Seq2Seq[Any]):
+    """A model that is given tokens of another model's vocabularies, and reads its own.
+
+    Texts are decoded, which vocabularies over bytes do exactly, and encoded again. Attention to these texts is left
+    out: its positions would not be those of the batch.
     """
 
-    model: Seq2Seq
-    processor: TextProcessor
-    search: SearchConfig
-    draft: "Loaded | None" = None
-    log_linear: LogLinear | None = None
-    sources: tuple[Path, ...] = ()
+    def __init__(self, model: Seq2Seq, own: TextProcessor, given: TextProcessor) -> None:
+        """Wrap `model`, whose text processing is `own`, for batches that `given` makes.
+
+        Raises:
+            ModelFolderError: if a vocabulary cannot decode texts exactly.
+        """
+        super().__init__()
+        streams, theirs = model.spec.vocabularies.streams, given.vocabularies.streams
+        read: list[Side] = [side for side in ("src", "mt") if side in model.spec.inputs]
+        self._others = [side for side in read if streams[side] != theirs[side]]
+        self._own, self._given = own, given
+        if not all(given.vocabulary(side).lossless and own.vocabulary(side).lossless for side in self._others):
+            raise ModelFolderError("its vocabulary, or the other one, cannot give a text back as it was")
+        self.model = model
+        self.spec = replace(
+            model.spec,
+            vocabularies=Vocabularies({name: theirs[name] for name in streams}, model.spec.vocabularies.target),
+            attention=frozenset(key for key in model.spec.attention if not {*key.streams} & {*self._others}),
+        )
+
+    def encode(self, batch: Batch) -> Any:
+        """Encode the batch in the tokens of the model."""
+        return self.model.encode(self._respelt(batch))
+
+    def decode(self, tokens: Tensor, state: Any) -> tuple[DecoderOutput, Any]:
+        """Read K more target tokens Long[N,K]; predict the one after each of them."""
+        output, state = self.model.decode(tokens, state)
+        attention = {key: weights for key, weights in output.attention.items() if key in self.spec.attention}
+        return replace(output, attention=attention), state
+
+    def constraints(self, batch: Batch) -> Sequence[Constraint]:
+        """Return the model grammar: it concerns mt alone, in the tokens of pe, which all members share."""
+        return self.model.constraints(batch)
+
+    def _respelt(self, batch: Batch) -> Batch:
+        streams: dict[str, Stream] = dict(batch.streams)
+        for side in self._others:
+            given, own = self._given.vocabulary(side), self._own.vocabulary(side)
+            texts = [given.decode(ids) for ids in streams[side].ids.tolist()]  # padding has no text
+            found = [[*tokens, EOS] for tokens in own.encode_batch(texts)]
+            streams[side] = collate({side: found}, [side]).to(batch.device).streams[side]
+        return replace(batch, streams=streams)
 
 
 def load_models(
     models: Sequence[str | Path], places: Sequence[torch.device], weights: Sequence[float] | None, space: Space
 ) -> Loaded:
-    """Load a model, or several as an ensemble, or a combination; the arguments are those of `PostEditor.load`.
-
-    Args:
-        models: paths, hub ids, or one combination; at least one.
-        places: where members run, in turn.
-        weights: of the members of an ensemble.
-        space: what an ensemble averages.
+    """Load a model, or several as an ensemble, or a combination, on devices in turn; see `PostEditor.load`.
 
     Raises:
-        ModelFolderError: if a model cannot be had or is damaged, or the members of an ensemble do not fit.
+        ModelFolderError: if a model is not found or damaged, or the members of an ensemble do not fit.
         DataError: if there is not one weight above 0 for each model.
     """
     combination = next((model for model in models if is_combination(model)), None)
-    if combination is None:
-        return _ensemble([_find(model) for model in models], places, weights, space)
-    if len(models) > 1 or weights is not None:
-        raise DataError(
-            f"{combination}: is a combination, which has its members and their weights in it; give no other models and "
-            "no weights with it"
-        )
-    return _combination(Path(combination), places)
-
-
-def _ensemble(
-    paths: Sequence[Path], places: Sequence[torch.device], weights: Sequence[float] | None, space: Space
-) -> Loaded:
-    """Load an ensemble, or a model that is alone with all that belongs to it."""
+    if combination is not None:
+        if len(models) > 1 or weights is not None:
+            raise DataError(
+                f"{combination}: is a combination, which has its members and their weights in it; give no other models "
+                "and no weights with it"
+            )
+        return _combination(Path(combination), places)
+    paths = [_find(model) for model in models]
     folders = _folders(paths, places)
     if weights is not None:
         check_weights(weights, len(paths))
@@ -82,15 +116,11 @@ def _ensemble(
 
 def _combination(file: Path, places: Sequence[torch.device]) -> Loaded:
     combination = Combination.load(file)
-    paths = [member.path for member in combination.members]
+    paths = [Path(member.path) for member in combination.members]
     folders = _folders(paths, places)
-    return Loaded(
-        combination.search_model([folder.model for folder in folders]),
-        folders[0].processor,
-        combination.search,
-        log_linear=combination.log_linear,
-        sources=(file, *paths),
-    )
+    model = combined([folder.model for folder in folders], combination.weights, combination.space)
+    log_linear, sources = combination.log_linear, (file, *paths)
+    return Loaded(model, folders[0].processor, combination.search, log_linear=log_linear, sources=sources)
 
 
 def _single(folder: ModelFolder, sources: tuple[Path, ...] = ()) -> Loaded:
@@ -99,11 +129,11 @@ def _single(folder: ModelFolder, sources: tuple[Path, ...] = ()) -> Loaded:
 
 
 def _folders(paths: Sequence[Path], places: Sequence[torch.device]) -> list[ModelFolder]:
-    """Load models that go together, on the places in turn.
+    """Load models that fit together.
 
     Raises:
-        ModelFolderError: if one is damaged, divides text into words otherwise than the first, or reads pieces that
-            cannot be made from those of the first.
+        ModelFolderError: if one is damaged, tokenises text in another way than the first, or reads tokens that cannot
+            be made from those of the first.
     """
     folders = [ModelFolder.load(path, places[i % len(places)]) for i, path in enumerate(paths)]
     first = folders[0].processor
@@ -119,12 +149,12 @@ def _folders(paths: Sequence[Path], places: Sequence[torch.device]) -> list[Mode
                 f"{path}: has learnt other words to begin with a small letter than {paths[0]}; train it with "
                 "text.model naming the other"
             )
-    # The processor of the first makes the ids of all texts, those that it does not read itself too.
+    # The text processing of the first model makes the ids of all texts, even of those that it does not read.
     return [_given(first, folder, path, paths[0]) for path, folder in zip(paths, folders, strict=True)]
 
 
 def _given(first: TextProcessor, folder: ModelFolder, path: Path, other: Path) -> ModelFolder:
-    """Return a model that can be given what the first one's text processing makes."""
+    """Return a model that reads the token ids of the first one's text processing."""
     streams = folder.model.spec.vocabularies.streams
     if all(streams[name] == first.vocabularies.streams[name] for name in folder.model.spec.inputs):
         return folder
@@ -132,13 +162,13 @@ def _given(first: TextProcessor, folder: ModelFolder, path: Path, other: Path) -
         return replace(folder, model=Respelling(folder.model, folder.processor, first).eval())
     except ModelFolderError as error:
         raise ModelFolderError(
-            f"{path}: reads other pieces than {other}, and {error}; train the members of an ensemble with the same "
+            f"{path}: reads other tokens than {other}, and {error}; train the members of an ensemble with the same "
             "[text] section, or with text.model naming one of them"
         ) from None
 
 
 def _find(model: str | Path) -> Path:
-    """Return the folder or file of a model, fetched from the hub if that is what it names."""
+    """Return the folder or file of a model; one named by its hub id is downloaded."""
     path = Path(model)
     if path.exists():
         return path

@@ -1,28 +1,41 @@
-"""From hypotheses to corrections: text, edits with their confidence, and checks that the text is sound."""
+"""Corrections from hypotheses: text, edits with confidences, and checks of sound text and constraints."""
 
 import logging
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import accumulate, pairwise
+from itertools import accumulate, compress, pairwise
 from typing import Final
 
-from postedit.core.editor import Edit, PostEdit, Skipped
+from postedit.core.editor import Edit, PostEdit, Segment, Skipped
 from postedit.core.evidence import Evidence
 from postedit.search import Hypothesis
 from postedit.text.edits import apply_edits
 from postedit.text.processor import Rendering, TextProcessor
-from postedit.text.words import PlainSplitter, Splitter
+from postedit.text.words import PlainSplitter, Splitter, splitter
 
 _log = logging.getLogger(__name__)
 
-_DIVIDING: Final = " \t\r\n"
-"""The characters between words, as vocabularies count them."""
+_DIVIDING: Final = " \t\r\n"  # the characters between words, as vocabularies count them
+_REPLACEMENT: Final = "\ufffd"  # the character that stands for invalid UTF-8
 
-_REPLACEMENT: Final = "\ufffd"
-"""What bytes that are no UTF-8 decode to."""
+_WARNINGS: Final[Sequence[tuple[Callable[[PostEdit], bool], str]]] = (
+    (
+        lambda result: result.hit_limit,
+        "outputs reached the maximum length (search.max_ratio, search.max_extra) and may be cut off",
+    ),
+    (
+        lambda result: result.skipped == "too long",
+        "segments are too long (for search.max_input, or the model) and stay as they are",
+    ),
+    (lambda result: result.skipped == "no memory", "segments do not fit into memory and stay as they are"),
+    (
+        lambda result: result.skipped == "impossible",
+        "segments stay as they are, because no output was found that has all that is required, and nothing banned",
+    ),
+)
 
 
 def unchanged(mt: str, reason: Skipped) -> PostEdit:
@@ -31,9 +44,11 @@ def unchanged(mt: str, reason: Skipped) -> PostEdit:
 
 
 def to_post_edit(
-    processor: TextProcessor, mt: str, hypotheses: Sequence[Hypothesis], evidence: Evidence | None
+    processor: TextProcessor, mt: str, hypotheses: Sequence[Hypothesis] | None, evidence: Evidence | None
 ) -> PostEdit:
-    """Return the first hypothesis as the correction of `mt`, with its evidence and the others as alternatives."""
+    """Return the first hypothesis as the correction of `mt`, with the others as alternatives; mt itself if None."""
+    if hypotheses is None:
+        return unchanged(mt, "no memory")
     best, *others = (_rendered(processor, mt, hypothesis) for hypothesis in hypotheses)
     return replace(best, evidence=evidence, alternatives=tuple(others))
 
@@ -57,29 +72,25 @@ def _rendered(processor: TextProcessor, mt: str, hypothesis: Hypothesis) -> Post
 
 
 def confidence(token_scores: Sequence[float]) -> float:
-    """Return the confidence of an edit, in all of the package: the probability of its `PostEdit.token_spans`.
+    """Return the confidence of an edit: the probability of its tokens (`PostEdit.token_spans`).
 
-    It is the product of their probabilities, each given both texts and all that was written before: how likely the
-    model would be to write just this edit there. So longer edits have less, and edits are comparable as events are.
-
-    Args:
-        token_scores: natural-log probabilities of the pieces.
+    This is the product of their probabilities, each given both texts and all tokens before: longer edits have less.
     """
     return math.exp(min(0.0, sum(token_scores)))
 
 
 def token_spans(processor: TextProcessor, found: Rendering, ids: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Return for each edit from where to where in `ids` the pieces are that stand for it; see `PostEdit.token_spans`.
+    """Return the range in `ids` of the tokens of each edit; see `PostEdit.token_spans`.
 
-    Words as decoded and the rendered text differ in spacing and case, so that places are compared by counting the
-    characters that are no spaces.
+    Decoded words and the rendered text differ in spacing and case, so positions are compared by the number of
+    characters before them that are no spaces.
     """
     if not found.edits:
         return ()
     vocabulary = processor.vocabulary("pe")
     words = PlainSplitter().words(vocabulary.decode(ids))
     ends = list(accumulate(len(word) for word in words))
-    starts = _first_pieces(vocabulary.word_index(ids), len(words))
+    starts = _first_tokens(vocabulary.word_index(ids), len(words))
     visible = [0, *accumulate(letter not in _DIVIDING for letter in found.text)]
     result = []
     for edit in found.edits:
@@ -90,8 +101,8 @@ def token_spans(processor: TextProcessor, found: Rendering, ids: Sequence[int]) 
     return tuple(result)
 
 
-def _first_pieces(index: Sequence[int], words: int) -> list[int]:
-    """Return the place of the first piece of each word, that of the end, and what follows the end."""
+def _first_tokens(index: Sequence[int], words: int) -> list[int]:
+    """Return the position of the first token of each word, that of the end, and the one after."""
     places = {word: place for place, word in reversed(list(enumerate(index))) if word >= 0}
     starts = [len(index), len(index) + 1]
     for word in reversed(range(words)):
@@ -100,7 +111,7 @@ def _first_pieces(index: Sequence[int], words: int) -> list[int]:
 
 
 def as_given(result: PostEdit, mt: str, output: str) -> PostEdit:
-    """Return a scored output as it was given: with edits of words only where the model would write it just so."""
+    """Return a scored output with the text given; it has edits of words only if the model writes exactly this text."""
     if result.text == output:
         return result
     whole = (Edit("replace", (0, len(mt)), (0, len(output))),) if output != mt else ()
@@ -110,18 +121,13 @@ def as_given(result: PostEdit, mt: str, output: str) -> PostEdit:
 
 
 def keep_edits(mt: str, result: PostEdit, kept: Sequence[bool]) -> PostEdit:
-    """Return a correction with only the edits that are `kept`; where the others were, the text is as in `mt`.
+    """Return a correction of `mt` with only those edits that are `kept`; the others are taken back.
 
     Scores, evidence and alternatives stay those of the whole output.
-
-    Args:
-        mt: the machine translation.
-        result: its correction.
-        kept: for each edit, whether it stays.
     """
     if all(kept):
         return result
-    edits, spans, confidences = _chosen(result, kept)
+    edits = list(compress(result.edits, kept))
     text = apply_edits(mt, result.text, edits)
     text = mt if text == mt else text
     return replace(
@@ -129,25 +135,14 @@ def keep_edits(mt: str, result: PostEdit, kept: Sequence[bool]) -> PostEdit:
         text=text,
         changed=text != mt,
         edits=_moved(edits),
-        token_spans=spans,
-        confidences=confidences,
+        token_spans=tuple(compress(result.token_spans, kept)),
+        confidences=tuple(compress(result.confidences, kept)),
         reverted=result.reverted + len(result.edits) - len(edits),
     )
 
 
-def _chosen(
-    result: PostEdit, kept: Sequence[bool]
-) -> tuple[list[Edit], tuple[tuple[int, int], ...], tuple[float, ...]]:
-    places = [place for place, stays in enumerate(kept) if stays]
-    return (
-        [result.edits[place] for place in places],
-        tuple(result.token_spans[place] for place in places) if result.token_spans else (),
-        tuple(result.confidences[place] for place in places),
-    )
-
-
 def _moved(edits: Sequence[Edit]) -> tuple[Edit, ...]:
-    """Return edits with the spans they have in the text when there are no others."""
+    """Return edits with their spans in the text that has no other edits."""
     moved, growth = [], 0
     for edit in edits:
         start = edit.mt_span[0] + growth
@@ -157,17 +152,19 @@ def _moved(edits: Sequence[Edit]) -> tuple[Edit, ...]:
     return tuple(moved)
 
 
+def checked(processor: TextProcessor, segment: Segment, required: Sequence[str], result: PostEdit) -> PostEdit:
+    """Return a correction with sound text that meets the constraints; see `sound` and `meet_constraints`."""
+    mt, config = segment.mt or "", processor.config
+    words = splitter(config.tokenizer, config.tgt_lang)
+    result = sound(segment.src, mt, result, processor.lacks)
+    return meet_constraints(mt, result, segment.constraints.prefix, required, words)
+
+
 def sound(src: str, mt: str, result: PostEdit, lacks: Callable[[str], bool]) -> PostEdit:
     """Return a correction without the edits that damage text; mt itself if that does not suffice.
 
-    No output holds a replacement character that mt has not, and characters that the vocabulary lacks (which it spells
-    byte by byte) are copied whole: an edit that removes one, or writes one that neither src nor mt has, is taken back.
-
-    Args:
-        src: the source.
-        mt: the machine translation.
-        result: its correction.
-        lacks: whether the vocabulary has no token for a character.
+    An edit is taken back if it adds a replacement character (U+FFFD), or if it removes a character that the vocabulary
+    lacks (which the model spells byte by byte), or writes one that neither src nor mt has.
     """
     alternatives = tuple(sound(src, mt, one, lacks) for one in result.alternatives)
     kept = [is_sound(src, mt, result, edit, lacks) for edit in result.edits]
@@ -180,7 +177,7 @@ def sound(src: str, mt: str, result: PostEdit, lacks: Callable[[str], bool]) -> 
 
 
 def is_sound(src: str, mt: str, result: PostEdit, edit: Edit, lacks: Callable[[str], bool]) -> bool:
-    """Return whether an edit leaves text sound; see `sound`."""
+    """Return whether an edit keeps the text sound; see `sound`."""
     old, new = mt[slice(*edit.mt_span)], result.text[slice(*edit.pe_span)]
     if old.isascii() and new.isascii():
         return True
@@ -196,15 +193,9 @@ def _adds_replacement(mt: str, text: str) -> bool:
 def meet_constraints(mt: str, result: PostEdit, prefix: str, required: Sequence[str], splitter: Splitter) -> PostEdit:
     """Return the result with constraints written as they were given; "impossible" if no output satisfies them.
 
-    Search works on tokens, and a tokeniser's inverse may write a phrase with other spaces. Outputs whose text does not
-    satisfy the constraints are left out, the best one included; mt stays as an alternative.
-
-    Args:
-        mt: the machine translation.
-        result: its correction, with alternatives.
-        prefix: text that the output begins with, to the character.
-        required: words and phrases that the output contains; they may begin with a capital.
-        splitter: divides phrases into the words of the model.
+    Search works on tokens, and detokenising may write a phrase with other spaces. Outputs whose text does not satisfy
+    the constraints are left out, even the best one; mt stays as an alternative. The first letter of a required phrase
+    may be a capital in the output.
     """
     if result.skipped or not (prefix or required):
         return result
@@ -227,7 +218,7 @@ def meet_constraints(mt: str, result: PostEdit, prefix: str, required: Sequence[
 
 def _restored(text: str, prefix: str, required: Sequence[str], splitter: Splitter) -> str | None:
     """Return `text` with the constraints as they were given, or None if it does not satisfy them all."""
-    phrases = [(_written(phrase), _spaced(splitter.words(phrase)), phrase) for phrase in required]
+    phrases = [(_as_words(_any_case(one.strip())), _spaced(splitter.words(one)), one) for one in required]
     for written, spaced, phrase in phrases:
         found = None if written.search(text) else spaced.search(text)
         if found:
@@ -237,12 +228,8 @@ def _restored(text: str, prefix: str, required: Sequence[str], splitter: Splitte
     return begun if begun is not None and all(written.search(begun) for written, _, _ in phrases) else None
 
 
-def _written(phrase: str) -> re.Pattern[str]:
-    return _as_words(_any_case(phrase.strip()))
-
-
 def _spaced(words: Sequence[str]) -> re.Pattern[str]:
-    """Return a pattern of words with or without white space between, but for what would become one word."""
+    """Return a pattern of words with optional white space between, required where two would become one word."""
     gaps = [r"\s+" if left[-1].isalnum() and right[0].isalnum() else r"\s*" for left, right in pairwise(words)]
     first, *others = (_any_case(words[0]), *map(re.escape, words[1:])) if words else (r"(?!)",)
     return _as_words(first + "".join(gap + word for gap, word in zip(gaps, others, strict=True)))
@@ -255,13 +242,13 @@ def _any_case(phrase: str) -> str:
 
 
 def _as_words(pattern: str) -> re.Pattern[str]:
-    """Return a pattern that is no part of a longer word."""
+    """Return a pattern that matches whole words only."""
     within = r"(?<=\w)\w"
     return re.compile(f"(?!{within}){pattern}(?!{within})")
 
 
 def _begun(text: str, prefix: str) -> str | None:
-    """Return `text` with the given prefix in place of its own, which differs in spaces and case at most, or None."""
+    """Return `text` with the prefix as given; None if it begins otherwise, apart from spaces and case."""
     if text.startswith(prefix):
         return text
     end = 0
@@ -276,29 +263,9 @@ def _begun(text: str, prefix: str) -> str | None:
 
 
 def warn(results: Sequence[PostEdit]) -> None:
-    """Log what the reader of the results should know of."""
-    for warning in _warnings(results):
-        _log.warning(warning)
-
-
-def _warnings(results: Sequence[PostEdit]) -> Iterator[str]:
-    for found, what in (
-        (
-            [result.hit_limit for result in results],
-            "outputs reached the maximum length (search.max_ratio, search.max_extra) and may be cut off",
-        ),
-        (
-            [result.skipped == "too long" for result in results],
-            "segments are too long (for search.max_input, or the model) and stay as they are",
-        ),
-        (
-            [result.skipped == "no memory" for result in results],
-            "segments do not fit into memory and stay as they are",
-        ),
-        (
-            [result.skipped == "impossible" for result in results],
-            "segments stay as they are, because no output was found that has all that is required, and nothing banned",
-        ),
-    ):
+    """Log a warning for each kind of result that its reader should know about."""
+    for applies, warning in _WARNINGS:
+        found = [applies(result) for result in results]
         if any(found):
-            yield f"{sum(found)} of {len(results)} {what}; the first one is number {found.index(True) + 1}"
+            first = found.index(True) + 1
+            _log.warning("%d of %d %s; the first one is number %d", sum(found), len(results), warning, first)

@@ -1,179 +1,277 @@
-"""Search for the outputs of any number of segments: in batches of similar length that fit into memory, in order."""
+"""Search for the outputs of any number of segments, in batches that fit into memory; n-best lists of distinct texts."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import cached_property
 from typing import Final
+
+import torch
+from torch import Tensor
 
 from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
+from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch
-from postedit.data.collate import collate
-from postedit.editing.batch_search import BatchSearch
 from postedit.editing.batches import in_batches
-from postedit.editing.segments import EncodedSegment, inputs_of
-from postedit.search import DraftSearch, Hypothesis, Sampling, force, sample
+from postedit.editing.constraints import SegmentConstraints
+from postedit.editing.segments import EncodedSegment, batch_of
+from postedit.search import (
+    Drafted,
+    DraftSearch,
+    Hypothesis,
+    Sampling,
+    beam_search,
+    force,
+    greedy,
+    length_limits,
+    sample,
+)
 from postedit.search.rescoring import LogLinear, member_features, rank, word_features
 from postedit.text.processor import TextProcessor
+from postedit.text.steps import with_steps
 
-# With mt as draft, this many sentences pass through each slot of a batch: others take the place of those that finish.
-_SENTENCES_A_SLOT: Final = 4
+# With mt as draft, so many sentences pass through each slot of a batch: as some finish, others take their places.
+_SENTENCES_PER_SLOT: Final = 4
 
-# Sentences are taken up in groups of this share of the slots, which are encoded together: larger ones leave slots empty
-# for longer, smaller ones make small products (ADR 27).
+# Sentences are encoded together in groups of this share of the slots: larger groups leave slots empty for longer,
+# smaller ones make small matrix products (ADR 27).
 _GROUP_SHARE: Final = 0.5
 
+_WIDEST: Final = 4  # largest factor by which a beam is widened to fill an n-best list with distinct texts
 
-@dataclass(frozen=True)
+_RETRY_FACTOR: Final = 4
+_RETRY_MINIMUM: Final = 8
+"""Factor by which the beam is widened, and its least width, when a segment without an output is searched again."""
+
+
 class SegmentSearch:
-    """A model and the way its outputs are searched for.
+    """Searches for the outputs of segments; greedy search uses mt as draft, except for segments with required words.
 
-    Args:
-        model: any model or ensemble.
-        processor: its text processing.
-        config: search options; `batch_tokens` counts hypotheses too.
-        log_linear: ranks the outputs found, in place of the rank of the search.
+    `batch_tokens` of `config` counts hypotheses too. `log_linear` ranks outputs in place of the rank of the search.
     """
 
-    model: Seq2Seq
-    processor: TextProcessor
-    config: SearchConfig
-    log_linear: LogLinear | None = None
+    def __init__(
+        self, model: Seq2Seq, processor: TextProcessor, config: SearchConfig, log_linear: LogLinear | None = None
+    ) -> None:
+        self._model, self._processor, self._config, self._log_linear = model, processor, config, log_linear
+        self._n_best = config.n_best if log_linear is None else config.beam
 
     @cached_property
-    def batch_search(self) -> BatchSearch:
-        """The search for single batches."""
-        config = self.config if self.log_linear is None else self.config.with_options(n_best=self.config.beam)
-        return BatchSearch(self.model, self.processor, config)
+    def _constraints(self) -> SegmentConstraints:
+        return SegmentConstraints(self._processor, self._config)
 
     def find(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis] | None]:
         """Return the outputs of each segment, best first; None where memory does not suffice.
 
-        Greedy search uses mt as a draft, except for segments with required words.
+        With `n_best` above 1, no two have the same text; where a beam holds too few distinct texts, wider ones are
+        tried, up to four times as wide. mt is always on the list, with the score that the model gives it, but never
+        before the best output found. A segment has one `stuck` hypothesis if no output that satisfies its constraints
+        is found, even with a beam four times as wide, and at least eight.
 
         Raises:
-            DataError, ModelFolderError: as `BatchSearch.search`.
+            DataError: if a required or banned word cannot be written in the tokens of the model.
+            ModelFolderError: if the model gives no allowed token a probability.
         """
         results: list[list[Hypothesis] | None] = [None] * len(segments)
-        drafted = [self.log_linear is None and self.batch_search.uses_draft(segment) for segment in segments]
-        one_by_one = max(1, self.config.batch_tokens // self.config.beam)
-        for drafts, work, budget in (
-            (True, self._with_drafts, _SENTENCES_A_SLOT * self.config.batch_tokens),
-            (False, self._search_batch, one_by_one),
+        drafted = [self._uses_draft(segment) for segment in segments]
+        tokens = self._config.batch_tokens
+        for with_draft, work, budget in (
+            (True, self._with_drafts, _SENTENCES_PER_SLOT * tokens),
+            (False, self._search_batch, max(1, tokens // self._config.beam)),
         ):
-            kind = [row for row, chosen in enumerate(drafted) if chosen == drafts]
-            part = [segments[row] for row in kind]
-            found = in_batches([segment.length for segment in part], budget, partial(_of_rows, work, part))
-            for row, candidates in zip(kind, found, strict=True):
-                results[row] = candidates
+            rows = [row for row, chosen in enumerate(drafted) if chosen == with_draft]
+            for row, found in zip(rows, _in_batches([segments[row] for row in rows], budget, work), strict=True):
+                results[row] = found
         return results
 
     def draw(self, segments: Sequence[EncodedSegment], sampling: Sampling) -> list[list[Hypothesis] | None]:
-        """Return outputs sampled at random for each segment, unordered; None where memory does not suffice.
+        """Return outputs sampled at random for each segment, unordered; None where memory does not suffice."""
 
-        Of the search options, only the length limits apply.
+        def work(part: Sequence[EncodedSegment]) -> Iterable[list[Hypothesis]]:
+            batch = batch_of(self._model, part)
+            return sample(self._model, batch, self._limits(batch), sampling)
 
-        Raises:
-            ModelFolderError: if the model gives every token the probability 0.
-        """
+        return _in_batches(segments, max(1, self._config.batch_tokens // sampling.count), work)
 
-        def work(rows: list[int]) -> Iterable[list[Hypothesis]]:
-            batch = self._batch([segments[row] for row in rows])
-            return sample(self.model, batch, self.batch_search.limits(batch), sampling)
+    def force(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis] | None]:
+        """Return the scores and features of the given output of each segment; None where memory does not suffice."""
 
-        budget = max(1, self.config.batch_tokens // sampling.count)
-        return in_batches([segment.length for segment in segments], budget, work)
+        def work(part: Sequence[EncodedSegment]) -> Iterable[list[Hypothesis]]:
+            batch = batch_of(self._model, part)
+            forced = force(self._model, batch, [segment.output for segment in part])
+            return self._featured(batch, part, [[one] for one in forced])
 
-    def force(self, segments: Sequence[EncodedSegment], paths: Sequence[Sequence[int]]) -> list[Hypothesis | None]:
-        """Return the scores and features of one given output per segment, as tokens that the model would write."""
+        lengths = [max(segment.length, len(segment.output)) for segment in segments]
+        return in_batches(segments, lengths, self._config.batch_tokens, work)
 
-        def work(rows: list[int]) -> Iterable[Hypothesis]:
-            chosen = [segments[row] for row in rows]
-            batch = self._batch(chosen)
-            forced = force(self.model, batch, [paths[row] for row in rows])
-            return [only for (only,) in self._featured(batch, chosen, [[one] for one in forced])]
-
-        lengths = [max(segment.length, len(path)) for segment, path in zip(segments, paths, strict=True)]
-        return in_batches(lengths, self.config.batch_tokens, work)
+    def _uses_draft(self, segment: EncodedSegment) -> bool:
+        if self._config.beam > 1 or self._log_linear is not None or not self._model.spec.parallel:
+            return False
+        return bool(segment.mt) and not self._constraints.required(segment)
 
     def _with_drafts(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
         """Search greedily with mt as draft; segments that are stuck are searched again without one."""
         found = list(self._follow_drafts(segments))
-        stuck = [row for row, candidates in enumerate(found) if candidates[0].stuck]
+        stuck = [row for row, (only,) in enumerate(found) if only.stuck]
         if stuck:
-            for row, candidates in zip(stuck, self._search_batch([segments[row] for row in stuck]), strict=True):
-                found[row] = candidates
+            for row, hypotheses in zip(stuck, self._search_batch([segments[row] for row in stuck]), strict=True):
+                found[row] = hypotheses
         return found
 
     def _follow_drafts(self, segments: Sequence[EncodedSegment]) -> Iterator[list[Hypothesis]]:
-        """Search segments of similar length greedily, with mt as draft."""
-        slots = math.ceil(len(segments) / _SENTENCES_A_SLOT)
+        slots = math.ceil(len(segments) / _SENTENCES_PER_SLOT)
         # Segments with constraints are searched batch after batch: they do not take the places of others.
-        size = slots if self.batch_search.constraints.applies_to(segments) else max(1, int(slots * _GROUP_SHARE))
-        parts = (segments[start : start + size] for start in range(0, len(segments), size))
-        groups = (self.batch_search.drafted(self._batch(part), part) for part in parts)
-        for hypotheses in DraftSearch(self.model, slots, shortlist=self.config.shortlist)(groups):
+        size = slots if self._constraints.applies_to(segments) else max(1, int(slots * _GROUP_SHARE))
+        groups = (self._drafted(segments[start : start + size]) for start in range(0, len(segments), size))
+        for hypotheses in DraftSearch(self._model, slots, shortlist=self._config.shortlist)(groups):
             yield from ([hypothesis] for hypothesis in hypotheses)
 
+    def _drafted(self, segments: Sequence[EncodedSegment]) -> Drafted:
+        batch = batch_of(self._model, segments)
+        guidance = self._constraints.guidance(segments, [frozenset()] * len(segments), batch.device)
+        drafts = self._constraints.tokens([segment.mt for segment in segments])
+        return Drafted(batch, drafts, self._limits(batch), guidance)
+
     def _search_batch(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
-        batch = self._batch(segments)
-        lists = self.batch_search.search(batch, segments)
-        if self.log_linear is None:
+        batch = batch_of(self._model, segments)
+        if self._n_best == 1:
+            lists = self._best(batch, segments, self._config)
+        else:
+            lists = self._with_mt(batch, segments, self._distinct_lists(batch, segments))
+        if self._log_linear is None:
             return lists
         featured = self._featured(batch, segments, lists)
         return [self._ranked(segment, one) for segment, one in zip(segments, featured, strict=True)]
 
-    def _ranked(self, segment: EncodedSegment, candidates: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """Return the n best; an n-best list always contains mt."""
-        assert self.log_linear is not None
-        count = self.config.n_best
-        ranked = rank(candidates, self.log_linear.weights)
+    def _distinct_lists(self, batch: Batch, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
+        """Return the `n_best` best outputs with distinct texts, or fewer; wider beams search for those missing."""
+        config = self._config.with_options(n_best=self._config.beam)
+        lists = [self._distinct(*one) for one in zip(segments, self._best(batch, segments, config), strict=True)]
+        beam = 2 * config.beam
+        while beam <= _WIDEST * config.beam:
+            short = [row for row, found in enumerate(lists) if len(found) < self._n_best and not found[0].stuck]
+            if not short:
+                break
+            part = [segments[row] for row in short]
+            more = self._best(_rows(batch, short), part, config.with_options(beam=beam, n_best=beam))
+            for row, found in zip(short, more, strict=True):
+                lists[row] = self._distinct(segments[row], [*lists[row], *found])
+            beam *= 2
+        return [found[: self._n_best] for found in lists]
+
+    def _best(self, batch: Batch, segments: Sequence[EncodedSegment], config: SearchConfig) -> list[list[Hypothesis]]:
+        """Search, each segment with its own width of beam; segments that are stuck once more, with a wider one."""
+        required = [self._constraints.required(segment) for segment in segments]
+        usual = [self._constraints.beam(config.beam, phrases) for phrases in required]
+        beams = dict(enumerate(usual))
+        found: dict[int, list[Hypothesis]] = {}
+        while beams:
+            for beam in sorted(set(beams.values())):
+                rows = [row for row, own in beams.items() if own == beam]
+                part = batch if len(rows) == len(segments) else _rows(batch, rows)
+                guidance = self._constraints.guidance(
+                    [segments[row] for row in rows], [required[row] for row in rows], batch.device
+                )
+                if beam > 1:
+                    wide = config.with_options(beam=beam)
+                    lists = beam_search(self._model, part, self._limits(part), wide, guidance)
+                else:
+                    lists = [[best] for best in greedy(self._model, part, self._limits(part), guidance)]
+                found.update(zip(rows, lists, strict=True))
+            beams = {
+                row: max(_RETRY_MINIMUM, _RETRY_FACTOR * beam)
+                for row, beam in beams.items()
+                if found[row][0].stuck and beam == usual[row]
+            }
+        return [found[row] for row in range(len(segments))]
+
+    def _distinct(self, segment: EncodedSegment, found: Sequence[Hypothesis]) -> list[Hypothesis]:
+        by_text: dict[str, Hypothesis] = {}
+        for hypothesis in found:
+            by_text.setdefault(self._processor.render(segment.mt, hypothesis.tokens).text, hypothesis)
+        return list(by_text.values())
+
+    def _with_mt(
+        self, batch: Batch, segments: Sequence[EncodedSegment], lists: Sequence[list[Hypothesis]]
+    ) -> list[list[Hypothesis]]:
+        """Return the lists with mt in each, except where there is none or it is longer than the model can write."""
+        paths, longest = self._mt_paths(batch, segments), self._model.spec.longest
+        without = [
+            row
+            for row, (segment, found) in enumerate(zip(segments, lists, strict=True))
+            if segment.mt.strip()
+            and not found[0].stuck
+            and (longest is None or len(paths[row]) < longest)
+            and not any(self._is_mt(segment, one) for one in found)
+        ]
+        result = list(lists)
+        if without:
+            scored = force(self._model, _rows(batch, without), [paths[row] for row in without])
+            for row, unchanged in zip(without, scored, strict=True):
+                best, *others = lists[row]
+                # No bias that keeps outputs close to mt has a cost for mt, so its bias is 0.
+                others = sorted([*others, unchanged], key=lambda one: one.rank(self._config), reverse=True)
+                result[row] = [best, *others]
+        return result
+
+    def _mt_paths(self, batch: Batch, segments: Sequence[EncodedSegment]) -> list[list[int]]:
+        """Return the tokens that the model would write for mt, without EOS."""
+        tokens = self._constraints.tokens([segment.mt for segment in segments])
+        if self._model.spec.writes != "steps":
+            return tokens
+        stream = batch.streams["mt"]
+        read = [ids[mask].tolist() for ids, mask in zip(stream.ids, stream.mask, strict=True)]
+        return [with_steps(mt, [*pe, EOS])[:-1] for mt, pe in zip(read, tokens, strict=True)]
+
+    def _is_mt(self, segment: EncodedSegment, hypothesis: Hypothesis) -> bool:
+        return bool(segment.mt.strip()) and not self._processor.render(segment.mt, hypothesis.tokens).changed
+
+    def _limits(self, batch: Batch) -> Tensor:
+        """Return the maximum number of tokens of each output, Long[B]."""
+        spec, config = self._model.spec, self._config
+        return length_limits(batch, config.max_ratio, config.max_extra, spec.writes, spec.longest)
+
+    def _ranked(self, segment: EncodedSegment, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return the n best by the log-linear model; an n-best list always contains mt."""
+        assert self._log_linear is not None
+        count = self._config.n_best
+        ranked = rank(hypotheses, self._log_linear.weights)
         if count == 1:
             return ranked[:1]
-        return [*ranked[:count], *(one for one in ranked[count:] if self.batch_search.is_mt(segment, one))]
+        return [*ranked[:count], *(one for one in ranked[count:] if self._is_mt(segment, one))]
 
     def _featured(
         self, batch: Batch, segments: Sequence[EncodedSegment], found: Sequence[Sequence[Hypothesis]]
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses with the features of a log-linear combination."""
-        exempt = ("mt",) if self.log_linear is None else self.log_linear.known
-        scores = member_features(self.model, batch, found)
-        return [self._with_features(exempt, *one) for one in zip(segments, found, scores, strict=True)]
-
-    def _with_features(
-        self,
-        exempt: Sequence[str],
-        segment: EncodedSegment,
-        found: Sequence[Hypothesis],
-        scores: Sequence[dict[str, float]],
-    ) -> list[Hypothesis]:
-        mt = self.processor.words("mt", segment.mt)
-        known = {
-            *(mt if "mt" in exempt else ()),
-            *(self.processor.words("src", segment.src) if "src" in exempt else ()),
-        }
-        written = [self.processor.written(mt, one.tokens) for one in found]
-        return [
-            replace(one, features={**said, **word_features(words, known)})
-            for one, said, words in zip(found, scores, written, strict=True)
-        ]
-
-    def _batch(self, segments: Sequence[EncodedSegment]) -> Batch:
-        return batch_of(self.model, segments)
+        exempt = ("mt",) if self._log_linear is None else self._log_linear.known
+        result = []
+        for segment, hypotheses, scores in zip(
+            segments, found, member_features(self._model, batch, found), strict=True
+        ):
+            mt = self._processor.words("mt", segment.mt)
+            src = self._processor.words("src", segment.src) if "src" in exempt else ()
+            known = {*(mt if "mt" in exempt else ()), *src}
+            words = [word_features(self._processor.written(mt, one.tokens), known) for one in hypotheses]
+            result.append(
+                [
+                    replace(one, features={**own, **more})
+                    for one, own, more in zip(hypotheses, scores, words, strict=True)
+                ]
+            )
+        return result
 
 
-def batch_of(model: Seq2Seq, segments: Sequence[EncodedSegment]) -> Batch:
-    """Return what the model reads of the segments, padded, on its device."""
-    sides = inputs_of(model)
-    return collate({side: [segment.ids[side] for segment in segments] for side in sides}, sides).to(
-        next(model.parameters()).device
-    )
-
-
-def _of_rows(
-    work: Callable[[Sequence[EncodedSegment]], list[list[Hypothesis]]],
+def _in_batches(
     segments: Sequence[EncodedSegment],
-    rows: list[int],
-) -> list[list[Hypothesis]]:
-    return work([segments[row] for row in rows])
+    budget: int,
+    work: Callable[[Sequence[EncodedSegment]], Iterable[list[Hypothesis]]],
+) -> list[list[Hypothesis] | None]:
+    return in_batches(segments, [segment.length for segment in segments], budget, work)
+
+
+def _rows(batch: Batch, rows: Sequence[int]) -> Batch:
+    """Return some sentences of a batch."""
+    index = torch.tensor(rows, device=batch.device)
+    return Batch({name: stream.select(index) for name, stream in batch.streams.items()})

@@ -1,11 +1,14 @@
-"""Segments as token ids, and the reasons for which a model is not asked about one."""
+"""Segments as token ids, in batches for a model; and the reasons for which a model is not asked about one."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from postedit.core.editor import Segment, Skipped
 from postedit.core.model import Seq2Seq
+from postedit.core.types import Batch
+from postedit.data.collate import collate
 from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
 from postedit.text.steps import with_steps, without_steps
@@ -15,10 +18,13 @@ _INPUTS: Final[tuple[Side, ...]] = ("src", "mt")
 
 @dataclass(frozen=True, slots=True)
 class EncodedSegment:
-    """A segment with the token ids of its sides, those that the model does not read included."""
+    """A segment in token ids."""
 
-    segment: Segment
-    ids: Mapping[Side, Sequence[int]]
+    segment: Segment  # as text
+    ids: Mapping[Side, Sequence[int]]  # by side, EOS included; also of sides that the model does not read
+    # the tokens that the model would write for a given output, without EOS; empty if none is given
+    output: Sequence[int] = ()
+    skipped: Skipped | None = None  # why the model is not asked about it; None if it is
 
     @property
     def src(self) -> str:
@@ -33,7 +39,7 @@ class EncodedSegment:
     @property
     def length(self) -> int:
         """Tokens of the longest side."""
-        return max(len(side) for side in self.ids.values())
+        return max(map(len, self.ids.values()))
 
 
 def inputs_of(model: Seq2Seq) -> list[Side]:
@@ -41,40 +47,44 @@ def inputs_of(model: Seq2Seq) -> list[Side]:
     return [side for side in _INPUTS if side in model.spec.inputs]
 
 
-def encode_segments(processor: TextProcessor, segments: Sequence[Segment]) -> list[EncodedSegment]:
-    """Return the segments with their token ids; a missing mt has none."""
+def encode_segments(
+    model: Seq2Seq,
+    processor: TextProcessor,
+    segments: Sequence[Segment],
+    max_input: int,
+    outputs: Sequence[str] | None = None,
+) -> list[EncodedSegment]:
+    """Return the segments in token ids, each with its given output if `outputs` to score are given.
+
+    A segment with a side of more than `max_input` tokens, EOS included, is skipped.
+    """
     src = processor.encode_batch("src", [segment.src for segment in segments])
     with_mt = [row for row, segment in enumerate(segments) if segment.mt is not None]
     mt = dict(zip(with_mt, processor.encode_batch("mt", [segments[row].mt or "" for row in with_mt]), strict=True))
-    return [
-        EncodedSegment(segment, {"src": src[row], **({"mt": mt[row]} if row in mt else {})})
-        for row, segment in enumerate(segments)
-    ]
+    paths = [[]] * len(segments) if outputs is None else processor.encode_batch("pe", outputs)
+    encoded = []
+    for row, segment in enumerate(segments):
+        ids: dict[Side, Sequence[int]] = {"src": src[row], **({"mt": mt[row]} if row in mt else {})}
+        path, skipped = paths[row], _why_skipped(model, segment, ids, max_input)
+        if outputs is not None:
+            path = (with_steps(ids["mt"], path) if model.spec.writes == "steps" else path)[:-1]
+            if len(path) >= (model.spec.longest or math.inf) or len(without_steps(path)) >= max_input:
+                skipped = skipped or "too long"
+        encoded.append(EncodedSegment(segment, ids, path, skipped))
+    return encoded
 
 
-def encode_outputs(
-    model: Seq2Seq, processor: TextProcessor, segments: Sequence[EncodedSegment], outputs: Sequence[str]
-) -> list[list[int]]:
-    """Return the tokens that the model writes for each given output, without EOS: STEPs included where it has them."""
-    paths = processor.encode_batch("pe", outputs)
-    if model.spec.writes == "steps":
-        paths = [with_steps(segment.ids["mt"], path) for segment, path in zip(segments, paths, strict=True)]
-    return [path[:-1] for path in paths]
+def batch_of(model: Seq2Seq, segments: Sequence[EncodedSegment]) -> Batch:
+    """Return the inputs of a model from segments, padded, on its device."""
+    sides = inputs_of(model)
+    batch = collate({side: [segment.ids[side] for segment in segments] for side in sides}, sides)
+    return batch.to(next(model.parameters()).device)
 
 
-def why_skipped(model: Seq2Seq, segment: EncodedSegment, max_input: int) -> Skipped | None:
-    """Return why the model is not asked about a segment, or None if it is; `max_input` in tokens, EOS included."""
+def _why_skipped(model: Seq2Seq, segment: Segment, ids: Mapping[Side, Sequence[int]], max_input: int) -> Skipped | None:
     read = inputs_of(model)
-    texts: dict[Side, str | None] = {"src": segment.segment.src, "mt": segment.segment.mt}
+    texts: dict[Side, str | None] = {"src": segment.src, "mt": segment.mt}
     if any(text is not None and not text.strip() for side, text in texts.items() if side == "mt" or side in read):
         return "empty"
-    longest = model.spec.longest
-    too_long = longest is not None and sum(len(segment.ids[side]) for side in read) > longest
-    return "too long" if too_long or segment.length > max_input else None
-
-
-def why_not_scored(model: Seq2Seq, path: Sequence[int], max_input: int) -> Skipped | None:
-    """Return why the model is not asked for the score of an output, given as its tokens, or None if it is."""
-    longest = model.spec.longest
-    too_long = longest is not None and len(path) >= longest
-    return "too long" if too_long or len(without_steps(path)) >= max_input else None
+    too_long = sum(len(ids[side]) for side in read) > (model.spec.longest or math.inf)
+    return "too long" if too_long or max(map(len, ids.values())) > max_input else None

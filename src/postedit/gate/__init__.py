@@ -1,4 +1,4 @@
-"""The gate against over-correction: which edits of an editor to keep, and where mt is better left alone."""
+"""The gate against over-correction: it decides which edits of an editor to keep."""
 
 from postedit.gate.gate import Gate, Level
 from postedit.gate.gated import Gated

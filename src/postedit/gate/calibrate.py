@@ -1,98 +1,77 @@
-"""How a gate is made from a dev set, so that it keeps its promise.
+"""Make a gate from a dev set, with a guarantee.
 
-The promise: with a confidence of 95 %, over the draw of the dev set, TER behind the gate is not above that of doing
-nothing, on text that is drawn as the dev set was. It is kept by dividing the dev set. On one part, all is learnt and
-chosen, as greedily as one likes: a logistic regression, and an order in which gates are worth trying. On the other part
-the gates are tested in that order, until one cannot be shown to be better than nothing (a fixed sequence, as in "Learn
-then test", Angelopoulos et al. 2021): the probability that one passes which does harm is at most 5 %, however many are
-tested, and so the best of those that passed may be chosen. The test needs no normal distribution; see `betting`.
+With a confidence of 95 %, over the draw of the dev set, TER behind the gate is not above that of the unedited MT, on
+text drawn like the dev set. One part of the dev set is for learning: a logistic regression, and an order in which gates
+are tested. On the other part, gates are tested in that order, until one cannot be shown to be better than mt (fixed
+sequence testing, as in "Learn then test", Angelopoulos et al. 2021). The probability that a harmful gate passes is at
+most 5 %, however many are tested, so the best of those that passed may be chosen. The test, `e_value`, assumes no
+distribution.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
 
-from postedit.core.extras import library
-from postedit.gate.betting_test import Floats, evidence
+from postedit.core.errors import library
+from postedit.core.files import atomic_write
 from postedit.gate.edit_features import Features
 from postedit.gate.gate import Calibrator, Level, Rule
-from postedit.gate.outcomes import Kept, Outcomes, everything
+from postedit.gate.outcomes import Floats, Kept, Outcomes, everything
 
 Levels = Literal["auto", "sentence", "edit"]
 
 CONFIDENCE: Final = 0.95
 
-_FOLDS: Final = 5
-"""Parts of the first part of the dev set: what is learnt is judged on lines it was not learnt from."""
-
-_THRESHOLDS: Final = 12
-"""Thresholds that are tried for each level: quantiles of the probabilities."""
+_FOLDS: Final = 5  # folds of the learning part: gates are ranked on segments from which their calibrator did not learn
+_THRESHOLDS: Final = 12  # thresholds tried for each level: quantiles of the probabilities
 
 _LONGEST: Final = 0.9
-"""The share of corrections that a gate considers: those that change more words can do the most harm."""
+"""Share of corrections that a gate considers; the others change more words, and can do the most harm."""
 
-_FEWEST: Final = 10
-"""Changes of either kind, for better and not, below which nothing is learnt."""
+_FEWEST: Final = 10  # least number of changes, both for the better and not, to learn from
 
 _LOOSENESS: Final = 0.1
-"""scikit-learn's C: strong regularisation, as there may be no more than some dozens of changes to learn from."""
+"""scikit-learn's C: strong regularisation, because there may be only some dozens of changes to learn from."""
+_ORDERS: Final = 50  # number of random orders of betting; the mean capital over them hardly depends on the order
+_BOLDEST: Final = 0.5  # the largest bet, as a share of the bet that can lose everything
+_RICHEST: Final = 700.0  # upper bound of the logarithm of capital, against overflow; it can only reduce the evidence
 
 
 @dataclass(frozen=True, slots=True)
 class GateOptions:
-    """How a gate is made.
+    """Options of making a gate."""
 
-    Args:
-        levels: what it decides on; "auto" is the better of the two.
-        confidence: of the promise.
-        fit_share: of the dev set, to learn from; the rest is for the test.
-        seed: of the division, and of orders.
-    """
-
-    levels: Levels = "auto"
-    confidence: float = CONFIDENCE
-    fit_share: float = 0.4
-    seed: int = 1
+    levels: Levels = "auto"  # the gate decides on sentences or edits; "auto": the better of the two
+    confidence: float = CONFIDENCE  # of the guarantee
+    fit_share: float = 0.4  # share of the dev set to learn from; the rest is for the test
+    seed: int = 1  # of the division, and of orders of betting
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Forecasts:
-    """Probabilities of changes the calibrator did not learn from, and what came of them.
+    """Probabilities of changes from which the calibrator did not learn, and their outcomes."""
 
-    Args:
-        probabilities: Float[n], that a change makes mt better.
-        better: Float[n], 1 if it did.
-    """
-
-    probabilities: Floats
-    better: Floats
+    probabilities: Floats  # Float[n], that a change makes mt better
+    better: Floats  # Float[n], 1 if it did
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Calibrated:
-    """A rule, and what the test says of it.
+    """A rule, and its results on the test part of the dev set."""
 
-    Args:
-        rule: closed if no gate passed the test.
-        evidence: the e-value of the rule; of the first that failed, if it is closed.
-        gain: TER edits saved a line by the rule, on the part for the test.
-        ungated: by the model without a gate, on the same part.
-        forecasts: on the same part.
-        lines: of the part for the test.
-    """
-
-    rule: Rule
-    evidence: float
-    gain: float
-    ungated: float
+    rule: Rule  # closed if no gate passed the test
+    evidence: float  # e-value of the rule; if closed, of the first that failed
+    gain: float  # TER edits saved per segment by the rule
+    ungated: float  # the same by the model without a gate
     forecasts: Forecasts
-    lines: int
+    lines: int  # segments of the test part
 
 
 def calibrate(outcomes: Outcomes, options: GateOptions, rows: Sequence[int] | None = None) -> Calibrated:
-    """Return the rule that a dev set, or those of its lines that `rows` name, supports.
+    """Return the best rule that a dev set, or its segments `rows`, supports.
 
     Raises:
         RecipeError: if scikit-learn is not installed.
@@ -101,63 +80,115 @@ def calibrate(outcomes: Outcomes, options: GateOptions, rows: Sequence[int] | No
     chosen = np.random.default_rng(options.seed).permutation(chosen)
     cut = round(options.fit_share * len(chosen))
     fit, test = chosen[:cut].tolist(), chosen[cut:].tolist()
-    longest = _longest(outcomes, fit)
+    words = [count for count in outcomes.words(fit, everything(outcomes, fit)) if count]
+    longest = int(np.quantile(words, _LONGEST, method="higher")) if words else 1
     levels: tuple[Level, ...] = ("sentence", "edit") if options.levels == "auto" else (options.levels,)
     tried = [one for level in levels for one in _rules(outcomes, fit, level, longest, options.seed)]
     tried.sort(key=lambda one: one.promise, reverse=True)
-    rules = {one.rule.level: one.rule for one in tried}  # those of a level differ in their thresholds alone
+    rules = {one.rule.level: one.rule for one in tried}  # rules of one level differ in their thresholds only
     probabilities = {level: _probabilities(outcomes, test, rule) for level, rule in rules.items()}
     passed, last = [], 1.0
     for one in tried:
         gains = _gains(outcomes, test, probabilities[one.rule.level], one.rule.threshold or 0.0, longest)
-        last = evidence(np.maximum(gains, -longest), longest, one.gains, options.seed)
+        last = e_value(np.maximum(gains, -longest), longest, one.gains, options.seed)
         if last < 1.0 / (1.0 - options.confidence):
             break
         passed.append((float(gains.mean()), last, one.rule))
-    closed = Rule(levels[0], _INDIFFERENT, None, longest)
-    gain, value, rule = max(passed, key=lambda one: one[0]) if passed else (0.0, last, _closed(tried, closed))
+    # A closed rule keeps the calibrator of the most promising one: its probabilities are useful.
+    failed = replace(tried[0].rule, threshold=None) if tried else Rule(levels[0], _INDIFFERENT, None, longest)
+    gain, value, rule = max(passed, key=lambda one: one[0]) if passed else (0.0, last, failed)
     ungated = float(outcomes.gains(test, everything(outcomes, test)).mean()) if test else 0.0
     return Calibrated(rule, value, gain, ungated, forecasts(outcomes, test, rule), len(test))
 
 
 def rule_gains(outcomes: Outcomes, rows: Sequence[int], rule: Rule) -> Floats:
-    """Return Float[n]: the gain of each line behind a gate with this rule."""
+    """Return Float[n]: the gain of each segment behind a gate with this rule."""
     if rule.threshold is None:
         return np.zeros(len(rows))
     return _gains(outcomes, rows, _probabilities(outcomes, rows, rule), rule.threshold, rule.longest)
 
 
 def forecasts(outcomes: Outcomes, rows: Sequence[int], rule: Rule) -> Forecasts:
-    """Return what a rule says of the changes in lines, and what comes of each alone."""
+    """Return the probability of each change in some segments, and the outcome of this change alone."""
     changes = [one for row in rows for one in _changes(outcomes, row, rule.level)]
     probabilities = np.array([rule.calibrator(features) for _, features in changes])
     return Forecasts(probabilities, (_change_gains(outcomes, rows, rule.level) > 0.0).astype(np.float64))
 
 
 def expected_calibration_error(forecast: Forecasts, bins: int = 10) -> float:
-    """Return the mean distance of probabilities and frequencies, in bins of equally many changes."""
+    """Return the mean distance of probabilities and frequencies, over bins with equal numbers of changes."""
     if not forecast.probabilities.size:
         return 0.0
     return float(sum(len(p) * abs(p.mean() - b.mean()) for p, b in binned(forecast, bins)) / len(forecast.better))
 
 
 def binned(forecast: Forecasts, bins: int = 10) -> list[tuple[Floats, Floats]]:
-    """Return probabilities and outcomes in bins of equally many, by rising probability."""
+    """Return probabilities and outcomes in bins with equal numbers of changes, by rising probability."""
     order = np.argsort(forecast.probabilities, kind="stable")
     parts = np.array_split(order, min(bins, max(1, len(order))))
     return [(forecast.probabilities[part], forecast.better[part]) for part in parts if part.size]
 
 
+def e_value(gains: Floats, worst: float, expected: Floats | None = None, seed: int = 1) -> float:
+    """Return the evidence of gains against a mean of at most 0, as an e-value.
+
+    This tests by betting (Waudby-Smith and Ramdas 2024). A bettor who believes that the mean is above 0 bets a share of
+    his capital, at first 1, on each gain before he sees it. If gains are independent draws from a distribution with a
+    mean of at most 0, his expected capital does not grow, whatever he bets, so it reaches 20 with a probability of at
+    most 1/20 (Markov), for any number of gains. The e-value is the mean of the final capital over orders of the gains.
+
+    Args:
+        gains: Float[n], each at least -`worst`.
+        worst: above 0.
+        expected: Float[m], similar gains, independent of `gains`, from which the bettor takes the first bets.
+        seed: of the orders.
+
+    Raises:
+        ValueError: if a gain is below -`worst`.
+    """
+    if gains.size and gains.min() < -worst:
+        raise ValueError(f"a gain of {gains.min()} is below {-worst}")
+    known = np.zeros(0) if expected is None else expected
+    ordered = np.random.default_rng(seed).permuted(np.tile(gains, (_ORDERS, 1)), axis=1)
+    before = np.concatenate([np.zeros((_ORDERS, 1)), ordered[:, :-1]], 1)[:, : gains.size]
+    sums = known.sum() + np.cumsum(before, 1)
+    squares = worst + (known**2).sum() + np.cumsum(before**2, 1)
+    # Growth of the logarithm of the capital is bet * sum - bet ** 2 * squares / 2, to the second order.
+    bets = np.clip(sums / squares, 0.0, _BOLDEST / worst)
+    return float(np.exp(np.minimum(np.log1p(bets * ordered).sum(1), _RICHEST)).mean())
+
+
+def draw_reliability(forecasts: Forecasts, path: Path) -> None:
+    """Write the reliability diagram as PNG: the frequency of improvement by predicted probability.
+
+    Raises:
+        OutputError: if it cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    bins = binned(forecasts)
+    figure = Figure(figsize=(4.5, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], color="0.6", linestyle="--", linewidth=1, label="calibrated")
+    axes.plot([p.mean() for p, _ in bins], [b.mean() for _, b in bins], marker="o", label="gate")
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability of being better", ylabel="share that was better")
+    error = expected_calibration_error(forecasts)
+    axes.set_title(f"{len(forecasts.better):,} changes, expected calibration error {error:.3f}", fontsize=10)
+    axes.legend(loc="upper left")
+    with atomic_write(path, "wb") as file:
+        figure.savefig(file, format="png", dpi=150)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class _Tried:
-    """A rule that is worth a test; `gains` are those of like rules on lines that these were not learnt from."""
+    """A rule worth testing; `gains` are those of the rules of folds, on segments from which they did not learn."""
 
     rule: Rule
     gains: Floats
 
     @property
     def promise(self) -> float:
-        """How soon its gains would prove themselves."""
+        """How few segments would prove the gain."""
         return float(self.gains.mean() / max(1e-9, np.sqrt((self.gains**2).mean())))
 
 
@@ -167,39 +198,24 @@ _INDIFFERENT: Final = Calibrator(
 
 
 def is_learnt(rule: Rule) -> bool:
-    """Whether there was enough to learn probabilities from."""
+    """Return whether there were enough changes to learn probabilities."""
     return rule.calibrator != _INDIFFERENT
 
 
-def _closed(tried: Sequence[_Tried], otherwise: Rule) -> Rule:
-    """Return the most promising rule, which failed, but closed: its probabilities are worth having."""
-    if not tried:
-        return otherwise
-    rule = tried[0].rule
-    return Rule(rule.level, rule.calibrator, None, rule.longest)
-
-
-def _longest(outcomes: Outcomes, rows: Sequence[int]) -> int:
-    words = [count for count in outcomes.words(rows, everything(outcomes, rows)) if count]
-    return int(np.quantile(words, _LONGEST, method="higher")) if words else 1
-
-
 def _rules(outcomes: Outcomes, rows: Sequence[int], level: Level, longest: int, seed: int) -> Iterator[_Tried]:
-    """Yield rules of one level; thresholds are judged by calibrators that did not learn from the line they judge."""
+    """Yield rules of one level, with gains from calibrators that did not learn from the segment they decide on."""
     whole = _fitted(outcomes, rows, level)
     if whole is None:
         return
-    parts = [rows[place::_FOLDS] for place in range(_FOLDS)]
-    crossed: list[tuple[int, tuple[float, ...]]] = []
-    for part in parts:
+    order: list[int] = []
+    probabilities: list[tuple[float, ...]] = []
+    for part in (rows[place::_FOLDS] for place in range(_FOLDS)):
         held_out = set(part)
-        others = [row for row in rows if row not in held_out]
-        calibrator = _fitted(outcomes, others, level) or whole
-        rule = Rule(level, calibrator, 0.0, longest)
-        crossed += [(row, rule.confidences(outcomes.judged[row])) for row in part]
-    every = np.concatenate([np.array(probabilities) for _, probabilities in crossed])
+        calibrator = _fitted(outcomes, [row for row in rows if row not in held_out], level) or whole
+        order += part
+        probabilities += _probabilities(outcomes, part, Rule(level, calibrator, 0.0, longest))
+    every = np.concatenate([np.array(line) for line in probabilities])
     thresholds = np.unique(np.quantile(every, np.linspace(0.0, 0.95, _THRESHOLDS)))
-    order, probabilities = [row for row, _ in crossed], [one for _, one in crossed]
     for threshold in thresholds.tolist():
         gains = _gains(outcomes, order, probabilities, threshold, longest)
         if gains.mean() > 0.0:
@@ -211,11 +227,7 @@ def _probabilities(outcomes: Outcomes, rows: Sequence[int], rule: Rule) -> list[
 
 
 def _gains(
-    outcomes: Outcomes,
-    rows: Sequence[int],
-    probabilities: Sequence[tuple[float, ...]],
-    threshold: float,
-    longest: int,
+    outcomes: Outcomes, rows: Sequence[int], probabilities: Sequence[tuple[float, ...]], threshold: float, longest: int
 ) -> Floats:
     kept: list[Kept] = [tuple(probability >= threshold for probability in line) for line in probabilities]
     short = [count <= longest for count in outcomes.words(rows, kept)]
@@ -223,7 +235,7 @@ def _gains(
 
 
 def _changes(outcomes: Outcomes, row: int, level: Level) -> list[tuple[Kept, Features]]:
-    """Return the changes of a line that a gate decides on: what is kept by each alone, and its features."""
+    """Return the changes of a segment that a gate decides on: the mask of each change alone, and its features."""
     judged = outcomes.judged[row]
     if judged.whole is None:
         return []
@@ -239,7 +251,7 @@ def _change_gains(outcomes: Outcomes, rows: Sequence[int], level: Level) -> Floa
 
 
 def _fitted(outcomes: Outcomes, rows: Sequence[int], level: Level) -> Calibrator | None:
-    """Return a logistic regression of changes for the better against all others; None if there are too few."""
+    """Return a logistic regression of changes for the better against others; None if there are too few."""
     features = [one.values() for row in rows for _, one in _changes(outcomes, row, level)]
     better = _change_gains(outcomes, rows, level) > 0.0
     if min(better.sum(), (~better).sum()) < _FEWEST:

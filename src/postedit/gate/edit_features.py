@@ -1,59 +1,46 @@
-"""What a gate knows of a change before it decides: a few numbers, the same for one edit and for a whole correction."""
+"""Features of a change of mt, from which a gate decides: the same for one edit and for a whole correction."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Final, Self
 
 import numpy as np
 
-from postedit.core.editor import Editor, PostEdit, Segment
+from postedit.core.editor import Edit, Editor, PostEdit, Segment
 from postedit.core.evidence import Evidence
 from postedit.text.edits import apply_edits, changes
 
-_LEAST: Final = -50.0
-"""The logarithm of a probability counts for at least so much: there may be 0 among them."""
+_LEAST: Final = -50.0  # lower bound of the logarithm of a probability, which may be 0
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """A change of mt, in numbers.
+    """The features of one change of mt; logarithms are natural."""
 
-    Args:
-        gain: by how many nats the model prefers the text with this change alone to mt, its growth damped (asinh).
-        sure: logarithm of the probability of the pieces that stand for the change.
-        least: of the most doubtful one among them.
-        whole: mean over all pieces of the model's output.
-        share: words changed, as a share of those of mt (at most 1).
-        words: words changed, logarithm of one more.
-        growth: characters it adds, as a share of all it touches; from -1, a deletion, to 1, an insertion.
-        source: the largest attention to one place of src, mean over the pieces; 0 if src is not attended to.
-        length: words of mt, logarithm of one more.
-    """
-
-    gain: float
-    sure: float
-    least: float
-    whole: float
-    share: float
-    words: float
-    growth: float
-    source: float
-    length: float
+    gain: float  # log-probability of mt with this change alone, less that of mt, damped (asinh)
+    sure: float  # log-probability of the tokens of the change
+    least: float  # log-probability of the least probable of them
+    whole: float  # mean log-probability of all tokens of the output
+    share: float  # words changed, as a share of those of mt (at most 1)
+    words: float  # logarithm of 1 + words changed
+    growth: float  # characters added, as a share of all that change; from -1, a deletion, to 1, an insertion
+    source: float  # largest attention to one position of src, mean over the tokens; 0 without attention to src
+    length: float  # logarithm of 1 + words of mt
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """Return what they are called, in order."""
+        """Return the names of the features, in order."""
         return tuple(field.name for field in fields(cls))
 
     def values(self) -> tuple[float, ...]:
-        """Return them in that order."""
+        """Return the values in that order."""
         return _VALUES(self)
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Self:
-        """Return them from values in that order."""
+        """Return the features with these values, in that order."""
         return cls(*values)
 
 
@@ -63,35 +50,28 @@ _VALUES: Final[Callable[[Features], tuple[float, ...]]] = attrgetter(*Features.n
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A correction, and what is known of it and of each of its edits; of one that changes nothing, nothing is.
+    """A correction and its features; one that changes nothing has none."""
 
-    Args:
-        result: as the model wrote it.
-        whole: all of the correction.
-        parts: each of its edits.
-    """
-
-    result: PostEdit
-    whole: Features | None = None
-    parts: tuple[Features, ...] = ()
+    result: PostEdit  # the output of the editor
+    whole: Features | None = None  # of the whole correction
+    parts: tuple[Features, ...] = ()  # of each edit
 
 
 def judge(editor: Editor, segments: Sequence[Segment], results: Sequence[PostEdit]) -> list[Judged]:
-    """Return the corrections of an editor with the features of each.
+    """Return the corrections of an editor with their features.
 
-    Where the editor has forced scores, it is asked for those of mt, of the correction, and of mt with each edit alone.
-
-    Args:
-        editor: made the corrections.
-        segments: with mt.
-        results: the corrections, with evidence if the editor has any.
+    An editor with forced scores scores mt, the correction, and mt with each edit alone. The results have evidence if
+    the editor has any.
     """
     mt = [segment.mt or "" for segment in segments]
-    asked = [_texts(text, result) if result.changed else [] for text, result in zip(mt, results, strict=True)]
+    asked: list[list[str]] = []
+    for text, result in zip(mt, results, strict=True):
+        alone = [apply_edits(text, result.text, [edit]) for edit in result.edits]
+        asked.append([text, result.text, *(alone if len(alone) > 1 else [])] if result.changed else [])
     rows = [row for row, texts in enumerate(asked) for _ in texts]
     if editor.abilities.forced_scores:
         scored = editor.score_segments([segments[row] for row in rows], [text for texts in asked for text in texts])
-        # A text that is too long has no score: then the gain is not known.
+        # A text that is too long has no score: its gain is not known.
         scores = iter([one.score if one.skipped is None else math.nan for one in scored])
     else:
         scores = iter([math.nan] * len(rows))
@@ -101,52 +81,36 @@ def judge(editor: Editor, segments: Sequence[Segment], results: Sequence[PostEdi
     ]
 
 
-def text_with(mt: str, result: PostEdit, place: int) -> str:
-    """Return `mt` with one edit of its correction, and no other."""
-    return apply_edits(mt, result.text, [result.edits[place]])
-
-
 def words_changed(mt: str, text: str) -> int:
-    """Return the word edits between two texts, neighbouring ones as many as the longer side of them.
+    """Return the number of changed words between two texts; a change counts the words of its longer side.
 
-    Words are those of TER, which are divided at spaces of every kind: so TER edits lost are no more than these.
+    Words are those of TER, divided at white space, so the TER edits that a change costs are at most this number.
     """
     return sum(max(one.mt[1] - one.mt[0], one.pe[1] - one.pe[0]) for one in changes(mt.split(), text.split()))
-
-
-def _texts(mt: str, result: PostEdit) -> list[str]:
-    """Return the texts whose scores are needed: mt, the correction, and mt with each edit, if there are several."""
-    alone = [text_with(mt, result, place) for place in range(len(result.edits))]
-    return [mt, result.text, *(alone if len(alone) > 1 else [])]
 
 
 def _judged(mt: str, result: PostEdit, scores: Sequence[float]) -> Judged:
     if not scores:
         return Judged(result)
     unchanged, corrected, *alone = scores
-    everything = (0, len(result.token_scores))
-    growth = _growth(result, range(len(result.edits)))
-    positions = [place for start, end in result.token_spans for place in range(start, end)]
-    whole = _features(mt, result, result.text, corrected - unchanged, positions or list(range(*everything)), growth)
-    parts = tuple(
-        _features(
-            mt,
-            result,
-            text_with(mt, result, place),
-            (alone[place] if alone else corrected) - unchanged,
-            list(range(*result.token_spans[place])) if result.token_spans else [],
-            _growth(result, [place]),
-        )
-        for place in range(len(result.edits))
-    )
-    return Judged(result, whole, parts)
+    spans = result.token_spans or ((0, 0),) * len(result.edits)
+    positions = [place for start, end in spans for place in range(start, end)]
+    positions = positions or list(range(len(result.token_scores)))
+    whole = _features(mt, result, result.text, corrected - unchanged, positions, result.edits)
+    parts = []
+    for number, (edit, (start, end)) in enumerate(zip(result.edits, spans, strict=True)):
+        text, gain = apply_edits(mt, result.text, [edit]), (alone[number] if alone else corrected) - unchanged
+        parts.append(_features(mt, result, text, gain, range(start, end), [edit]))
+    return Judged(result, whole, tuple(parts))
 
 
 def _features(
-    mt: str, result: PostEdit, text: str, difference: float, positions: Sequence[int], growth: float
+    mt: str, result: PostEdit, text: str, difference: float, positions: Sequence[int], edits: Sequence[Edit]
 ) -> Features:
     scores = [max(result.token_scores[place], _LEAST) for place in positions]
     count, changed = len(mt.split()), words_changed(mt, text)
+    old = sum(edit.mt_span[1] - edit.mt_span[0] for edit in edits)
+    new = sum(edit.pe_span[1] - edit.pe_span[0] for edit in edits)
     return Features(
         gain=_damped(difference),
         sure=sum(scores),
@@ -154,32 +118,24 @@ def _features(
         whole=max(result.score, _LEAST * len(result.token_scores)) / max(1, len(result.token_scores)),
         share=min(1.0, changed / max(1, count)),
         words=math.log1p(changed),
-        growth=growth,
+        growth=(new - old) / max(1, new + old),
         source=_source(result.evidence, positions),
         length=math.log1p(count),
     )
 
 
 def _damped(difference: float) -> float:
-    if math.isnan(difference):  # between two impossible texts, or where the model was not asked
+    if math.isnan(difference):  # between two texts of probability 0, or without scores
         return 0.0
     return math.asinh(difference if math.isfinite(difference) else math.copysign(-_LEAST, difference))
 
 
-def _growth(result: PostEdit, places: Sequence[int]) -> float:
-    edits = [result.edits[place] for place in places]
-    old = sum(edit.mt_span[1] - edit.mt_span[0] for edit in edits)
-    new = sum(edit.pe_span[1] - edit.pe_span[0] for edit in edits)
-    return (new - old) / max(1, new + old)
-
-
 def _source(evidence: Evidence | None, positions: Sequence[int]) -> float:
-    peaks = list(_peaks(evidence, positions)) if evidence is not None and positions else []
-    return float(np.mean(peaks)) if peaks else 0.0
-
-
-def _peaks(evidence: Evidence, positions: Sequence[int]) -> Iterator[float]:
+    if evidence is None or not positions:
+        return 0.0
+    peaks = []
     for key in evidence.attention:
         weights = evidence.by_stream(key).get("src") if "src" in key.streams else None
         if weights is not None and weights.shape[1]:
-            yield float(weights[list(positions)].max(1).mean())
+            peaks.append(float(weights[list(positions)].max(1).mean()))
+    return float(np.mean(peaks)) if peaks else 0.0

@@ -1,8 +1,8 @@
-"""Gates, and their file: what was learnt on a dev set of which changes to keep."""
+"""Gates and their files: a calibrated decision which changes of mt to keep."""
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Self
@@ -25,18 +25,11 @@ _FORMAT: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Calibrator:
-    """A logistic regression: the probability that a change with given features makes mt better.
+    """A logistic regression: the probability that a change with given features makes mt better."""
 
-    Args:
-        means: of the features, to subtract, in the order of `Features`.
-        scales: to divide by afterwards.
-        weights: of what that gives.
-        bias: to add.
-    """
-
-    means: tuple[float, ...]
-    scales: tuple[float, ...]
-    weights: tuple[float, ...]
+    means: tuple[float, ...]  # of the features, in the order of `Features`
+    scales: tuple[float, ...]  # by which centred features are divided
+    weights: tuple[float, ...]  # of scaled features
     bias: float
 
     def __call__(self, features: Features) -> float:
@@ -48,22 +41,15 @@ class Calibrator:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a gate lets through.
+    """The decision rule of a gate."""
 
-    Args:
-        level: whether it decides on whole corrections or on each edit.
-        calibrator: what gives the probability that a change makes mt better.
-        threshold: the least such probability that is let through; None if nothing is.
-        longest: a line of which more words would change stays as it is.
-    """
-
-    level: Level
-    calibrator: Calibrator
-    threshold: float | None
-    longest: int
+    level: Level  # it decides on whole corrections or on each edit
+    calibrator: Calibrator  # computes the probability that a change makes mt better
+    threshold: float | None  # least probability of changes that pass; None if none passes
+    longest: int  # largest number of changed words in a segment; with more, it is left unchanged
 
     def confidences(self, judged: Judged) -> tuple[float, ...]:
-        """Return for each edit the probability that it, or the correction it is part of, makes mt better."""
+        """Return the probability that each edit, or the correction that it is part of, makes mt better."""
         if judged.whole is None:
             return ()
         if self.level == "edit":
@@ -71,7 +57,7 @@ class Rule:
         return (self.calibrator(judged.whole),) * len(judged.result.edits)
 
     def __call__(self, mt: str, judged: Judged, least: float = 0.0) -> PostEdit:
-        """Return the correction with what is let through; `least` may ask for more confidence than the threshold."""
+        """Return the correction with the edits that pass; `least` may require more confidence than the threshold."""
         result = replace(judged.result, confidences=self.confidences(judged))
         threshold = math.inf if self.threshold is None else max(self.threshold, least)
         kept = keep_edits(mt, result, [confidence >= threshold for confidence in result.confidences])
@@ -82,28 +68,22 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Decides which changes of one model are returned; see `gate.calibrate`.
-
-    Args:
-        rule: what it lets through.
-        identity: the model and the search that it was made for.
-        calibration: on what it was made, how, and what it gave; values for JSON.
-    """
+    """Decides which changes of one model with one search are returned; see `gate.calibrate`."""
 
     rule: Rule
-    identity: Identity
-    calibration: Mapping[str, Any] = field(default_factory=dict)
+    identity: Identity  # of the editor that it was made for
+    calibration: Mapping[str, Any] = field(default_factory=dict)  # data, options and results; values for JSON
 
     @property
     def closed(self) -> bool:
-        """Whether nothing passes, because nothing could be shown to be better than mt."""
+        """Whether nothing passes, because no gate could be shown to make mt better."""
         return self.rule.threshold is None
 
     def check(self, found: Identity) -> None:
-        """See to it that the gate was made for this model and search.
+        """Check that the gate was made for an editor of this identity.
 
         Raises:
-            ModelFolderError: saying what is different.
+            ModelFolderError: naming the differences.
         """
         if found.models != self.identity.models:
             raise ModelFolderError(
@@ -127,20 +107,16 @@ class Gate:
         Raises:
             OutputError: if it cannot be written.
         """
-        calibrator = self.rule.calibrator
+        rule, calibrator = self.rule, self.rule.calibrator
+        parts = zip(Features.names(), calibrator.means, calibrator.scales, calibrator.weights, strict=True)
         values = {
             "format": _FORMAT,
             "postedit": postedit.__version__,
-            "level": self.rule.level,
-            "threshold": self.rule.threshold,
-            "longest": self.rule.longest,
+            "level": rule.level,
+            "threshold": rule.threshold,
+            "longest": rule.longest,
             "bias": calibrator.bias,
-            "features": {
-                name: {"mean": mean, "scale": scale, "weight": weight}
-                for name, mean, scale, weight in zip(
-                    Features.names(), calibrator.means, calibrator.scales, calibrator.weights, strict=True
-                )
-            },
+            "features": {name: {"mean": mean, "scale": scale, "weight": weight} for name, mean, scale, weight in parts},
             "models": list(self.identity.models),
             "settings": dict(self.identity.settings),
             "calibration": dict(self.calibration),
@@ -154,7 +130,7 @@ class Gate:
         """Read the file at `path`.
 
         Raises:
-            ModelFolderError: if it cannot be read, or is no gate that this version can use.
+            ModelFolderError: if it cannot be read, or is not a gate that this version can use.
         """
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
@@ -167,34 +143,33 @@ class Gate:
             problems = [f"its features are {', '.join(config.features)}, not {', '.join(Features.names())}"]
         if config is None or problems:
             raise ModelFolderError(f"{path}: not a gate that can be used: {'; '.join(problems)}; make it anew")
-        return cls(
-            config.rule(), Identity(tuple(config.models), with_present_names(config.settings)), config.calibration
-        )
+        identity = Identity(tuple(config.models), with_present_names(config.settings))
+        return cls(config.rule(), identity, config.calibration)
 
 
-class _Term(Config):
-    """What a feature counts for."""
+class _Weight(Config):
+    """The scaling and weight of a feature."""
 
-    mean: float = Field(description="what is subtracted", allow_inf_nan=False)
-    scale: float = Field(description="what it is divided by", gt=0.0, allow_inf_nan=False)
-    weight: float = Field(description="what it is multiplied by", allow_inf_nan=False)
+    mean: float
+    scale: float = Field(gt=0.0)
+    weight: float
 
 
 class _GateFile(Config):
-    """A gate as it is in its file."""
+    """The content of a gate's file."""
 
-    format: Literal[1] = Field(description="version of this form")
-    postedit: str = Field(description="version that wrote it")
-    level: Level = Field(description="what it decides on")
-    threshold: float | None = Field(description="least probability that passes; null: nothing does", ge=0.0, le=1.0)
-    longest: int = Field(description="words that may change in a line", ge=0)
-    bias: float = Field(description="of the logistic regression", allow_inf_nan=False)
-    features: dict[str, _Term] = Field(description="by name")
-    models: list[str] = Field(description="fingerprints of what it was made for")
-    settings: dict[str, Any] = Field(description="of the search it was made for")
-    calibration: dict[str, Any] = Field({}, description="how it was made")
+    format: Literal[1]
+    postedit: str = Field(description="version of postedit that wrote the file")
+    level: Level
+    threshold: float | None = Field(ge=0.0, le=1.0)
+    longest: int = Field(ge=0)
+    bias: float
+    features: dict[str, _Weight] = Field(description="by name")
+    models: list[str] = Field(description="fingerprints of the files of the editor that it was made for")
+    settings: dict[str, Any] = Field(description="of the search that it was made for")
+    calibration: dict[str, Any] = Field({})
 
     def rule(self) -> Rule:
-        terms: Sequence[_Term] = [self.features[name] for name in Features.names()]
-        means, scales, weights = zip(*((term.mean, term.scale, term.weight) for term in terms))
+        given = [self.features[name] for name in Features.names()]
+        means, scales, weights = zip(*((one.mean, one.scale, one.weight) for one in given))
         return Rule(self.level, Calibrator(means, scales, weights, self.bias), self.threshold, self.longest)

@@ -1,10 +1,10 @@
-"""An editor behind a gate: edits that a dev set shows to do harm are taken back."""
+"""An editor behind a gate, which takes back edits that are more likely to do harm than good."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, Side
+from postedit.core.editor import Abilities, Detail, Editor, EditorWrapper, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.results import keep_edits
@@ -12,34 +12,34 @@ from postedit.gate.edit_features import judge
 from postedit.gate.gate import Gate
 
 
-class Gated(Editor):
+class Gated(EditorWrapper):
     """Takes back edits of another editor."""
 
     def __init__(self, editor: Editor, gate: Gate | None = None, min_confidence: float = 0.0) -> None:
         """Put a gate behind `editor`.
 
         Args:
-            editor: what corrects.
-            gate: decides which edits are kept; None: the confidence of the editor alone decides.
+            editor: corrects the segments.
+            gate: decides which edits are kept; None: only the confidence of the editor does.
             min_confidence: edits with less confidence are taken back: less probability under the model; with a gate,
-                less probability of making mt better, and the gate may ask for more.
+                less probability of making mt better, and the gate may require more.
 
         Raises:
             DataError: if `min_confidence` is no probability.
-            ModelFolderError: if the gate was made for another editor.
         """
         if not 0.0 <= min_confidence <= 1.0:
             raise DataError(f"min_confidence must be a probability, from 0 to 1, not {min_confidence}")
-        self.editor, self.gate, self.min_confidence, self.search = editor, gate, min_confidence, editor.search
+        super().__init__(editor)
+        self.gate, self.min_confidence = gate, min_confidence
 
     @property
     def abilities(self) -> Abilities:
-        """Those of the editor, but it needs mt, and returns one correction per segment."""
-        return replace(self.editor.abilities, needs_mt=True, n_best=False)
+        """Abilities of the editor, but it needs mt, and returns one correction per segment."""
+        return replace(self.inner.abilities, needs_mt=True, n_best=False)
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
         """Return the identity of the editor with that of the gate."""
-        inner = self.editor.identity(search)
+        inner = self.inner.identity(search)
         own: dict[str, Any] = {"gate": repr(self.gate), "min_confidence": self.min_confidence}
         return Identity(inner.models, {**inner.settings, **own})
 
@@ -57,25 +57,19 @@ class Gated(Editor):
         if any(segment.constraints for segment in segments):
             raise DataError(_CONSTRAINED)
         if self.gate is None:
-            edits = self.editor.edit_segments(segments, config, evidence=evidence)
+            edits = self.inner.edit_segments(segments, config, evidence=evidence)
             return [
                 keep_edits(one.mt or "", edit, [value >= self.min_confidence for value in edit.confidences])
                 for one, edit in zip(segments, edits, strict=True)
             ]
-        needed: Detail | None = "attention" if self.editor.abilities.evidence else None
-        edits = self.editor.edit_segments(segments, config, evidence=evidence or needed)
-        judged = judge(self.editor, segments, edits)
+        needed: Detail | None = "attention" if self.inner.abilities.evidence else None
+        edits = self.inner.edit_segments(segments, config, evidence=evidence or needed)
+        judged = judge(self.inner, segments, edits)
         kept = [
             self.gate.rule(one.mt or "", found, self.min_confidence)
             for one, found in zip(segments, judged, strict=True)
         ]
         return kept if evidence else [replace(edit, evidence=None) for edit in kept]
-
-    def score_segments(
-        self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
-    ) -> list[PostEdit]:
-        """Return the scores that the editor gives; gates do not change them."""
-        return self.editor.score_segments(segments, outputs, evidence=evidence)
 
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
         """Check that edits can be taken back, and that the gate was made for this editor and these options.
@@ -92,21 +86,9 @@ class Gated(Editor):
             )
         if search.required or search.banned:
             raise DataError(_CONSTRAINED)
-        self.editor.check(search, with_mt=with_mt)
+        self.inner.check(search, with_mt=with_mt)
         if self.gate is not None:
-            self.gate.check(self.editor.identity(search))
-
-    def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
-        """Return where the words of a text are, as the inner editor divides it."""
-        return self.editor.word_spans(side, text)
-
-    def words(self, side: Side, text: str) -> list[str]:
-        """Return the words of a text, as the inner editor divides it."""
-        return self.editor.words(side, text)
-
-    def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
-        """Return whether src and mt clearly seem to have changed places."""
-        return self.editor.seem_swapped(src, mt)
+            self.gate.check(self.inner.identity(search))
 
 
 _CONSTRAINED = (

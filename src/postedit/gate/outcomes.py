@@ -1,4 +1,4 @@
-"""What a dev set says of each choice a gate can make: the edits that it saves the one who reads."""
+"""The gain of each possible decision of a gate on a dev set: the edits that it saves a post-editor."""
 
 from collections.abc import Sequence
 
@@ -14,14 +14,9 @@ Kept = tuple[bool, ...]
 
 
 class Outcomes:
-    """Gains by line and by what is kept, each counted once.
+    """Gains by segment and by the edits that are kept, each computed once.
 
-    The gain is TER's count of edits between mt and pe, less that between what is returned and pe.
-
-    Args:
-        mt: machine translations.
-        pe: their post-edits.
-        judged: their corrections.
+    The gain is the number of TER edits between mt and pe, less that between the returned text and pe.
     """
 
     def __init__(self, mt: Sequence[str], pe: Sequence[str], judged: Sequence[Judged]) -> None:
@@ -34,12 +29,12 @@ class Outcomes:
         return len(self.mt)
 
     def gains(self, rows: Sequence[int], kept: Sequence[Kept]) -> Floats:
-        """Return Float[n]: the gain of each line when those of its edits are kept."""
+        """Return Float[n]: the gain of each segment with the given edits kept."""
         self._count(rows, kept)
         return np.array([self._gains[row, mask] if any(mask) else 0.0 for row, mask in zip(rows, kept)])
 
     def words(self, rows: Sequence[int], kept: Sequence[Kept]) -> list[int]:
-        """Return how many words change in each line."""
+        """Return the number of changed words of each segment."""
         self._count(rows, kept)
         return [self._words[row, mask] if any(mask) else 0 for row, mask in zip(rows, kept)]
 
@@ -53,5 +48,5 @@ class Outcomes:
 
 
 def everything(outcomes: Outcomes, rows: Sequence[int]) -> list[Kept]:
-    """Return what is kept in lines when nothing is taken back."""
+    """Return the masks of segments in which nothing is taken back."""
     return [(True,) * len(outcomes.judged[row].result.edits) for row in rows]

@@ -36,7 +36,7 @@ from postedit.core.weight_transfer import inherit_embeddings, take_weights
 from postedit.data.corpus import Corpus
 from postedit.data.triplets import DataConfig, Triplet, read_triplets
 from postedit.editing.post_editor import PostEditor
-from postedit.editing.risk_candidates import Proposer
+from postedit.editing.risk_candidates import CandidateSearch
 from postedit.evaluate.scores import UNEDITED_MT, SystemScores, score_system
 from postedit.folder import ModelFolder
 from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
@@ -319,7 +319,7 @@ class _Run:
         """What finds the candidates of minimum risk training, if the recipe has that."""
         recipe = self.recipe
         risk = recipe.train.risk
-        return None if risk is None else Proposer(risk, recipe.search, self.processor)
+        return None if risk is None else CandidateSearch(risk, recipe.search, self.processor)
 
     def do_nothing_line(self) -> str:
         """Say how good the dev translations are as they stand, as the end of a line."""

@@ -11,8 +11,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from postedit.core.config import Config
-from postedit.core.errors import RecipeError
-from postedit.core.extras import library
+from postedit.core.errors import RecipeError, library
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
 from postedit.core.special_tokens import BOS, EOS, PAD, SEP, STEP, UNK
 from postedit.core.transformers_checkpoint import RowNumbering, TransformersCheckpoint, public_name

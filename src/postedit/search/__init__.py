@@ -1,29 +1,19 @@
-"""Search over the model interface: greedy, beam, sampling, mt as draft, ensembles and forced decoding."""
+"""Search over the model interface: greedy, beam, sampling, mt as draft, ensembles and forced scoring.
 
-from postedit.core.search_config import SearchConfig
-from postedit.search.beam import beam_search
-from postedit.search.draft import Drafted, DraftSearch, draft_decode
-from postedit.search.ensemble import Ensemble
-from postedit.search.forced import force, force_lists
-from postedit.search.greedy import greedy
-from postedit.search.guidance import Guidance
-from postedit.search.hypothesis import Hypothesis
-from postedit.search.limits import length_limits
-from postedit.search.sampling import Sampling, sample
+Every search raises a ModelFolderError if the model gives no allowed token a probability.
+"""
 
-__all__ = [
-    "DraftSearch",
-    "Drafted",
-    "Ensemble",
-    "Guidance",
-    "Hypothesis",
-    "Sampling",
-    "SearchConfig",
-    "beam_search",
-    "draft_decode",
-    "force",
-    "force_lists",
-    "greedy",
-    "length_limits",
-    "sample",
-]
+from postedit.core.search_config import SearchConfig as SearchConfig
+from postedit.search.beam import beam_search as beam_search
+from postedit.search.draft import Drafted as Drafted
+from postedit.search.draft import DraftSearch as DraftSearch
+from postedit.search.draft import draft_decode as draft_decode
+from postedit.search.ensemble import Ensemble as Ensemble
+from postedit.search.forced import force as force
+from postedit.search.forced import force_lists as force_lists
+from postedit.search.greedy import greedy as greedy
+from postedit.search.guidance import Guidance as Guidance
+from postedit.search.hypothesis import Hypothesis as Hypothesis
+from postedit.search.rules import length_limits as length_limits
+from postedit.search.sampling import Sampling as Sampling
+from postedit.search.sampling import sample as sample

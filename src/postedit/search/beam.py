@@ -1,4 +1,4 @@
-"""Beam search, all of it in tensors: no loop over sentences or hypotheses until the outputs are handed over."""
+"""Beam search in tensors, without loops over sentences or hypotheses until the outputs are returned."""
 
 import math
 from collections.abc import Sequence
@@ -13,8 +13,7 @@ from postedit.core.search_config import SearchConfig
 from postedit.core.special_tokens import BOS, EOS, PAD
 from postedit.core.types import Batch
 from postedit.search.guidance import NONE, Goal, Guidance
-from postedit.search.hypothesis import STUCK, Hypothesis
-from postedit.search.limits import require_possible
+from postedit.search.hypothesis import STUCK, Hypothesis, require_possible
 from postedit.search.rules import Rules
 
 
@@ -22,31 +21,19 @@ from postedit.search.rules import Rules
 def beam_search(
     model: Seq2Seq, batch: Batch, limits: Tensor, settings: SearchConfig, guidance: Guidance = NONE
 ) -> list[list[Hypothesis]]:
-    """Return up to `settings.n_best` hypotheses a sentence, best first by normalised score.
+    """Return up to `settings.n_best` hypotheses per sentence, best first by normalised score.
 
-    At every step the `beam` best continuations of a sentence count: those that end are finished, the best `beam` of
-    those that go on stay alive, so that finished hypotheses take no place in the beam. A sentence is done when `beam`
-    hypotheses have finished: first come, first served, in the terms of Kasai et al. (2022, "A call for clarity in
-    beam search: how it works and when it stops"), with a patience of 1. It is done earlier if no live hypothesis can
-    still be among the n best, whatever it goes on with (as Huang et al. 2017, "When to finish?", but for normalised
-    scores): the n best are those of the rule above. Done sentences leave the batch.
+    Outputs have at most `limits` Long[B] tokens. A sentence has `STUCK` alone if guidance allows no output.
 
-    Where guidance has goals, the beam is shared out among hypotheses that are equally far from them (dynamic beam
-    allocation, Post and Vilar 2018; in tensors as Hu et al. 2019), and what a goal proposes is among the
+    Each step takes the `beam` best continuations of a sentence: those that end are finished. The best `beam` of those
+    that do not end stay alive, so finished hypotheses take no place in the beam. A sentence is done when `beam`
+    hypotheses have finished ("first come, first served" with a patience of 1, Kasai et al. 2022), or earlier if no live
+    hypothesis can still be among the n best (Huang et al. 2017, here for normalised scores), which does not change the
+    n best. Done sentences leave the batch.
+
+    Where guidance has goals, the beam is divided among hypotheses that are equally far from them (dynamic beam
+    allocation, Post and Vilar 2018; in tensors, Hu et al. 2019), and the proposals of goals are among the
     continuations.
-
-    Args:
-        model: any model or ensemble.
-        batch: B sentences.
-        limits: Long[B], how many tokens each output may have.
-        settings: of which those of the beam count here.
-        guidance: for the B sentences.
-
-    Returns:
-        At least one hypothesis a sentence; `STUCK` alone if guidance allows none.
-
-    Raises:
-        ModelFolderError: if the model gives nothing that it may write a probability.
     """
     live = _Live.start(model, batch, Rules.of(model, batch, limits, guidance), settings.beam)
     finished = _Finished.none(batch.rows, settings, limits.device)
@@ -64,19 +51,13 @@ def beam_search(
 
 
 class _Candidates(NamedTuple):
-    """Continuations of each of A sentences, the better ones first.
+    """Continuations of the hypotheses of A sentences, best first."""
 
-    totals: Float[A,C], log-probability and biases of all symbols; -inf for what may not be written.
-    parents: Long[A,C], the place in the beam of what is continued.
-    symbols, gained: Long[A,C] and Float[A,C], the symbol and its log-probability.
-    at_limit: Bool[A,C], whether nothing else could be written.
-    """
-
-    totals: Tensor
-    parents: Tensor
-    symbols: Tensor
-    gained: Tensor
-    at_limit: Tensor
+    totals: Tensor  # Float[A,C], log-probability and biases of all tokens; -inf where not allowed
+    parents: Tensor  # Long[A,C], index in the beam of the hypothesis that is continued
+    tokens: Tensor  # Long[A,C]
+    gained: Tensor  # Float[A,C], log-probability of the token
+    at_limit: Tensor  # Bool[A,C], no other token was allowed
 
     def take(self, columns: Tensor) -> Self:
         """Return the columns Long[A,M] of each sentence."""
@@ -84,27 +65,19 @@ class _Candidates(NamedTuple):
 
     @property
     def ends(self) -> Tensor:
-        """Bool[A,C]: where the hypothesis is finished."""
-        return (self.symbols == EOS) & (self.totals > -math.inf)
+        """Bool[A,C]: the continuation is finished."""
+        return (self.tokens == EOS) & (self.totals > -math.inf)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Live:
-    """The live hypotheses: `beam` rows for each of the A sentences in the batch, those of a sentence side by side.
+    """The live hypotheses: `beam` adjacent rows for each of A sentences."""
 
-    Args:
-        state: of the model, A*beam rows.
-        rules: A*beam rows.
-        sentences: Long[A], index in the batch.
-        tokens: Long[A,beam], the last symbol of each hypothesis.
-        totals: Float[A,beam], log-probability and biases; -inf where a sentence has fewer hypotheses than the beam.
-    """
-
-    state: State
-    rules: Rules
-    sentences: Tensor
-    tokens: Tensor
-    totals: Tensor
+    state: State  # of the model, A*beam rows
+    rules: Rules  # a*beam rows
+    sentences: Tensor  # Long[A], index in the batch
+    tokens: Tensor  # Long[A,beam], the last token of each hypothesis
+    totals: Tensor  # Float[A,beam], log-probability and biases; -inf where a sentence has fewer hypotheses
 
     @classmethod
     def start(cls, model: Seq2Seq, batch: Batch, rules: Rules, beam: int) -> "_Live":
@@ -117,23 +90,23 @@ class _Live:
         return cls(model.encode(batch).select(rows), rules.select(rows), sentences, tokens, first_only)
 
     def candidates(self, log_probs: Tensor, length: int) -> _Candidates:
-        """Return the best continuations, given log_probs Float[A*beam,V] after `length` symbols.
+        """Return the best continuations, given log_probs Float[A*beam,V] after `length` tokens.
 
-        At most one continuation a hypothesis ends it, so 2 * beam hold `beam` that go on.
+        At most one continuation of a hypothesis ends it, so 2 * beam contain `beam` that stay alive.
         """
         count, beam = self.totals.shape
-        choice = self.rules.best(log_probs, length, 2 * beam)
-        symbols, gained = choice.symbols.view(count, -1), choice.gained.view(count, -1)
-        totals = (self.totals.unsqueeze(2) + choice.ranked.view(count, beam, -1)).view(count, -1)
+        best = self.rules.best(log_probs, length, 2 * beam)
+        tokens, gained = best.tokens.view(count, -1), best.gained.view(count, -1)
+        totals = (self.totals.unsqueeze(2) + best.ranked.view(count, beam, -1)).view(count, -1)
         goals = self.rules.guidance.goals
         totals, columns = totals.topk(totals.size(1) if goals else 2 * beam, 1)
-        parents = columns // choice.symbols.size(1)
-        at_limit = choice.ending.view(count, beam).gather(1, parents)
-        found = _Candidates(totals, parents, symbols.gather(1, columns), gained.gather(1, columns).double(), at_limit)
+        parents = columns // best.tokens.size(1)
+        at_limit = best.ending.view(count, beam).gather(1, parents)
+        found = _Candidates(totals, parents, tokens.gather(1, columns), gained.gather(1, columns).double(), at_limit)
         return self._shared_out(found, goals) if goals else found
 
     def onward(self, state: State, candidates: _Candidates, finished: "_Finished", trace: "_Trace") -> "_Live":
-        """Return the hypotheses that go on, one symbol longer, of the sentences that are not done."""
+        """Return the live hypotheses, one token longer, of the sentences that are not done."""
         beam = self.totals.size(1)
         ends = candidates.ends
         alive = candidates.take(ends.long().sort(dim=1, stable=True).indices[:, :beam])
@@ -141,18 +114,18 @@ class _Live:
         done = finished.done(self.sentences, totals.amax(1), self.rules.limits.view(-1, beam)[:, 0])
         kept = (~done).nonzero().squeeze(1)
         sentences, totals = self.sentences[kept], totals[kept]
-        parents, symbols = alive.parents[kept], alive.symbols[kept]
-        trace.add(_Step(parents, symbols, alive.gained[kept]), sentences, len(finished.counts))
+        parents, tokens = alive.parents[kept], alive.tokens[kept]
+        trace.add(_Step(parents, tokens, alive.gained[kept]), sentences, len(finished.counts))
         rows = (kept.unsqueeze(1) * beam + parents).view(-1)
-        return _Live(state.select(rows), self.rules.select(rows).advance(symbols.view(-1)), sentences, symbols, totals)
+        return _Live(state.select(rows), self.rules.select(rows).advance(tokens.view(-1)), sentences, tokens, totals)
 
     def _shared_out(self, candidates: _Candidates, goals: Sequence[Goal]) -> _Candidates:
-        """Return the 2 * beam first candidates, if they take turns by how many symbols their goals are away."""
+        """Return 2 * beam candidates, taking turns between groups with the same number of tokens to their goals."""
         count, beam = self.totals.shape
         rows = torch.arange(count, device=self.totals.device).unsqueeze(1) * beam + candidates.parents
-        away = torch.zeros_like(candidates.symbols)
+        away = torch.zeros_like(candidates.tokens)
         for goal in goals:
-            away = away + goal.select(rows.view(-1)).advance(candidates.symbols.view(-1)).to_end().view_as(away)
+            away = away + goal.select(rows.view(-1)).advance(candidates.tokens.view(-1)).to_end().view_as(away)
         possible = candidates.totals > -math.inf
         same = (away.unsqueeze(2) == away.unsqueeze(1)) & possible.unsqueeze(1)
         turn = same.tril(-1).sum(2).masked_fill(~possible, away.size(1))
@@ -160,22 +133,22 @@ class _Live:
 
 
 class _Step(NamedTuple):
-    """What each live hypothesis of each of B sentences continued, by what symbol, and its log-probability: [B,beam]."""
+    """One step of the live hypotheses of B sentences: index of the parent, token and log-probability, [B,beam] each."""
 
     parents: Tensor
-    symbols: Tensor
+    tokens: Tensor
     gained: Tensor
 
 
 @dataclass(frozen=True, slots=True)
 class _Trace:
-    """The steps so far, from which a hypothesis is read backwards."""
+    """The steps so far, from which hypotheses are read backwards."""
 
     steps: list[_Step] = field(default_factory=list)
 
     @property
     def length(self) -> int:
-        """How many symbols the live hypotheses have."""
+        """Number of tokens of the live hypotheses."""
         return len(self.steps)
 
     def add(self, step: _Step, sentences: Tensor, batch: int) -> None:
@@ -185,45 +158,37 @@ class _Trace:
         self.steps.append(step)
 
     def read(self, places: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the symbols Long[B,M,T] and their log-probabilities Float[B,M,T] of hypotheses, padded.
+        """Return the tokens Long[B,M,T] and log-probabilities Float[B,M,T] of hypotheses, padded.
 
         Args:
-            places: Long[B,M], where in the beam each stood when it had all its symbols.
-            lengths: Long[B,M], how many those are.
+            places: Long[B,M], index in the beam after the last token.
+            lengths: Long[B,M], number of tokens.
         """
         shape = (*places.shape, self.length)
-        symbols = torch.full(shape, PAD, device=places.device)
+        tokens = torch.full(shape, PAD, device=places.device)
         gained = torch.zeros(shape, dtype=torch.float64, device=places.device)
         for at, step in reversed(list(enumerate(self.steps))):
             inside = at < lengths
-            symbols[..., at] = torch.where(inside, step.symbols.gather(1, places), PAD)
+            tokens[..., at] = torch.where(inside, step.tokens.gather(1, places), PAD)
             gained[..., at] = torch.where(inside, step.gained.gather(1, places), 0.0)
             places = torch.where(inside, step.parents.gather(1, places), places)
-        return symbols, gained
+        return tokens, gained
 
 
 class _Ended(NamedTuple):
-    """Finished hypotheses, the better ones first; all [B,beam].
+    """Finished hypotheses, best first; all [B,beam]."""
 
-    ranks: Float, the normalised totals; -inf where there are fewer than `beam`.
-    totals: Float, log-probability and biases.
-    lengths: Long, symbols without EOS.
-    places: Long, where in the beam each stood before EOS.
-    gained: Float, the log-probability of EOS.
-    at_limit: Bool, whether nothing but EOS could be written.
-    """
-
-    ranks: Tensor
-    totals: Tensor
-    lengths: Tensor
-    places: Tensor
-    gained: Tensor
-    at_limit: Tensor
+    ranks: Tensor  # Float, normalised totals; -inf where there are fewer than `beam`
+    totals: Tensor  # Float, log-probability and biases
+    lengths: Tensor  # Long, number of tokens without EOS
+    places: Tensor  # Long, index in the beam before EOS
+    gained: Tensor  # Float, log-probability of EOS
+    at_limit: Tensor  # Bool, only EOS was allowed
 
 
 @dataclass(slots=True)
 class _Finished:
-    """The finished hypotheses of all B sentences: the best ones, and Long[B], how many there were."""
+    """The best finished hypotheses of all B sentences, and the number of all finished ones, Long[B]."""
 
     settings: SearchConfig
     best: _Ended
@@ -238,7 +203,7 @@ class _Finished:
         return cls(settings, best, numbers[:, 0])
 
     def add(self, sentences: Tensor, candidates: _Candidates, length: int) -> None:
-        """Take those of the first `beam` candidates of `sentences` Long[A] that end after `length` symbols."""
+        """Add those of the first `beam` candidates of `sentences` Long[A] that end after `length` tokens."""
         beam = self.settings.beam
         first = _Candidates(*(part[:, :beam] for part in candidates))
         ends = first.ends
@@ -255,10 +220,10 @@ class _Finished:
         self.counts = self.counts.index_add(0, sentences, ends.sum(1))
 
     def done(self, sentences: Tensor, best_live: Tensor, limits: Tensor) -> Tensor:
-        """Return Bool[A]: whether the search for `sentences` is over, given the totals Float[A] of the best live ones.
+        """Return Bool[A]: whether `sentences` are done, given the best totals Float[A] of their live hypotheses.
 
-        Totals only fall, and the normaliser grows with the length: so the best total at the longest length is a
-        bound of what can come.
+        Totals only fall, and the normaliser grows with the length, so the best total at the largest length is an upper
+        bound of all ranks to come.
         """
         worst = self.best.ranks[sentences, self.settings.n_best - 1]
         bound = best_live / self.settings.normaliser((limits + 1).double())
@@ -268,7 +233,7 @@ class _Finished:
         """Return the n best of each sentence, best first."""
         best = _Ended(*(part[:, : self.settings.n_best] for part in self.best))
         possible, lengths, at_limit = (part.tolist() for part in (best.ranks > -math.inf, best.lengths, best.at_limit))
-        symbols, gained = (part.tolist() for part in trace.read(best.places, best.lengths))
+        written, gained = (part.tolist() for part in trace.read(best.places, best.lengths))
         last, totals = best.gained.tolist(), best.totals.tolist()
         result: list[list[Hypothesis]] = []
         for row in range(len(lengths)):
@@ -277,6 +242,6 @@ class _Finished:
                 if possible[row][place]:
                     scores = (*gained[row][place][:length], last[row][place])
                     bias = totals[row][place] - sum(scores) if biased else 0.0
-                    tokens = tuple(symbols[row][place][:length])
+                    tokens = tuple(written[row][place][:length])
                     result[-1].append(Hypothesis(tokens, scores, at_limit[row][place], bias))
         return result

@@ -1,12 +1,9 @@
-"""Greedy search that takes the machine translation for a draft: same output, fewer calls.
+"""Greedy search with mt as draft: the same output in fewer calls.
 
-A post-edit is mostly its input. So instead of asking for one symbol at a time, the rest of mt is proposed in one
-call; the longest prefix that greedy search would have written itself is accepted together with the symbol it
-writes in place of the first it rejects; the rest of the call is rolled back. Drafting goes on where the output
-meets mt again.
-
-Rows advance at their own pace. As sentences finish others take their places, so that a batch is never smaller
-than it may be, and no sentence waits for the slowest of its batch.
+Most of a post-edit is its mt. So the rest of mt is proposed in one call. The longest prefix that greedy search would
+have written is accepted, with the token it writes in place of the first rejected one; the rest of the call is rolled
+back. Drafting continues where the output meets mt again. Rows advance independently, and as sentences finish, others
+take their places in the batch.
 """
 
 from collections import deque
@@ -23,70 +20,58 @@ from postedit.core.special_tokens import BOS, EOS, PAD
 from postedit.core.types import Batch, DecoderOutput, Shortlist
 from postedit.search.greedy import greedy
 from postedit.search.guidance import NONE, Guidance
-from postedit.search.hypothesis import Hypothesis
-from postedit.search.limits import require_possible
-from postedit.search.proposals import Acceptance, Proposer
-from postedit.search.rules import Choice, Rules
+from postedit.search.hypothesis import Hypothesis, require_possible
+from postedit.search.proposals import Acceptance, DraftFollower
+from postedit.search.rules import NextTokens, Rules
 
-# What a call costs besides its tokens, in tokens: reading the weights, starting kernels. It decides how far drafts
-# reach, and nothing else. It is not measured on the spot, as calls of other widths round otherwise, and the same
-# command shall give the same output even where two symbols are equally probable but for rounding.
+# The fixed cost of a call in tokens: reading the weights, starting kernels. It determines the length of proposals. It
+# is a constant and not measured at run time, because calls of other widths round differently: the same command should
+# give the same output even where the probabilities of two tokens differ by rounding only.
 _CALL_COST: Final = {"cpu": 16.0}
 _CALL_COST_ACCELERATOR: Final = 1024.0
 
-# A state is cut to its live rows when this share of them has finished: to cut it means to copy it.
+# Finished rows are removed from a state when they are more than this share: removing them copies the state.
 _FINISHED_SHARE: Final = 0.25
 
-# Places whose scores are held at a time: enough to keep a matrix product busy. With a shortlist more of them, as far as
-# that makes no more scores than these.
+# Positions whose scores are computed together: enough for an efficient matrix product. With a shortlist, more positions
+# are taken, up to this number of scores.
 _SCORED: Final = 64
 _SCORES: Final = 2**21
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Drafted:
-    """Sentences that are encoded together.
+    """Sentences that are encoded together, with their drafts."""
 
-    Args:
-        batch: B sentences.
-        drafts: for each of them what its output may be like, in target symbols without EOS.
-        limits: Long[B], how many tokens each output may have.
-        guidance: for the B sentences.
-    """
-
-    batch: Batch
-    drafts: Sequence[Sequence[int]]
-    limits: Tensor
-    guidance: Guidance = NONE
+    batch: Batch  # b sentences
+    drafts: Sequence[Sequence[int]]  # one per sentence, in target tokens without EOS
+    limits: Tensor  # Long[B], maximum number of tokens of each output
+    guidance: Guidance = NONE  # for the B sentences
 
 
 class DraftSearch:
-    """Searches with drafts; it learns from each sentence how far to trust the next one's draft.
+    """Searches with drafts; it learns from each sentence how many tokens to propose for the next one.
 
     Args:
-        model: any model or ensemble. Those that decode token by token anyway are searched greedily.
-        slots: sentences searched at a time, at most.
-        call_cost: what a call costs besides its tokens, in tokens; that of the model's device if not given.
-        shortlist: 0, or how many of the first symbols of the vocabulary, which are the frequent ones, a sentence may
-            have besides those of its draft and of its inputs. Outputs then are no longer those of greedy search.
+        model: any model or ensemble; one that decodes token by token anyway is searched greedily.
+        slots: maximum number of sentences searched at a time.
+        call_cost: fixed cost of a call, in tokens; that of the model's device if not given.
+        shortlist: 0, or the number of the first tokens of the vocabulary, which are the frequent ones, that a sentence
+            may have besides those of its draft and inputs. Outputs may then differ from those of greedy search.
     """
 
     def __init__(self, model: Seq2Seq, slots: int = 32, call_cost: float | None = None, shortlist: int = 0) -> None:
-        """Start without experience."""
         self.model, self.slots, self._given_cost = model, slots, call_cost
         self._first = shortlist if shortlist < model.spec.vocabularies.target.size else 0
-        self.calls, self.tokens = 0, 0  # of `decode` so far, and what was fed in them
+        self.calls, self.tokens = 0, 0  # calls of `decode` so far, and tokens fed in them
         self._acceptance = Acceptance()
 
     @torch.inference_mode()
     def __call__(self, groups: Iterable[Drafted]) -> Iterator[list[Hypothesis]]:
-        """Yield for each group the hypotheses of `greedy`, in order; guidance and shortlist do not go together.
+        """Yield for each group the hypotheses of `greedy`, in order; guidance and shortlist exclude each other.
 
-        A group is taken up as soon as there is room for all of it, so that small groups of sentences of like length
-        keep the slots full. One that has guidance, or more rows than slots, waits until all of these are empty.
-
-        Raises:
-            ModelFolderError: if the model gives nothing that it may write a probability.
+        A group starts as soon as there is room for all of it, so small groups of sentences of similar length keep the
+        slots full. A group with guidance, or with more rows than slots, waits until all slots are empty.
         """
         if not self.model.spec.parallel:
             yield from (greedy(self.model, group.batch, group.limits, group.guidance) for group in groups)
@@ -94,7 +79,7 @@ class DraftSearch:
         waiting = iter(groups)
         coming, taken, live = next(waiting, None), deque[list[_Row]](), None
         while coming or live:
-            while coming and (live is None or live.count + coming.batch.rows <= self.slots):
+            while coming and (live is None or len(live.going) + coming.batch.rows <= self.slots):
                 if live is not None and (live.rules or coming.guidance):
                     break
                 arrived = _Live.of(self.model, coming, self._first)
@@ -107,10 +92,12 @@ class DraftSearch:
                 yield [row.hypothesis() for row in taken.popleft()]
 
     def _advanced(self, live: "_Live") -> "_Live | None":
-        """Make one call and let each row take what it can of it; return the rows that go on, if there are any."""
-        call_cost = self._call_cost(live.device) / live.count
+        """Return the unfinished rows after one call, or None."""
+        cost = self._given_cost
+        if cost is None:
+            cost = _CALL_COST.get(live.device.type, _CALL_COST_ACCELERATOR)
         for row in live.going:
-            row.propose(self._acceptance.reach(row.proposer.context, call_cost))
+            row.propose(self._acceptance.reach(row.follower.context, cost / len(live.going)))
         fed = [[] if row.done else [row.pending, *row.proposal] for row in live.rows]
         width = max(map(len, fed))
         tokens = torch.tensor([call + [PAD] * (width - len(call)) for call in fed], device=live.device)
@@ -118,39 +105,30 @@ class DraftSearch:
         answers = live.answers(output, tokens, [len(call) for call in fed])
         self.calls, self.tokens = self.calls + 1, self.tokens + sum(map(len, fed))
         before = [len(row.tokens) for row in live.rows]
-        kept = [0 if row.done else self._take(row, found) for row, found in zip(live.rows, answers, strict=True)]
+        kept = []
+        for row, found in zip(live.rows, answers, strict=True):
+            agreed = -1
+            if not row.done:
+                context = row.follower.context
+                agreed, rejected = row.accept(found)
+                self._acceptance.learn(context, agreed, rejected=rejected)
+            kept.append(agreed + 1)
         written = [row.tokens[length:] for row, length in zip(live.rows, before, strict=True)]
         return live.after(state.rollback(torch.tensor(kept, device=live.device)), written)
-
-    def _take(self, row: "_Row", answers: "Sequence[_Answer]") -> int:
-        """Return how many of the tokens that the row has fed stand."""
-        context = row.proposer.context
-        agreed, rejected = row.accept(answers)
-        self._acceptance.learn(context, agreed, rejected=rejected)
-        return agreed + 1
-
-    def _call_cost(self, device: torch.device) -> float:
-        if self._given_cost is not None:
-            return self._given_cost
-        return _CALL_COST.get(device.type, _CALL_COST_ACCELERATOR)
 
 
 def draft_decode(
     model: Seq2Seq, batch: Batch, drafts: Sequence[Sequence[int]], limits: Tensor, guidance: Guidance = NONE
 ) -> list[Hypothesis]:
-    """Return the hypotheses of `greedy`, given for each sentence a draft in target symbols without EOS.
-
-    Raises:
-        ModelFolderError: if the model gives nothing that it may write a probability.
-    """
+    """Return the hypotheses of `greedy`, given a draft for each sentence in target tokens without EOS."""
     (found,) = DraftSearch(model, batch.rows)([Drafted(batch, drafts, limits, guidance)])
     return found
 
 
 class _Answer(NamedTuple):
-    """What is best after one token: the symbol, by what it is ranked, its log-probability, and if it had to be."""
+    """The best next token of one position, its rank and log-probability, and whether no other was allowed."""
 
-    symbol: int
+    token: int
     ranked: float
     gained: float
     ending: bool
@@ -158,57 +136,44 @@ class _Answer(NamedTuple):
 
 @dataclass
 class _Row:
-    """One sentence being written.
+    """One sentence being written."""
 
-    Args:
-        proposer: follows the draft.
-        limit: how many tokens the output may have.
-        guided: whether there is guidance.
-        others: symbols of its draft and its inputs, beside the first ones of a shortlist.
-        tokens: written so far, without EOS.
-        scores: their log-probabilities, and that of EOS once done.
-        bias: what guidance added to them.
-        proposal: what is proposed in the present call.
-        last: what was written last, or could not be.
-        done: whether there is no more to come.
-    """
-
-    proposer: Proposer
-    limit: int
-    guided: bool
-    others: frozenset[int] = frozenset()
-    tokens: list[int] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    bias: float = 0.0
-    proposal: list[int] = field(default_factory=list)
-    last: _Answer | None = None
-    done: bool = False
+    follower: DraftFollower  # of the draft
+    limit: int  # maximum number of tokens of the output
+    guided: bool  # there is guidance
+    others: frozenset[int] = frozenset()  # tokens of its draft and inputs, besides the first ones of a shortlist
+    tokens: list[int] = field(default_factory=list)  # written so far, without EOS
+    scores: list[float] = field(default_factory=list)  # their log-probabilities, and that of EOS once done
+    bias: float = 0.0  # sum of the biases
+    proposal: list[int] = field(default_factory=list)  # of the present call
+    last: _Answer | None = None  # the last answer, or the one that could not be written
+    done: bool = False  # the output is finished or stuck
 
     @property
     def pending(self) -> int:
-        """The symbol the model has not read yet."""
+        """The token that the model has not read yet."""
         return self.tokens[-1] if self.tokens else BOS
 
     def propose(self, reach: int) -> None:
-        """Choose what to propose; no further than the limit, where only EOS can follow."""
-        self.proposal = self.proposer.propose(min(reach, self.limit - len(self.tokens)))
+        """Choose the proposal, which ends at the length limit."""
+        self.proposal = self.follower.propose(min(reach, self.limit - len(self.tokens)))
 
     def accept(self, answers: Sequence[_Answer]) -> tuple[int, bool]:
-        """Take what is best, as long as that is what was proposed, and one symbol after it.
+        """Write the best tokens as long as they were proposed, and one more.
 
-        `answers` come after `pending` and after each of the proposed symbols. Returns how many of these stand, and
+        `answers` are those after `pending` and after each proposed token. Returns the number of accepted tokens, and
         whether the next one was rejected.
         """
         agreed = 0
-        while agreed < len(self.proposal) and answers[agreed].symbol == self.proposal[agreed] != EOS:
+        while agreed < len(self.proposal) and answers[agreed].token == self.proposal[agreed] != EOS:
             agreed += 1
-        rejected = agreed < len(self.proposal) and answers[agreed].symbol != self.proposal[agreed]
+        rejected = agreed < len(self.proposal) and answers[agreed].token != self.proposal[agreed]
         for answer in answers[: agreed + 1]:
             self._write(answer)
             if self.done:
                 break
         else:
-            self.proposer.follow(self.tokens, agreed, rejected=agreed < len(self.proposal))
+            self.follower.follow(self.tokens, agreed, rejected=agreed < len(self.proposal))
         return agreed, rejected
 
     def _write(self, answer: _Answer) -> None:
@@ -219,13 +184,13 @@ class _Row:
         require_possible(answer.ranked)
         self.scores.append(answer.gained)
         self.bias += answer.ranked - answer.gained
-        if answer.symbol == EOS:
+        if answer.token == EOS:
             self.done = True
         else:
-            self.tokens.append(answer.symbol)
+            self.tokens.append(answer.token)
 
     def hypothesis(self) -> Hypothesis:
-        """Return what was written."""
+        """Return the output."""
         assert self.last is not None
         stuck = len(self.scores) == len(self.tokens)
         return Hypothesis(tuple(self.tokens), tuple(self.scores), self.last.ending and not stuck, self.bias, stuck)
@@ -233,52 +198,37 @@ class _Row:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Live:
-    """The sentences being written, one row of the state each; some of them may have finished.
+    """The sentences being written, one row of the state each; some of them may have finished."""
 
-    Args:
-        rows: in the order of the state's.
-        state: of the model.
-        rules: for the rows, where there are any but that an output has an end; else None.
-        device: of the state.
-        first: how many of the first symbols are on the shortlist; 0: there is none.
-    """
-
-    rows: list[_Row]
-    state: State
-    rules: Rules | None
-    device: torch.device
-    first: int
+    rows: list[_Row]  # in the order of the state
+    state: State  # of the model
+    rules: Rules | None  # for the rows; None if there are only length limits
+    device: torch.device  # of the state
+    first: int  # number of the first tokens on the shortlist; 0: there is none
 
     @classmethod
     def of(cls, model: Seq2Seq, group: Drafted, first: int) -> Self:
         rules = Rules.of(model, group.batch, group.limits, group.guidance)
-        guided = bool(group.guidance)
+        guided, others = bool(group.guidance), _beyond(first, model, group)
         rows = [
-            _Row(Proposer([*(symbol for symbol in draft if symbol != PAD), EOS]), limit, guided, others)
-            for draft, limit, others in zip(
-                group.drafts, rules.limits.tolist(), _beyond(first, model, group), strict=True
-            )
+            _Row(DraftFollower([*(token for token in draft if token != PAD), EOS]), limit, guided, own)
+            for draft, limit, own in zip(group.drafts, rules.limits.tolist(), others, strict=True)
         ]
-        own = rules if guided or rules.grammar else None
-        return cls(rows, model.encode(group.batch), own, group.limits.device, first)
+        kept = rules if guided or rules.grammar else None
+        return cls(rows, model.encode(group.batch), kept, group.limits.device, first)
 
     @property
     def going(self) -> list[_Row]:
-        """Those that have not finished."""
+        """Unfinished rows."""
         return [row for row in self.rows if not row.done]
 
-    @property
-    def count(self) -> int:
-        """How many have not finished."""
-        return len(self.going)
-
     def join(self, other: Self) -> Self:
-        """Return the rows of both without those that have finished; neither has guidance, nor the model a grammar."""
+        """Return the unfinished rows of both; neither has guidance, nor the model a grammar."""
         kept = self._cut()
         return replace(kept, rows=kept.rows + other.rows, state=kept.state.join(other.state))
 
     def answers(self, output: DecoderOutput, tokens: Tensor, fed: Sequence[int]) -> list[list[_Answer]]:
-        """Return for each row what is best after each token fed, given how many these are in Long[N,K] `tokens`."""
+        """Return the answers of each row after the `fed` tokens that it has in `tokens` Long[N,K]."""
         if self.rules is not None:
             return self._ruled_answers(self.rules, output, tokens)
         places = [(row.limit, len(row.tokens) + i) for row, count in zip(self.rows, fed) for i in range(count)]
@@ -290,22 +240,22 @@ class _Live:
         most = _SCORED if shortlist is None else max(_SCORED, _SCORES // shortlist.size)
         for start in range(0, len(places), most):
             part = slice(start, start + most)
-            said = output.distribution.at(real & (number >= part.start) & (number < part.stop))
+            distribution = output.distribution.at(real & (number >= part.start) & (number < part.stop))
             few = None if shortlist is None else shortlist.take(part)
-            scores = (said.log_probs() if few is None else said.among(few)).squeeze(1)
-            choice = Rules(limits[part], (), NONE).best(scores, written[part], 1)
-            found += _listed(choice if few is None else replace(choice, symbols=few.token_ids[choice.symbols]))
+            scores = (distribution.log_probs() if few is None else distribution.among(few)).squeeze(1)
+            best = Rules(limits[part], (), NONE).best(scores, written[part], 1)
+            found += _listed(best if few is None else replace(best, tokens=few.token_ids[best.tokens]))
         answers = iter(found)
         return [[next(answers) for _ in range(count)] for count in fed]
 
     def _shortlist(self, fed: Sequence[int]) -> Shortlist:
-        """Return the symbols that rows may have after each of the tokens fed: each its own, whatever its company."""
+        """Return the tokens allowed at each fed position: those of its own sentence only."""
         others = sorted(frozenset().union(*(row.others for row in self.going)))
-        column = {symbol: number for number, symbol in enumerate(others)}
+        column = {token: number for number, token in enumerate(others)}
         own = torch.zeros(len(self.rows), len(others), dtype=torch.bool)
         for number, (row, count) in enumerate(zip(self.rows, fed, strict=True)):
             if count:
-                own[number, [column[symbol] for symbol in row.others]] = True
+                own[number, [column[token] for token in row.others]] = True
         own = own.repeat_interleave(torch.tensor(fed), 0).unsqueeze(1)
         return Shortlist(self.first, torch.tensor(others, dtype=torch.long), own).to(self.device)
 
@@ -318,8 +268,8 @@ class _Live:
         return [list(row) for row in zip(*columns, strict=True)]
 
     def after(self, state: State, written: Sequence[Sequence[int]]) -> Self | None:
-        """Return the rows after a call, None if all have finished; `written` is what each has written in it."""
-        going = self.count
+        """Return the rows after a call in which each has written `written`; None if all have finished."""
+        going = len(self.going)
         if not going:
             return None
         rules = self.rules
@@ -330,7 +280,7 @@ class _Live:
         return new if len(self.rows) - going <= _FINISHED_SHARE * len(self.rows) else new._cut()
 
     def _cut(self) -> Self:
-        """Return the rows that have not finished."""
+        """Return the unfinished rows."""
         going = [number for number, row in enumerate(self.rows) if not row.done]
         if len(going) == len(self.rows):
             return self
@@ -340,15 +290,15 @@ class _Live:
 
 
 def _beyond(first: int, model: Seq2Seq, group: Drafted) -> list[frozenset[int]]:
-    """Return for each sentence the symbols of its draft, and of its inputs in the same vocabulary, from `first` on."""
+    """Return the tokens from `first` on of each sentence's draft, and of its inputs in the same vocabulary."""
     if not first:
         return [frozenset()] * len(group.drafts)
     vocabularies = model.spec.vocabularies
     same = [name for name in model.spec.inputs if vocabularies.streams[name] == vocabularies.target]
     texts = [group.drafts, *(group.batch.streams[name].ids.tolist() for name in same)]
-    return [frozenset(symbol for text in row for symbol in text if symbol >= first) for row in zip(*texts, strict=True)]
+    return [frozenset(token for text in row for token in text if token >= first) for row in zip(*texts, strict=True)]
 
 
-def _listed(choice: Choice) -> list[_Answer]:
-    values = choice.symbols[:, 0], choice.ranked[:, 0], choice.gained[:, 0], choice.ending
+def _listed(best: NextTokens) -> list[_Answer]:
+    values = best.tokens[:, 0], best.ranked[:, 0], best.gained[:, 0], best.ending
     return list(map(_Answer, *(value.tolist() for value in values)))

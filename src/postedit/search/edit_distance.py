@@ -1,8 +1,7 @@
-"""Conservative search: what holds an output near to mt.
+"""Conservative search: constraints and biases that keep an output close to mt.
 
-The measure is the Levenshtein distance of mt and output in symbols: inserted, deleted and substituted ones count 1
-each. The last row of its table is kept for each hypothesis, so that the bound of `MaxEdits` and the costs of
-`EditCost` are exact, whatever the alignment.
+The measure is the Levenshtein distance of mt and output in tokens. The last row of its table is kept for each
+hypothesis, so the bound of `MaxEdits` and the costs of `EditCost` are exact, whatever the alignment.
 """
 
 from dataclasses import dataclass
@@ -12,25 +11,18 @@ import torch
 from torch import Tensor
 
 from postedit.core.special_tokens import EOS, STEP
-from postedit.search.guidance import SILENT, silent
+from postedit.search.guidance import NOT_TEXT, not_text
 
-_BEYOND = 2**30
-"""A distance that stands for positions beyond the end of mt; there is room to add to it."""
+_BEYOND = 2**30  # the distance at positions beyond the end of mt; adding to it does not overflow
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Distances:
-    """How far what is written is from each beginning of mt, for N rows.
+    """Distances of the tokens written so far from each prefix of mt, for N rows."""
 
-    Args:
-        mt: Long[N,L], symbols without EOS, padded; L at least 1.
-        lengths: Long[N], real ones.
-        row: Long[N,L+1], the distance from the first j symbols of mt; huge beyond its length.
-    """
-
-    mt: Tensor
-    lengths: Tensor
-    row: Tensor
+    mt: Tensor  # Long[N,L], tokens without EOS, padded; L at least 1
+    lengths: Tensor  # Long[N], without padding
+    row: Tensor  # Long[N,L+1], the distance from the first j tokens of mt; huge beyond its length
 
     @classmethod
     def of(cls, mt: Tensor, lengths: Tensor) -> Self:
@@ -41,16 +33,16 @@ class Distances:
 
     @property
     def least(self) -> Tensor:
-        """Long[N]: the least distance of any text that begins with what is written: that of one going on like mt."""
+        """Long[N]: the least distance of any continuation: that of one which copies the rest of mt."""
         return self.row.amin(1)
 
     @property
     def ended(self) -> Tensor:
-        """Long[N]: the distance of what is written from all of mt."""
+        """Long[N]: the distance from all of mt, if the output ends here."""
         return self.row.gather(1, self.lengths.unsqueeze(1)).squeeze(1)
 
     def copying(self, most: Tensor, vocabulary: int) -> Tensor:
-        """Bool[N,V]: the symbols that stand in mt where the distance is `most` Long[N] or less."""
+        """Bool[N,V]: the tokens that follow a prefix of mt whose distance is at most `most` Long[N]."""
         near = self.row[:, :-1] <= most.unsqueeze(1)
         found = torch.zeros(len(self.mt), vocabulary, dtype=torch.uint8, device=self.mt.device)
         return found.scatter_reduce_(1, self.mt, near.to(torch.uint8), "amax").bool()
@@ -58,13 +50,13 @@ class Distances:
     def advance(self, tokens: Tensor) -> Self:
         """Return the distances after `tokens` Long[N]."""
         old = self.row
-        # Each entry, if its last edit is not a deletion; then deletions, each 1 more than the entry before.
+        # Entries whose last edit is not a deletion; then deletions, each 1 more than the entry before.
         differs = (self.mt != tokens.unsqueeze(1)).long()
         new = torch.cat([old[:, :1] + 1, torch.minimum(old[:, 1:] + 1, old[:, :-1] + differs)], 1)
         places = torch.arange(new.size(1), device=new.device)
         new = (new - places).cummin(1).values + places
         new = new.masked_fill(places > self.lengths.unsqueeze(1), _BEYOND)
-        return type(self)(self.mt, self.lengths, torch.where(silent(tokens).unsqueeze(1), old, new))
+        return type(self)(self.mt, self.lengths, torch.where(not_text(tokens).unsqueeze(1), old, new))
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
@@ -73,20 +65,14 @@ class Distances:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class MaxEdits:
-    """A bound on the distance of mt and output: every output within it may be written, and none beyond.
+    """A bound on the distance of mt and output: every output within it may be written, and none beyond."""
 
-    Args:
-        distances: so far.
-        most: the largest distance allowed.
-        vocabulary: the number of symbols.
-    """
-
-    distances: Distances
-    most: int
-    vocabulary: int
+    distances: Distances  # of the tokens written so far
+    most: int  # the largest distance allowed
+    vocabulary: int  # its size
 
     def allowed(self) -> Tensor:
-        """Bool[N,V]: the symbols after which the rest of mt leads to an output within the bound."""
+        """Bool[N,V]: the tokens after which a copy of the rest of mt is within the bound."""
         distances = self.distances
         allowed = distances.copying(torch.full_like(distances.lengths, self.most), self.vocabulary)
         allowed |= (distances.least < self.most).unsqueeze(1)
@@ -95,11 +81,11 @@ class MaxEdits:
         return allowed
 
     def to_end(self) -> Tensor:
-        """Long[N]: how many symbols of mt must be copied, the others being left out as far as the bound allows."""
+        """Long[N]: the number of tokens of mt that must be copied; the bound allows the others to be left out."""
         return self._needed().amin(1).clamp(0, self.distances.mt.size(1))
 
     def closing(self) -> Tensor:
-        """Long[N]: the next symbol of mt where that leads to the end soonest."""
+        """Long[N]: the token of mt that leads to the end soonest, or EOS."""
         at = self._needed().argmin(1, keepdim=True).clamp(max=self.distances.mt.size(1) - 1)
         return torch.where(self.distances.ended <= self.most, EOS, self.distances.mt.gather(1, at).squeeze(1))
 
@@ -112,7 +98,7 @@ class MaxEdits:
         return type(self)(self.distances.select(rows), self.most, self.vocabulary)
 
     def _needed(self) -> Tensor:
-        """Long[N,L+1]: how many symbols are to be copied if the output goes on from there; huge if it cannot."""
+        """Long[N,L+1]: the number of tokens to copy if the output continues from there; huge if it cannot."""
         row = self.distances.row
         places = torch.arange(row.size(1), device=row.device)
         left = self.distances.lengths.unsqueeze(1) - places
@@ -121,21 +107,16 @@ class MaxEdits:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EditCost:
-    """A price for each edit: over a whole output, minus `nats` times its distance from mt.
+    """A cost for each edit; over a whole output, `nats` times its distance from mt.
 
-    A symbol pays if the least distance grows by it, EOS for what is left out before the end of mt. As those sums do
-    not depend on the way, this is the log-probability (but for a constant) of a prior exp(-nats * distance) over
-    outputs, by which the model is multiplied.
-
-    Args:
-        distances: so far.
-        nats: what an edit costs, at least 0.
-        vocabulary: the number of symbols.
+    A token costs what it adds to the least distance, EOS what the omitted end of mt adds. The sum does not depend on
+    the alignment: it is the log-probability (up to a constant) of a prior exp(-nats * distance), by which the model is
+    multiplied.
     """
 
-    distances: Distances
-    nats: float
-    vocabulary: int
+    distances: Distances  # of the tokens written so far
+    nats: float  # cost of an edit, at least 0
+    vocabulary: int  # its size
 
     def added(self) -> Tensor:
         """Float[N,V], in nats."""
@@ -146,7 +127,7 @@ class EditCost:
         return added
 
     def advance(self, tokens: Tensor) -> Self:
-        """Return the price after `tokens` Long[N]."""
+        """Return the cost after `tokens` Long[N]."""
         return type(self)(self.distances.advance(tokens), self.nats, self.vocabulary)
 
     def select(self, rows: Tensor) -> Self:
@@ -155,26 +136,22 @@ class EditCost:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Keep:
-    """The post-editing penalty (Junczys-Dowmunt and Grundkiewicz 2016), symbol by symbol: a price for what is new.
+class PostEditPenalty:
+    """The post-editing penalty (Junczys-Dowmunt and Grundkiewicz 2016) as a bias of search.
 
-    There it is a feature that counts the words of an output that are not in mt; here it counts symbols, so that it
-    can take part in the search, and its weight is given, not tuned.
-
-    Args:
-        prices: Float[B,V], at most 0: what each symbol adds, sentence by sentence.
-        sentences: Long[N], the sentence of each row.
+    In the paper it is a feature that counts the words of an output that are not in mt; here it counts tokens, and its
+    weight is given, not tuned.
     """
 
-    prices: Tensor
-    sentences: Tensor
+    prices: Tensor  # Float[B,V], at most 0: what each token adds, by sentence
+    sentences: Tensor  # Long[N], the sentence of each row
 
     @classmethod
     def of(cls, known: Tensor, nats: float, vocabulary: int) -> Self:
-        """Return the penalty of `nats` for all symbols but `known` Long[B,L], padded, and those that are no text."""
+        """Return the penalty of `nats` for all tokens except `known` Long[B,L], padded, and those that are no text."""
         prices = torch.full((len(known), vocabulary), -nats, device=known.device)
         prices.scatter_(1, known, 0.0)
-        prices[:, list(SILENT)] = 0.0
+        prices[:, list(NOT_TEXT)] = 0.0
         return cls(prices, torch.arange(len(known), device=known.device))
 
     def added(self) -> Tensor:
@@ -182,7 +159,7 @@ class Keep:
         return self.prices[self.sentences]
 
     def advance(self, tokens: Tensor) -> Self:
-        """Return the same: it does not depend on what is written."""
+        """Return the same: the penalty does not depend on earlier tokens."""
         return self
 
     def select(self, rows: Tensor) -> Self:

@@ -1,4 +1,4 @@
-"""Several models as one."""
+"""Ensembles: several models that decide together on each token."""
 
 import math
 from collections.abc import Sequence
@@ -19,30 +19,30 @@ class Ensemble(Seq2Seq["EnsembleState"]):
     """A weighted mean of members' predictions, in log space (renormalised) or probability space.
 
     Members may read different streams; those they share, and the target, must have the same vocabulary. They may be on
-    different devices: what they read goes there, and what they say is gathered where the batch and the tokens are.
-    Attention under a key is the weighted mean of the members that have it.
+    different devices: inputs are copied to them, and outputs to the device of the batch. Attention under a key is the
+    weighted mean over the members that have it.
     """
 
     def __init__(
         self, members: Sequence[Seq2Seq], weights: Sequence[float] | None = None, space: Space = "log"
     ) -> None:
-        """Combine `members`; `weights` default to equal ones and are scaled to sum to 1.
+        """Combine `members`; `weights` are equal if not given, and are scaled to sum to 1.
 
         Raises:
-            ModelFolderError: if members' vocabularies differ, or there is no member.
-            DataError: if weights do not match the members, or are not positive.
+            ModelFolderError: if vocabularies of members differ, or there is no member.
+            DataError: if there is not one positive weight per member.
         """
         super().__init__()
         if not members:
             raise ModelFolderError("an ensemble needs at least one model")
-        shares = check_weights([1.0] * len(members) if weights is None else weights, len(members))
+        given = check_weights([1.0] * len(members) if weights is None else weights, len(members))
         self.members = nn.ModuleList(members)
-        self.weights = [weight / sum(shares) for weight in shares]
+        self.weights = [weight / sum(given) for weight in given]
         self.space = space
         self.spec = _joint_spec([member.spec for member in members])
 
     def encode(self, batch: Batch) -> "EnsembleState":
-        """Encode the batch with every member, where that one is."""
+        """Encode the batch with every member, on its device."""
         places = [place_of(member, batch) for member in self.parts()]
         batches = {place: batch.to(place) for place in dict.fromkeys(places)}
         states = [member.encode(batches[place]) for member, place in zip(self.parts(), places, strict=True)]
@@ -62,20 +62,17 @@ class Ensemble(Seq2Seq["EnsembleState"]):
             total = sum(weight for _, weight in having)
             attention[key] = torch.stack([weights.to(here) * (weight / total) for weights, weight in having]).sum(0)
         parts = tuple(part for _, part in results)
-        mixture = Mixture(tuple(o.distribution for o in outputs), state.places, here, tuple(self.weights), self.space)
-        return DecoderOutput(mixture, attention), EnsembleState(parts, state.places)
+        mean = EnsembleDistribution(
+            tuple(o.distribution for o in outputs), state.places, here, tuple(self.weights), self.space
+        )
+        return DecoderOutput(mean, attention), EnsembleState(parts, state.places)
 
     def constraints(self, batch: Batch) -> Sequence[Constraint]:
-        """Return what any member demands."""
-        found: list[Constraint] = []
-        for member in self.parts():
-            place = place_of(member, batch)
-            own = member.constraints(batch.to(place))
-            found += (c if place == batch.device else _Elsewhere(c, place, batch.device) for c in own)
-        return found
+        """Return the model grammars of all members."""
+        return [constraint for member in self.parts() for constraint in member.constraints(batch)]
 
     def extra_repr(self) -> str:
-        """Return what tells ensembles of the same members apart."""
+        """Return the weights and the space of the mean."""
         return f"weights={self.weights}, space={self.space}"
 
     def parts(self) -> Sequence[Seq2Seq]:
@@ -85,7 +82,7 @@ class Ensemble(Seq2Seq["EnsembleState"]):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EnsembleState:
-    """The states of the members, and the devices that these are on."""
+    """The states of the members, and their devices."""
 
     parts: tuple[State, ...]
     places: tuple[torch.device, ...]
@@ -106,33 +103,9 @@ class EnsembleState:
         return type(self)(tuple(parts), self.places)
 
 
-@dataclass(frozen=True, slots=True)
-class _Elsewhere:
-    """The constraint of a member on the device `place`, as search sees it on the device `here`."""
-
-    constraint: Constraint
-    place: torch.device
-    here: torch.device
-
-    def allowed(self) -> Tensor:
-        return self.constraint.allowed().to(self.here)
-
-    def to_end(self) -> Tensor:
-        return self.constraint.to_end().to(self.here)
-
-    def closing(self) -> Tensor:
-        return self.constraint.closing().to(self.here)
-
-    def advance(self, tokens: Tensor) -> Self:
-        return type(self)(self.constraint.advance(tokens.to(self.place)), self.place, self.here)
-
-    def select(self, rows: Tensor) -> Self:
-        return type(self)(self.constraint.select(rows.to(self.place)), self.place, self.here)
-
-
 @dataclass(frozen=True, eq=False, slots=True)
-class Mixture:
-    """The mean of the members' distributions, not yet computed; they are on the devices `places`, it is `here`."""
+class EnsembleDistribution:
+    """The mean of the members' distributions, which are on the devices `places`; computed on the device `here`."""
 
     parts: tuple[Distribution, ...]
     places: tuple[torch.device, ...]
@@ -150,18 +123,18 @@ class Mixture:
         return replace(self, parts=parts)
 
     def among(self, shortlist: Shortlist) -> Tensor:
-        """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others."""
-        said = [part.among(shortlist.to(place)).to(self.here) for part, place in zip(self.parts, self.places)]
-        return shortlist.normalised(_mix(said, self.weights, self.space))
+        """Return Float[N,K,C], natural logarithms, of the tokens of a shortlist, renormalised."""
+        log_probs = [part.among(shortlist.to(place)).to(self.here) for part, place in zip(self.parts, self.places)]
+        return shortlist.normalised(_mix(log_probs, self.weights, self.space))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
-        return WrittenOut(self.log_probs()).label_loss(labels, mask, smoothing)
+        return LogProbDistribution(self.log_probs()).label_loss(labels, mask, smoothing)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class WrittenOut:
-    """A distribution that is already there as log-probabilities Float[N,K,V]."""
+class LogProbDistribution:
+    """A distribution given by its log-probabilities Float[N,K,V]."""
 
     values: Tensor
 
@@ -174,7 +147,7 @@ class WrittenOut:
         return type(self)(self.values[mask].unsqueeze(1))
 
     def among(self, shortlist: Shortlist) -> Tensor:
-        """Return Float[N,K,C], natural logarithms, of the symbols of a shortlist if there were no others."""
+        """Return Float[N,K,C], natural logarithms, of the tokens of a shortlist, renormalised."""
         return shortlist.normalised(self.values[..., shortlist.token_ids])
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
@@ -186,10 +159,10 @@ class WrittenOut:
 
 
 def check_weights(weights: Sequence[float], members: int) -> Sequence[float]:
-    """Return the weights of an ensemble, if they are.
+    """Return the weights of an ensemble, checked.
 
     Raises:
-        DataError: if there is not one for each member, or one is not above 0.
+        DataError: if there is not one weight above 0 for each member.
     """
     if len(weights) != members:
         raise DataError(
@@ -202,16 +175,16 @@ def check_weights(weights: Sequence[float], members: int) -> Sequence[float]:
 
 
 def place_of(member: Seq2Seq, batch: Batch) -> torch.device:
-    """Return the device that a member is on; one without weights is where the batch is."""
+    """Return the device of a member; for one without weights, that of the batch."""
     return next((parameter.device for parameter in member.parameters()), batch.device)
 
 
 def _mix(log_probs: Sequence[Tensor], weights: Sequence[float], space: Space) -> Tensor:
     stacked = torch.stack(list(log_probs))
-    shares = stacked.new_tensor(weights).view(-1, 1, 1, 1)
+    scales = stacked.new_tensor(weights).view(-1, 1, 1, 1)
     if space == "probability":
-        return torch.logsumexp(stacked + shares.log(), 0)
-    mean = (stacked * shares).sum(0)
+        return torch.logsumexp(stacked + scales.log(), 0)
+    mean = (stacked * scales).sum(0)
     return mean - mean.logsumexp(-1, keepdim=True)
 
 

@@ -1,4 +1,4 @@
-"""Scores of outputs that are given: teacher forcing, all symbols of an output in one call."""
+"""Forced scoring: the scores of given outputs, all tokens in one call."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,32 +12,26 @@ from postedit.core.types import Batch
 from postedit.search.hypothesis import Hypothesis
 
 _LARGEST: Final = 2**26
-"""Log-probabilities that a call may return (256 MB of single precision); where there are more, rows are divided."""
+"""Log-probabilities that one call may return (256 MB in single precision); larger batches are divided."""
 
 
 def force(model: Seq2Seq, batch: Batch, outputs: Sequence[Sequence[int]]) -> list[Hypothesis]:
-    """Return the scores that the model gives to one output a sentence.
+    """Return the scores of one output per sentence; a token score is -inf where the model can never write the token.
 
-    Args:
-        model: any model or ensemble.
-        batch: B sentences.
-        outputs: B outputs in target symbols, STEPs included where the model writes them, without EOS.
-
-    Returns:
-        B hypotheses with the given tokens; a score is -inf where the model can never write a symbol.
+    Outputs are target tokens without EOS, with STEPs if the model writes them.
 
     Raises:
-        ValueError: if there are not as many outputs as sentences.
+        ValueError: if the numbers of outputs and sentences differ.
     """
     return [only for (only,) in force_lists(model, batch, [[output] for output in outputs])]
 
 
 @torch.inference_mode()
 def force_lists(model: Seq2Seq, batch: Batch, lists: Sequence[Sequence[Sequence[int]]]) -> list[list[Hypothesis]]:
-    """Return the scores that the model gives to any number of outputs of each sentence, which is encoded once.
+    """Return the scores of any number of outputs for each sentence, which is encoded once.
 
     Raises:
-        ValueError: if there are not as many lists as sentences.
+        ValueError: if the numbers of lists and sentences differ.
     """
     if len(lists) != batch.rows:
         raise ValueError(f"outputs of {len(lists)} sentences for a batch of {batch.rows}")

@@ -1,66 +1,68 @@
-"""Greedy search: the best symbol, one at a time."""
+"""Greedy search: take the best token at each step."""
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from postedit.core.model import Seq2Seq
+from postedit.core.model import Seq2Seq, State
 from postedit.core.special_tokens import BOS, EOS
 from postedit.core.types import Batch
 from postedit.search.guidance import NONE, Guidance
-from postedit.search.hypothesis import Hypothesis
-from postedit.search.limits import require_possible
-from postedit.search.rules import Rules
+from postedit.search.hypothesis import Hypothesis, require_possible
+from postedit.search.rules import NextTokens, Rules
+
+
+def greedy(model: Seq2Seq, batch: Batch, limits: Tensor, guidance: Guidance = NONE) -> list[Hypothesis]:
+    """Return one hypothesis per sentence of at most `limits` Long[B] tokens.
+
+    A sentence for which `guidance` leaves no token to write is returned as far as it came, and is `stuck`.
+    """
+    with torch.inference_mode():
+        rules = Rules.of(model, batch, limits, guidance)
+        return write(model, model.encode(batch), rules, lambda now, scores, length: now.best(scores, length, 1))
 
 
 @torch.inference_mode()
-def greedy(model: Seq2Seq, batch: Batch, limits: Tensor, guidance: Guidance = NONE) -> list[Hypothesis]:
-    """Return one hypothesis a sentence; `limits` Long[B] is how many tokens each may have.
+def write(
+    model: Seq2Seq, state: State, rules: Rules, choose: Callable[[Rules, Tensor, int], NextTokens]
+) -> list[Hypothesis]:
+    """Write one output for each row of `state` and `rules`, token by token; rows leave as they finish.
 
-    Sentences leave the batch as they finish. One to which `guidance` leaves nothing to write is returned as far as
-    it came, and is `stuck`.
-
-    Raises:
-        ModelFolderError: if the model gives nothing that it may write a probability.
+    `choose` returns the next tokens, given the rules, the model's log-probabilities Float[N,V] and the number of tokens
+    written.
     """
-    state = model.encode(batch)
-    rules = Rules.of(model, batch, limits, guidance)
-    sentences = list(range(batch.rows))
-    tokens = torch.full((batch.rows,), BOS, device=limits.device)
-    written: list[list[int]] = [[] for _ in sentences]
-    scores: list[list[float]] = [[] for _ in sentences]
-    bias = [0.0] * batch.rows
-    finished: dict[int, Hypothesis] = {}
+    count, device, guided = len(rules.limits), rules.limits.device, bool(rules.guidance)
+    outputs = list(range(count))
+    tokens = torch.full((count,), BOS, device=device)
+    written: list[list[int]] = [[] for _ in outputs]
+    scores: list[list[float]] = [[] for _ in outputs]
+    bias, hit_limit, stuck = [0.0] * count, [False] * count, [False] * count
     length = 0
-    while sentences:
+    while outputs:
         output, state = model.decode(tokens.unsqueeze(1), state)
-        choice = rules.best(output.log_probs[:, 0], length, 1)
-        tokens = choice.symbols[:, 0]
+        chosen = choose(rules, output.log_probs[:, 0], length)
+        tokens = chosen.tokens[:, 0]
+        columns = tokens, chosen.ranked[:, 0], chosen.gained[:, 0], chosen.ending
         going = []
-        values = zip(
-            sentences,
-            tokens.tolist(),
-            choice.ranked[:, 0].tolist(),
-            choice.gained[:, 0].tolist(),
-            choice.ending.tolist(),
-            strict=True,
-        )
-        for row, (index, token, ranked, gained, ending) in enumerate(values):
-            stuck = bool(guidance) and ranked == -torch.inf
-            if stuck:
-                finished[index] = Hypothesis(tuple(written[index]), tuple(scores[index]), False, bias[index], True)
+        for row, (index, token, ranked, gained, ending) in enumerate(
+            zip(outputs, *(part.tolist() for part in columns))
+        ):
+            if guided and ranked == -torch.inf:
+                stuck[index] = True
                 continue
             require_possible(ranked)
             scores[index].append(gained)
             bias[index] += ranked - gained
             if token == EOS:
-                finished[index] = Hypothesis(tuple(written[index]), tuple(scores[index]), ending, bias[index])
+                hit_limit[index] = ending
             else:
                 written[index].append(token)
                 going.append(row)
         rules = rules.advance(tokens)
-        if len(going) < len(sentences):
-            rows = torch.tensor(going, dtype=torch.long, device=limits.device)
-            sentences = [sentences[row] for row in going]
+        if len(going) < len(outputs):
+            rows = torch.tensor(going, dtype=torch.long, device=device)
+            outputs = [outputs[row] for row in going]
             state, tokens, rules = state.select(rows), tokens[rows], rules.select(rows)
         length += 1
-    return [finished[index] for index in range(batch.rows)]
+    return [Hypothesis(tuple(written[i]), tuple(scores[i]), hit_limit[i], bias[i], stuck[i]) for i in range(count)]

@@ -1,12 +1,13 @@
-"""What the user of a search forbids, demands and favours, symbol by symbol.
+"""Guidance: the tokens that the user of a search forbids, requires and favours.
 
-All of it is values with one row a hypothesis, and takes part in every search the same way: it is asked before a
-symbol is chosen, advanced by the chosen one, and reordered with the hypotheses. It sees the symbols of the text only:
-`advance` leaves a row unchanged at the symbols `SILENT`, such as the STEPs of hard attention.
+Constraints and biases are values with one row per hypothesis. Every search asks them before it chooses a token,
+advances them by that token, and selects rows as it reorders hypotheses. They see tokens of text only: `advance` leaves
+a row unchanged at the tokens `NOT_TEXT`, such as the STEPs of hard attention.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 import torch
 from torch import Tensor
@@ -14,28 +15,27 @@ from torch import Tensor
 from postedit.core.model import Constraint
 from postedit.core.special_tokens import BOS, EOS, PAD, STEP
 
-SILENT: Final = (PAD, BOS, EOS, STEP)
-"""Symbols that are no text. Advancing by PAD is how some rows can wait for others."""
+NOT_TEXT: Final = (PAD, BOS, EOS, STEP)  # tokens that are no text; advancing by PAD lets a row wait for others
 
 
-def silent(tokens: Tensor) -> Tensor:
+def not_text(tokens: Tensor) -> Tensor:
     """Return Bool, where `tokens` Long are no text."""
-    return torch.isin(tokens, torch.tensor(SILENT, device=tokens.device))
+    return torch.isin(tokens, torch.tensor(NOT_TEXT, device=tokens.device))
 
 
 class Goal(Constraint, Protocol):
-    """A constraint that an output has to work towards, `to_end` being how many symbols are missing yet."""
+    """A constraint that an output has to work towards; `to_end` is the number of tokens still missing."""
 
     def proposals(self) -> Tensor:
-        """Long[N,P]: symbols that bring the goal nearer; EOS where there are fewer than P."""
+        """Long[N,P]: tokens that bring the goal nearer; EOS where there are fewer than P."""
         ...
 
 
 class Bias(Protocol):
-    """What ranking adds to the log-probability of each next symbol, for N rows."""
+    """Values that ranking adds to the log-probabilities of the next token, for N rows."""
 
     def added(self) -> Tensor:
-        """Float[N,V], in nats, at most 0: so that a hypothesis only loses by going on."""
+        """Float[N,V], in nats, at most 0, so that the rank of a hypothesis only falls."""
         ...
 
     def advance(self, tokens: Tensor) -> Self:
@@ -49,19 +49,14 @@ class Bias(Protocol):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Guidance:
-    """What holds for a batch, besides the grammar of the model.
+    """Constraints and biases of a batch, besides the model grammar.
 
-    An end is sought in the order given: what a guard demands before EOS comes before what the next one demands.
-
-    Args:
-        guards: what may not be written next.
-        goals: what has to be written at some time; guards as well.
-        biases: what is favoured.
+    The way to an end satisfies constraints in the order given: each one's tokens come before those of the next.
     """
 
-    guards: tuple[Constraint, ...] = ()
-    goals: tuple[Goal, ...] = ()
-    biases: tuple[Bias, ...] = ()
+    guards: tuple[Constraint, ...] = ()  # forbid tokens
+    goals: tuple[Goal, ...] = ()  # require tokens sooner or later; guards as well
+    biases: tuple[Bias, ...] = ()  # favour tokens
 
     def __bool__(self) -> bool:
         return bool(self.guards or self.goals or self.biases)
@@ -73,20 +68,14 @@ class Guidance:
 
     def advance(self, tokens: Tensor) -> Self:
         """Return the guidance after `tokens` Long[N] were written; PAD: nothing was."""
-        return type(self)(
-            tuple(guard.advance(tokens) for guard in self.guards),
-            tuple(goal.advance(tokens) for goal in self.goals),
-            tuple(bias.advance(tokens) for bias in self.biases),
-        )
+        return self._each(lambda part: part.advance(tokens))
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
-        return type(self)(
-            tuple(guard.select(rows) for guard in self.guards),
-            tuple(goal.select(rows) for goal in self.goals),
-            tuple(bias.select(rows) for bias in self.biases),
-        )
+        return self._each(lambda part: part.select(rows))
+
+    def _each(self, change: Callable[[Any], Any]) -> Self:
+        return type(self)(*(tuple(map(change, parts)) for parts in (self.guards, self.goals, self.biases)))
 
 
-NONE: Final = Guidance()
-"""Nothing but the model."""
+NONE: Final = Guidance()  # no guidance: the model alone decides

@@ -1,30 +1,23 @@
 """Hypotheses: the outputs of a search."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from postedit.core.errors import ModelFolderError
 from postedit.core.search_config import SearchConfig
 
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """An output sentence.
+    """An output sentence."""
 
-    Args:
-        tokens: target tokens, without BOS and EOS.
-        token_scores: natural-log probability of each token and of EOS after them; one more than tokens.
-        hit_limit: True if only EOS was allowed, because the output had the maximum length.
-        bias: sum of the biases, added to the score when outputs are ranked; at most 0.
-        stuck: True if it has no end, because constraints left no token to write next.
-        features: features of a log-linear combination, by name, if they were asked for.
-    """
-
-    tokens: tuple[int, ...]
-    token_scores: tuple[float, ...]
-    hit_limit: bool = False
-    bias: float = 0.0
-    stuck: bool = False
-    features: Mapping[str, float] | None = None
+    tokens: tuple[int, ...]  # target tokens, without BOS and EOS
+    token_scores: tuple[float, ...]  # natural-log probability of each token and of EOS after them; one more than tokens
+    hit_limit: bool = False  # true if only EOS was allowed, because the output had the maximum length
+    bias: float = 0.0  # sum of the biases, added to the score when outputs are ranked; at most 0
+    stuck: bool = False  # true if it has no end, because constraints left no token to write next
+    features: Mapping[str, float] | None = None  # features of a log-linear combination, by name, if they were asked for
 
     @property
     def score(self) -> float:
@@ -32,9 +25,20 @@ class Hypothesis:
         return sum(self.token_scores)
 
     def rank(self, config: SearchConfig) -> float:
-        """Return what outputs are ranked by: log-probability and bias, normalised by length."""
+        """Return the value by which outputs are ranked: log-probability and bias, normalised by length."""
         return (self.score + self.bias) / config.normaliser(len(self.token_scores))
 
 
-STUCK = Hypothesis((), (), stuck=True)
-"""The only output of a sentence for which constraints allow none."""
+STUCK = Hypothesis((), (), stuck=True)  # the only output of a sentence for which constraints allow none
+
+
+def require_possible(score: float) -> None:
+    """Stop the search at a token or sentence of probability 0; otherwise it would wait for an end that never comes.
+
+    Raises:
+        ModelFolderError: if the natural-log probability `score` is -inf or not a number.
+    """
+    if not score > -math.inf:
+        raise ModelFolderError(
+            "the model gives nothing that it may write a probability: its weights are damaged, or training diverged"
+        )

@@ -1,4 +1,4 @@
-"""No n-gram more often than there is a reason for."""
+"""A constraint against repeated n-grams."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -7,51 +7,41 @@ import torch
 from torch import Tensor
 
 from postedit.core.special_tokens import EOS, PAD
-from postedit.search.guidance import SILENT, silent
+from postedit.search.guidance import NOT_TEXT, not_text
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NoRepeat:
-    """An n-gram of symbols comes at most as often as in mt, or as in src, whichever is more; and it may come once.
+    """Every n-gram occurs at most as often as in mt or in src, whichever is more, or once; EOS is always allowed."""
 
-    It never keeps an output from ending. N-grams overlap; STEPs are passed over.
-
-    Args:
-        n: its length, at least 1.
-        known: Long[N,L] each, padded: texts that may be repeated as they are.
-        written: Long[N,T], the symbols so far, padded.
-        lengths: Long[N], how many those are.
-        vocabulary: the number of symbols.
-    """
-
-    n: int
-    known: tuple[Tensor, ...]
-    written: Tensor
-    lengths: Tensor
-    vocabulary: int
+    n: int  # tokens of an n-gram, at least 1; STEPs are not counted
+    known: tuple[Tensor, ...]  # texts that may be copied, Long[N,L] each, padded
+    written: Tensor  # Long[N,T], the tokens so far, padded
+    lengths: Tensor  # Long[N], number of tokens so far
+    vocabulary: int  # its size
 
     @classmethod
     def of(cls, n: int, known: tuple[Tensor, ...], vocabulary: int) -> Self:
-        """Return the guard at the start; `known` is not empty."""
+        """Return the constraint at the start; `known` is not empty."""
         empty = known[0].new_zeros(len(known[0]), 0)
         return cls(n, known, empty, empty.sum(1), vocabulary)
 
     def allowed(self) -> Tensor:
-        """Bool[N,V]: the symbols that make no n-gram too frequent."""
+        """Bool[N,V]: the tokens that do not make an n-gram too frequent."""
         places = torch.arange(self.n - 1, device=self.written.device)
         at = (self.lengths.unsqueeze(1) - (self.n - 1) + places).clamp(min=0)
-        context = self.written.gather(1, at) if self.written.size(1) else at  # not looked at if nothing is written
+        context = self.written.gather(1, at) if self.written.size(1) else at  # its values are not used
         counts = self._counts(self.written, context)
         most = torch.ones_like(counts)
         for text in self.known:
             most = torch.maximum(most, self._counts(text, context))
         allowed = counts < most
         allowed |= (self.lengths < self.n - 1).unsqueeze(1)
-        allowed[:, list(SILENT)] = True
+        allowed[:, list(NOT_TEXT)] = True
         return allowed
 
     def to_end(self) -> Tensor:
-        """Long[N]: 0; EOS may always come."""
+        """Long[N]: 0."""
         return torch.zeros_like(self.lengths)
 
     def closing(self) -> Tensor:
@@ -59,8 +49,8 @@ class NoRepeat:
         return torch.full_like(self.lengths, EOS)
 
     def advance(self, tokens: Tensor) -> Self:
-        """Return the guard after `tokens` Long[N]."""
-        waits = silent(tokens)
+        """Return the constraint after `tokens` Long[N]."""
+        waits = not_text(tokens)
         written = torch.cat([self.written, torch.full_like(tokens, PAD).unsqueeze(1)], 1)
         written.scatter_(1, self.lengths.unsqueeze(1), tokens.masked_fill(waits, PAD).unsqueeze(1))
         return type(self)(self.n, self.known, written, self.lengths + (~waits).long(), self.vocabulary)
@@ -71,10 +61,10 @@ class NoRepeat:
         return type(self)(self.n, known, self.written[rows], self.lengths[rows], self.vocabulary)
 
     def _counts(self, text: Tensor, context: Tensor) -> Tensor:
-        """Long[N,V]: how often each symbol follows `context` Long[N,n-1] in `text` Long[N,L]."""
+        """Long[N,V]: how often each token follows `context` Long[N,n-1] in `text` Long[N,L]."""
         counts = torch.zeros(len(text), self.vocabulary, dtype=torch.long, device=text.device)
         if text.size(1) < self.n:
             return counts
         windows = text.unfold(1, self.n, 1)
         found = (windows[..., :-1] == context.unsqueeze(1)).all(2)
-        return counts.scatter_add_(1, windows[..., -1], found.long())  # those of PAD do not matter
+        return counts.scatter_add_(1, windows[..., -1], found.long())  # the counts of PAD are not used

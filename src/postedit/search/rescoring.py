@@ -1,7 +1,7 @@
-"""Log-linear models over finished outputs: features of each, and n-best lists ranked by their weighted sum.
+"""Log-linear combinations: features of finished outputs, and n-best lists ranked by their weighted sum.
 
-The system that won the shared task of 2016 (Junczys-Dowmunt and Grundkiewicz 2016) is such a model: the scores of its
-members, and a penalty for each word of the output that mt does not have.
+An example is the system of Junczys-Dowmunt and Grundkiewicz (2016): its features are the scores of its members, and a
+penalty for each word of the output that mt does not have.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -14,24 +14,17 @@ from postedit.search.ensemble import place_of
 from postedit.search.forced import force_lists
 from postedit.search.hypothesis import Hypothesis
 
-LENGTH: Final = "length"
-"""The feature that counts the words of an output."""
+LENGTH: Final = "length"  # the feature that counts the words of an output
 
 PENALTY: Final = "post_edit_penalty"
-"""The post-editing penalty: the feature that counts the words of an output that its inputs do not have."""
+"""The post-editing penalty: the feature that counts the words of an output that are not in its inputs."""
 
-_LEAST: Final = -1e4
-"""What stands for the logarithm of probability 0 among features: with infinities there would be no weighted sum."""
+_LEAST: Final = -1e4  # the logarithm of probability 0 in features; with infinities there would be no weighted sum
 
 
 @dataclass(frozen=True, slots=True)
 class LogLinear:
-    """How outputs are ranked.
-
-    Args:
-        weights: by feature; a feature without one does not count.
-        known: names of the texts whose words the penalty does not count.
-    """
+    """A log-linear model: weights by feature (others count 0), and the texts whose words the penalty does not count."""
 
     weights: Mapping[str, float]
     known: tuple[str, ...] = ("mt",)
@@ -45,7 +38,7 @@ def member_name(number: int) -> str:
 def member_features(
     model: Seq2Seq, batch: Batch, lists: Sequence[Sequence[Hypothesis]]
 ) -> list[list[dict[str, float]]]:
-    """Return what each member of the model (itself, if it is alone) says of the outputs of each sentence."""
+    """Return the score of each output of each sentence under each member of the model (or the single model)."""
     parts = model.parts()
     if len(parts) == 1:
         scored = [[list(hypotheses) for hypotheses in lists]]
@@ -62,7 +55,7 @@ def member_features(
 
 
 def word_features(words: Sequence[str], known: Collection[str]) -> dict[str, float]:
-    """Return the length of an output and its post-editing penalty, in words; `known` are those that cost nothing."""
+    """Return the length of an output and its post-editing penalty, in words; words in `known` cost nothing."""
     return {LENGTH: float(len(words)), PENALTY: float(sum(word not in known for word in words))}
 
 

@@ -1,4 +1,4 @@
-"""What may be written next: the model's grammar, the user's guidance, and the longest output, as one value."""
+"""The tokens that may be written next: model grammar, guidance and length limits combined."""
 
 import math
 from collections.abc import Sequence
@@ -8,56 +8,59 @@ from typing import Final, Self
 import torch
 from torch import Tensor
 
-from postedit.core.model import Constraint, Seq2Seq
+from postedit.core.model import Constraint, Seq2Seq, Writes
 from postedit.core.special_tokens import BOS, EOS, PAD
 from postedit.core.types import Batch
 from postedit.search.guidance import NONE, Guidance
 
-_NEVER_WRITTEN: Final = len((PAD, BOS))  # the first symbols of all
+_NEVER_WRITTEN: Final = len((PAD, BOS))  # the first tokens of every vocabulary
+
+
+def length_limits(
+    batch: Batch, ratio: float, extra: int, writes: Writes = "tokens", longest: int | None = None
+) -> Tensor:
+    """Return the maximum number of tokens of each output, Long[B], without EOS: `ratio` times its input plus `extra`.
+
+    The input is mt if there is one, else the longest stream of the sentence. STEPs are not counted. With EOS, an output
+    has at most `longest` tokens, if there is such a limit.
+    """
+    streams = [batch.streams["mt"]] if "mt" in batch.streams else list(batch.streams.values())
+    lengths = torch.stack([stream.lengths for stream in streams]).amax(0)
+    limits = (lengths * ratio).ceil().long() + extra
+    limits = limits + batch.streams["mt"].lengths - 1 if writes == "steps" else limits
+    return limits if longest is None else limits.clamp(max=longest - 1)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Choice:
-    """The best symbols to write next, best first, for N rows.
+class NextTokens:
+    """The best next tokens of N rows, best first."""
 
-    Args:
-        symbols: Long[N,C].
-        ranked: Float[N,C], by what they are ranked: log-probability and biases; -inf for what may not be written.
-        gained: Float[N,C], their log-probability.
-        ending: Bool[N], rows that only have room for what leads to their end.
-    """
-
-    symbols: Tensor
+    tokens: Tensor  # Long[N,C]
+    # Float[N,C], log-probability and biases, by which they are ranked; -inf for tokens that are not allowed
     ranked: Tensor
-    gained: Tensor
-    ending: Tensor
+    gained: Tensor  # Float[N,C], log-probability
+    ending: Tensor  # Bool[N], rows that have room only for the tokens that lead to their end
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Rules:
-    """The rules for N rows, given what each has written.
+    """The rules for N rows, given the tokens that each has written.
 
-    The symbols that grammar counts (STEPs) and those that guidance counts are not the same ones, so that what both
-    demand before EOS adds up.
-
-    Args:
-        limits: Long[N], how many symbols an output may have, EOS not counted.
-        grammar: of the model.
-        guidance: of the user.
+    Grammar and guidance count different tokens (STEPs and text), so the numbers that they require before EOS add up.
     """
 
-    limits: Tensor
-    grammar: tuple[Constraint, ...]
-    guidance: Guidance
+    limits: Tensor  # Long[N], maximum number of tokens of each output, without EOS
+    grammar: tuple[Constraint, ...]  # of the model
+    guidance: Guidance  # of the user
 
     @classmethod
     def of(cls, model: Seq2Seq, batch: Batch, limits: Tensor, guidance: Guidance = NONE) -> Self:
-        """Return the rules at the start, `limits` Long[B] raised to what must come before an EOS."""
+        """Return the rules at the start; `limits` Long[B] are raised to the tokens that must come before EOS."""
         rules = cls(limits, tuple(model.constraints(batch)), guidance)
         return cls(torch.maximum(limits, rules.to_end()), rules.grammar, guidance)
 
     def to_end(self) -> Tensor:
-        """Long[N]: how many symbols must come before EOS may."""
+        """Long[N]: the number of tokens that must come before EOS may."""
         needed = torch.zeros_like(self.limits)
         for constraint in self.grammar:
             needed = torch.maximum(needed, constraint.to_end())
@@ -65,57 +68,49 @@ class Rules:
             needed = needed + constraint.to_end()
         return needed
 
-    def best(self, log_probs: Tensor, written: Tensor | int, count: int) -> Choice:
-        """Return the `count` best next symbols (fewer if V is smaller), and after them those that goals propose.
+    def best(self, log_probs: Tensor, written: Tensor | int, count: int) -> NextTokens:
+        """Return the `count` best next tokens (fewer if V is smaller), followed by those that goals propose.
 
-        A row as long as it may be can only end, or write what a constraint demands before that, at the probability
-        that the model gives it: so the score of every hypothesis is that of the model. Symbols that put off the end
-        beyond the limit are not among the best.
-
-        Args:
-            log_probs: Float[N,V], of the model.
-            written: how many symbols each row has: Long[N], or one number for all of them.
-            count: at least 1.
+        A row at its length limit can only end, or write the tokens that constraints require before that, with the
+        model's own log-probabilities: the score of every hypothesis is that of the model. Tokens that would put the end
+        off beyond the limit are not allowed. `log_probs` Float[N,V] are those of the model; `written` is the number of
+        tokens that each row has, Long[N], or one number for all rows.
         """
         ranked = self._ranked(log_probs)
-        values, symbols = _highest(ranked, count)
+        values, tokens = _highest(ranked, count)
         for goal in self.guidance.goals:
             proposals = goal.proposals()
-            known = (proposals.unsqueeze(2) == symbols.unsqueeze(1)).any(2)
+            known = (proposals.unsqueeze(2) == tokens.unsqueeze(1)).any(2)
             values = torch.cat([values, ranked.gather(1, proposals).masked_fill(known, -math.inf)], 1)
-            symbols = torch.cat([symbols, proposals], 1)
+            tokens = torch.cat([tokens, proposals], 1)
         ending = self.limits <= written + self.to_end()
         if self.guidance.constraints:
-            values = values.masked_fill(self._too_far(symbols, written), -math.inf)
+            values = values.masked_fill(self._too_far(tokens, written), -math.inf)
             ending = ending | (values.amax(1) == -math.inf)
         if bool(ending.any()):
             last = self._closing()
             at_last = torch.full_like(values, -math.inf)
             at_last[:, 0] = ranked.gather(1, last.unsqueeze(1)).squeeze(1)
             values = torch.where(ending.unsqueeze(1), at_last, values)
-            symbols = torch.where(ending.unsqueeze(1), last.unsqueeze(1), symbols)
-        return Choice(symbols, values, log_probs.gather(1, symbols), ending)
+            tokens = torch.where(ending.unsqueeze(1), last.unsqueeze(1), tokens)
+        return NextTokens(tokens, values, log_probs.gather(1, tokens), ending)
 
-    def draw(self, log_probs: Tensor, written: int, temperature: float, top_k: int) -> Choice:
-        """Return one next symbol for each row, drawn from the distribution over those that may come next.
+    def draw(self, log_probs: Tensor, written: int, temperature: float, top_k: int) -> NextTokens:
+        """Return one next token for each row, drawn at random from the `top_k` best that are allowed (0: from all).
 
-        Args:
-            log_probs: Float[N,V], of the model.
-            written: how many symbols each row has.
-            temperature: above 0; log-probabilities are divided by it.
-            top_k: how many of the best symbols may be drawn; 0: all of them.
+        `log_probs` Float[N,V] are those of the model; they are divided by `temperature`, which is above 0.
         """
         ranked = self._ranked(log_probs)
         best = ranked[:, _NEVER_WRITTEN:].amax(1, keepdim=True)
-        possible = best > -math.inf  # and a number
-        shares = ((ranked - best) / temperature).exp_()
-        shares[:, :_NEVER_WRITTEN] = 0.0
-        if 0 < top_k < shares.size(1):
-            shares = shares.masked_fill(shares < shares.topk(top_k, 1).values[:, -1:], 0.0)
-        drawn = _drawn(shares.masked_fill_(~possible, 1.0))
+        possible = best > -math.inf  # False for NaN too
+        weights = ((ranked - best) / temperature).exp_()
+        weights[:, :_NEVER_WRITTEN] = 0.0
+        if 0 < top_k < weights.size(1):
+            weights = weights.masked_fill(weights < weights.topk(top_k, 1).values[:, -1:], 0.0)
+        drawn = _drawn(weights.masked_fill_(~possible, 1.0))
         ending = self.limits <= written + self.to_end()
-        symbols = torch.where(ending.unsqueeze(1) | ~possible, self._closing().unsqueeze(1), drawn)
-        return Choice(symbols, ranked.gather(1, symbols), log_probs.gather(1, symbols), ending)
+        tokens = torch.where(ending.unsqueeze(1) | ~possible, self._closing().unsqueeze(1), drawn)
+        return NextTokens(tokens, ranked.gather(1, tokens), log_probs.gather(1, tokens), ending)
 
     def advance(self, tokens: Tensor) -> Self:
         """Return the rules after `tokens` Long[N] were written; PAD: nothing was."""
@@ -127,15 +122,15 @@ class Rules:
         grammar = tuple(constraint.select(rows) for constraint in self.grammar)
         return type(self)(self.limits[rows], grammar, self.guidance.select(rows))
 
-    def _too_far(self, symbols: Tensor, written: Tensor | int) -> Tensor:
-        """Bool[N,C]: symbols after which too little room is left: they may put off the end, as "Haus" + "boot" does."""
-        rows = torch.arange(len(symbols), device=symbols.device).repeat_interleave(symbols.size(1))
-        to_end = self.select(rows).advance(symbols.reshape(-1)).to_end().view_as(symbols)
+    def _too_far(self, tokens: Tensor, written: Tensor | int) -> Tensor:
+        """Bool[N,C]: tokens after which the end is out of reach; they may put it off, as "boot" after "Haus" does."""
+        rows = torch.arange(len(tokens), device=tokens.device).repeat_interleave(tokens.size(1))
+        to_end = self.select(rows).advance(tokens.reshape(-1)).to_end().view_as(tokens)
         room = (self.limits - written - 1).unsqueeze(1)
-        return (to_end > room) & (symbols != EOS)
+        return (to_end > room) & (tokens != EOS)
 
     def _ranked(self, log_probs: Tensor) -> Tensor:
-        """Return Float[N,V] with biases, and -inf for what is not allowed; `log_probs` itself if nothing is said."""
+        """Return Float[N,V] with biases, and -inf for tokens that are not allowed; `log_probs` itself without rules."""
         constraints: Sequence[Constraint] = (*self.guidance.constraints, *self.grammar)
         for bias in self.guidance.biases:
             log_probs = log_probs + bias.added()
@@ -147,7 +142,7 @@ class Rules:
         return log_probs.masked_fill(~allowed, -math.inf)
 
     def _closing(self) -> Tensor:
-        """Long[N]: the symbol that leads to the end soonest."""
+        """Long[N]: the token that leads to the end soonest."""
         last = torch.full_like(self.limits, EOS)
         for constraint in (*self.guidance.constraints, *self.grammar):
             last = torch.where(last == EOS, constraint.closing(), last)
@@ -155,26 +150,28 @@ class Rules:
 
 
 def _highest(ranked: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the `count` highest values of each row, or all if there are fewer, and their symbols; of those written."""
+    """Return the `count` highest values of each row (or all), and their tokens, without those never written."""
     if count == 1 and ranked.device.type == "cpu" and ranked.size(1) > _NEVER_WRITTEN:
-        # NumPy takes a twentieth of the time that topk does; of equal ones it gives the first.
-        symbols = torch.from_numpy(ranked[:, _NEVER_WRITTEN:].numpy().argmax(1)).unsqueeze(1) + _NEVER_WRITTEN
-        return ranked.gather(1, symbols), symbols
+        # NumPy takes a twentieth of the time of topk; of equal values it returns the first.
+        tokens = torch.from_numpy(ranked[:, _NEVER_WRITTEN:].numpy().argmax(1)).unsqueeze(1) + _NEVER_WRITTEN
+        return ranked.gather(1, tokens), tokens
     size = ranked.size(1)
-    # The symbols that are never written may be among the best, and are left out after the sorting.
-    values, symbols = ranked.topk(min(count + _NEVER_WRITTEN, size), 1)
-    values = values.masked_fill(symbols <= BOS, -math.inf)
+    # Tokens that are never written may be among the best; they are removed after sorting.
+    values, tokens = ranked.topk(min(count + _NEVER_WRITTEN, size), 1)
+    values = values.masked_fill(tokens <= BOS, -math.inf)
     values, order = values.topk(min(count, size), 1)
-    return values, symbols.gather(1, order)
+    return values, tokens.gather(1, order)
 
 
-def _drawn(shares: Tensor) -> Tensor:
-    """Return a column Long[N,1] of each row of `shares` Float[N,V], drawn with its share of the row as probability.
+def _drawn(weights: Tensor) -> Tensor:
+    """Return a column Long[N,1] for each row of `weights` Float[N,V], drawn with probabilities proportional to them.
 
-    By the inverse of the cumulative distribution, as `multinomial` draws a random number for each of the V columns,
+    Uses the inverse of the cumulative distribution: `multinomial` draws a random number for each of the V columns,
     which on a CPU takes as long as a small model.
     """
-    cumulative = shares.cumsum(1, dtype=torch.float64)
+    cumulative = weights.cumsum(1, dtype=torch.float64)
     total = cumulative[:, -1:].clone()
     place = (torch.rand_like(total) * total).minimum(total.nextafter(torch.zeros_like(total)))
-    return torch.searchsorted(cumulative, place, right=True)  # the first column whose end lies beyond: no empty one
+    return torch.searchsorted(
+        cumulative, place, right=True
+    )  # the first column whose end lies beyond: never an empty one

@@ -1,4 +1,4 @@
-"""Sampling: outputs drawn from the model's own distribution, symbol by symbol."""
+"""Sampling: outputs drawn at random from the model's distribution, token by token."""
 
 from dataclasses import dataclass
 
@@ -7,21 +7,20 @@ from torch import Tensor
 
 from postedit.core.errors import DataError
 from postedit.core.model import Seq2Seq
-from postedit.core.special_tokens import BOS, EOS
 from postedit.core.types import Batch
+from postedit.search.greedy import write
 from postedit.search.hypothesis import Hypothesis
-from postedit.search.limits import require_possible
 from postedit.search.rules import Rules
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How outputs are drawn.
+    """Options of sampling.
 
     Args:
-        count: outputs a sentence; some may be the same.
-        temperature: log-probabilities are divided by it before drawing: below 1 the likely become likelier.
-        top_k: only so many of the likeliest symbols are drawn from; 0: from all that may come next.
+        count: outputs per sentence; some may be equal.
+        temperature: divides log-probabilities before drawing; below 1, probable tokens become more probable.
+        top_k: draw from this many of the most probable tokens only; 0: from all that are allowed.
 
     Raises:
         DataError: naming an option that is out of range.
@@ -42,40 +41,14 @@ class Sampling:
 
 @torch.inference_mode()
 def sample(model: Seq2Seq, batch: Batch, limits: Tensor, sampling: Sampling) -> list[list[Hypothesis]]:
-    """Return `sampling.count` outputs a sentence, in no order; `limits` Long[B] is how many tokens each may have.
+    """Return `sampling.count` outputs per sentence, in no order, of at most `limits` Long[B] tokens.
 
-    The sentences are encoded once. Outputs leave the batch as they end. Random numbers come from the default generator
-    of torch on the model's device. Scores are those of the model, whatever the temperature.
-
-    Raises:
-        ModelFolderError: if the model gives nothing that it may write a probability.
+    The sentences are encoded once. Random numbers come from the default generator of torch on the model's device.
+    Scores are those of the model, whatever the temperature.
     """
-    count, device = sampling.count, limits.device
-    sentences = torch.arange(batch.rows, device=device).repeat_interleave(count)
-    state = model.encode(batch).select(sentences)
-    rules = Rules.of(model, batch, limits).select(sentences)
-    outputs = torch.arange(len(sentences), device=device)
-    tokens = torch.full_like(outputs, BOS)
-    written: list[list[int]] = [[] for _ in sentences]
-    scores: list[list[float]] = [[] for _ in sentences]
-    at_limit = [False] * len(written)
-    length = 0
-    while len(outputs):
-        output, state = model.decode(tokens.unsqueeze(1), state)
-        choice = rules.draw(output.log_probs[:, 0], length, sampling.temperature, sampling.top_k)
-        tokens = choice.symbols[:, 0]
-        values = zip(outputs.tolist(), tokens.tolist(), choice.gained[:, 0].tolist(), choice.ending.tolist())
-        for index, token, gained, ending in values:
-            require_possible(gained)
-            scores[index].append(gained)
-            if token == EOS:
-                at_limit[index] = ending
-            else:
-                written[index].append(token)
-        rules = rules.advance(tokens)
-        going = (tokens != EOS).nonzero().squeeze(1)
-        if len(going) < len(outputs):
-            outputs, tokens, state, rules = outputs[going], tokens[going], state.select(going), rules.select(going)
-        length += 1
-    found = [Hypothesis(tuple(text), tuple(gained), ending) for text, gained, ending in zip(written, scores, at_limit)]
-    return [found[start : start + count] for start in range(0, len(found), count)]
+    rows = torch.arange(batch.rows, device=limits.device).repeat_interleave(sampling.count)
+    state, rules = model.encode(batch).select(rows), Rules.of(model, batch, limits).select(rows)
+    found = write(
+        model, state, rules, lambda now, scores, length: now.draw(scores, length, sampling.temperature, sampling.top_k)
+    )
+    return [found[start : start + sampling.count] for start in range(0, len(found), sampling.count)]

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Final, Protocol
 
 from tokenizers import Tokenizer
 
-from postedit.core.errors import DataError, ModelFolderError, RecipeError
-from postedit.core.extras import library
+from postedit.core.errors import DataError, ModelFolderError, RecipeError, library
 from postedit.core.files import atomic_write
 from postedit.core.model import VocabularyInfo
 from postedit.core.special_tokens import SPECIAL_TOKENS, UNK

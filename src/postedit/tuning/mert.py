@@ -1,8 +1,8 @@
 """Minimum error rate training: exact line search for weights (Och 2003).
 
-Along a line of weights, w + x d, the sum of each output is linear in x, and the best output of a sentence changes only
-at the corners of the upper envelope of these lines. Between the corners of all sentences the corpus loss is constant,
-so one pass over the corners gives the loss for every x.
+Along a line of weights w + x d, the score of each output is linear in x, and the best output of a sentence changes only
+at the corners of the upper envelope of these lines. Between corners the corpus loss is constant, so one pass over the
+corners gives the loss for every x.
 """
 
 import os
@@ -13,14 +13,10 @@ from typing import Final
 import numpy as np
 
 from postedit.evaluate.metrics import Floats
-from postedit.tuning import nbest_kernels
-from postedit.tuning.nbest_lists import NBestLists
+from postedit.tuning.nbest_lists import NBestLists, envelopes
 
-_MIN_LENGTH: Final = 1e-9
-"""Length below which an interval between corners is only a rounding error."""
-
-_OUTER_LENGTH: Final = 1.0
-"""Length given to the unbounded intervals beyond the outer corners, for scaled features."""
+_MIN_LENGTH: Final = 1e-9  # length below which an interval between corners is a rounding error
+_OUTER_LENGTH: Final = 1.0  # length of the intervals beyond the outer corners, for scaled features
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +32,13 @@ def line_optimum(
 ) -> LineOptimum:
     """Return the step between `low` and `high` along `direction` Float[F] with the lowest loss.
 
-    The step is the middle of an interval of constant loss; of the longest one, if several are as good.
+    The step is the middle of the interval with this loss; of the longest one if there are several.
     """
-    start, at, before, after = nbest_kernels.envelopes(
-        lists.sums(weights), lists.sums(direction), lists.first, low, high
-    )
+    sums, slopes = lists.sums(weights), lists.sums(direction)
+    start, at, before, after = envelopes(sums, slopes, lists.first, low, high)
     order = np.argsort(at, kind="stable")
     gained = lists.statistics[after[order]] - lists.statistics[before[order]]
-    sums = lists.statistics[start].sum(0) + np.concatenate([np.zeros((1, gained.shape[1])), np.cumsum(gained, 0)])
+    totals = lists.statistics[start].sum(0) + np.concatenate([np.zeros((1, gained.shape[1])), np.cumsum(gained, 0)])
     corners = at[order]
     low = low if low > -np.inf else min(high, corners[0] if len(corners) else 0.0) - _OUTER_LENGTH
     high = high if high < np.inf else max(low, corners[-1] if len(corners) else 0.0) + _OUTER_LENGTH
@@ -51,8 +46,8 @@ def line_optimum(
     lengths = np.diff(edges)
     kept = np.flatnonzero(lengths > _MIN_LENGTH * (1.0 + np.abs(edges[:-1])))
     if not len(kept):  # low and high are one point
-        return LineOptimum(float(low), float(lists.metric.loss(sums[0])))
-    losses = lists.metric.loss(sums[kept])
+        return LineOptimum(float(low), float(lists.metric.loss(totals[0])))
+    losses = lists.metric.loss(totals[kept])
     chosen = kept[np.lexsort((-lengths[kept], losses))[0]]
     return LineOptimum(float(edges[chosen] + edges[chosen + 1]) / 2.0, float(losses.min()))
 
@@ -60,15 +55,8 @@ def line_optimum(
 def mert(lists: NBestLists, start: Floats, lower: Floats, *, restarts: int = 20, seed: int = 1) -> Floats:
     """Return the weights Float[F] with the lowest loss found.
 
-    From `start` and from `restarts` random points, search along each axis and as many random lines as long as the loss
-    decreases.
-
-    Args:
-        lists: the n-best lists.
-        start: Float[F].
-        lower: Float[F], lower bounds of the weights; -inf for none.
-        restarts: random starting points besides `start`.
-        seed: of the random points and lines.
+    From `start` and from `restarts` random points, search along each axis and as many random lines while the loss
+    decreases. `lower` Float[F] are lower bounds of the weights; -inf for none.
     """
     rng = np.random.default_rng(seed)
     scaled, scales = lists.scaled(), lists.scales
@@ -89,7 +77,7 @@ def _descend(lists: NBestLists, weights: Floats, lower: Floats, rng: np.random.G
             found = line_optimum(lists, weights, direction, *_reach(weights, direction, lower))
             if found.loss < loss:
                 candidate = np.maximum(weights + found.step * direction, lower)
-                # Computed again without sums of differences, whose rounding may have lowered the loss.
+                # The loss from sums of differences has rounding errors; this one has not.
                 candidate_loss = lists.loss(candidate)
                 if candidate_loss < loss:
                     weights, loss = candidate, candidate_loss

@@ -1,8 +1,7 @@
 """Read n-best lists, and column files with further features, such as the scores of a language model.
 
-N-best lists are written by `postedit edit --format jsonl --n-best N`. A column file has a line of names, and then a
-line of numbers for each output, separated by tabs: the outputs of the first sentence, best first, then those of the
-next.
+`postedit edit --format jsonl --n-best N` writes n-best lists. A column file has a line of names, then a line of numbers
+separated by tabs for each output, in the order of the lists.
 """
 
 import json
@@ -16,20 +15,19 @@ from postedit.core.errors import DataError
 from postedit.data.lines import read_lines
 from postedit.tuning.nbest_lists import NBestEntry
 
-SCORE = "score"
-"""The only feature of lists without features: the score of the model or ensemble that made them."""
+SCORE = "score"  # the only feature of lists without features: the score of the model or ensemble
 
 
 @dataclass(frozen=True, slots=True)
 class NBestRecord:
-    """An output of a file of n-best lists: its JSON record without alternatives, and its features."""
+    """One output: its JSON record without alternatives, and its features."""
 
     record: Mapping[str, Any]
     features: Mapping[str, float]
 
     @property
     def entry(self) -> NBestEntry:
-        """The output as weights are tuned on it."""
+        """The output for tuning."""
         return NBestEntry(self.record["text"], self.features)
 
 
@@ -37,7 +35,7 @@ def read_outputs(path: Path, columns: Sequence[Path] = ()) -> list[list[NBestRec
     """Return n-best lists with their own features and those of the column files.
 
     Raises:
-        DataError: if a file is malformed, or a column file has not one line for each output.
+        DataError: if a file is malformed, or a column file does not have one line per output.
     """
     lists = [_list(path, number, line) for number, line in enumerate(read_lines(path), start=1)]
     count = sum(map(len, lists))

@@ -1,4 +1,4 @@
-"""The rounds of tuning: search with the current weights, extend the n-best lists, find new weights."""
+"""Tuning in rounds: search with the current weights, extend the n-best lists, optimise the weights."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -25,53 +25,33 @@ from postedit.tuning.nbest_lists import NBestEntry, NBestLists, NBestPool
 Method = Literal["mert", "mira"]
 
 _MIN_WEIGHT: Final = 1e-3
-"""Lower bound of the weight of a member, before members are scaled to sum to 1: an ensemble needs positive weights."""
+"""Lower bound of members' weights before these are scaled to sum to 1: an ensemble needs positive weights."""
 
-_SAME_WEIGHT: Final = 1e-6
-"""Difference below which weights are the same."""
-
-_CHUNK: Final = 100
-"""Sentences searched together; an interruption loses at most these."""
+_SAME_WEIGHT: Final = 1e-6  # difference below which weights count as equal
+_CHUNK: Final = 100  # sentences searched together, and the most that an interruption loses
 
 
 @dataclass(frozen=True, slots=True)
 class TuneOptions:
-    """Options of tuning.
+    """Options of tuning."""
 
-    Args:
-        method: the optimiser.
-        rounds: the largest number of searches after the first.
-        restarts: random starting points of MERT besides the current weights.
-        seed: of all that is random.
-        space: what the ensemble averages.
-        known: texts whose words the post-editing penalty does not count.
-    """
-
-    method: Method = "mert"
-    rounds: int = 5
-    restarts: int = 20
-    seed: int = 1
-    space: Space = "log"
-    known: tuple[str, ...] = ("mt",)
+    method: Method = "mert"  # the optimiser
+    rounds: int = 5  # the largest number of searches after the first
+    restarts: int = 20  # random starting points of MERT besides the current weights
+    seed: int = 1  # of all that is random
+    space: Space = "log"  # what the ensemble averages
+    known: tuple[str, ...] = ("mt",)  # texts whose words the post-editing penalty does not count
 
 
 @dataclass(frozen=True, slots=True)
 class TuningResult:
-    """The result of tuning.
+    """The result of tuning."""
 
-    Args:
-        weights: by feature; those of members sum to 1.
-        before: outputs of the members as an ensemble with equal weights.
-        after: outputs with `weights`.
-        rounds: the number of searches.
-        outputs: the number of outputs in the n-best lists.
-    """
-
-    weights: Mapping[str, float]
-    before: Sequence[str]
-    after: Sequence[str]
-    rounds: int
-    outputs: int
+    weights: Mapping[str, float]  # by feature; those of members sum to 1
+    before: Sequence[str]  # outputs of the members as an ensemble with equal weights
+    after: Sequence[str]  # outputs with `weights`
+    rounds: int  # the number of searches
+    outputs: int  # the number of outputs in the n-best lists
 
 
 def optimise(lists: NBestLists, start: Floats, lower: Floats, options: TuneOptions) -> Floats:
@@ -86,16 +66,16 @@ def tune(
 ) -> TuningResult:
     """Return the weights of the round that scores best on `dev`; the first round has equal weights.
 
-    Rounds are scored by a search with their weights, not by selection from the lists that the weights were tuned on.
-    Everything is repeatable, so the lists that an interrupted run left in `folder` are used again.
+    The score of a round is that of a search with its weights. Everything is deterministic, so lists that an interrupted
+    run left in `folder` are used again.
 
     Args:
-        editor: the members, with search settings; `decode.beam` is the length of the lists.
+        editor: the members, with search options; `search.beam` is the length of the lists.
         dev: the texts to tune on.
         metric: to tune for.
         options: of tuning.
-        folder: an existing folder for the lists of each round.
-        console: for progress.
+        folder: for the lists of each round; it exists.
+        console: shows progress.
 
     Raises:
         OutputError: if lists cannot be written.
@@ -107,13 +87,13 @@ def tune(
     lower = np.array([_MIN_WEIGHT] * members + [-np.inf, -np.inf])
     pool = NBestPool(names, dev.pe, metric)
     trials: list[_Trial] = []
-    plain = PostEditor(
-        combined(editor.model.parts(), _named(names, weights), options.space), editor.processor, editor.search
-    )
+    plain = _weighted(editor, names, weights, options)
+    plain.log_linear = None
     before = _searched(plain, dev, 1, folder / "plain.jsonl", console)
     for number in range(1, options.rounds + 2):
-        console.print(f"round {number}: {_described(names, weights)}", soft_wrap=True)
-        ranked = _ranked(editor, names, weights, options)
+        described = ", ".join(f"{name} {weight:.4g}" for name, weight in zip(names, weights, strict=True))
+        console.print(f"round {number}: {described}", soft_wrap=True)
+        ranked = _weighted(editor, names, weights, options)
         found = _searched(ranked, dev, editor.search.beam, folder / f"round-{number}.jsonl", console)
         texts = _best(found)
         loss = float(metric.loss(metric.statistics(texts, dev.pe).sum(0)))
@@ -122,7 +102,8 @@ def tune(
         console.print(f"  dev {metric.score(loss):.2f}; {new:,} new outputs, {len(pool):,} in all", soft_wrap=True)
         if not new or number > options.rounds:
             break
-        tuned = _normalised(optimise(pool.lists(), weights, lower, options), members)
+        tuned = optimise(pool.lists(), weights, lower, options)
+        tuned = tuned / tuned[:members].sum()  # the ranking stays the same
         if np.abs(tuned - weights).max() < _SAME_WEIGHT:
             break
         weights = tuned
@@ -139,7 +120,7 @@ class _Trial:
     texts: Sequence[str]
 
 
-def _ranked(editor: PostEditor, names: Sequence[str], weights: Floats, options: TuneOptions) -> PostEditor:
+def _weighted(editor: PostEditor, names: Sequence[str], weights: Floats, options: TuneOptions) -> PostEditor:
     """Return an editor with the same members and these weights."""
     named = _named(names, weights)
     model = combined(editor.model.parts(), named, options.space)
@@ -163,7 +144,7 @@ def _searched(editor: PostEditor, dev: DevTexts, n_best: int, path: Path, consol
 
 
 def _entries(edit: PostEdit) -> list[NBestEntry]:
-    """Return the n-best list of a sentence; a segment that was not searched has one output without features."""
+    """Return the n-best list of a segment; one that was not searched has one output without features."""
     return [NBestEntry(one.text, dict(one.features or {})) for one in (edit, *edit.alternatives)]
 
 
@@ -173,12 +154,3 @@ def _best(lists: Sequence[Sequence[NBestEntry]]) -> list[str]:
 
 def _named(names: Sequence[str], weights: Floats) -> dict[str, float]:
     return dict(zip(names, weights.tolist(), strict=True))
-
-
-def _normalised(weights: Floats, members: int) -> Floats:
-    """Return the weights scaled so that those of members sum to 1; the ranking stays the same."""
-    return np.asarray(weights / weights[:members].sum())
-
-
-def _described(names: Sequence[str], weights: Floats) -> str:
-    return ", ".join(f"{name} {weight:.4g}" for name, weight in zip(names, weights, strict=True))

@@ -6,8 +6,7 @@ import pytest
 import transformers
 from checkpoints import bart, marian, nllb, t5
 
-from postedit.core.errors import RecipeError
-from postedit.core.extras import library
+from postedit.core.errors import RecipeError, library
 from postedit.core.special_tokens import BOS, EOS, PAD, SEP, STEP, UNK
 from postedit.core.transformers_checkpoint import RowNumbering, TransformersCheckpoint
 

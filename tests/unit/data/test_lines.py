@@ -5,15 +5,7 @@ from pathlib import Path
 import pytest
 
 from postedit.core.errors import DataError
-from postedit.data.lines import (
-    BadLine,
-    check_aligned,
-    decode_lines,
-    path_problem,
-    read_aligned,
-    read_lines,
-    scan_lines,
-)
+from postedit.data.lines import BadLine, check_aligned, decode_lines, path_problem, read_aligned, read_lines, scan_lines
 
 
 def test_only_line_feeds_divide_lines(tmp_path: Path) -> None:

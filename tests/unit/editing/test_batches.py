@@ -35,7 +35,7 @@ class Device:
 @given(lengths=windows, budget=st.integers(1, 300), memory=st.integers(1, 300), error=st.sampled_from(ERRORS))
 def test_no_row_is_lost_and_none_moves(lengths: list[int], budget: int, memory: int, error: BaseException) -> None:
     device = Device(lengths, memory, error)
-    results = in_batches(lengths, budget, device.work)
+    results = in_batches(range(len(lengths)), lengths, budget, device.work)
     assert results == [2 * length if length <= memory else None for length in lengths]
     assert sorted(row for rows in device.done for row in rows) == [i for i, n in enumerate(lengths) if n <= memory]
     for rows in device.done:
@@ -44,23 +44,23 @@ def test_no_row_is_lost_and_none_moves(lengths: list[int], budget: int, memory: 
 
 def test_rows_of_like_length_are_together() -> None:
     device = Device([3, 30, 4, 31, 3, 30], memory=1000)
-    in_batches(device.lengths, 93, device.work)
+    in_batches(range(6), device.lengths, 93, device.work)
     assert [sorted(device.lengths[row] for row in rows) for rows in device.done] == [[30, 30, 31], [3, 3, 4]]
 
 
 def test_later_batches_are_halved_before_they_fail(caplog: pytest.LogCaptureFixture) -> None:
     device = Device([10] * 64, memory=100)
     with caplog.at_level(logging.WARNING, "postedit.editing.batches"):
-        in_batches(device.lengths, 160, device.work)
+        in_batches(range(64), device.lengths, 160, device.work)
     assert device.failed == [160]
-    assert "out of memory with 160 pieces in a batch; going on with 80" in caplog.text
+    assert "out of memory with 160 tokens in a batch; going on with 80" in caplog.text
 
 
 def test_other_errors_are_not_taken_for_want_of_memory() -> None:
     with pytest.raises(RuntimeError, match="shapes"):
-        in_batches([1], 9, Device([1], 0, RuntimeError("shapes do not match")).work)
+        in_batches([0], [1], 9, Device([1], 0, RuntimeError("shapes do not match")).work)
     with pytest.raises(KeyboardInterrupt):
-        in_batches([1], 9, Device([1], 0, KeyboardInterrupt()).work)
+        in_batches([0], [1], 9, Device([1], 0, KeyboardInterrupt()).work)
 
 
 def test_the_cpu_says_so_in_words_that_are_known() -> None:

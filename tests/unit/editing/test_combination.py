@@ -42,7 +42,7 @@ def file(models: list[Path], tmp_path: Path) -> Path:
 def write(path: Path, models: list[Path], known: tuple[str, ...] = ("mt",)) -> None:
     search = SearchConfig(beam=4, max_input=40)
     members = [Member.of(model) for model in models]
-    Combination(members, LogLinear(WEIGHTS, known), "log", search, {"metric": "ter"}).save(path)
+    Combination.of(members, LogLinear(WEIGHTS, known), "log", search, {"metric": "ter"}).save(path)
 
 
 def test_a_combination_searches_with_the_weights_of_members_and_ranks_by_all(file: Path, models: list[Path]) -> None:

@@ -11,7 +11,7 @@ from tiny_models import TRIPLETS, write_triplets
 from postedit.core.special_tokens import EOS, STEP
 from postedit.core.types import Batch
 from postedit.data.collate import collate
-from postedit.editing.risk_candidates import Proposer
+from postedit.editing.risk_candidates import CandidateSearch
 from postedit.evaluate.ter import count_edits, edit_rate
 from postedit.search import SearchConfig
 from postedit.text.steps import with_steps, without_steps
@@ -36,7 +36,7 @@ def test_candidates_differ_and_cost_what_their_text_costs(name: str, search: str
     torch.manual_seed(2)
     folder = tiny_models.folder(name)
     batch = batch_of(folder)
-    found = Proposer(RiskConfig(search=search, candidates=4, reference=True), SETTINGS, folder.processor)(
+    found = CandidateSearch(RiskConfig(search=search, candidates=4, reference=True), SETTINGS, folder.processor)(
         folder.model, batch
     )
     assert batch.target is not None
@@ -60,7 +60,7 @@ def test_the_reference_is_a_candidate_only_where_it_is_asked_for() -> None:
     torch.manual_seed(2)
     folder = tiny_models.folder()
     config = RiskConfig(search="sample", candidates=3, reference=False, cost="bleu")
-    for candidates in Proposer(config, SETTINGS, folder.processor)(folder.model, batch_of(folder)):
+    for candidates in CandidateSearch(config, SETTINGS, folder.processor)(folder.model, batch_of(folder)):
         assert all(candidate.cost > 0.0 for candidate in candidates)
 
 
@@ -68,7 +68,7 @@ def test_options_reach_the_search() -> None:
     torch.manual_seed(2)
     folder = tiny_models.folder()
     config = RiskConfig(search="sample", candidates=20, top_k=1)
-    for found in Proposer(config, SETTINGS, folder.processor).search(folder.model, batch_of(folder)):
+    for found in CandidateSearch(config, SETTINGS, folder.processor).search(folder.model, batch_of(folder)):
         assert len({hypothesis.tokens for hypothesis in found}) == 1
 
 

@@ -16,7 +16,7 @@ from postedit import PostEditor
 from postedit.core.editor import PostEdit
 from postedit.core.errors import DataError, RecipeError
 from postedit.core.search_config import Term
-from postedit.editing import batch_search
+from postedit.editing import search as segment_search
 from postedit.editing.results import meet_constraints
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment
@@ -222,15 +222,15 @@ def test_what_is_stuck_in_greedy_search_is_sought_with_a_wider_beam(
     editor: PostEditor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stuck, beams = Hypothesis((), (), False, 0.0, True), []
-    search = batch_search.beam_search
+    search = segment_search.beam_search
 
     def watched(model: Any, batch: Any, limits: Any, settings: SearchConfig, guidance: Any) -> Any:
         beams.append(settings.beam)
         found = search(model, batch, limits, settings, guidance)
         return found if settings.beam > 2 else [[stuck]] * batch.rows
 
-    monkeypatch.setattr(batch_search, "beam_search", watched)
-    monkeypatch.setattr(batch_search, "greedy", lambda model, batch, limits, guidance: [stuck] * batch.rows)
+    monkeypatch.setattr(segment_search, "beam_search", watched)
+    monkeypatch.setattr(segment_search, "greedy", lambda model, batch, limits, guidance: [stuck] * batch.rows)
     monkeypatch.setattr(SegmentSearch, "_follow_drafts", lambda self, segments: [[stuck]] * len(segments))
     for beam in (1, 2):
         assert [result.skipped for result in edited(editor, beam=beam)] == [None] * 3

@@ -15,7 +15,7 @@ from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS
 from postedit.core.types import Batch, DecoderOutput, Stream
 from postedit.search import Ensemble, Hypothesis, SearchConfig, beam_search, force, force_lists, forced, greedy
-from postedit.search.ensemble import Space, WrittenOut
+from postedit.search.ensemble import LogProbDistribution, Space
 from postedit.search.rescoring import member_features, rank, weighted_sum, word_features
 
 SIZE = 9
@@ -47,7 +47,7 @@ class Fixed(Seq2Seq):
     def decode(self, tokens: Tensor, state: Any) -> tuple[DecoderOutput, Any]:
         self.seen.append(tokens.device)
         self.read = tokens.tolist() if tokens.device.type == "cpu" else None
-        return DecoderOutput(WrittenOut(self.probabilities.log().expand(*tokens.shape, SIZE)), {}), state
+        return DecoderOutput(LogProbDistribution(self.probabilities.log().expand(*tokens.shape, SIZE)), {}), state
 
     class Here:
         def __init__(self, model: "Fixed") -> None:

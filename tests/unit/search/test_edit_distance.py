@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from postedit.core.special_tokens import EOS, PAD, STEP
-from postedit.search.edit_distance import Distances, EditCost, Keep, MaxEdits
+from postedit.search.edit_distance import Distances, EditCost, MaxEdits, PostEditPenalty
 
 LETTERS = 3
 SIZE = FIRST + LETTERS
@@ -56,7 +56,7 @@ def test_the_price_of_an_output_is_that_of_its_edits_wherever_steps_stand(
 @tried
 @given(known=texts, output=texts)
 def test_the_penalty_counts_what_is_new(known: list[int], output: list[int]) -> None:
-    bias = Keep.of(torch.tensor([[*known, PAD]]), 0.5, SIZE)
+    bias = PostEditPenalty.of(torch.tensor([[*known, PAD]]), 0.5, SIZE)
     assert total(bias, [*output, STEP]) == pytest.approx(-0.5 * sum(token not in known for token in output))
 
 

@@ -9,7 +9,7 @@ from guarded import FIRST, after, assert_the_way_to_the_end, outputs, passes
 
 from postedit.core.special_tokens import EOS, STEP, UNK
 from postedit.core.token_spelling import Spelling
-from postedit.search.automata import Machine
+from postedit.search.automata import Automaton
 from postedit.search.lexical_constraints import Banned, Beginning, Missing, NoUnknown, Reading, Required
 
 PIECES = [" a", "a", "b", " ab", "ba", " ", "-"]
@@ -83,7 +83,7 @@ def test_rows_have_their_own_demands_and_steps_pass() -> None:
 
 
 def test_a_state_is_worked_out_once() -> None:
-    class Counting(Machine[int]):
+    class Counting(Automaton[int]):
         asked = 0
 
         def step(self, state: int, symbol: int) -> int:

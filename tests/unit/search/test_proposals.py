@@ -3,46 +3,46 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postedit.core.special_tokens import EOS
-from postedit.search.proposals import Acceptance, Proposer
+from postedit.search.proposals import Acceptance, DraftFollower
 
 A, B, C, D, E, X = range(10, 16)
 DRAFT = [A, B, C, D, E, EOS]
 
 
 def test_a_draft_is_proposed_from_its_start_and_gone_on_with_where_it_is_right() -> None:
-    proposer = Proposer(DRAFT)
-    assert proposer.propose(3) == [A, B, C]
-    proposer.follow([A, B, C, D], 3, rejected=False)
-    assert (proposer.propose(9), proposer.context) == ([E, EOS], "in step")
+    follower = DraftFollower(DRAFT)
+    assert follower.propose(3) == [A, B, C]
+    follower.follow([A, B, C, D], 3, rejected=False)
+    assert (follower.propose(9), follower.context) == ([E, EOS], "in step")
 
 
 @pytest.mark.parametrize(
     ("written", "context", "rest"),
     [
         ([A, X], "guess", [C, D, E, EOS]),  # X in place of B
-        ([A, X, B], "symbol", [C, D, E, EOS]),  # X before B
-        ([A, C], "symbol", [D, E, EOS]),  # without B
+        ([A, X, B], "token", [C, D, E, EOS]),  # X before B
+        ([A, C], "token", [D, E, EOS]),  # without B
     ],
     ids=["substitution", "insertion", "deletion"],
 )
 def test_after_an_edit_the_draft_goes_on_where_it_meets_the_output(
     written: list[int], context: str, rest: list[int]
 ) -> None:
-    proposer = Proposer(DRAFT)
-    proposer.follow(written[:2], 1, rejected=True)
+    follower = DraftFollower(DRAFT)
+    follower.follow(written[:2], 1, rejected=True)
     for length in range(3, len(written) + 1):
-        proposer.follow(written[:length], 0, rejected=True)
-    assert (proposer.propose(9), proposer.context) == (rest, context)
+        follower.follow(written[:length], 0, rejected=True)
+    assert (follower.propose(9), follower.context) == (rest, context)
 
 
-def test_of_several_places_the_one_after_the_same_symbol_is_taken_and_then_the_nearest() -> None:
-    proposer = Proposer([A, B, C, A, B, D, X, B, EOS])
-    proposer.follow([X, B], 0, rejected=True)
-    assert (proposer.at, proposer.context) == (8, "pair")
-    proposer = Proposer([A, B, C, A, B, D, X, B, EOS])
-    proposer.at = 3
-    proposer.follow([E, B], 0, rejected=True)
-    assert (proposer.at, proposer.context) == (5, "symbol"), "as near as the first B, but ahead"
+def test_of_several_places_the_one_after_the_same_token_is_taken_and_then_the_nearest() -> None:
+    follower = DraftFollower([A, B, C, A, B, D, X, B, EOS])
+    follower.follow([X, B], 0, rejected=True)
+    assert (follower.at, follower.context) == (8, "pair")
+    follower = DraftFollower([A, B, C, A, B, D, X, B, EOS])
+    follower.at = 3
+    follower.follow([E, B], 0, rejected=True)
+    assert (follower.at, follower.context) == (5, "token"), "as near as the first B, but ahead"
 
 
 @given(
@@ -53,11 +53,11 @@ def test_of_several_places_the_one_after_the_same_symbol_is_taken_and_then_the_n
 def test_whatever_is_written_a_proposal_is_a_part_of_the_draft(
     draft: list[int], written: list[int], reach: int
 ) -> None:
-    proposer = Proposer([*draft, EOS])
+    follower = DraftFollower([*draft, EOS])
     for length in range(1, len(written) + 1):
-        proposer.follow(written[:length], 0, rejected=length % 2 == 0)
-        proposal = proposer.propose(reach)
-        assert proposal == [*draft, EOS][proposer.at : proposer.at + max(0, reach)]
+        follower.follow(written[:length], 0, rejected=length % 2 == 0)
+        proposal = follower.propose(reach)
+        assert proposal == [*draft, EOS][follower.at : follower.at + max(0, reach)]
 
 
 def test_reach_is_what_makes_a_symbol_cheapest() -> None:
@@ -77,7 +77,7 @@ def test_what_is_always_accepted_is_proposed_far_and_what_never_is_not_at_all() 
     acceptance = Acceptance()
     for _ in range(10_000):
         acceptance.learn("start", 30, rejected=False)
-        acceptance.learn("symbol", 0, rejected=True)
+        acceptance.learn("token", 0, rejected=True)
     assert acceptance.reach("start", 16.0) > 40
-    assert acceptance.reach("symbol", 16.0) == 0
+    assert acceptance.reach("token", 16.0) == 0
     assert acceptance.reach("start", 0.0) == 0, "where a call costs nothing but its tokens a draft cannot gain"

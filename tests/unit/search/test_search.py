@@ -12,16 +12,7 @@ from written import SIZE, A, B, C, Table, batch, limits
 
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.special_tokens import BOS, EOS, PAD
-from postedit.search import (
-    Drafted,
-    DraftSearch,
-    Ensemble,
-    Hypothesis,
-    SearchConfig,
-    beam_search,
-    draft_decode,
-    greedy,
-)
+from postedit.search import Drafted, DraftSearch, Ensemble, Hypothesis, SearchConfig, beam_search, draft_decode, greedy
 
 
 def searched(model: Table, kind: str, limit: int, draft: Sequence[int] = ()) -> Hypothesis:

@@ -11,7 +11,7 @@ from postedit.core.config import Config
 from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS
 from postedit.core.types import Batch, DecoderOutput, Stream
-from postedit.search.ensemble import WrittenOut
+from postedit.search.ensemble import LogProbDistribution
 
 A, B, C, SIZE = 6, 7, 8, 9
 
@@ -60,7 +60,7 @@ class Table(Seq2Seq):
                 for symbol, probability in self.table.get(written[1:], self.rest).items():
                     log_probs[i, j, symbol] = -math.inf if probability == 0.0 else math.log(probability)
             rows.append((*read, *new))
-        return DecoderOutput(WrittenOut(log_probs), {}), Written(tuple(rows), tokens.size(1))
+        return DecoderOutput(LogProbDistribution(log_probs), {}), Written(tuple(rows), tokens.size(1))
 
 
 def batch(rows: int = 1) -> Batch:

@@ -9,8 +9,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.core.errors import DataError
-from postedit.core.extras import library
+from postedit.core.errors import DataError, library
 from postedit.data.lines import read_lines
 from postedit.distributed.chunks import Chunk
 from postedit.synthesis.selection.ngrams import estimate_ngrams

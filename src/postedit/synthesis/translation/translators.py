@@ -9,8 +9,7 @@ from typing import Any, Final, Literal, Protocol, Self
 from pydantic import Field, model_validator
 
 from postedit.core.config import Config
-from postedit.core.errors import PosteditError
-from postedit.core.extras import library
+from postedit.core.errors import PosteditError, library
 
 _STDERR_SHOWN: Final = 500
 """Characters from the end of a command's standard error that a message quotes."""

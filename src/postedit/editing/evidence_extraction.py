@@ -1,4 +1,4 @@
-"""Evidence of outputs: attention, runners-up, and scores with parts of the input left out, extracted after search."""
+"""Extract evidence after search: attention, runners-up, and scores with parts of the input left out."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,59 +15,46 @@ from postedit.core.model import Seq2Seq
 from postedit.core.special_tokens import BOS, EOS, PAD
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, Stream
 from postedit.editing.batches import in_batches
-from postedit.editing.search import batch_of
-from postedit.editing.segments import EncodedSegment, inputs_of
+from postedit.editing.segments import EncodedSegment, batch_of, inputs_of
 from postedit.search import Hypothesis, force
-from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
 
-RUNNERS_UP: Final = 5
-"""How many other tokens evidence names for each place."""
+RUNNERS_UP: Final = 5  # other tokens that evidence names for each position
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceExtraction:
-    """Reads outputs once more for the evidence behind them.
+    """Reads outputs once more to extract evidence."""
 
-    Args:
-        model: any model or ensemble.
-        processor: its text processing.
-        budget: tokens of a batch.
-        detail: how much to extract.
-    """
-
-    model: Seq2Seq
-    processor: TextProcessor
-    budget: int
+    model: Seq2Seq  # any model or ensemble
+    processor: TextProcessor  # its text processing
+    budget: int  # tokens of a batch
     detail: Detail
 
     def __call__(self, segments: Sequence[EncodedSegment], best: Sequence[Hypothesis | None]) -> list[Evidence | None]:
-        """Return the evidence behind the best output of each segment; None where memory ends or there is no output."""
+        """Return the evidence of the best output of each segment; None without an output or enough memory."""
         kept = [(row, one) for row, one in enumerate(best) if one is not None and not one.stuck]
 
-        def work(places: list[int]) -> Iterable[Evidence]:
-            batch = batch_of(self.model, [segments[kept[place][0]] for place in places])
-            return self._read(batch, [kept[place][1] for place in places])
+        def work(part: Sequence[tuple[int, Hypothesis]]) -> Iterable[Evidence]:
+            return self._read(batch_of(self.model, [segments[row] for row, _ in part]), [one for _, one in part])
 
         results: list[Evidence | None] = [None] * len(segments)
-        found = in_batches([segments[row].length for row, _ in kept], self.budget, work)
+        found = in_batches(kept, [segments[row].length for row, _ in kept], self.budget, work)
         for (row, hypothesis), evidence in zip(kept, found, strict=True):
-            if evidence is not None and self.detail == "losses" and not self._is_mt(segments[row], hypothesis):
+            mt = segments[row].mt
+            is_mt = bool(mt.strip()) and not self.processor.render(mt, hypothesis.tokens).changed
+            if evidence is not None and self.detail == "losses" and not is_mt:
                 evidence = replace(evidence, losses=self._losses(segments[row], hypothesis, evidence))
             results[row] = evidence
         return results
 
-    def _is_mt(self, segment: EncodedSegment, hypothesis: Hypothesis) -> bool:
-        return bool(segment.mt.strip()) and not self.processor.render(segment.mt, hypothesis.tokens).changed
-
     def _losses(
         self, segment: EncodedSegment, hypothesis: Hypothesis, evidence: Evidence
     ) -> NDArray[np.floating] | None:
-        """Return Float[K,W], nats that each token loses without each of the W words of src; None if src is not read."""
+        """Return Float[K,W], nats that each token loses without each word of src; None if src is not read."""
         if "src" not in inputs_of(self.model):
             return None
-        index = word_starts(evidence.streams["src"])
-        src = segment.ids["src"]
+        index, src = word_starts(evidence.streams["src"]), segment.ids["src"]
         variants = [
             replace(segment, ids={**segment.ids, "src": [i for i, at in zip(src, index, strict=True) if at != word]})
             for word in dict.fromkeys(at for at in index if at >= 0)
@@ -83,7 +70,7 @@ class EvidenceExtraction:
 
     @torch.inference_mode()
     def _read(self, batch: Batch, hypotheses: Sequence[Hypothesis]) -> Iterator[Evidence]:
-        """Read the outputs once more, all tokens in one call, and yield their evidence."""
+        """Yield the evidence of outputs, read in one call."""
         read = [[BOS, *hypothesis.tokens] for hypothesis in hypotheses]
         longest = max(len(tokens) for tokens in read)
         tokens = torch.tensor([row + [PAD] * (longest - len(row)) for row in read], device=batch.device)
@@ -92,19 +79,19 @@ class EvidenceExtraction:
         without = self._without(batch, hypotheses) if with_reasons else {}
         for row, hypothesis in enumerate(hypotheses):
             count = len(hypothesis.tokens) + 1
-            streams: dict[str, tuple[str, ...]] = {
-                side: self._pieces(side, batch.streams[side], row) for side in inputs_of(self.model)
-            }
+            streams: dict[str, tuple[str, ...]] = {}
+            for side in inputs_of(self.model):
+                ids: Tensor = batch.streams[side].ids[row][batch.streams[side].mask[row]]
+                streams[side] = tuple(self.processor.vocabulary(side).pieces(ids.tolist()))
             weights = {}
             for key, attention in output.attention.items():
-                # Of a joint attention, the real positions of each stream; for a single one, a prefix.
+                # The real positions of each stream; there are several streams in a joint attention.
                 real = torch.cat([batch.streams[name].mask[row] for name in key.streams])
                 weights[key] = attention[row, :count, real].float().cpu().numpy()
             written = [*hypothesis.tokens, EOS]
-            pieces = self.processor.vocabulary("pe").pieces(written)
             yield Evidence(
                 streams,
-                tuple(pieces),
+                tuple(self.processor.vocabulary("pe").pieces(written)),
                 hypothesis.token_scores,
                 weights,
                 self._runners_up(output, tokens, row, written) if with_reasons else (),
@@ -113,7 +100,7 @@ class EvidenceExtraction:
             )
 
     def _without(self, batch: Batch, hypotheses: Sequence[Hypothesis]) -> dict[str, list[tuple[float, ...]]]:
-        """Return the scores of all tokens when one of the streams holds only EOS, by that stream."""
+        """Return by stream the scores of all tokens when that stream is empty."""
         if len(batch.streams) == 1:
             return {}
         end = torch.full((batch.rows, 1), EOS, device=batch.device)
@@ -127,24 +114,21 @@ class EvidenceExtraction:
     def _runners_up(
         self, output: DecoderOutput, tokens: Tensor, row: int, written: Sequence[int]
     ) -> tuple[tuple[Alternative, ...], ...]:
-        """Return the other most probable tokens at each place; only the distributions of one row are in memory."""
+        """Return the other most probable tokens at each position; only distributions of one row are in memory."""
         mask = torch.zeros_like(tokens, dtype=torch.bool)
         mask[row, : len(written)] = True
-        best = (
-            output.distribution.at(mask)
-            .log_probs()[:, 0]
-            .topk(min(RUNNERS_UP + 1, self.model.spec.vocabularies.target.size))
-        )
+        count = min(RUNNERS_UP + 1, self.model.spec.vocabularies.target.size)
+        best = output.distribution.at(mask).log_probs()[:, 0].topk(count)
         vocabulary = self.processor.vocabulary("pe")
         result = []
         for token, ids, scores in zip(written, best.indices.tolist(), best.values.tolist(), strict=True):
             others = [(i, score) for i, score in zip(ids, scores, strict=True) if i != token][:RUNNERS_UP]
-            pieces = vocabulary.pieces([i for i, _ in others])
-            result.append(tuple(Alternative(piece, score) for piece, (_, score) in zip(pieces, others, strict=True)))
+            texts = vocabulary.pieces([i for i, _ in others])
+            result.append(tuple(Alternative(text, score) for text, (_, score) in zip(texts, others, strict=True)))
         return tuple(result)
 
     def _shares(self, output: DecoderOutput, row: int, count: int) -> dict[str, NDArray[np.floating]]:
-        """Return the share of each source of a token (generated, or copied from a stream), for models that copy."""
+        """Return the share of each origin of a token (generated, or copied from a stream), for models that copy."""
         gate = output.aux.get("gate")
         if gate is None:
             return {}
@@ -152,7 +136,3 @@ class EvidenceExtraction:
         copied = [name for name in spec.inputs if AttentionKey(name, "copy") in spec.attention]
         shares = gate[row, :count].float().cpu().numpy()
         return {name: shares[:, place] for place, name in enumerate([GENERATED, *copied])}
-
-    def _pieces(self, side: Side, stream: Stream, row: int) -> tuple[str, ...]:
-        ids: Tensor = stream.ids[row][stream.mask[row]]
-        return tuple(self.processor.vocabulary(side).pieces(ids.tolist()))

@@ -9,7 +9,7 @@ from postedit.core.model import Seq2Seq
 from postedit.core.special_tokens import BOS
 from postedit.core.types import Batch
 from postedit.data.collate import collate
-from postedit.editing.retokenised import Respelling
+from postedit.editing.loading import Respelling
 from postedit.text.config import VocabularyConfig
 from postedit.text.processor import TextProcessor
 
