@@ -6,6 +6,8 @@ without a traceback and exits with 1; a traceback therefore always means a defec
 
 import difflib
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 
 
 class PosteditError(ValueError):
@@ -36,3 +38,20 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean "x"?` for the known name nearest to `name`, or an empty string."""
     match = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f'; did you mean "{match[0]}"?' if match else ""
+
+
+def nearest_path(path: Path) -> str:
+    """Return `; the nearest existing path is "x"`, or an empty string if nothing here is like the start of `path`."""
+    found = Path(path.anchor)
+    for part in path.parts[len(found.parts) :]:
+        if (found / part).exists():
+            found /= part
+            continue
+        names: list[str] = []
+        with suppress(OSError):  # no folder, or one that may not be read
+            names = [other.name for other in found.iterdir()]
+        match = difflib.get_close_matches(part, names, n=1, cutoff=0.7)
+        if not match:
+            break
+        found /= match[0]
+    return "" if found in (Path(), Path(path.anchor)) else f'; the nearest existing path is "{found}"'

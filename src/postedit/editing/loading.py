@@ -1,13 +1,14 @@
 """What an editor is made of, loaded from model folders, the hub, or a combination."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 
-from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.errors import DataError, ModelFolderError, nearest_path
 from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
 from postedit.editing.combination import Combination, is_combination
@@ -17,6 +18,11 @@ from postedit.search import Ensemble
 from postedit.search.ensemble import Space, check_weights
 from postedit.search.rescoring import LogLinear
 from postedit.text.processor import TextProcessor
+
+_log = logging.getLogger(__name__)
+
+_HUB: Final = "hub:"
+"""Marks an id of the hub that could be a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,9 @@ def _ensemble(
 ) -> Loaded:
     """Load an ensemble, or a model that is alone with all that belongs to it."""
     folders = _folders(paths, places)
+    for path, folder in zip(paths, folders, strict=True):
+        if warning := folder.worse_than_input():
+            _log.warning("%s: %s", path, warning)
     if weights is not None:
         check_weights(weights, len(paths))
     first, *others = folders
@@ -138,15 +147,26 @@ def _given(first: TextProcessor, folder: ModelFolder, path: Path, other: Path) -
 
 
 def _find(model: str | Path) -> Path:
-    """Return the folder or file of a model, fetched from the hub if that is what it names."""
-    path = Path(model)
+    """Return the folder or file of a model, downloaded from the hub if it is named by an id ("name/model").
+
+    An id whose first part is, or resembles, the name of a folder here is taken for a mistyped path, unless it begins
+    with "hub:".
+
+    Raises:
+        ModelFolderError: if there is no such model; the message names the nearest path.
+    """
+    path, name = Path(model), str(model).removeprefix(_HUB)
     if path.exists():
         return path
-    if str(model).count("/") != 1 or str(model).startswith((".", "/", "~")):
-        raise ModelFolderError(f"{model}: no such model folder")
+    asked = name != str(model)
+    is_id = name.count("/") == 1 and not name.startswith((".", "/", "~"))
+    near = nearest_path(path)
+    if not is_id or (near and not asked):
+        hint = f" ({_HUB}{name} downloads it from the Hugging Face hub)" if is_id else ""
+        raise ModelFolderError(f"{path.absolute()}: no such model folder{near}{hint}")
     from postedit.hub import download
 
-    return download(str(model), FILES)
+    return download(name, FILES)
 
 
 def _words(processor: TextProcessor) -> dict[str, Any]:
