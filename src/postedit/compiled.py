@@ -11,7 +11,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Announcer(event.Listener):
-    """Is notified of compilations, but not of functions loaded from the cache."""
+    """Logs the first compilation; functions loaded from the cache do not count."""
 
     def __init__(self) -> None:
         self._told = False
@@ -22,22 +22,18 @@ class _Announcer(event.Listener):
             _log.info("Compiling for this processor (up to a minute, once; the result is cached)")
 
     def on_end(self, event: Any) -> None:
-        """Ignore the end of a compilation; many short ones follow each other."""
+        """Ignore the end of a compilation."""
 
 
 event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
 
-Compile = Callable[[Any], Any]
-"""A decorator; the decorated function has no types."""
 
+def compiled_with(**options: Any) -> Callable[[Any], Any]:
+    """Return a decorator that compiles a function with additional options of numba.
 
-def compiled_with(**options: Any) -> Compile:
-    """Return a decorator that compiles a function with these additional options of numba.
-
-    The cache of numba depends on the file and the target of a function, not on these options. When the options change,
-    touch the files that use them.
+    The cache depends on the file and the target of a function, not on these options: touch the file if they change.
     """
-    decorate: Compile = njit(cache=True, nogil=True, **options)
+    decorate: Callable[[Any], Any] = njit(cache=True, nogil=True, **options)
     return decorate
 
 

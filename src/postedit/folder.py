@@ -1,11 +1,11 @@
-"""Model folders: all that is needed to post-edit, in files that can be read anywhere and execute nothing.
+"""Model folders: all files of a model; none of them executes code when it is read.
 
 config.json         architecture, sizes, search settings, format version
 model.safetensors   weights
 text/               subword vocabularies and truecasing
-provenance.json     what the model was trained on, with what, and how it scored on dev
+provenance.json     data, options and versions of its training, and its scores on the development set
 README.md           model card
-draft/              the model folder of a first stage, whose output this model reads as mt, where there is one
+draft/              the model folder of the first stage, whose output this model reads as mt, if it has one
 """
 
 import hashlib
@@ -30,23 +30,40 @@ from postedit.models import ARCHITECTURES
 from postedit.text.processor import TextProcessor
 
 _FORMAT: Final = 1
-_CONFIG, _WEIGHTS, _TEXT, _PROVENANCE, _CARD, _DRAFT = (
-    "config.json",
-    "model.safetensors",
-    "text",
-    "provenance.json",
-    "README.md",
-    "draft",
-)
+_CONFIG, _WEIGHTS, _PROVENANCE, _CARD = "config.json", "model.safetensors", "provenance.json", "README.md"
+_TEXT, _DRAFT = "text", "draft"
 
 _OWN_FILES: Final = (_CONFIG, _WEIGHTS, f"{_TEXT}/*.json", _PROVENANCE, _CARD)
 FILES: Final = (*_OWN_FILES, *(f"{_DRAFT}/{pattern}" for pattern in _OWN_FILES))
-"""Patterns of all that a model folder holds."""
+"""Patterns of the files of a model folder."""
+
+_CARD_TEXT: Final = """\
+---
+library_name: postedit
+tags: [automatic-post-editing, translation]
+---
+# {name}
+
+Automatic post-editing model ({summary}; {paper}), made with postedit {version}.
+
+```python
+from postedit import PostEditor
+
+editor = PostEditor.load("path/to/this/folder")
+print({call}[0].text)
+```
+
+Scores on the development set, which also chose the weights:
+
+{scores}
+
+What it was trained on and with what is in `provenance.json`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """What a model folder holds; `draft` is the first stage that writes the mt this model reads, if there is one."""
+    """A model with its text processing; `draft` is the first stage, whose output it reads as mt, if it has one."""
 
     architecture: Architecture
     config: Config
@@ -57,11 +74,7 @@ class ModelFolder:
     draft: "ModelFolder | None" = None
 
     def save(self, path: Path, stored: torch.dtype = torch.float32) -> None:
-        """Write the folder; a model that is at `path` is replaced only when all is written.
-
-        Args:
-            path: of the folder.
-            stored: how weights are written. Whatever it is, they are loaded as float32.
+        """Write the folder, with weights of type `stored`; a model at `path` is replaced when all is written.
 
         Raises:
             OutputError: if something else than a model is at `path`, it cannot be written, or the disk is full.
@@ -79,7 +92,6 @@ class ModelFolder:
             "search": self.search.model_dump(mode="json"),
             "draft": self.draft is not None,
         }
-        (folder / _PROVENANCE).write_text(_json(self.provenance), encoding="utf-8")
         (folder / _CARD).write_text(self._card(), encoding="utf-8")
         (folder / _TEXT).mkdir()
         self.processor.save(folder / _TEXT)
@@ -89,14 +101,15 @@ class ModelFolder:
         }
         save_tensors(folder / _WEIGHTS, tensors, {"architecture": self.architecture.name})
         config["weights_sha256"] = sha256_of(folder / _WEIGHTS)
-        (folder / _CONFIG).write_text(_json(config), encoding="utf-8")
+        for name, values in ((_PROVENANCE, self.provenance), (_CONFIG, config)):
+            (folder / name).write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         if self.draft is not None:
             (folder / _DRAFT).mkdir()
             self.draft._write(folder / _DRAFT, stored)
 
     @classmethod
     def load(cls, path: Path, device: torch.device | str = "cpu") -> "ModelFolder":
-        """Read a model folder, or weights of its run (RUN/best/*.safetensors), which then stand for its own.
+        """Read a model folder, or RUN/model with other weights of its run (RUN/best/*.safetensors).
 
         Raises:
             ModelFolderError: if something is missing, damaged, or not what config.json says.
@@ -124,44 +137,30 @@ class ModelFolder:
         draft = cls.load(path / _DRAFT, device) if values.get("draft", False) else None
         return cls(architecture, config, search, model, processor, provenance, draft)
 
+    def worse_than_input(self) -> str | None:
+        """Return a warning if the development set had a lower TER before the model edited it, else None."""
+        dev = self.provenance.get("dev", {})
+        ter, unedited = dev.get("ter"), dev.get("do_nothing_ter")
+        if ter is None or unedited is None or ter <= unedited:
+            return None
+        what = "unedited MT" if self.draft is None else "the drafts of its first stage"
+        return f"its outputs had TER {ter:.1f} on the development set, worse than {unedited:.1f} of {what}"
+
     def _card(self) -> str:
-        scores = self.provenance.get("dev", {})
-        lines = [f"- {name}: {value}" for name, value in scores.items()] or ["- not recorded"]
+        scores = [f"- {name}: {value}" for name, value in self.provenance.get("dev", {}).items()]
         needs_mt = "mt" in self.model.spec.inputs and self.draft is None
-        call = 'editor.edit(src=["..."], mt=["..."])' if needs_mt else 'editor.edit(src=["..."])'
-        return "\n".join(
-            [
-                "---",
-                "library_name: postedit",
-                "tags: [automatic-post-editing, translation]",
-                "---",
-                f"# {self.architecture.name}",
-                "",
-                f"Automatic post-editing model ({self.architecture.summary}; {self.architecture.paper}), made with "
-                f"postedit {postedit.__version__}.",
-                "",
-                "```python",
-                "from postedit import PostEditor",
-                "",
-                'editor = PostEditor.load("path/to/this/folder")',
-                f"print({call}[0].text)",
-                "```",
-                "",
-                "Scores on the development set, which also chose the weights:",
-                "",
-                *lines,
-                "",
-                "What it was trained on and with what is in `provenance.json`.",
-                "",
-            ]
+        return _CARD_TEXT.format(
+            name=self.architecture.name,
+            summary=self.architecture.summary,
+            paper=self.architecture.paper,
+            version=postedit.__version__,
+            call='editor.edit(src=["..."], mt=["..."])' if needs_mt else 'editor.edit(src=["..."])',
+            scores="\n".join(scores or ["- not recorded"]),
         )
 
 
 def fingerprint(path: Path) -> str:
-    """Return SHA-256, in hexadecimal, over all of a model but its search settings, without loading it.
-
-    Args:
-        path: of a model folder or a file of weights, as `ModelFolder.load` takes it.
+    """Return the SHA-256 digest, in hexadecimal, of the model that `ModelFolder.load` reads, without search options.
 
     Raises:
         ModelFolderError: if there is no model, or a file of it is missing.
@@ -171,43 +170,33 @@ def fingerprint(path: Path) -> str:
     digest = hashlib.sha256(json.dumps([values["architecture"], values["model"]], sort_keys=True).encode())
     for file in [weights, *sorted((folder / _TEXT).glob("*.json"))]:
         try:
-            with file.open("rb") as content:
-                digest.update(file.name.encode() if file != weights else b"")
-                digest.update(hashlib.file_digest(content, "sha256").digest())
+            digest.update((b"" if file == weights else file.name.encode()) + bytes.fromhex(sha256_of(file)))
         except OSError as error:
             raise ModelFolderError(f"{file}: cannot be read: {error.strerror}") from None
     return digest.hexdigest()
 
 
 def content_fingerprint(path: Path) -> str:
-    """Return SHA-256, in hexadecimal, over all that has a part in the outputs of what was loaded from `path`.
+    """Return the SHA-256 digest, in hexadecimal, of all files that affect outputs.
 
-    Args:
-        path: of a model folder; of a file of weights, which has a part together with the model of its run; or of a
-            combination, whose members have fingerprints of their own.
+    These are the files of a model folder; a file of weights and the model of its run; or the file of a combination,
+    whose members have fingerprints of their own.
 
     Raises:
         ModelFolderError: if it cannot be read.
     """
-    digest = hashlib.sha256()
+    folder, weights = _parts(path)
+    contents = {"": path}
+    if folder.is_dir():
+        files = [file for pattern in FILES for file in folder.glob(pattern) if file.name not in {_PROVENANCE, _CARD}]
+        contents = {str(file.relative_to(folder)): file for file in files}
+        if weights == path:
+            contents[_WEIGHTS] = weights
     try:
-        for name, file in sorted(_contents(path).items()):
-            with file.open("rb") as opened:
-                digest.update(f"{name} {hashlib.file_digest(opened, 'sha256').hexdigest()} ".encode())
+        parts = [f"{name} {sha256_of(file)} " for name, file in sorted(contents.items())]
     except OSError as error:
         raise ModelFolderError(f"{path}: cannot be read: {error}") from None
-    return digest.hexdigest()
-
-
-def _contents(path: Path) -> dict[str, Path]:
-    """Return the files that have a part in the outputs of what is loaded from `path`, by their place in it."""
-    folder, weights = _parts(path)
-    if not folder.is_dir():
-        return {"": path}
-    silent = {_PROVENANCE, _CARD}
-    files = [file for pattern in FILES for file in folder.glob(pattern) if file.name not in silent]
-    contents = {str(file.relative_to(folder)): file for file in files}
-    return contents if weights != path else {**contents, _WEIGHTS: weights}
+    return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
 def _parts(path: Path) -> tuple[Path, Path]:
@@ -228,17 +217,11 @@ def _parts(path: Path) -> tuple[Path, Path]:
 
 
 def _check_replaceable(path: Path) -> None:
-    """Never remove what is not a model: a name given in haste may be that of other work.
-
-    Raises:
-        OutputError: if something else than a model or an empty folder is at `path`.
-    """
-    if not path.exists():
-        return
-    if not path.is_dir():
+    """Raise an OutputError if `path` is there and neither a model nor an empty folder: it may be other work."""
+    if path.exists() and not path.is_dir():
         raise OutputError(f"{path}: is a file; choose a new folder")
     with explain_os_errors(path):
-        empty = not any(path.iterdir())
+        empty = not path.exists() or not any(path.iterdir())
     if not empty:
         try:
             _read_config(path)
@@ -248,9 +231,8 @@ def _check_replaceable(path: Path) -> None:
 
 def _read_config(path: Path) -> dict[str, Any]:
     if not path.is_dir():
-        raise ModelFolderError(
-            f"{path}: {'is a file, not a model folder' if path.exists() else 'no such model folder'}"
-        )
+        fault = "is a file, not a model folder" if path.exists() else "no such model folder"
+        raise ModelFolderError(f"{path}: {fault}")
     values = _read_json(path / _CONFIG)
     if isinstance(values.get("decode"), dict):  # the section's former name
         values["search"] = with_present_names(values.pop("decode"))
@@ -274,14 +256,15 @@ def _load_weights(model: Seq2Seq, path: Path, architecture: str) -> None:
     try:
         with safe_open(str(path), framework="pt") as file:
             found = (file.metadata() or {}).get("architecture", architecture)
-        if found != architecture:
-            raise ModelFolderError(f'{path}: holds weights of "{found}", but config.json says "{architecture}"')
-        load_model_tensors(model, load_tensors(path))
-    except (SafetensorError, OSError) as error:  # of safe_open
+    except (SafetensorError, OSError) as error:
         raise ModelFolderError(f"{path}: truncated or damaged ({error}); copy or train the model again") from None
-    except RuntimeError as error:
-        reason = " ".join(str(error).split())[:500]
-        raise ModelFolderError(f"{path}: these weights do not fit the sizes in config.json: {reason}") from None
+    if found != architecture:
+        raise ModelFolderError(f'{path}: holds weights of "{found}", but config.json says "{architecture}"')
+    tensors = load_tensors(path)
+    try:
+        load_model_tensors(model, tensors)
+    except ModelFolderError as error:
+        raise ModelFolderError(f"{path}: {error}") from None
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -294,7 +277,3 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise ModelFolderError(f"{path}: must hold a JSON object")
     return values
-
-
-def _json(values: Mapping[str, Any]) -> str:
-    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"

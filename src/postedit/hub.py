@@ -9,8 +9,8 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
 from postedit.core.errors import ModelFolderError
 
-# Errors of downloads and uploads; failed connections are OSErrors.
 _ERRORS: Final = (HfHubHTTPError, HFValidationError, OSError)
+"""Errors of downloads and uploads; failed connections are OSErrors."""
 
 
 def download(model: str, patterns: Sequence[str]) -> Path:
@@ -40,5 +40,5 @@ def upload(folder: Path, repository: str, *, private: bool) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of the message of an error; messages of the hub have many lines."""
+    """Return the first line of an error message; those of the hub have many lines."""
     return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,8 +1,7 @@
-"""Long work on lines, and how far it is: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of long work on lines: a bar on a terminal, a line now and then elsewhere."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from types import TracebackType
 from typing import Final, Self, TypeVar
 
 from rich.console import Console
@@ -13,18 +12,15 @@ from postedit.train.run_log import duration
 
 Item = TypeVar("Item")
 
-_LOG_SECONDS: Final = 30.0  # between two lines of a log
+_LOG_SECONDS: Final = 30.0
+"""Seconds between two lines of a log."""
 
-_LINES_A_LOOK: Final = 1000  # of quick work, that the clock is read after
+_LINES_PER_UPDATE: Final = 1000
+"""Lines of quick work between two updates."""
 
 
 class LineProgress:
-    """Shows on stderr how many lines are done, how many a second, and how long the rest will take.
-
-    Args:
-        console: where to show it.
-        total: lines in all; None if that is not known.
-    """
+    """Shows how many lines of `total` (None: unknown) are done, how many per second, and the time left."""
 
     def __init__(self, console: Console, total: int | None) -> None:
         self._console, self._total = console, total
@@ -41,22 +37,20 @@ class LineProgress:
             self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar:
             self._bar.stop()
 
     def track(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield the items, which are quick work, and count them as lines; what is tracked later is counted on."""
+        """Yield the items, which are quick work, and add them to the lines done."""
         for item in items:
             yield item
             self._done += 1
-            if self._done % _LINES_A_LOOK == 0:
+            if self._done % _LINES_PER_UPDATE == 0:
                 self.update(self._done)
 
     def update(self, done: int, before: int = 0) -> None:
-        """Say that `done` lines are done, `before` of them by an earlier run, which say nothing of the rate."""
+        """Show that `done` lines are done, `before` of them by an earlier run, which do not count for the rate."""
         now = time.monotonic()
         rate = (done - before) / max(now - self._start, 1e-9)
         if self._bar:
@@ -69,18 +63,13 @@ class LineProgress:
 
 
 def fill(file: LineSink, chunks: Iterable[Sequence[str]], total: int, console: Console, what: str = "lines") -> None:
-    """Write the lines that a file lacks, as they are made, and show how far it is.
+    """Write the lines that a file lacks, as they are made, and show the progress; an interruption loses one chunk.
 
-    Args:
-        file: may have lines of an earlier run.
-        chunks: those that follow them, made as they are asked for; an interruption costs the one in the making.
-        total: lines in all, with those of an earlier run.
-        console: where to show it.
-        what: the lines are, for the message.
+    `total` counts the lines of an earlier run too; `what` is the name of the lines in messages.
 
     Raises:
         OutputError: if they cannot be written.
-        KeyboardInterrupt: after Ctrl-C, with a message; what was done is kept.
+        KeyboardInterrupt: after Ctrl-C, with a message; finished chunks are kept.
     """
     before = file.done
     try:
@@ -94,5 +83,5 @@ def fill(file: LineSink, chunks: Iterable[Sequence[str]], total: int, console: C
 
 def stopped(file: LineSink, total: int, what: str = "lines") -> KeyboardInterrupt:
     """Return an interruption that says how many lines are done, where they are, and how to continue."""
-    hint = "; the same command with --resume goes on after them" if file.kept else ""
+    hint = "; the same command with --resume continues after them" if file.kept else ""
     return KeyboardInterrupt(f"stopped after {file.done:,} of {total:,} {what}{file.kept}{hint}")

@@ -1,8 +1,7 @@
-"""Recipes: one TOML file says all there is to say about a model and how it is trained.
+"""Recipes: a TOML file that specifies a model and its training, checked as a whole before any work.
 
-A recipe is checked whole before any work starts, and every problem is reported at once. The sections are
-`[model]` (its `name` and sizes), `[text]`, `[data]`, `[train]`, `[search]`; `[draft]` where a first model drafts, and
-`[[stage]]` tables where training goes in stages.
+The sections are `[model]` (its `name` and sizes), `[text]`, `[data]`, `[train]`, `[search]`; `[draft]` for a first
+stage that drafts, and `[[stage]]` tables for training in stages.
 """
 
 import json
@@ -22,12 +21,10 @@ from postedit.data.triplets import DataConfig
 from postedit.models import ARCHITECTURES
 from postedit.recipe_checks import (
     build_on_meta,
-    compiling_problems,
     data_problems,
     draft_problems,
-    freezing_problems,
     inheritance_problems,
-    length_problems,
+    model_problems,
     with_text_of_model,
 )
 from postedit.search import SearchConfig
@@ -36,21 +33,18 @@ from postedit.train.config import TrainConfig
 
 
 class DraftConfig(Config):
-    """The `[draft]` section: a first stage that translates src, whose output is the mt of this recipe's model.
-
-    It has the texts and the data of the recipe, and sections `[draft.model]`, `[draft.train]` and `[draft.search]`.
-    """
+    """The `[draft]` section: a first stage, trained on the same data, whose output is the mt of this recipe's model."""
 
     folds: int = Field(
         0,
         ge=0,
-        description="0: the training set is translated by the first stage that learnt from all of it; k: each of k "
-        "parts is translated by a model that learnt from the others, so that drafts are as imperfect as at run time",
+        description="0: the first stage translates the training set that it was trained on; k: each of k parts is "
+        "translated by a model trained on the others, so that drafts are as imperfect as at run time",
     )
-    inherit_embeddings: bool = Field(True, description="the model starts with the embeddings of the first stage")
-    model: dict[str, Any] = Field(description="as `[model]`; of an architecture that reads src alone")
+    inherit_embeddings: bool = Field(True, description="start with the embeddings of the first stage")
+    model: dict[str, Any] = Field(description="as `[model]`; an architecture that reads only src")
     train: TrainConfig = Field(description="as `[train]`")
-    search: SearchConfig = Field(SearchConfig(), description="as `[search]`: how drafts are searched for")
+    search: SearchConfig = Field(SearchConfig(), description="as `[search]`, for drafts")
 
     @model_validator(mode="after")
     def _check_folds(self) -> Self:
@@ -60,7 +54,7 @@ class DraftConfig(Config):
 
 
 class StageConfig(Config):
-    """A `[[stage]]` table: a part of training with options of its own, which starts from the weights of the one before.
+    """A `[[stage]]` table: a part of training, which starts from the weights of the stage before.
 
     Vocabularies are learnt from the recipe's own `[data]`.
     """
@@ -68,8 +62,8 @@ class StageConfig(Config):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")] = Field(
         description="names its folder, `stages/NAME` in that of the run"
     )
-    data: dict[str, Any] = Field({}, description="options of `[data]` that are others in this stage")
-    train: dict[str, Any] = Field({}, description="options of `[train]` that are others in this stage")
+    data: dict[str, Any] = Field({}, description="options that replace those of `[data]`")
+    train: dict[str, Any] = Field({}, description="options that replace those of `[train]`")
 
 
 _FORMER: Final = {"decode": "; it is [search] now, with keep as post_edit_penalty and keep_src as exempt_src"}
@@ -97,46 +91,32 @@ class Recipe:
     stage: tuple[StageConfig, ...] = ()
 
     def stages(self) -> "list[tuple[str, Recipe]]":
-        """Return the recipe of each stage by its name, in their order; none if training has no stages."""
+        """Return the name and the recipe of each stage, in order."""
         found = []
         data, train = _values(self.data), _values(self.train)
         for stage in self.stage:
             options = load_config(DataConfig, {**data, **stage.data}, f"stage.{stage.name}.data")
             training = load_config(TrainConfig, {**train, **stage.train}, f"stage.{stage.name}.train")
             found.append((stage.name, replace(self, data=options, train=training, stage=())))
-            train.pop("init", None)  # later ones start from the stage before
+            train.pop("init", None)  # later stages start from the stage before
         return found
 
     def published(self) -> "Recipe":
-        """Return the recipe as it goes into a model folder, which others may see: without paths of this machine.
-
-        Those of data and stages are not looked at.
-        """
+        """Return the recipe for a model folder, which may be published: without paths, but for data and stages."""
         draft = self.draft and self.draft.model_copy(update={"train": self.draft.train.published()})
-        return replace(
-            self,
-            model=self.model.published(),
-            text=self.text.published(),
-            train=self.train.published(),
-            draft=draft,
-        )
+        model, text, train = self.model.published(), self.text.published(), self.train.published()
+        return replace(self, model=model, text=text, train=train, draft=draft)
 
     def first_stage(self) -> "Recipe":
-        """Return the recipe of the model that writes the drafts.
-
-        Raises:
-            ValueError: if this recipe has no `[draft]`.
-        """
-        if self.draft is None:
-            raise ValueError("this recipe has no first stage")
+        """Return the recipe of the model that writes the drafts; there must be a `[draft]`."""
+        assert self.draft is not None
         architecture, model = _model_of(self.draft)
         return Recipe(architecture, model, self.text, self.data, self.draft.train, self.draft.search)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the resolved recipe, defaults written out, as values of a TOML file."""
-        sections: dict[str, Config] = {name: getattr(self, name) for name in _SECTIONS}
-        values: dict[str, Any] = {"model": _model_values(self.architecture, self.model)}
-        values |= {name: _values(section) for name, section in sections.items()}
+        """Return the resolved recipe, including defaults, as values of a TOML file."""
+        values: dict[str, Any] = {"model": {"name": self.architecture.name, **_values(self.model)}}
+        values |= {name: _values(getattr(self, name)) for name in _SECTIONS}
         if self.draft is not None:
             values["draft"] = _values(self.draft)
         if self.stage:
@@ -144,25 +124,15 @@ class Recipe:
         return values
 
     def save(self, path: Path) -> None:
-        """Write the resolved recipe, from which the run can be repeated.
-
-        Raises:
-            OutputError: if the file cannot be written.
-        """
+        """Write the resolved recipe, from which the run can be repeated."""
         with atomic_write(path) as file:
             file.write(tomli_w.dumps(self.to_dict()))
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = (), *, check_data: bool = True) -> Recipe:
-    """Return the recipe at `path` with `overrides` (`train.lr=3e-4`) applied.
+    """Return the recipe at `path` with `overrides` (`train.lr=3e-4`) applied; `check_data`: data files must exist.
 
-    `data.dir`, `train.init` and `text.model` are relative to the recipe's folder, or to the current one if an override
-    gives them.
-
-    Args:
-        path: of a TOML file.
-        overrides: assignments as they follow `--set`.
-        check_data: whether the data files must exist.
+    `data.dir`, `train.init` and `text.model` are relative to the recipe's folder, or to the current one in overrides.
 
     Raises:
         RecipeError: naming all problems.
@@ -172,7 +142,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = (), *, check_data: bool =
 
 
 def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Recipe:
-    """Return checked recipe `values`; paths of data are resolved against `base`, or not looked at if it is None.
+    """Return checked recipe `values`; paths are resolved against `base`, or not checked if it is None.
 
     Raises:
         RecipeError: naming `where` and all problems.
@@ -208,29 +178,18 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
         first_architecture, first_model = _model_of(draft)
         first = build_on_meta(first_architecture, first_model, text, "draft.model.", problems)
         problems += draft_problems(architecture, first_architecture)
-        problems += compiling_problems(first, draft.train, "draft.train.")
-        if text is not None:
-            problems += freezing_problems(first_architecture, first_model, text, draft.train, "draft.train.")
-        if first is not None and sections["data"] is not None:
-            problems += length_problems(first, sections["data"])
-        if built is not None and first is not None:
+        problems += model_problems(first, sections["data"], draft.train, "draft.train.")
+        if first is not None:
             problems += inheritance_problems(built, first if draft.inherit_embeddings else None)
-    if architecture is not None and sections["data"] is not None:
-        problems += data_problems(architecture, sections["data"], text, drafted="draft" in values)
-    if built is not None and sections["data"] is not None:
-        problems += length_problems(built, sections["data"])
-    problems += compiling_problems(built, sections["train"])
-    if architecture is not None and model is not None and text is not None and sections["train"] is not None:
-        problems += freezing_problems(architecture, model, text, sections["train"])
+    problems += data_problems(architecture, sections["data"], text, drafted="draft" in values)
+    problems += model_problems(built, sections["data"], sections["train"])
     if problems or architecture is None or model is None:
         raise problem_report(where, [*problems, *(_check_stages(values, None, base)[1])])
     recipe = Recipe(architecture, model, **sections, draft=draft)
     stages, found = _check_stages(values, recipe, base)
     for name, stage in replace(recipe, stage=stages).stages() if not found else []:
         more = data_problems(architecture, stage.data, None, drafted=False)
-        more += length_problems(built, stage.data) if built is not None else []
-        more += freezing_problems(architecture, model, recipe.text, stage.train)
-        more += compiling_problems(built, stage.train)
+        more += model_problems(built, stage.data, stage.train)
         found += [f"stage.{name}.{problem}" for problem in more]
     if found:
         raise problem_report(where, found)
@@ -240,7 +199,7 @@ def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Re
 def _check_stages(
     values: Mapping[str, Any], recipe: Recipe | None, base: Path | None
 ) -> tuple[tuple[StageConfig, ...], list[str]]:
-    """Return the stages with all paths resolved, and what is wrong with them; options only if the rest is sound."""
+    """Return the stages with all paths resolved, and problems; their options are checked only if there is a recipe."""
     tables = values.get("stage", [])
     if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
         return (), [f"stage: must be one or more tables, [[stage]] (found {tables!r})"]
@@ -267,7 +226,7 @@ def _check_stages(
 
 
 def _resolved(stage: StageConfig, recipe: Recipe, prefix: str, base: Path | None, problems: list[str]) -> StageConfig:
-    """Return the stage with its options written as the recipe's own are."""
+    """Return the stage with its options checked and their paths resolved."""
     data, found = check_config(DataConfig, {**_values(recipe.data), **stage.data}, f"{prefix}data.")
     train, more = check_config(TrainConfig, {**_values(recipe.train), **stage.train}, f"{prefix}train.")
     problems += found + more
@@ -278,10 +237,9 @@ def _resolved(stage: StageConfig, recipe: Recipe, prefix: str, base: Path | None
         train = _with_init(train, f"{prefix}train.", base, problems)
     if data is None or train is None:
         return stage
-    sections = {"data": (stage.data, _values(data)), "train": (stage.train, _values(train))}
-    return stage.model_copy(
-        update={name: {key: resolved[key] for key in own} for name, (own, resolved) in sections.items()}
-    )
+    all_data, all_train = _values(data), _values(train)
+    own = {"data": {key: all_data[key] for key in stage.data}, "train": {key: all_train[key] for key in stage.train}}
+    return stage.model_copy(update=own)
 
 
 def _with_init(train: TrainConfig | None, prefix: str, base: Path, problems: list[str]) -> TrainConfig | None:
@@ -289,7 +247,7 @@ def _with_init(train: TrainConfig | None, prefix: str, base: Path, problems: lis
     if train is None or train.init is None:
         return train
     path = (base / Path(train.init).expanduser()).resolve()
-    # A file is weights of a run (RUN/best/*.safetensors), which are looked at when they are read.
+    # A file holds weights of a run (RUN/best/*.safetensors), which are checked when they are read.
     if not path.is_file() and not (path / "config.json").is_file():
         inside = path / "model"
         near = f"; did you mean {inside}?" if (inside / "config.json").is_file() else ""
@@ -298,7 +256,7 @@ def _with_init(train: TrainConfig | None, prefix: str, base: Path, problems: lis
 
 
 def _with_path_from_here(assignment: str) -> str:
-    """Return an override whose path, if it names a folder, is taken from the current one."""
+    """Return an override whose path is relative to the current folder as an override with an absolute path."""
     name, equals, text = assignment.partition("=")
     if not equals or not name.strip().endswith(("data.dir", "train.init", "text.model")):
         return assignment
@@ -306,24 +264,24 @@ def _with_path_from_here(assignment: str) -> str:
 
 
 def _part_of(kind: type[ConfigT], values: Mapping[str, Any], names: Sequence[str], **needed: Any) -> ConfigT | None:
-    """Return some options of a faulty section, so that what is wrong with them is reported with its other faults."""
+    """Return some options of a faulty section, so that their own faults are reported with the others."""
     config, _ = check_config(kind, {**needed, **{name: values[name] for name in names if name in values}})
     return config
 
 
 def _check_draft(section: Mapping[str, Any], problems: list[str]) -> DraftConfig | None:
-    """Return the section, the options of its model written out, or None if something is wrong in it."""
+    """Return the section with all options of its model, or None if it has problems."""
     architecture, model = _check_model(_table(section, "model", problems), "draft.model.", problems)
     # The placeholder keeps a missing [draft.model] from being reported twice.
     draft, found = check_config(DraftConfig, {"model": {}, **section}, "draft.")
     problems += [problem for problem in found if not problem.startswith("draft.model:")]
     if draft is None or architecture is None or model is None:
         return None
-    return draft.model_copy(update={"model": _model_values(architecture, model)})
+    return draft.model_copy(update={"model": {"name": architecture.name, **_values(model)}})
 
 
 def _model_of(draft: DraftConfig) -> tuple[Architecture, Config]:
-    """Return the architecture and the options that a checked section names."""
+    """Return the architecture and the options of its model."""
     options = dict(draft.model)
     architecture = ARCHITECTURES[options.pop("name")]
     return architecture, load_config(architecture.config_class, options, "draft.model")
@@ -355,10 +313,6 @@ def _table(values: Mapping[str, Any], name: str, problems: list[str]) -> Mapping
         return section
     problems.append(f"{name}: must be a section of options, [{name}] (found {section!r})")
     return {}
-
-
-def _model_values(architecture: Architecture, model: Config) -> dict[str, Any]:
-    return {"name": architecture.name, **_values(model)}
 
 
 def _values(config: Config) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""What keeps the parts of a recipe from going together, found without any work."""
+"""Checks of a recipe across its sections. Each takes None for a part that is faulty itself, and then finds nothing."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,10 @@ from postedit.train.torch_compile import layers_of, without_layers
 
 
 def largest_vocabularies(text: TextConfig) -> Vocabularies:
-    """Return vocabularies as large as those of a recipe may become, with names for fingerprints.
-
-    Those of a checkpoint or a model are known.
+    """Return vocabularies of the maximum size, with names for fingerprints; those of a checkpoint or model are known.
 
     Raises:
-        RecipeError: if a checkpoint has none that can be used.
-        ModelFolderError: if a model has none that can be read.
+        RecipeError, ModelFolderError: if a checkpoint or a model has none that can be used.
     """
     if text.model is not None:
         return TextProcessor.load(model_text(Path(text.model))).vocabularies
@@ -45,10 +43,7 @@ def largest_vocabularies(text: TextConfig) -> Vocabularies:
 def build_on_meta(
     architecture: Architecture | None, model: Config | None, text: TextConfig | None, prefix: str, problems: list[str]
 ) -> Seq2Seq | None:
-    """Return the model without memory for its weights; None if something is missing, or keeps it from being built.
-
-    Only the architecture knows which sizes and vocabularies go together, so it is asked by building it.
-    """
+    """Return the model without memory for its weights, or None and add a problem if sizes do not go together."""
     if architecture is None or model is None or text is None:
         return None
     try:
@@ -69,9 +64,9 @@ def build_on_meta(
 
 
 def with_text_of_model(text: TextConfig, base: Path, problems: list[str]) -> TextConfig | None:
-    """Return the section `[text]` as it is in the model whose text processing it takes, with that path absolute.
+    """Return the `[text]` section of the model named by `text.model`, or None and add problems.
 
-    Options that are given as well must say the same. None if something is wrong.
+    Options that are given as well must agree with it. The path of the model becomes absolute.
     """
     if text.model is None:
         return text
@@ -81,7 +76,8 @@ def with_text_of_model(text: TextConfig, base: Path, problems: list[str]) -> Tex
     except ModelFolderError as error:
         problems.append(f"text.model: {error}")
         return None
-    given, known = _flat(text.model_dump(exclude_unset=True, exclude={"model"})), _flat(taken.model_dump())
+    given = flat_options(text.model_dump(exclude_unset=True, exclude={"model"}))
+    known = flat_options(taken.model_dump())
     found = [
         f"text.{option}: is {known.get(option)!r} in the model of text.model, not {value!r}; leave it out"
         for option, value in given.items()
@@ -91,31 +87,35 @@ def with_text_of_model(text: TextConfig, base: Path, problems: list[str]) -> Tex
     return None if found else taken.model_copy(update={"model": str(path)})
 
 
-def _flat(text: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of `[text]` by their full names."""
-    own = {name: value for name, value in text.items() if name != "vocabulary"}
-    return own | {f"vocabulary.{name}": value for name, value in text.get("vocabulary", {}).items()}
+def flat_options(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the options of all sections by full name, such as `train.lr`."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        found |= flat_options(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
+    return found
 
 
 def draft_problems(second: Architecture | None, first: Architecture) -> list[str]:
-    """Return which of two stages reads what it has not, or does not read what it has."""
+    """Check that a first stage reads only src, and that the second stage reads mt."""
     problems = []
     if first.inputs != ("src",):
         reads = " and ".join(first.inputs)
-        problems.append(f"draft.model.name: {first.name} reads {reads}, but a first stage has src alone to read")
+        problems.append(f"draft.model.name: {first.name} reads {reads}, but a first stage has only src")
     if second is not None and "mt" not in second.inputs:
         problems.append(f"model.name: {second.name} does not read mt, so it cannot refine what [draft] writes")
     return problems
 
 
 def inheritance_problems(model: Seq2Seq | None, first: Seq2Seq | None) -> list[str]:
-    """Return what keeps `model` from taking the embeddings of `first`, or from being trained without (None)."""
-    if model is not None and first is not None:
+    """Check that `model` can take the embeddings of `first`, or be trained without (None)."""
+    if model is None:
+        return []
+    if first is not None:
         try:
             inherit_embeddings(model, first)
         except RecipeError as error:
             return [f"draft.inherit_embeddings: {error}"]
-    elif model is not None and any(not table.weight.requires_grad for table in model.embeddings().values()):
+    elif any(not table.weight.requires_grad for table in model.embeddings().values()):
         return [
             "model: its embeddings are frozen, but there are none to inherit; let them be trained, or add a [draft] "
             "section with inherit_embeddings = true"
@@ -123,8 +123,12 @@ def inheritance_problems(model: Seq2Seq | None, first: Seq2Seq | None) -> list[s
     return []
 
 
-def data_problems(architecture: Architecture, data: DataConfig, text: TextConfig | None, *, drafted: bool) -> list[str]:
-    """Return what is wrong where data has no mt."""
+def data_problems(
+    architecture: Architecture | None, data: DataConfig | None, text: TextConfig | None, *, drafted: bool
+) -> list[str]:
+    """Check that data has mt where it is needed, and weights where they are known."""
+    if architecture is None or data is None:
+        return []
     without = [option for option, files in data.sources if files.mt is None]
     problems = []
     if "mt" in architecture.inputs and not drafted:
@@ -132,7 +136,7 @@ def data_problems(architecture: Architecture, data: DataConfig, text: TextConfig
         problems += [f"{option}: {fault}" for option in without]
     if drafted and any(files.sampling != SamplingWeight() for files in data.train):
         problems.append(
-            "data.train: weights and epochs of sources are not known to a recipe with [draft]; leave them out"
+            "data.train: a recipe with [draft] does not support weights and epochs of sources; leave them out"
         )
     if without and text is not None and text.vocabulary.sharing == "separate":
         problems.append(
@@ -142,34 +146,24 @@ def data_problems(architecture: Architecture, data: DataConfig, text: TextConfig
     return problems
 
 
-def length_problems(model: Seq2Seq, data: DataConfig) -> list[str]:
-    """Return whether training texts may be longer than the model can read or write."""
-    longest, texts = model.spec.longest, len(model.spec.inputs)
-    if longest is None or texts * data.max_length <= longest:
-        return []
-    return [
-        f"data.max_length: texts of {data.max_length} pieces are too long for the model, which reads "
-        f"{longest} of all texts together; use {longest // texts} at most"
-    ]
-
-
-def compiling_problems(built: Seq2Seq | None, train: TrainConfig | None, prefix: str = "train.") -> list[str]:
-    """Return what is wrong with having a model compiled, if it is to be."""
-    if built is None or train is None or not train.compile or layers_of(built):
-        return []
-    return [f"{prefix}compile: {without_layers(type(built).__name__)}"]
-
-
-def freezing_problems(
-    architecture: Architecture, model: Config, text: TextConfig, train: TrainConfig, prefix: str = "train."
+def model_problems(
+    model: Seq2Seq | None, data: DataConfig | None, train: TrainConfig | None, prefix: str = "train."
 ) -> list[str]:
-    """Return what is wrong with the patterns of parameters that are not trained."""
-    if not train.freeze:
-        return []
-    built = build_on_meta(architecture, model, text, "model.", [])
-    try:
-        if built is not None:
-            freeze(built, train.freeze)
-    except RecipeError as error:
-        return [f"{prefix}freeze: {error}"]
-    return []
+    """Check the length of training texts, and whether the model can be compiled and frozen as `train` demands."""
+    problems = []
+    if model is not None and data is not None:
+        longest, texts = model.spec.longest, len(model.spec.inputs)
+        if longest is not None and texts * data.max_length > longest:
+            problems.append(
+                f"data.max_length: texts of {data.max_length} tokens are too long for the model, which reads "
+                f"{longest} of all texts together; use {longest // texts} at most"
+            )
+    if model is not None and train is not None:
+        if train.compile and not layers_of(model):
+            problems.append(f"{prefix}compile: {without_layers(type(model).__name__)}")
+        try:
+            if train.freeze:
+                freeze(deepcopy(model), train.freeze)
+        except RecipeError as error:
+            problems.append(f"{prefix}freeze: {error}")
+    return problems

@@ -209,7 +209,7 @@ def test_changed_data_may_be_accepted_until_the_drafts_are_written(
     interrupted(PostEditor, "edit", 4, resume=True)  # two validations, and a chunk
     assert list((tmp_path / "run/drafts").glob("train.jsonl.partial"))
     change()
-    with pytest.raises(DataError, match=r"train\.de: not as when the run was started"):
+    with pytest.raises(DataError, match=r"train\.de: changed since the run was started"):
         go_on(accept=False)
     with monkeypatch.context() as patch:
         stop_at_call(patch, PostEditor, "edit", 2)

@@ -2,6 +2,9 @@
 
 import logging
 import shutil
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,7 @@ from postedit import PostEditor
 from postedit.core.editor import Detail
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.types import Batch
-from postedit.folder import content_fingerprint
+from postedit.folder import ModelFolder, content_fingerprint
 from postedit.nn.inference import PackedLinear, Precision
 from postedit.nn.int8 import Int8Linear
 from postedit.text.config import VocabularyConfig
@@ -163,9 +166,9 @@ def test_evidence_is_as_detailed_as_asked_for(editor: PostEditor) -> None:
         ("a", ["b"], {}, "src is a list of segments, not a single string"),
         (["a", None], ["a", "b"], {}, "segment 2 of src is not text but None"),
         (["a"], ["\ud800"], {}, "not valid Unicode"),
-        (["a"], ["b"], {"beam": 0}, "beam must be at least 1"),
+        (["a"], ["b"], {"beam": 0}, "beam: Input should be greater than or equal to 1"),
         (["a"], ["b"], {"beam": 2, "n_best": 3}, "n_best must be between 1 and beam"),
-        (["a"], ["b"], {"batch_tokens": 0}, "batch_tokens must be at least 1"),
+        (["a"], ["b"], {"batch_tokens": 0}, "batch_tokens: Input should be greater than or equal to 1"),
     ],
 )
 def test_requests_that_make_no_sense(editor: PostEditor, src, mt, options, message: str) -> None:
@@ -245,9 +248,45 @@ def test_damaged_weights_are_named_in_place_of_nonsense(path: Path) -> None:
             editor.edit(["the house"], ["das Haus"], beam=beam)
 
 
-def test_a_model_that_is_not_there() -> None:
-    with pytest.raises(ModelFolderError, match="no such model folder"):
-        PostEditor.load("./runs/none/model")
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("./runs/none/model", 'runs/none/model: no such model folder; the nearest existing path is "runs"$'),
+        ("runs/gerrnan/model", 'the nearest existing path is "runs/german/model"'),
+        ("runs/gerrnan", r'"runs/german" \(hub:runs/gerrnan downloads it from the Hugging Face hub\)'),
+        ("rums/german", '/rums/german: no such model folder; the nearest existing path is "runs/german"'),
+        ("elsewhere", "/elsewhere: no such model folder$"),
+    ],
+)
+def test_a_mistyped_path_is_not_asked_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, message: str
+) -> None:
+    (tmp_path / "runs/german/model").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelFolderError, match=message):
+        PostEditor.load(model)
+
+
+def test_a_model_that_made_its_development_set_worse_is_warned_of(
+    path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = ModelFolder.load(path)
+    for name, ter in (("better", 17.0), ("worse", 19.0)):
+        scored = replace(folder, provenance={"dev": {"ter": ter, "do_nothing_ter": 18.0}})
+        scored.save(tmp_path / name)
+        PostEditor.load(tmp_path / name, device="cpu")
+    (record,) = caplog.records
+    assert record.getMessage().endswith(
+        "worse: its outputs had TER 19.0 on the development set, worse than 18.0 of unedited MT"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "postedit", "edit", str(tmp_path / "worse"), "--devices", "cpu"],
+        input="a\tb\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr.count("worse than 18.0 of unedited MT") == 1
 
 
 def test_the_hub_gives_only_the_files_of_a_model(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +298,8 @@ def test_the_hub_gives_only_the_files_of_a_model(path: Path, monkeypatch: pytest
 
     monkeypatch.setattr("postedit.hub.snapshot_download", download)
     assert PostEditor.load("somebody/model", device="cpu").edit([], []) == []
-    assert asked[0][0] == "somebody/model"
+    assert PostEditor.load("hub:somebody/model", device="cpu").edit([], []) == []
+    assert [name for name, _ in asked] == ["somebody/model"] * 2
     assert {"config.json", "model.safetensors"} <= set(asked[0][1])
     assert not any(name in pattern for _, patterns in asked for pattern in patterns for name in (".bin", ".pkl", ".pt"))
 

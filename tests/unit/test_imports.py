@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import typer
+from typer.core import TyperOption
 
 from postedit.cli.main import VERBS, app
 
@@ -51,6 +52,11 @@ def test_inference_imports_no_training_corpora_or_plots() -> None:
     modules = {name for name in done.stdout.split() if name.count(".") < 3}
     assert modules >= {"postedit.editing.post_editor", "torch"}
     assert not modules & NOT_FOR_INFERENCE
+
+
+def test_edit_shows_at_most_16_options_in_its_help() -> None:
+    verb = typer.main.get_group(app).commands["edit"]
+    assert sum(isinstance(one, TyperOption) for one in verb.params) <= 16
 
 
 def test_each_verb_has_a_summary_and_can_be_imported() -> None:

@@ -42,7 +42,7 @@ def test_a_terminal_gets_a_bar_that_goes_away() -> None:
 
 
 def test_what_is_tracked_is_counted_on(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_LINES_A_LOOK", 2)
+    monkeypatch.setattr(progress, "_LINES_PER_UPDATE", 2)
     out = io.StringIO()
     with LineProgress(Console(file=out, width=100), total=8) as shown:
         for _ in range(2):

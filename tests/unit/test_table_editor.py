@@ -17,7 +17,7 @@ from postedit.evaluate.scores import score_systems
 from postedit.explain.reasons import edit_reasons
 from postedit.gate import Gate, Gated
 from postedit.gate.calibrate import GateOptions
-from postedit.jobs.editing import OutputFormat, Window, WindowEditor
+from postedit.jobs.editing import Window, edit_window
 from postedit.jobs.explanation import explain
 from postedit.jobs.gating import judge_lines, make_gate
 
@@ -68,7 +68,7 @@ def editor() -> TableEditor:
 
 
 def test_it_edits_lines_and_is_scored(editor: TableEditor) -> None:
-    edited = WindowEditor(editor, editor.search, OutputFormat.text)(Window(1, SRC, MT))
+    edited = edit_window(editor, editor.search, "text", Window(1, SRC, MT))
     assert edited.lines[:4] == ["den Irrtum verbinden .", "es verbinden .", "kein Irrtum .", "nichts ."]
     assert (edited.tally.lines, edited.tally.changed) == (LINES, LINES // 4 * 3)
     unedited, system = score_systems({"table": list(edited.lines)}, PE, MT, "none")
@@ -102,7 +102,7 @@ def test_a_gate_learns_which_of_its_edits_to_keep(editor: TableEditor, tmp_path:
 def test_it_is_explained_word_by_word(editor: TableEditor) -> None:
     sentence, *_ = explain(editor, SRC[:1], MT[:1], PE[:1])
     assert sentence is not None
-    assert sentence.written() == ["den", "Irrtum", "verbinden", "."]
+    assert sentence.output_words() == ["den", "Irrtum", "verbinden", "."]
     assert [(one.old, one.new) for one in edit_reasons(1, sentence)] == [
         ("Fehler", "Irrtum"),
         ("verknüpfen", "verbinden"),

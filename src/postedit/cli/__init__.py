@@ -1,1 +1,1 @@
-"""The command line, one file a verb. Verbs import what is heavy only when they run, so that `--help` is quick."""
+"""The command line, one file per verb. Verbs import heavy modules only when they run, so that `--help` is quick."""

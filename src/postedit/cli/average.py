@@ -1,34 +1,23 @@
 """`postedit average`."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
+from postedit.cli import shared
 from postedit.core.errors import ModelFolderError, OutputError
 
 
-class Stored(StrEnum):
-    """Number type of the stored weights."""
-
-    float32 = "float32"
-    bf16 = "bf16"
-
-
 def average(
-    weights: Annotated[
-        list[Path],
-        typer.Argument(metavar="MODEL...", help="Model folders, or files of weights (RUN/best/*.safetensors)."),
-    ],
+    weights: shared.WeightsArgument,
     out: Annotated[Path, typer.Option(help="Folder of the averaged model.")],
     like: Annotated[
-        Path | None,
-        typer.Option(help="Model folder that gives text processing and settings; default: the first."),
+        Path | None, typer.Option(help="Model folder that gives text processing and settings; default: the first.")
     ] = None,
     stored: Annotated[
-        Stored, typer.Option(help="Type of the stored weights: bf16 rounds them and halves the space.")
-    ] = Stored.float32,
+        Literal["float32", "bf16"], typer.Option(help="Type of the stored weights: bf16 halves the space.")
+    ] = "float32",
 ) -> None:
     """Average the weights of models of the same shape, such as the best checkpoints of a run."""
     template = like or weights[0]
@@ -63,6 +52,6 @@ def average(
         except RuntimeError as error:
             raise ModelFolderError(f"these weights do not fit {template}: {' '.join(str(error).split())}") from None
     provenance = {**folder.provenance, "averaged": [path.name for path in weights], "dev": {}}
-    dtypes = {Stored.float32: torch.float32, Stored.bf16: torch.bfloat16}
-    replace(folder, provenance=provenance).save(out, dtypes[stored])
+    dtype = torch.bfloat16 if stored == "bf16" else torch.float32
+    replace(folder, provenance=provenance).save(out, dtype)
     typer.echo(f"Averaged {len(files)} models into {out}")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from postedit.cli import shared
 from postedit.core.errors import RecipeError
-from postedit.core.files import atomic_write
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,22 +30,15 @@ def demo(
     train: Annotated[
         Path | None,
         typer.Option(
-            metavar="RECIPE", help="First train a model by this recipe; else the one that comes with postedit is used."
+            metavar="RECIPE", help="Train a model by this recipe; default: the model that comes with postedit."
         ),
     ] = None,
-    test: Annotated[
-        str | None,
-        typer.Option(help="Triplets to edit, not used in training; those that come with postedit if not given."),
-    ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="OPTION=VALUE", help="Another value for an option of the recipe."),
-    ] = None,
+    test: Annotated[str | None, typer.Option(help="Triplets to edit; default: those that come with postedit.")] = None,
+    overrides: shared.RecipeSetOption = None,
 ) -> None:
-    """Correct machine translations that the model has not seen, score them beside doing nothing, and show why."""
+    """Correct machine translations that the model has not seen, score them beside unedited MT, and show why."""
     if overrides and not train:
         raise RecipeError("--set changes a recipe: name one by --train")
-    from postedit.cli.default_model import models_or_shipped
     from postedit.cli.tables import console, print_scores
     from postedit.data.triplets import TripletFiles, check_files, read_triplets
     from postedit.editing.post_editor import PostEditor
@@ -59,18 +52,17 @@ def demo(
     files = TripletFiles.of(test or sample / "test")
     check_files(files)
     screen = console()
-    folder = _trained(train, overrides or (), out / "run", screen) if train else models_or_shipped(None)[0]
+    folder = _trained(train, overrides or (), out / "run", screen) if train else shared.models_or_shipped(None)[0]
     editor = PostEditor.load(folder)
     triplets = list(read_triplets(files))
-    edits = editor.edit([triplet.src for triplet in triplets], [triplet.mt for triplet in triplets])
+    sources, translations, post_edits = ([getattr(one, side) for one in triplets] for side in ("src", "mt", "pe"))
+    edits = editor.edit(sources, translations)
     outputs = [edit.text for edit in edits]
     systems = {NAME: outputs}
     if is_shipped:
-        systems[RULES] = [chinese_punctuation(triplet.mt) for triplet in triplets]
+        systems[RULES] = list(map(chinese_punctuation, translations))
     out.mkdir(parents=True, exist_ok=True)
-    with atomic_write(out / "test.out") as file:
-        file.writelines(f"{line}\n" for line in outputs)
-    post_edits, translations = [triplet.pe for triplet in triplets], [triplet.mt for triplet in triplets]
+    shared.write_text(out / "test.out", "".join(f"{line}\n" for line in outputs))
     raw = isinstance(editor, PostEditor) and editor.processor.config.tokenizer != "none"
     texts = TestSet(post_edits, translations, tokenize="13a" if raw else "none")
     evaluated = evaluate_systems(texts, systems)
@@ -89,14 +81,12 @@ def demo(
     if is_shipped:
         learnt = list(read_triplets(TripletFiles.of(sample / "train")))
         corrections = count_corrections([one.mt for one in learnt], [one.pe for one in learnt])
-    page = _page(editor, triplets, rows, scores, verdicts, corrections)
-    with atomic_write(out / "report.html") as file:
-        file.write(page)
-    screen.print(f"\nThe same with what the model looked at: {out / 'report.html'}", markup=False, soft_wrap=True)
+    shared.write_text(out / "report.html", _page(editor, triplets, rows, scores, verdicts, corrections))
+    screen.print(f"\nThe same with what the model attended to: {out / 'report.html'}", markup=False, soft_wrap=True)
 
 
 def _trained(recipe: Path, overrides: Sequence[str], folder: Path, screen: "Console") -> Path:
-    """Return the model folder of a run by `recipe`, which goes on if it was begun."""
+    """Return the model folder of a run by `recipe`; an unfinished run is resumed."""
     from postedit.cli.tables import console
     from postedit.cli.train import describe
     from postedit.jobs.training import train
@@ -126,7 +116,7 @@ def rules_note(scores: Sequence["SystemScores"]) -> list[str]:
 
 
 def choose(edits: Sequence["PostEdit"], count: int = SHOWN) -> list[int]:
-    """Return the rows to show: the first that were changed, whether for better or worse, then the first others."""
+    """Return the rows to show: the first that were changed, for better or worse, then the first others."""
     changed = [row for row, edit in enumerate(edits) if edit.changed]
     others = [row for row, edit in enumerate(edits) if not edit.changed and edit.skipped is None]
     return [*changed, *others][:count]
@@ -135,14 +125,12 @@ def choose(edits: Sequence["PostEdit"], count: int = SHOWN) -> list[int]:
 def _print_differences(triplets: Sequence["Triplet"], outputs: Sequence[str], screen: "Console") -> None:
     from rich.text import Text
 
-    from postedit.explain.word_diff import differences_text, word_differences
+    from postedit.cli.tables import differences
 
-    marks = screen.no_color or not screen.is_terminal
     for triplet, output in zip(triplets, outputs, strict=True):
         screen.print(Text.assemble(("\nsource    ", "dim"), triplet.src), soft_wrap=True)
         for label, before, after in (("model     ", triplet.mt, output), ("post-edit ", triplet.mt, triplet.pe)):
-            differences = differences_text(word_differences(before.split(), after.split()), marks=marks)
-            screen.print(Text.assemble((label, "dim"), differences), soft_wrap=True)
+            screen.print(Text.assemble((label, "dim"), differences(before, after, screen)), soft_wrap=True)
 
 
 def _page(

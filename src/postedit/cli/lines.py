@@ -1,8 +1,4 @@
-"""Lines to edit: from files, from pipes that can be read once, or from standard input.
-
-Regular files are counted before work begins, so that a difference in their numbers of lines is found early. Streams
-(see `postedit.core.output_paths`) are read once, and compared while they are read.
-"""
+"""Lines to edit: from files, whose lines are counted before work begins, or from streams, which are read once."""
 
 import sys
 from collections.abc import Iterator
@@ -25,22 +21,18 @@ def can_be_read_again(*paths: Path | None) -> bool:
 
 
 def check_standard_input(*paths: Path | None) -> None:
-    """Check that at most one input is standard input, which can be read once.
-
-    Raises:
-        DataError: if more than one path is `-`.
-    """
+    """Raise a DataError if more than one path is standard input, which can be read once."""
     if paths.count(STANDARD_STREAM) > 1:
         raise DataError("- stands for standard input, which only one option can read; give files to the others")
 
 
 def input_fingerprint(path: Path | None) -> dict[str, Any] | None:
-    """Return what identifies the content of an input; None for standard input and other streams."""
+    """Return the fingerprint of an input; None for standard input and other streams."""
     return file_fingerprint(path) if path is not None and can_be_read_again(path) else None
 
 
 def count_lines(src: Path, mt: Path | None) -> int | None:
-    """Return the number of lines in each file, all of which are read to check them; None if one is a stream.
+    """Return the number of lines in each file, which is read to check it; None if one is a stream.
 
     Raises:
         DataError: if a file cannot be read or is not UTF-8, or the files differ in their number of lines.
@@ -54,11 +46,7 @@ def count_lines(src: Path, mt: Path | None) -> int | None:
 
 
 def file_pairs(src: Path, mt: Path | None) -> Iterator[Pair]:
-    """Yield the lines of two files or streams side by side, or of one.
-
-    Raises:
-        DataError: where one cannot be read, or ends before the other.
-    """
+    """Yield the lines of two files or streams side by side; a DataError says where one ends before the other."""
     _describe_terminal_input("source lines", src, mt)
     sources = read_lines(src)
     if mt is None:
@@ -75,11 +63,7 @@ def file_pairs(src: Path, mt: Path | None) -> Iterator[Pair]:
 
 
 def stdin_pairs() -> Iterator[Pair]:
-    """Yield the lines `src<TAB>mt` of standard input.
-
-    Raises:
-        DataError: at a line that is not UTF-8, or does not have exactly one tab.
-    """
+    """Yield the lines `src<TAB>mt` of standard input; a DataError names a line without exactly one tab."""
     _describe_terminal_input("lines of source, tab, translation", STANDARD_STREAM)
     for number, line in enumerate(decode_lines(sys.stdin.buffer, "stdin"), start=1):
         sides = line.split("\t")
@@ -89,6 +73,6 @@ def stdin_pairs() -> Iterator[Pair]:
 
 
 def _describe_terminal_input(what: str, *paths: Path | None) -> None:
-    """Say on stderr what to type if one of the paths is standard input, and that is a terminal."""
+    """Print to stderr what to type if one of the paths is standard input, and that is a terminal."""
     if STANDARD_STREAM in paths and sys.stdin.isatty():
         typer.echo(f"Reading {what} from this terminal; Ctrl-D ends them (postedit edit --help: files)", err=True)

@@ -1,6 +1,7 @@
 """The `postedit` command: verbs, error messages and exit codes."""
 
 import importlib
+import logging
 import os
 import sys
 from collections import UserDict
@@ -11,7 +12,6 @@ import typer
 from typer.core import TyperGroup
 
 import postedit
-from postedit.cli.compile_notice import show_compiling
 from postedit.core.errors import PosteditError
 from postedit.core.files import reason_of
 
@@ -31,7 +31,25 @@ VERBS: Final = {
 }
 """Summary of each verb. The verb is the function or `typer.Typer` of that name in the module of that name."""
 
-INTERRUPTED = 130  # the exit code of shells for a program ended by Ctrl-C
+INTERRUPTED: Final = 130
+"""Exit code of shells for a program ended by Ctrl-C."""
+
+
+class _Stderr(logging.Handler):
+    """Writes to the current stderr, which a progress bar replaces while it is shown."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        label = "warning: " if record.levelno >= logging.WARNING else ""
+        typer.echo(f"{label}{record.getMessage()}", err=True)
+
+
+def show_log() -> None:
+    """Show the log messages about compiling functions, which takes a while, and about loading models."""
+    for name in ("postedit.compiled", "postedit.editing.loading"):
+        log = logging.getLogger(name)
+        log.setLevel(logging.INFO)
+        log.propagate = False
+        log.handlers = [_Stderr()]
 
 
 class _Commands(UserDict[str, Any]):
@@ -118,7 +136,7 @@ def _options(
 def main() -> None:
     """Run the command line."""
     if os.environ.get("RANK", "0") == "0":  # the first process of a run
-        show_compiling()
+        show_log()
     app()
 
 

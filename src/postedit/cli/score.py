@@ -2,82 +2,55 @@
 
 import json
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postedit.cli.outputs import check_outputs
+from postedit.cli import shared
 from postedit.core.errors import DataError
-from postedit.core.files import atomic_write
 
 if TYPE_CHECKING:
     from postedit.evaluate.table import Table
     from postedit.evaluate.test_set import EvaluatedSystem, TestSet
 
 
-class Tokenize(StrEnum):
-    """Tokenisation for scoring."""
-
-    none = "none"
-    mteval = "13a"
-
-
 def score(
     hypotheses: Annotated[list[Path], typer.Argument(metavar="HYP...", help="Outputs of one or more systems.")],
     pe: Annotated[Path, typer.Option(help="The human post-edits.")],
     mt: Annotated[
-        Path | None,
-        typer.Option(help="The machine translations: adds the row of the unedited MT and an analysis of the changes."),
+        Path | None, typer.Option(help="The machine translations: adds unedited MT and an analysis of changes.")
     ] = None,
     src: Annotated[Path | None, typer.Option(help="The sources: for the report, COMET and --summaries.")] = None,
     groups: Annotated[
         Path | None, typer.Option(help="A label for each line, such as its MT system: adds scores by label.")
     ] = None,
-    tokenize: Annotated[
-        Tokenize, typer.Option(help="none: words are separated by spaces; 13a: raw text (TER then normalises it).")
-    ] = Tokenize.none,
+    tokenize: shared.TokenizeOption = "none",
     everything: Annotated[
         bool, typer.Option("--all", help="Also print the scores by bucket, which the output files always contain.")
     ] = False,
     summaries: Annotated[
-        bool,
-        typer.Option(
-            "--summaries", help="Add ROUGE, and novel and repeated n-grams relative to --src, or to --mt without it."
-        ),
+        bool, typer.Option("--summaries", help="Add ROUGE, and n-grams repeated or not in --src (else --mt).")
     ] = False,
     comet: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Add the score of this COMET model, with the command comet-score; needs --src. May be repeated."
-        ),
+        typer.Option(help="Add the score of this COMET model (by comet-score; needs --src); may be repeated."),
     ] = None,
-    resamples: Annotated[
-        int, typer.Option(min=100, help="Resamples of sentences for intervals and p-values.")
-    ] = 10_000,
-    json_out: Annotated[
-        Path | None, typer.Option("--json", metavar="OUT", help="Also write all tables to this file.")
-    ] = None,
+    resamples: shared.ResamplesOption = 10_000,
+    json_out: shared.JsonOption = None,
     csv_out: Annotated[
-        Path | None,
-        typer.Option("--csv", metavar="OUT", help="All tables, one value per line, for statistics programs."),
+        Path | None, typer.Option("--csv", metavar="OUT", help="All tables, one value per line.")
     ] = None,
     latex: Annotated[Path | None, typer.Option(metavar="OUT", help="All tables for LaTeX (booktabs).")] = None,
-    markdown: Annotated[Path | None, typer.Option(metavar="OUT", help="All tables as Markdown.")] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="OUT", help="A report in one HTML file, with all sentences, which can be sorted and filtered."
-        ),
-    ] = None,
+    markdown: shared.MarkdownOption = None,
+    html: shared.HtmlOption = None,
 ) -> None:
     """Score outputs against post-edits, beside the unedited MT: TER (case-sensitive), BLEU and chrF.
 
     Further tables show the edits, how many were needed, and whether differences between systems are significant.
     """
     outs = {"--json": json_out, "--csv": csv_out, "--latex": latex, "--markdown": markdown, "--html": html}
-    check_outputs(outs, (pe, mt, src, groups, *hypotheses))
+    shared.check_outputs(outs, (pe, mt, src, groups, *hypotheses))
     if summaries and src is None and mt is None:
         raise DataError("--summaries compares outputs with their inputs: give --src (or --mt)")
     if comet and src is None:
@@ -90,15 +63,18 @@ def score(
 
     texts = read_aligned(pe, *filter(None, (mt, src, groups)), *hypotheses)
     lines = {name: texts[path] if path else None for name, path in (("mt", mt), ("src", src), ("groups", groups))}
-    test = TestSet(texts[pe], lines["mt"], lines["src"], lines["groups"], tokenize.value)
-    warnings = _warnings(texts, [*([mt] if mt else []), *hypotheses], pe, raw=tokenize is Tokenize.mteval)
+    test = TestSet(texts[pe], lines["mt"], lines["src"], lines["groups"], tokenize)
+    warnings = _warnings(texts, [*([mt] if mt else []), *hypotheses], pe, raw=tokenize == "13a")
     for warning in warnings:
-        typer.echo(f"warning: {warning}", err=True)
+        shared.warn(warning)
     outputs = {str(path): texts[path] for path in hypotheses}
     with LineProgress(console(stderr=True), len(test.pe) * (len(outputs) + (mt is not None))) as progress:
         systems = evaluate_systems(test, outputs, progress.update)
     scores = [system.scores for system in systems]
-    tables = _tables(systems, test, resamples)
+    tables = [analyses.edits_left(systems)]
+    if mt is not None:
+        tables = [analyses.faithfulness(systems), *tables, analyses.edits_spared(systems), analyses.edits_made(systems)]
+    tables += analyses.significance(systems, test.tokenize, resamples)
     if summaries:
         tables.append(analyses.summaries(systems, test, test.src if test.src is not None else test.mt or ()))
     tables += _neural(systems, test, comet or ())
@@ -111,20 +87,20 @@ def score(
             "warnings": warnings,
             "tables": [table.to_dict() for table in tables],
         }
-        _write(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+        shared.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
     for path, render in (
         (csv_out, table_formats.to_csv),
         (latex, table_formats.to_latex),
         (markdown, table_formats.to_markdown),
     ):
         if path is not None:
-            _write(path, render(tables))
+            shared.write_text(path, render(tables))
     if html is not None:
         from postedit.explain.score_page import score_page
 
         pairs = next((table for table in tables if table.name == "significance of TER"), None)
         verdicts = analyses.verdicts(systems, pairs) if pairs else []
-        _write(html, score_page(f"Scores against {pe.name}", test, systems, tables, warnings, verdicts))
+        shared.write_text(html, score_page(f"Scores against {pe.name}", test, systems, tables, warnings, verdicts))
 
     print_scores(scores, console())  # last: the reader of a pipe may close it
     for table in shown:
@@ -140,22 +116,8 @@ def _warnings(texts: dict[Path, list[str]], paths: Sequence[Path], pe: Path, *, 
     return warnings
 
 
-def _tables(systems: "Sequence[EvaluatedSystem]", test: "TestSet", resamples: int) -> "list[Table]":
-    from postedit.evaluate import analyses
-
-    if test.mt is None:
-        return [analyses.edits_left(systems), *analyses.significance(systems, test.tokenize, resamples)]
-    return [
-        analyses.faithfulness(systems),
-        analyses.edits_left(systems),
-        analyses.edits_spared(systems),
-        analyses.edits_made(systems),
-        *analyses.significance(systems, test.tokenize, resamples),
-    ]
-
-
 def _neural(systems: "Sequence[EvaluatedSystem]", test: "TestSet", models: Sequence[str]) -> "list[Table]":
-    """Return the scores of COMET models; warn on stderr of a model that is not available, and skip it."""
+    """Return the scores of COMET models; skip those that are not available, with a warning."""
     from postedit.evaluate.comet import Comet, UnavailableError
     from postedit.evaluate.table import Column, Row, Table
 
@@ -164,13 +126,8 @@ def _neural(systems: "Sequence[EvaluatedSystem]", test: "TestSet", models: Seque
         try:
             values = Comet(model).score([system.outputs for system in systems], test.src or (), test.pe)
         except UnavailableError as error:
-            typer.echo(f"warning: {model} is skipped: {error}", err=True)
+            shared.warn(f"{model} is skipped: {error}")
             continue
         rows = tuple(Row((system.name,), (value,)) for system, value in zip(systems, values, strict=True))
         tables.append(Table(f"COMET, {model}", ("system",), (Column("COMET", 4),), rows, "Mean over sentences."))
     return tables
-
-
-def _write(path: Path, text: str) -> None:
-    with atomic_write(path) as file:
-        file.write(text)

@@ -1,32 +1,26 @@
 """Search options on the command line: `--search FILE`, `--set search.NAME=VALUE`, and the list of their names."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 from pydantic import Field
 
+from postedit.cli import shared
 from postedit.core.config import Config, load_config, override, read_toml
 from postedit.core.errors import DataError, nearest
 from postedit.core.search_config import SearchConfig
+from postedit.jobs.editing import EditorSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from postedit.core.editor import Editor
 
 PANEL: Final = "Search"
 
 _WIDE: Final = 100
-"""A beam above this is warned of: scores stop improving long before."""
-
-
-def field_help(name: str) -> str:
-    """Return the description of a search option, as help of a flag."""
-    description = SearchConfig.model_fields[name].description or ""
-    return f"{description[0].upper()}{description[1:]}."
-
+"""Largest beam without a warning: scores stop improving long before."""
 
 SetOption = Annotated[
     list[str] | None,
@@ -61,6 +55,12 @@ HelpSearchOption = Annotated[
 ]
 
 
+def field_help(name: str) -> str:
+    """Return the description of a search option, as help of a flag."""
+    description = SearchConfig.model_fields[name].description or ""
+    return f"{description[0].upper()}{description[1:]}."
+
+
 class EnsembleOptions(Config):
     """How the members of an ensemble are combined."""
 
@@ -71,11 +71,25 @@ class EnsembleOptions(Config):
 
 
 class CommandOptions(Config):
-    """What `--set` and `--search` can set."""
+    """Options that `--set` and `--search` can set."""
 
     search: dict[str, Any] = Field({}, description="search options")
     ensemble: EnsembleOptions = Field(EnsembleOptions(), description="how models are combined")
     chunk_lines: int | None = Field(None, ge=1, description="lines read, edited and written together")
+
+    def editor_spec(self, models: Sequence[str], **given: Any) -> EditorSpec:
+        """Return the specification of an editor of `models`; `given` has its other fields."""
+        weights, space = self.ensemble.weights, self.ensemble.space
+        if weights is not None and len(weights) != len(models):
+            raise DataError(
+                f"ensemble.weights has {len(weights)} numbers for {len(models)} models; give one for each, in their "
+                "order"
+            )
+        if space and len(models) == 1:
+            raise DataError(
+                "ensemble.space says what an ensemble averages: give several models with it; a combination has its own"
+            )
+        return EditorSpec(models, weights=weights, space=space or "log", **given)
 
 
 def read_options(assignments: Sequence[str] | None, file: Path | None) -> CommandOptions:
@@ -90,94 +104,82 @@ def read_options(assignments: Sequence[str] | None, file: Path | None) -> Comman
     """
     values = override(read_toml(file) if file else {}, assignments or [])
     options = load_config(CommandOptions, values, str(file or "--set"))
-    unknown = [name for name in options.search if name not in SearchConfig.model_fields]
-    if unknown:
-        known = sorted(SearchConfig.model_fields)
-        raise DataError(
-            f"search.{unknown[0]}: no such option{nearest(unknown[0], known)} (known here: {', '.join(known)})"
-        )
-    search = dict(options.search)
-    for name, read in (("banned", _read_words), ("required", _read_terms)):
-        if isinstance(search.get(name), str):
-            search[name] = read(Path(search[name]))
-    return options.model_copy(update={"search": search})
+    known = sorted(SearchConfig.model_fields)
+    for name in options.search:
+        if name not in known:
+            raise DataError(f"search.{name}: no such option{nearest(name, known)} (known here: {', '.join(known)})")
+    files = {name: Path(value) for name, value in options.search.items() if isinstance(value, str)}
+    read = {name: list(_read_terms(files[name], name)) for name in ("banned", "required") if name in files}
+    return options.model_copy(update={"search": {**options.search, **read}})
+
+
+def _read_terms(path: Path, option: str) -> Iterator[str | dict[str, str]]:
+    from postedit.data.lines import read_lines
+
+    for number, line in enumerate(read_lines(path), start=1):
+        sides = [side.strip() for side in line.split("\t")] if option == "required" else [line.strip()]
+        if not line.strip():
+            continue
+        if len(sides) > 2 or not all(sides):
+            raise DataError(
+                f"{path}, line {number}: must be a word or phrase, or one of the source, a tab, and one of pe"
+            )
+        yield sides[0] if option == "banned" else {"target": sides[-1], "source": sides[0] if len(sides) == 2 else ""}
 
 
 def search_config(editor: "Editor", given: Mapping[str, Any], *, with_mt: bool) -> SearchConfig:
     """Return the search options of `editor` with those given; banned and required words are added to its own.
 
     Raises:
-        DataError: if an option is out of range, contradicts another one or has no effect.
+        DataError: if a given option is out of range, contradicts another one or has no effect.
     """
     own = editor.search
     added = {name: (*getattr(own, name), *given[name]) for name in ("banned", "required") if name in given}
-    config = own.with_options(**{**given, **added})
+    given = {**given, **added}
+    if given.get("shortlist"):
+        given = _with_shortlist(editor, given, with_mt=with_mt)
+    config = own.with_options(**given)
     ranking = [name for name in ("length_penalty", "normalisation") if name in given]
     if ranking and config.beam == 1 and not config.required:
         raise DataError(f"search.{ranking[0]} ranks the outputs of a beam; set search.beam above 1 with it")
-    if given.get("shortlist"):
-        _check_shortlist(editor, config, given, with_mt=with_mt)
     if config.beam > _WIDE:
-        typer.echo(
-            f"warning: time and memory grow with the beam; one of {config.beam:,} is rarely better than one of 10",
-            err=True,
-        )
+        shared.warn(f"time and memory grow with the beam; one of {config.beam:,} is rarely better than one of 10")
     editor.check(config, with_mt=with_mt)
     return config
 
 
-def _check_shortlist(editor: "Editor", config: SearchConfig, given: Mapping[str, Any], *, with_mt: bool) -> None:
-    guiding = [
-        name
-        for name in ("post_edit_penalty", "edit_cost", "max_edits", "no_repeat", "no_unk", "banned")
-        if getattr(config, name) not in (None, False, 0, 0.0, ())
-    ]
-    if guiding:
-        name = guiding[0]
-        value = getattr(config, name)
-        whose = "" if name in given else f", which the model's own search options set to {value!r}"
-        raise DataError(f"search.shortlist does not go with search.{name}{whose}: that one ranks the whole vocabulary")
+def _with_shortlist(editor: "Editor", given: Mapping[str, Any], *, with_mt: bool) -> dict[str, Any]:
+    """Return the given options with greedy search, or without the shortlist if the model's own options exclude it."""
     if not (editor.abilities.drafts and with_mt):
         raise DataError(
             "search.shortlist needs mt as a draft, and a model that verifies many tokens of it in one call: no "
             "recurrent decoder, and no combination; leave it out"
         )
+    greedy = {"beam": 1, **given}
+    config = editor.search.with_options(**greedy)
+    whole = "ranks the whole vocabulary"
+    for name in ("post_edit_penalty", "edit_cost", "max_edits", "no_repeat", "no_unk", "banned"):
+        value = getattr(config, name)
+        if value in (None, False, 0, ()):
+            continue
+        if name in given:
+            raise DataError(f"search.shortlist does not go with search.{name}: that one {whole}")
+        shared.warn(
+            f"search.shortlist has no effect: search.{name}, {value!r} in the model's own search options, {whole}"
+        )
+        return {**given, "shortlist": 0}
+    if editor.search.beam > 1 and "beam" not in given:
+        shared.warn(f"search.shortlist implies greedy search, in place of the model's own beam of {editor.search.beam}")
+    return greedy
 
 
-def _listed() -> "Iterator[str]":
+def _listed() -> Iterator[str]:
     yield "Options of --set NAME=VALUE, and of the sections of a TOML file given by --search FILE:"
     for section, kind in (("search", SearchConfig), ("ensemble", EnsembleOptions)):
         for name, field in kind.model_fields.items():
             default = field.get_default(call_default_factory=True)
-            yield f"  {section}.{name} = {_shown(default)}"
+            yield f"  {section}.{name} = {'(none)' if default is None else json.dumps(default)}"
             yield f"      {field.description}"
     yield "  chunk_lines"
     yield f"      {CommandOptions.model_fields['chunk_lines'].description}; enough for full batches if not given"
     yield "Models have search options of their own; the defaults above hold where a model sets none."
-
-
-def _shown(default: Any) -> str:
-    if default is None:
-        return "(none)"
-    if isinstance(default, bool):
-        return str(default).lower()
-    return "[]" if default == () else repr(default).replace("'", '"')
-
-
-def _read_words(path: Path) -> list[str]:
-    from postedit.data.lines import read_lines
-
-    return [line.strip() for line in read_lines(path) if line.strip()]
-
-
-def _read_terms(path: Path) -> list[dict[str, str]]:
-    from postedit.data.lines import read_lines
-
-    return [_term(path, number, line) for number, line in enumerate(read_lines(path), start=1) if line.strip()]
-
-
-def _term(path: Path, number: int, line: str) -> dict[str, str]:
-    sides = [side.strip() for side in line.split("\t")]
-    if len(sides) > 2 or not all(sides):
-        raise DataError(f"{path}, line {number}: must be a word or phrase, or one of the source, a tab, and one of pe")
-    return {"target": sides[-1], "source": sides[0] if len(sides) == 2 else ""}

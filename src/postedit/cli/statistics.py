@@ -1,19 +1,19 @@
 """Corpus statistics as tables, and as a figure. matplotlib is imported only when a figure is drawn."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
+from postedit.cli import shared
 from postedit.cli.tables import new_table, percent
 from postedit.core.errors import OutputError
 from postedit.core.files import atomic_write
 from postedit.evaluate.ter import ter_signature
 from postedit.jobs.corpus_statistics import QUANTILES, SHARED, CorpusStatistics
-from postedit.jobs.edit_statistics import KINDS, EditInContext, EditStatistics, FrequentEdit, bin_names
+from postedit.jobs.edit_statistics import KINDS, EditInContext, EditStatistics, bin_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,8 +37,7 @@ def print_statistics(statistics: CorpusStatistics, out: Console, top: int) -> No
     out.print(Text(str(statistics.report)), style="dim", soft_wrap=True)
     _print_lengths(statistics, out)
     if statistics.edits is not None:
-        _print_ter(statistics.edits, out)
-        _print_kinds(statistics.edits, out)
+        _print_edits(statistics.edits, out)
     _print_shared(statistics, out)
     if statistics.edits is not None and top:
         _print_frequent(statistics.edits, out, top)
@@ -49,12 +48,11 @@ def _print_lengths(statistics: CorpusStatistics, out: Console) -> None:
     table = new_table(["length", *numbers], numbers)
     for side, lengths in statistics.lengths.items():
         quantiles = [f"{lengths.quantile(percent)}" for percent in QUANTILES]
-        mean, longest = lengths.words / max(1, lengths.texts), max(lengths.counts, default=0)
-        table.add_row(side, f"{lengths.words:,}", f"{mean:.1f}", *quantiles, f"{longest}")
+        table.add_row(side, f"{lengths.words:,}", f"{lengths.mean:.1f}", *quantiles, f"{lengths.longest}")
     out.print(table)
 
 
-def _print_ter(edits: EditStatistics, out: Console) -> None:
+def _print_edits(edits: EditStatistics, out: Console) -> None:
     total, most = max(1, sum(edits.bins)), max(1, *edits.bins)
     table = new_table(["sentence TER", "triplets", "%", ""], ["triplets", "%"])
     for name, count in zip(bin_names(), edits.bins):
@@ -62,9 +60,6 @@ def _print_ter(edits: EditStatistics, out: Console) -> None:
     out.print(table)
     out.print(f"TER {edits.ter:.2f}; unchanged {edits.unchanged:,} ({percent(edits.unchanged, total)} %)")
     out.print(f"TER: {ter_signature()}", style="dim", soft_wrap=True, markup=False)
-
-
-def _print_kinds(edits: EditStatistics, out: Console) -> None:
     table = new_table(["edits", "number", "%"], ["number", "%"])
     for kind in KINDS:
         table.add_row(kind, f"{edits.kinds[kind]:,}", percent(edits.kinds[kind], edits.kinds.total()))
@@ -89,23 +84,15 @@ def _print_frequent(edits: EditStatistics, out: Console, top: int) -> None:
     table = new_table(["times", "mt", "pe", "most frequent contexts"], ["times"])
     for one in edits.most_frequent(top):
         words = [Text(word or "∅", "" if word else "dim") for word in one.edit]
-        table.add_row(f"{one.count:,}", *words, _contexts(one))
+        table.add_row(f"{one.count:,}", *words, Text("   ").join(map(_context, one.contexts)))
     out.print(table)
     if edits.words.missing:
         out.print(f"the numbers may be too low by up to {edits.words.missing:,}", style="dim")
 
 
-def _contexts(one: FrequentEdit) -> Text:
-    return Text("   ").join(_context(edit) for edit in one.contexts)
-
-
 def _context(edit: EditInContext) -> Text:
-    parts: Iterable[tuple[str, str]] = [
-        (f"{edit.left} " if edit.left else "", "dim"),
-        (edit.new or "∅", "bold"),
-        (f" {edit.right}" if edit.right else "", "dim"),
-    ]
-    return Text.assemble(*parts)
+    left, right = (f"{edit.left} " if edit.left else "", f" {edit.right}" if edit.right else "")
+    return Text.assemble((left, "dim"), (edit.new or "∅", "bold"), (right, "dim"))
 
 
 def _of(count: int, total: int) -> str:
@@ -113,27 +100,20 @@ def _of(count: int, total: int) -> str:
 
 
 def check_picture(path: Path) -> None:
-    """Check that a figure can have the name `path`.
-
-    Raises:
-        OutputError: if its suffix is not one of `FORMATS`.
-    """
+    """Raise an OutputError if the suffix of `path` is not one of `FORMATS`."""
     if path.suffix not in FORMATS:
         raise OutputError(f"{path}: the name of a picture must end in {', '.join(FORMATS)}")
 
 
 def draw(statistics: CorpusStatistics, path: Path, title: str) -> None:
-    """Draw lengths, and for triplets the histogram of TER, the kinds of edits and the most frequent ones.
-
-    Raises:
-        OutputError: if the figure cannot be written.
-    """
+    """Draw lengths, and for triplets the histogram of TER, the kinds of edits and the most frequent ones."""
     from matplotlib.figure import Figure
 
     from postedit.explain.figure import drawing, missing_characters
 
+    edits = statistics.edits
+    frequent = [] if edits is None else edits.most_frequent(_EDITS)
     with drawing({"axes.spines.top": False, "axes.spines.right": False}):
-        edits = statistics.edits
         figure = Figure(figsize=(12, 4) if edits is None else (12, 8.5), layout="constrained")
         figure.suptitle(title)
         if edits is None:
@@ -142,21 +122,24 @@ def draw(statistics: CorpusStatistics, path: Path, title: str) -> None:
             axes = figure.subplots(2, 2)
             _draw_lengths(axes[0, 0], statistics)
             _draw_histogram(axes[0, 1], edits)
-            _draw_kinds(axes[1, 0], edits)
-            _draw_frequent(axes[1, 1], edits.most_frequent(_EDITS))
+            _draw_bars(axes[1, 0], KINDS, [edits.kinds[kind] for kind in KINDS], max(1, edits.kinds.total()) / 100)
+            axes[1, 0].set(title="Kinds of edits", xlabel="% of edits")
+            names = [f"{one.edit.old or '∅'} → {one.edit.new or '∅'}" for one in frequent]
+            _draw_bars(axes[1, 1], names, [one.count for one in frequent], 1)
+            axes[1, 1].set(title="Most frequent edits", xlabel="times")
         metadata: dict[str, Any] = {"Date": None} if path.suffix == ".svg" else {}
         with atomic_write(path, "wb") as file:
             figure.savefig(file, format=path.suffix[1:], dpi=120, metadata=metadata)
-    frequent = [] if edits is None else edits.most_frequent(_EDITS)
-    missing = missing_characters(text for one in frequent for text in (one.edit.old or "", one.edit.new or ""))
+    missing = missing_characters(text for one in frequent for text in one.edit)
     if missing:
-        typer.echo(f"warning: no font here has {''.join(sorted(missing))[:40]}: {path} shows boxes", err=True)
+        shared.warn(f"no font here has {''.join(sorted(missing))[:40]}: {path} shows boxes")
 
 
 def _draw_lengths(axes: "Axes", statistics: CorpusStatistics) -> None:
     longest = max(lengths.quantile(_LONGEST) for lengths in statistics.lengths.values())
     for side, lengths in statistics.lengths.items():
-        percents = [100 * lengths.counts[length] / max(1, lengths.texts) for length in range(longest + 1)]
+        total = max(1, lengths.counts.total())
+        percents = [100 * lengths.counts[length] / total for length in range(longest + 1)]
         axes.plot(range(longest + 1), percents, label=side, color=_COLOURS[side])
     axes.set(title="Length", xlabel="words", ylabel="% of texts", xlim=(0, max(1, longest)))
     axes.set_ylim(bottom=0)
@@ -174,21 +157,9 @@ def _draw_histogram(axes: "Axes", edits: EditStatistics) -> None:
     axes.set_xlabel(f"TER {ter_signature()}", fontsize="small")
 
 
-def _draw_kinds(axes: "Axes", edits: EditStatistics) -> None:
-    counts = [edits.kinds[kind] for kind in KINDS]
-    total = max(1, sum(counts))
-    bars = axes.barh(KINDS, [100 * count / total for count in counts], color=_COLOURS["pe"])
+def _draw_bars(axes: "Axes", names: Sequence[str], counts: Sequence[int], total: float) -> None:
+    bars = axes.barh(range(len(names)), [count / total for count in counts], color=_COLOURS["pe"])
     axes.bar_label(bars, [f"{count:,}" for count in counts], padding=3)
-    axes.invert_yaxis()
-    axes.margins(x=0.15)
-    axes.set(title="Kinds of edits", xlabel="% of edits")
-
-
-def _draw_frequent(axes: "Axes", frequent: Sequence[FrequentEdit]) -> None:
-    names = [f"{one.edit.old or '∅'} → {one.edit.new or '∅'}" for one in frequent]
-    bars = axes.barh(range(len(names)), [one.count for one in frequent], color=_COLOURS["pe"])
-    axes.bar_label(bars, [f"{one.count:,}" for one in frequent], padding=3)
     axes.set_yticks(range(len(names)), names, parse_math=False)
     axes.invert_yaxis()
     axes.margins(x=0.15)
-    axes.set(title="Most frequent edits", xlabel="times")

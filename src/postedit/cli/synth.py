@@ -1,11 +1,12 @@
 """`postedit synth`."""
 
 import os
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
+
+from postedit.cli import shared
 
 if TYPE_CHECKING:
     from postedit.distributed.executors import Executor
@@ -15,30 +16,17 @@ _DISSIMILAR: Final = 0.05
 """Kolmogorov-Smirnov distance of TER above which triplets count as unlike the real ones."""
 
 
-class Engine(StrEnum):
-    """Where stages run."""
-
-    LOCAL = "local"
-    RAY = "ray"
-
-
 def synth(
     recipe: Annotated[
-        Path,
-        typer.Argument(
-            help="A TOML recipe for artificial triplets, or the name of one that comes with postedit, such as noise."
-        ),
+        Path, typer.Argument(help="A TOML recipe, or the name of one that comes with postedit, such as noise.")
     ],
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="OPTION=VALUE", help="Override a recipe option, such as synth.seed=2."),
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished run.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Worker processes; one per core if not given.")] = None,
+    overrides: shared.RecipeSetOption = None,
+    resume: shared.ResumeOption = False,
+    workers: shared.ProcessesOption = None,
     engine: Annotated[
-        Engine,
+        Literal["local", "ray"],
         typer.Option(help="Run on this machine, or in a Ray cluster (pip install 'postedit[ray]')."),
-    ] = Engine.LOCAL,
+    ] = "local",
     address: Annotated[
         str | None,
         typer.Option(
@@ -50,7 +38,9 @@ def synth(
 ) -> None:
     """Make artificial triplets by a recipe. An interrupted run continues with --resume."""
     from postedit.cli.tables import console
+    from postedit.distributed.executors import local_executor
     from postedit.distributed.pipeline import run_job
+    from postedit.distributed.ray_executor import RayExecutor
     from postedit.progress import LineProgress
     from postedit.shipped import find_recipe
     from postedit.synthesis.kinds import load_synth_recipe
@@ -66,20 +56,15 @@ def synth(
             continue
         if len(phases) > 1:
             screen.print(f"{number} of {len(phases)}: {phase.name}", highlight=False)
-        executor = _executor(engine, workers, address, multithreaded=phase.multithreaded)
+        executor: Executor
+        if engine == "ray":
+            executor = RayExecutor(workers, address, phase.multithreaded)
+        else:
+            executor = local_executor(workers or (1 if phase.multithreaded else len(os.sched_getaffinity(0))))
         with LineProgress(screen, job.source.total) as progress:
             manifest = run_job(job, phase.files, executor, resume=resume, report=progress.update)
         typer.echo(describe(manifest, phase))
         del job  # with the models that its stage has loaded
-
-
-def _executor(engine: Engine, workers: int | None, address: str | None, *, multithreaded: bool) -> "Executor":
-    from postedit.distributed.executors import local_executor
-    from postedit.distributed.ray_executor import RayExecutor
-
-    if engine is Engine.RAY:
-        return RayExecutor(workers, address, multithreaded)
-    return local_executor(workers or (1 if multithreaded else len(os.sched_getaffinity(0))))
 
 
 def describe(manifest: dict[str, Any], phase: "Phase") -> str:

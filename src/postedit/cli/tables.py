@@ -1,8 +1,9 @@
-"""Print tables for people, also through a pipe."""
+"""Print tables and progress for people, also through a pipe."""
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final
 
 from rich import box
@@ -11,6 +12,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from postedit.data.cleaning.cleaner import CleanReport, CleanStage
     from postedit.evaluate.scores import SystemScores
     from postedit.evaluate.table import Table
     from postedit.explain.explained_sentence import ExplainedSentence
@@ -67,19 +69,50 @@ def _print_rows(table: "Table", out: Console) -> None:
         out.print(table.note, style="dim", soft_wrap=True, markup=False)
 
 
+@contextmanager
+def stage_progress(console: Console, total: int) -> "Iterator[Callable[[CleanStage, int], None]]":
+    """Give a function that shows how many of the `total` triplets have passed a stage; stages follow each other."""
+    from postedit.progress import LineProgress
+
+    shown: dict[CleanStage, LineProgress] = {}
+    with ExitStack() as open_bar:
+
+        def update(stage: "CleanStage", done: int) -> None:
+            if stage not in shown:
+                open_bar.close()
+                shown[stage] = open_bar.enter_context(LineProgress(console, total))
+                console.print(f"{stage} ...", style="dim")
+            shown[stage].update(done)
+
+        yield update
+
+
+def print_report(report: "CleanReport", out: Console) -> None:
+    """Print how many triplets each filter removed, and the first of them."""
+    table = new_table(["filter", "removed", "%"], ["removed", "%"])
+    for name, taken in report.filters.items():
+        table.add_row(name, f"{taken.count:,}", percent(taken.count, report.read))
+    out.print(table)
+    for name, taken in report.filters.items():
+        if taken.examples:
+            out.print(Text(f"{name}, for example", style="bold"))
+        for one in taken.examples:
+            out.print(Text(f"  {one.source}, line {one.line}: {one.detail}"), soft_wrap=True)
+            for side, text in one.texts.items():
+                out.print(Text(f"    {side:4}{text}", style="dim"), soft_wrap=True)
+    share = percent(report.kept, report.read)
+    out.print(f"{report.kept:,} of {report.read:,} kept ({share} %), {report.changed:,} of them changed")
+
+
 def print_explanation(sentence: "ExplainedSentence | None", out: Console) -> None:
     """Print the evidence of one sentence word by word, and the reason for each edit."""
     if sentence is None:
-        out.print("The model was not asked: a text is empty or too long.")
+        out.print("Not edited: a text is empty or too long.")
         return
     from postedit.explain.reasons import edit_reasons
-    from postedit.explain.word_diff import differences_text, word_differences
 
     evidence = sentence.words
-    marks = out.no_color or not out.is_terminal
-    out.print(
-        differences_text(word_differences(sentence.mt.split(), sentence.output.split()), marks=marks), soft_wrap=True
-    )
+    out.print(differences(sentence.mt, sentence.output, out), soft_wrap=True)
     streams = {stream: evidence.over(stream) for stream in ("src", "mt") if stream in evidence.streams}
     shown = {stream: weights for stream, weights in streams.items() if weights is not None}
     grid = new_table(["word", "%", *evidence.shares, *shown, "runners-up"], ["%", *evidence.shares])
@@ -99,6 +132,13 @@ def print_explanation(sentence: "ExplainedSentence | None", out: Console) -> Non
         ]
         line = ", ".join([f"{why.edit.op} {why.old!r} -> {why.new!r}: confidence {100 * why.confidence:.0f} %", *cited])
         out.print(line, markup=False, soft_wrap=True)
+
+
+def differences(before: str, after: str, out: Console) -> Text:
+    """Return the differences between two texts, marked with characters if `out` shows no colours."""
+    from postedit.explain.word_diff import differences_text, word_differences
+
+    return differences_text(word_differences(before.split(), after.split()), marks=out.no_color or not out.is_terminal)
 
 
 def _probability(log_prob: float) -> float:

@@ -5,25 +5,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from postedit.cli import shared
+
 if TYPE_CHECKING:
     from postedit.jobs.training import RunResult
 
 
 def train(
-    recipe: Annotated[
-        Path,
-        typer.Argument(
-            help="A TOML file with model, data and training options, or the name of a recipe that comes with postedit."
-        ),
-    ],
+    recipe: Annotated[Path, typer.Argument(help="A TOML recipe, or the name of one that comes with postedit.")],
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; by default, a folder in runs/ named after the recipe.")
     ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="OPTION=VALUE", help="Override an option, such as train.lr=3e-4."),
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in that folder.")] = False,
+    overrides: shared.RecipeSetOption = None,
+    resume: shared.ResumeOption = False,
     accept_changed_data: Annotated[
         bool, typer.Option("--accept-changed-data", help="With --resume: accept data files that have changed.")
     ] = False,
@@ -34,27 +28,21 @@ def train(
 ) -> None:
     """Train a model as a recipe specifies. Ctrl-C writes a checkpoint, from which --resume continues."""
     from postedit.cli.tables import console
-    from postedit.jobs.training import is_main_process, train_seeds
-    from postedit.jobs.training import train as run
+    from postedit.jobs import training
     from postedit.recipe import load_recipe
     from postedit.shipped import find_recipe
 
-    checked = load_recipe(find_recipe(recipe), overrides or ())
+    checked, err = load_recipe(find_recipe(recipe), overrides or ()), console(stderr=True)
     folder = out or Path("runs") / recipe.stem
     if seeds is None:
-        result = run(
-            checked, folder, resume=resume, console=console(stderr=True), accept_changed_data=accept_changed_data
-        )
-        if is_main_process():
-            typer.echo(describe(result))
-        return
-    results = train_seeds(checked, folder, seeds, resume, console(stderr=True), accept_changed_data)
-    if not is_main_process():
-        return
-    typer.echo("\n\n".join(map(describe, results)))
-    typer.echo(
-        f"\nAs an ensemble: postedit edit {' '.join(str(result.model) for result in results)} --src FILE --mt FILE"
-    )
+        results = [training.train(checked, folder, resume, err, accept_changed_data=accept_changed_data)]
+    else:
+        results = training.train_seeds(checked, folder, seeds, resume, err, accept_changed_data)
+    if training.is_main_process():
+        typer.echo("\n\n".join(map(describe, results)))
+        if seeds is not None:
+            models = " ".join(str(result.model) for result in results)
+            typer.echo(f"\nAs an ensemble: postedit edit {models} --src FILE --mt FILE")
 
 
 def describe(result: "RunResult") -> str:
@@ -67,6 +55,5 @@ def describe(result: "RunResult") -> str:
     if (base := result.do_nothing) is not None:
         label = f"dev, {base.name}:"
         lines.append(f"{label:17}TER {base.ter:.2f}  BLEU {base.bleu:.2f}  ({base.signatures['TER']})")
-    return "\n".join(
-        [*lines, f"dev, model:      {ours}  ({training.exported}, greedy search)", f"Model: {result.model}"]
-    )
+    lines += [f"dev, model:      {ours}  ({training.exported}, greedy search)", f"Model: {result.model}"]
+    return "\n".join(lines)

@@ -1,78 +1,61 @@
 """`postedit tune`."""
 
 import shutil
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from postedit.cli.outputs import check_outputs
-from postedit.cli.score import Tokenize
+from postedit.cli import shared
 from postedit.cli.search_options import HelpSearchOption, SearchFileOption, SetOption, read_options, search_config
 from postedit.core.errors import DataError, OutputError
-from postedit.core.files import atomic_write
 
 _BEAM: Final = 10
 """Hypotheses kept, and length of the n-best lists, unless search.beam says otherwise."""
 
 
-class Metric(StrEnum):
-    """What is tuned for."""
-
-    ter = "ter"
-    bleu = "bleu"
-
-
-class Method(StrEnum):
-    """How weights are searched for on n-best lists."""
-
-    mert = "mert"
-    mira = "mira"
-
-
 def tune(
-    models: Annotated[
-        list[str],
-        typer.Argument(metavar="MODEL...", help="Model folders, or files of weights (RUN/best/*.safetensors)."),
-    ],
+    models: shared.WeightsArgument,
     src: Annotated[Path, typer.Option(help="Source lines of the development set.")],
-    mt: Annotated[Path, typer.Option(help="Their machine translations.")],
-    pe: Annotated[Path, typer.Option(help="Their post-edits by people.")],
+    mt: shared.DevMtOption,
+    pe: shared.DevPeOption,
     out: Annotated[Path, typer.Option(help="The combination to write, which `postedit edit` takes as a model.")],
-    metric: Annotated[Metric, typer.Option(help="What the weights shall improve.")] = Metric.ter,
-    method: Annotated[
-        Method, typer.Option(help="mert: exact search along lines; mira: small corrections.")
-    ] = Method.mert,
-    rounds: Annotated[int, typer.Option(min=1, help="New n-best lists with new weights, at most.")] = 5,
+    metric: shared.MetricOption = "ter",
+    method: shared.MethodOption = "mert",
+    rounds: Annotated[int, typer.Option(min=1, help="Largest number of searches with new weights.")] = 5,
     restarts: Annotated[
         int | None, typer.Option(min=0, help="Random points that mert starts from; 20 if not given.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of all that is random.")] = 1,
+    seed: shared.SeedOption = 1,
     assignments: SetOption = None,
     search_file: SearchFileOption = None,
     help_search: HelpSearchOption = False,
     free_src: Annotated[
         bool, typer.Option("--exempt-src", help="The post-editing penalty does not count words of src.")
     ] = False,
-    tokenize: Annotated[Tokenize, typer.Option(help="For the metric, as of `postedit score`.")] = Tokenize.none,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
+    tokenize: shared.TokenizeOption = "none",
+    resume: shared.ResumeOption = False,
 ) -> None:
     """Combine models: find the weights of their scores, of length and of the post-editing penalty.
 
-    The development set chooses the weights, so its scores flatter them: report those of another set.
+    The weights are chosen on the development set, so report scores on another set.
     """
-    if restarts is not None and method is Method.mira:
+    if restarts is not None and method == "mira":
         raise DataError("--restarts is of --method mert; mira starts once")
     given = read_options(assignments, search_file)
     if given.ensemble.weights:
         raise DataError("ensemble.weights are what tuning finds; leave them out")
-    if given.ensemble.space and len(models) == 1:
-        raise DataError("ensemble.space says what an ensemble averages: give several models with it")
-    check_outputs({"--out": out}, (src, mt, pe))
-    folder = _work_folder(out, resume=resume)
+    space = given.editor_spec([str(model) for model in models]).space
+    shared.check_outputs({"--out": out}, (src, mt, pe))
+    folder = out.with_name(f"{out.name}.rounds")
+    if folder.exists() and not resume:
+        raise OutputError(
+            f"{folder}: holds n-best lists of an unfinished run; add --resume to continue it, or delete it"
+        )
     from postedit.cli.tables import console, print_scores
+    from postedit.core.tensor_files import save_json
     from postedit.data.dev import DevTexts
+    from postedit.data.resumable_file import check_job, file_fingerprint
     from postedit.editing.combination import Combination, Member, is_combination
     from postedit.editing.post_editor import PostEditor
     from postedit.evaluate.metrics import additive_metric
@@ -84,20 +67,13 @@ def tune(
     if combinations:
         raise DataError(f"{combinations[0]}: is a combination or another file; name its models one by one")
     dev = DevTexts.read(src, mt, pe)
-    members = [Member.of(Path(model)) for model in models]
-    options = tuning.TuneOptions(
-        method.value,
-        rounds,
-        20 if restarts is None else restarts,
-        seed,
-        given.ensemble.space or "log",
-        ("mt", "src") if free_src else ("mt",),
-    )
-    judge = additive_metric(metric.value, tokenize.value)
+    members = [Member.of(model) for model in models]
+    exempt = ("mt", "src") if free_src else ("mt",)
+    options = tuning.TuneOptions(method, rounds, 20 if restarts is None else restarts, seed, space, exempt)
     job: dict[str, Any] = {
         "models": [member.fingerprint for member in members],
-        "texts": _fingerprints(src, mt, pe),
-        "metric": [metric.value, tokenize.value],
+        "texts": [file_fingerprint(path) for path in (src, mt, pe)],
+        "metric": [metric, tokenize],
         "search": repr(given.search),
         "options": repr(options),
     }
@@ -106,14 +82,17 @@ def tune(
     editor.search = search_config(editor, {"beam": _BEAM, **given.search}, with_mt=True)
     if editor.search.beam < 2:
         raise DataError("search.beam is the length of the n-best lists: it must be at least 2")
-    _begin(folder, job)
+    if folder.exists():
+        check_job(folder / "job.json", job, folder)
+    else:
+        folder.mkdir()
+        save_json(folder / "job.json", job)
     err = console(stderr=True)
-    found = tuning.tune(editor, dev, judge, options, folder, err)
-    systems = {"equal weights": found.before, "tuned": found.after}
-    scores = score_systems(systems, dev.pe, dev.mt, tokenize.value)
+    found = tuning.tune(editor, dev, additive_metric(metric, tokenize), options, folder, err)
+    scores = score_systems({"equal weights": found.before, "tuned": found.after}, dev.pe, dev.mt, tokenize)
     record = {
-        "metric": metric.value,
-        "method": method.value,
+        "metric": metric,
+        "method": method,
         "seed": seed,
         "restarts": options.restarts,
         "rounds": found.rounds,
@@ -127,34 +106,3 @@ def tune(
     shutil.rmtree(folder)
     print_scores(scores, console())
     err.print(f"Wrote {out}; these scores are of the set that chose the weights", soft_wrap=True)
-
-
-def _fingerprints(*paths: Path) -> list[dict[str, Any]]:
-    from postedit.data.resumable_file import file_fingerprint
-
-    return [file_fingerprint(path) for path in paths]
-
-
-def _work_folder(out: Path, *, resume: bool) -> Path:
-    """Return the folder beside `out` for what an interrupted run leaves."""
-    folder = out.with_name(f"{out.name}.rounds")
-    if folder.exists() and not resume:
-        raise OutputError(
-            f"{folder}: holds n-best lists of an unfinished run; add --resume to go on with it, or delete it"
-        )
-    return folder
-
-
-def _begin(folder: Path, job: dict[str, Any]) -> None:
-    """Make the folder, or see to it that what is in it is of the same job."""
-    import json
-
-    from postedit.data.resumable_file import check_job
-
-    note = folder / "job.json"
-    if folder.exists():
-        check_job(note, job, folder)
-        return
-    folder.mkdir()
-    with atomic_write(note) as file:
-        json.dump(job, file, indent=2)

@@ -7,6 +7,8 @@ with 1; a traceback always means a defect in postedit.
 import difflib
 import importlib
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 
@@ -51,3 +53,20 @@ def library(name: str, purpose: str, extra: str = "pretrained") -> Any:
     except ImportError as error:
         missing = error.name or name
         raise RecipeError(f"{purpose} needs {missing}; install it by: pip install 'postedit[{extra}]'") from None
+
+
+def nearest_path(path: Path) -> str:
+    """Return `; the nearest existing path is "x"`, or an empty string if nothing here is like the start of `path`."""
+    found = Path(path.anchor)
+    for part in path.parts[len(found.parts) :]:
+        if (found / part).exists():
+            found /= part
+            continue
+        names: list[str] = []
+        with suppress(OSError):  # no folder, or one that may not be read
+            names = [other.name for other in found.iterdir()]
+        match = difflib.get_close_matches(part, names, n=1, cutoff=0.7)
+        if not match:
+            break
+        found /= match[0]
+    return "" if found in (Path(), Path(path.anchor)) else f'; the nearest existing path is "{found}"'

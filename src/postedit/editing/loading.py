@@ -1,14 +1,15 @@
 """Load the parts of an editor: a model with its text processing, from model folders, the hub, or a combination."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
 
-from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.errors import DataError, ModelFolderError, nearest_path
 from postedit.core.model import Constraint, Seq2Seq, Vocabularies
 from postedit.core.search_config import SearchConfig
 from postedit.core.special_tokens import EOS
@@ -21,6 +22,11 @@ from postedit.search.ensemble import Space, check_weights
 from postedit.search.rescoring import LogLinear
 from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
+
+_log = logging.getLogger(__name__)
+
+_HUB: Final = "hub:"
+"""Marks an id of the hub that could be a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,9 @@ def load_models(
         return _combination(Path(combination), places)
     paths = [_find(model) for model in models]
     folders = _folders(paths, places)
+    for path, folder in zip(paths, folders, strict=True):
+        if warning := folder.worse_than_input():
+            _log.warning("%s: %s", path, warning)
     if weights is not None:
         check_weights(weights, len(paths))
     first, *others = folders
@@ -168,15 +177,26 @@ def _given(first: TextProcessor, folder: ModelFolder, path: Path, other: Path) -
 
 
 def _find(model: str | Path) -> Path:
-    """Return the folder or file of a model; one named by its hub id is downloaded."""
-    path = Path(model)
+    """Return the folder or file of a model, downloaded from the hub if it is named by an id ("name/model").
+
+    An id whose first part is, or resembles, the name of a folder here is taken for a mistyped path, unless it begins
+    with "hub:".
+
+    Raises:
+        ModelFolderError: if there is no such model; the message names the nearest path.
+    """
+    path, name = Path(model), str(model).removeprefix(_HUB)
     if path.exists():
         return path
-    if str(model).count("/") != 1 or str(model).startswith((".", "/", "~")):
-        raise ModelFolderError(f"{model}: no such model folder")
+    asked = name != str(model)
+    is_id = name.count("/") == 1 and not name.startswith((".", "/", "~"))
+    near = nearest_path(path)
+    if not is_id or (near and not asked):
+        hint = f" ({_HUB}{name} downloads it from the Hugging Face hub)" if is_id else ""
+        raise ModelFolderError(f"{path.absolute()}: no such model folder{near}{hint}")
     from postedit.hub import download
 
-    return download(str(model), FILES)
+    return download(name, FILES)
 
 
 def _words(processor: TextProcessor) -> dict[str, Any]:

@@ -25,7 +25,7 @@ BLOCK: Final = 4096
 QUANTILES: Final = (5, 25, 50, 75, 95)
 
 SHARED: Final = ("triplet", "triplet, nearly", "src", "src, nearly", "pe", "pe, nearly")
-"""What two triplets may have in common; "nearly" ignores case, numbers and punctuation."""
+"""Parts that two triplets may have in common; "nearly" ignores case, numbers and punctuation."""
 
 
 @dataclass
@@ -35,18 +35,23 @@ class Lengths:
     counts: Counter[int] = field(default_factory=Counter)
 
     @property
-    def texts(self) -> int:
-        """Number of texts."""
-        return self.counts.total()
-
-    @property
     def words(self) -> int:
         """Number of words of all texts."""
         return sum(length * count for length, count in self.counts.items())
 
+    @property
+    def mean(self) -> float:
+        """Mean length."""
+        return self.words / max(1, self.counts.total())
+
+    @property
+    def longest(self) -> int:
+        """Greatest length."""
+        return max(self.counts, default=0)
+
     def quantile(self, percent: int) -> int:
         """Return the length that `percent` of the texts do not exceed."""
-        rank, seen = math.ceil(self.texts * percent / 100), 0
+        rank, seen = math.ceil(self.counts.total() * percent / 100), 0
         for length in sorted(self.counts):
             seen += self.counts[length]
             if seen >= rank:
@@ -57,22 +62,16 @@ class Lengths:
         """Return the numbers as values for JSON."""
         return {
             "words": self.words,
-            "mean": self.words / max(1, self.texts),
+            "mean": self.mean,
             "quantiles": {str(percent): self.quantile(percent) for percent in QUANTILES},
-            "longest": max(self.counts, default=0),
+            "longest": self.longest,
             "counts": {str(length): self.counts[length] for length in sorted(self.counts)},
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """What the triplets have in common with another set.
-
-    Args:
-        triplets: number of triplets of the other set.
-        here: by kind of `SHARED`, triplets that have something in common with the other set.
-        there: by kind of `SHARED`, triplets of the other set that have something in common with these.
-    """
+    """Number of triplets here and in another set, of `triplets` triplets, that share something, by kind of `SHARED`."""
 
     triplets: int
     here: Mapping[str, int]
@@ -83,13 +82,8 @@ class Overlap:
 class CorpusStatistics:
     """All statistics of a corpus.
 
-    Args:
-        triplets: number of triplets.
-        lengths: in words, by side.
-        edits: None for parallel text, which has no machine translations.
-        repeated: triplets that have something in common with an earlier one, by kind of `SHARED`.
-        overlaps: by the name of the other set.
-        report: triplets that were skipped, with reasons.
+    `edits` is None for parallel text. `repeated` has the number of triplets that share something with an earlier one,
+    by kind of `SHARED`; `overlaps` the same for other sets, by name; `report` the triplets that were skipped.
     """
 
     triplets: int = 0
@@ -118,37 +112,32 @@ def gather_statistics(
     workers: int = 1,
     progress: Callable[[int], None] = lambda done: None,
 ) -> CorpusStatistics:
-    """Read all triplets once and return their statistics.
+    """Read all triplets once and return their statistics; all or none have machine translations.
 
-    Args:
-        files: the triplets; all with or all without machine translations.
-        others: other sets, such as dev and test, that should have nothing in common with the triplets; their hashes
-            are kept in memory.
-        workers: number of processes.
-        progress: called with the number of triplets processed.
+    The hashes of `others`, sets that should share nothing with the triplets, are kept in memory. `progress` is called
+    with the number of triplets processed by `workers` processes.
 
     Raises:
         DataError: if a file cannot be used.
         OutputError: if there is no room for temporary files.
     """
-    result = CorpusStatistics()
     sides = tuple(side for side in ("src", "mt", "pe") if side in files[0].sides)
-    sets = {name: _OtherSet.read(other) for name, other in others.items()}
-    result.lengths = {side: Lengths() for side in sides}
-    result.edits = EditStatistics() if "mt" in sides else None
+    sets = {name: _OtherSet(other) for name, other in others.items()}
+    edits = EditStatistics() if "mt" in sides else None
+    result = CorpusStatistics(lengths={side: Lengths() for side in sides}, edits=edits)
     blocks = blocks_of(read_triplets(files, result.report), BLOCK)
     with _temporary_folder() as folder:
         seen = {kind: SortedRows(folder, f"{place}", 1) for place, kind in enumerate(SHARED)}
-        for block in map_blocks(partial(_block_statistics, sides=sides), blocks, workers):
+        for block, keys in map_blocks(partial(_block_statistics, sides=sides), blocks, workers):
             result.triplets += block.triplets
             for side in sides:
                 result.lengths[side].counts.update(block.lengths[side].counts)
-            if result.edits is not None and block.edits is not None:
-                result.edits.add(block.edits)
+            if edits is not None and block.edits is not None:
+                edits.add(block.edits)
             for kind in SHARED:
-                seen[kind].add(np.array(block.keys[kind], np.uint64)[:, None])
+                seen[kind].add(np.array(keys[kind], np.uint64)[:, None])
                 for other in sets.values():
-                    other.look_up(kind, block.keys[kind])
+                    other.look_up(kind, keys[kind])
             progress(result.triplets)
         result.repeated = {kind: result.triplets - count_distinct(rows) for kind, rows in seen.items()}
     result.overlaps = {name: other.overlap() for name, other in sets.items()}
@@ -165,24 +154,16 @@ def _temporary_folder() -> Iterator[Path]:
         raise OutputError(f"{error}, or name a folder with more room in the variable TMPDIR") from error
 
 
-@dataclass
 class _OtherSet:
     """The hashes of another set by kind of `SHARED`, those that were found, and how often."""
 
-    triplets: int
-    keys: dict[str, Counter[int]]
-    found: dict[str, set[int]]
-    here: Counter[str]
-
-    @classmethod
-    def read(cls, files: Sequence[TripletFiles]) -> "_OtherSet":
-        keys: dict[str, Counter[int]] = {kind: Counter() for kind in SHARED}
-        triplets = 0
+    def __init__(self, files: Sequence[TripletFiles]) -> None:
+        self.keys: dict[str, Counter[int]] = {kind: Counter() for kind in SHARED}
+        self.found: dict[str, set[int]] = {kind: set() for kind in SHARED}
+        self.here = dict.fromkeys(SHARED, 0)
         for triplet in read_triplets(files):
-            triplets += 1
             for kind, key in zip(SHARED, _keys(triplet)):
-                keys[kind][key] += 1
-        return cls(triplets, keys, {kind: set() for kind in SHARED}, Counter())
+                self.keys[kind][key] += 1
 
     def look_up(self, kind: str, keys: Iterable[int]) -> None:
         hits = [key for key in keys if key in self.keys[kind]]
@@ -191,30 +172,22 @@ class _OtherSet:
 
     def overlap(self) -> Overlap:
         there = {kind: sum(self.keys[kind][key] for key in found) for kind, found in self.found.items()}
-        return Overlap(self.triplets, {kind: self.here[kind] for kind in SHARED}, there)
+        return Overlap(self.keys["triplet"].total(), self.here, there)
 
 
-@dataclass
-class _BlockStatistics:
-    triplets: int
-    lengths: dict[str, Lengths]
-    edits: EditStatistics | None
-    keys: dict[str, list[int]]
-
-
-def _block_statistics(triplets: Sequence[Triplet], sides: Sequence[str]) -> _BlockStatistics:
+def _block_statistics(
+    triplets: Sequence[Triplet], sides: Sequence[str]
+) -> tuple[CorpusStatistics, Mapping[str, list[int]]]:
+    """Return the statistics of some triplets, and their hashes by kind of `SHARED`."""
     lengths = {side: Lengths(Counter(len(getattr(one, side).split()) for one in triplets)) for side in sides}
     keys = {kind: list(column) for kind, column in zip(SHARED, zip(*map(_keys, triplets)))}
     edits = EditStatistics.of(triplets) if "mt" in sides else None
-    return _BlockStatistics(len(triplets), lengths, edits, keys)
+    return CorpusStatistics(len(triplets), lengths, edits), keys
 
 
 def _keys(triplet: Triplet) -> Iterator[int]:
     """Yield a hash for each kind of `SHARED`."""
-    near = near_duplicate_key(triplet.src), near_duplicate_key(triplet.mt), near_duplicate_key(triplet.pe)
-    yield text_hash("\n".join(triplet[:3]))
-    yield text_hash("\n".join(near))
-    yield text_hash(triplet.src)
-    yield text_hash(near[0])
-    yield text_hash(triplet.pe)
-    yield text_hash(near[2])
+    texts = triplet[:3]
+    near = tuple(map(near_duplicate_key, texts))
+    for one in ("\n".join(texts), "\n".join(near), texts[0], near[0], texts[2], near[2]):
+        yield text_hash(one)

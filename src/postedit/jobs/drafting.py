@@ -1,12 +1,12 @@
-"""Drafting (Li et al. 2017): a first stage is trained, and translates the sources that the second stage learns from.
+"""Drafting (Li et al. 2017): a first stage is trained and translates the sources that the second stage learns from.
 
 RUN/draft            the run of the first stage
-RUN/draft-1 ...      with folds, those of the models that learnt from all parts but one
-RUN/drafts           train.jsonl and dev.jsonl, triplets whose mt are drafts; fold-1.jsonl ..., what such a model reads
+RUN/draft-1 ...      with folds: runs on all parts of the training set but one
+RUN/drafts           train.jsonl and dev.jsonl, triplets with drafts as mt; fold-1.jsonl ..., the data of the folds
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -28,25 +28,24 @@ from postedit.progress import fill
 from postedit.recipe import Recipe
 
 TrainStage = Callable[[Recipe, Path], None]
-"""Trains the model of a recipe in a folder, or goes on with it there."""
+"""Trains the model of a recipe in a folder, or continues to train it."""
 
 _CHUNK: Final = 1000
 """Sources translated together: enough to sort by length, few enough to lose little when interrupted."""
 
 
 def first_stage_folder(run: Path) -> Path:
-    """Return where the model is that writes drafts at run time."""
+    """Return the folder of the model that writes drafts."""
     return run / "draft" / "model"
 
 
 def write_drafts(recipe: Recipe, run: Path, train_stage: TrainStage, console: Console) -> DataConfig:
-    """Train the first stage of `recipe` in `run`, let it translate, and return the data of the second stage.
+    """Train the first stage of `recipe` in `run`, translate with it, and return the data of the second stage.
 
-    What is done already is not done again. All processes of a run call this together; the main one translates.
+    Finished work is not repeated. All processes of a run call this together; the main one translates.
 
     Raises:
-        DataError, OutputError, TrainingError: as training.
-        KeyboardInterrupt: after Ctrl-C; what was done is kept.
+        DataError, OutputError, TrainingError, KeyboardInterrupt: as training; finished work is kept.
     """
     stage, folds = recipe.first_stage(), recipe.draft.folds if recipe.draft is not None else 0
     processes = PartialState()
@@ -57,17 +56,20 @@ def write_drafts(recipe: Recipe, run: Path, train_stage: TrainStage, console: Co
             folder.mkdir(exist_ok=True)
         for number, path in enumerate(fold_files):
             if not path.exists():
-                _write_fold(path, recipe.data.train, number, folds)
+                with atomic_write(path) as file:
+                    rows = enumerate(read_triplets(recipe.data.train))
+                    file.writelines(f"{to_json(triplet)}\n" for row, triplet in rows if row % folds != number)
     processes.wait_for_everyone()
-    _train(stage, run / "draft", train_stage)
-    for number, path in enumerate(fold_files, start=1):
+    whole, others = run / "draft", [run / f"draft-{number}" for number in range(1, folds + 1)]
+    stages = {whole: stage}
+    for other, path in zip(others, fold_files, strict=True):
         files = TrainingFiles(src=str(path), pe=str(path))
-        data = recipe.data.model_copy(update={"train": [files]})
-        _train(replace(stage, data=data), run / f"draft-{number}", train_stage)
+        stages[other] = replace(stage, data=recipe.data.model_copy(update={"train": [files]}))
+    for part, its_stage in stages.items():
+        if not is_finished(part):
+            train_stage(its_stage, part)
     processes.wait_for_everyone()
     if processes.is_main_process:
-        whole = run / "draft"
-        others = [run / f"draft-{number}" for number in range(1, folds + 1)]
         _translate(recipe.data.train, folder / "train.jsonl", others or [whole], console)
         _translate([recipe.data.dev], folder / "dev.jsonl", [whole], console)
     processes.wait_for_everyone()
@@ -76,14 +78,14 @@ def write_drafts(recipe: Recipe, run: Path, train_stage: TrainStage, console: Co
 
 
 def are_drafted(run: Path) -> bool:
-    """Return whether all drafts of a run are written, so that the files that they are of are wanted no more."""
+    """Return whether all drafts of a run are written, so that the source files are no longer needed."""
     return all((run / "drafts" / f"{part}.jsonl").exists() for part in ("train", "dev"))
 
 
 def renew_drafting(data: DataConfig, run: Path) -> None:
-    """Take the files of `data` as they are now for those of the drafts still to come.
+    """Accept the present content of the files of `data` for the drafts that are not written yet.
 
-    A first stage that has ended stays as it is; one that has not learns from them, as it goes on.
+    A finished first stage stays as it is; an unfinished one continues with the new content.
     """
     for path in (run / "drafts").glob("*.partial*"):
         path.unlink()
@@ -93,27 +95,13 @@ def renew_drafting(data: DataConfig, run: Path) -> None:
 
 
 def is_finished(run: Path) -> bool:
-    """Return whether training in the folder `run` has come to its end."""
+    """Return whether training in the folder `run` has ended; then its model says how training went."""
     model = run / "model"
-    # A run writes how training went into its model when it ends.
     return model.exists() and "training" in ModelFolder.load(model).provenance
 
 
-def _train(stage: Recipe, folder: Path, train_stage: TrainStage) -> None:
-    if not is_finished(folder):
-        train_stage(stage, folder)
-
-
-def _write_fold(path: Path, sources: Sequence[TripletFiles], number: int, folds: int) -> None:
-    """Write all training pairs but those of part `number`, which are every `folds`-th."""
-    with atomic_write(path) as file:
-        for row, triplet in enumerate(read_triplets(sources)):
-            if row % folds != number:
-                file.write(f"{to_json(triplet)}\n")
-
-
 def _translate(sources: Sequence[TripletFiles], path: Path, runs: Sequence[Path], console: Console) -> None:
-    """Write the triplets of `sources` with drafts as mt; of n runs, each translates every n-th, that it did not see."""
+    """Write the triplets of `sources` with drafts as mt; each of n runs translates every n-th, new to it."""
     if path.exists():
         return
     digest, total = hashlib.sha256(), 0
@@ -129,12 +117,11 @@ def _translate(sources: Sequence[TripletFiles], path: Path, runs: Sequence[Path]
     file.finish()
 
 
-def _drafted(rows: Sequence[tuple[int, Triplet]], editors: Sequence[Editor]) -> Iterator[Triplet]:
-    """Yield numbered triplets with drafts as mt, in order."""
+def _drafted(rows: Sequence[tuple[int, Triplet]], editors: Sequence[Editor]) -> list[Triplet]:
+    """Return numbered triplets with drafts as mt, in order."""
     drafts: dict[int, str] = {}
     for number, editor in enumerate(editors):
         own = [(row, triplet.src) for row, triplet in rows if row % len(editors) == number]
         edits = editor.edit([src for _, src in own])
         drafts |= {row: edit.text for (row, _), edit in zip(own, edits, strict=True)}
-    for row, triplet in rows:
-        yield triplet._replace(mt=drafts[row])
+    return [triplet._replace(mt=drafts[row]) for row, triplet in rows]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from postedit.data.triplets import Triplet
-from postedit.evaluate.ter import TER, EditCount, EditScript, ter_signature
+from postedit.evaluate.ter import TER, EditCount, ter_signature
 
 T = TypeVar("T")
 
@@ -32,13 +32,8 @@ NO_WORD: Final = ""
 class FrequentItems(Generic[T]):
     """Approximate counts of frequent items in bounded memory (Misra and Gries 1982, many items at a time).
 
-    Whenever there are more than `capacity` distinct items, the median count is subtracted from each, and items without
-    a remainder are dropped. So a count is too low by at most `missing`, and never too high.
-
-    Args:
-        capacity: largest number of distinct items.
-        counts: of the items kept.
-        missing: upper bound of what each count lacks; 0 if all are exact.
+    If there are more than `capacity` distinct items, the median count is subtracted from each, and items without a
+    remainder are dropped. So a count is too low by at most `missing`, and never too high.
     """
 
     capacity: int = CAPACITY
@@ -83,13 +78,7 @@ class FrequentEdit:
 class EditStatistics:
     """Differences between translations and post-edits; TER is case-sensitive, on words separated by spaces.
 
-    Args:
-        bins: histogram of sentence TER, see `TER_BINS`.
-        kinds: edits by kind.
-        pe_words: words of all post-edits.
-        unchanged: translations identical to their post-edits.
-        words: word edits.
-        in_context: word edits with neighbouring words.
+    `bins` is the histogram of sentence TER (`TER_BINS`), `kinds` the number of edits by kind.
     """
 
     bins: list[int] = field(default_factory=lambda: [0] * TER_BINS)
@@ -105,12 +94,12 @@ class EditStatistics:
         metric, result = TER(case_sensitive=True), cls()
         result.unchanged = sum(triplet.mt == triplet.pe for triplet in triplets)
         counts = metric.counts([triplet.mt for triplet in triplets], [triplet.pe for triplet in triplets])
+        changed = [triplet for triplet, count in zip(triplets, counts) if count.edits]
         for count in counts:
             result.bins[ter_bin(count)] += 1
             result.pe_words += count.length
             for kind in KINDS:
                 result.kinds[kind] += getattr(count, kind)
-        changed = [triplet for triplet, count in zip(triplets, counts) if count.edits]
         edits = list(edits_in_context(metric, [triplet.mt for triplet in changed], [triplet.pe for triplet in changed]))
         result.words.add(WordEdit(edit.old, edit.new) for edit in edits)
         result.in_context.add(edits)
@@ -137,10 +126,8 @@ class EditStatistics:
         for edit, count in self.in_context.counts.items():
             if (found := contexts.get(WordEdit(edit.old, edit.new))) is not None:
                 found.append((-count, edit))
-        return [
-            FrequentEdit(edit, count, tuple(context for _, context in sorted(contexts[edit])[:EXAMPLES]))
-            for edit, count in top
-        ]
+        best = {edit: tuple(context for _, context in sorted(found)[:EXAMPLES]) for edit, found in contexts.items()}
+        return [FrequentEdit(edit, count, best[edit]) for edit, count in top]
 
     def to_dict(self, top: int) -> dict[str, Any]:
         """Return the numbers as values for JSON, with the `top` most frequent edits."""
@@ -175,18 +162,14 @@ def bin_names() -> list[str]:
 def edits_in_context(metric: TER, mt: Sequence[str], pe: Sequence[str]) -> Iterator[EditInContext]:
     """Yield the substitutions, insertions and deletions that turn each `mt`, after its shifts, into its `pe`."""
     for script in metric.edits(mt, pe):
-        yield from _script_edits(script)
-
-
-def _script_edits(script: EditScript) -> Iterator[EditInContext]:
-    words = [*script.reference, NO_WORD]
-    mt, place = iter(script.shifted), 0
-    for op in script.ops:
-        old = NO_WORD if op == "insert" else next(mt)
-        left = words[place - 1] if place else NO_WORD
-        if op == "delete":
-            yield EditInContext(left, old, NO_WORD, words[place])
-            continue
-        if op != "keep":
-            yield EditInContext(left, old, words[place], words[place + 1])
-        place += 1
+        words = [*script.reference, NO_WORD]
+        shifted, place = iter(script.shifted), 0
+        for op in script.ops:
+            old = NO_WORD if op == "insert" else next(shifted)
+            left = words[place - 1] if place else NO_WORD
+            if op == "delete":
+                yield EditInContext(left, old, NO_WORD, words[place])
+                continue
+            if op != "keep":
+                yield EditInContext(left, old, words[place], words[place + 1])
+            place += 1

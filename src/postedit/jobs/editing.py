@@ -1,18 +1,32 @@
-"""Editing lines: in windows that are sorted by length, edited in batches and put in order again; in processes."""
+"""Edit lines in windows: sorted by length, edited in batches, put in order again; in one process or several."""
 
 import json
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from enum import Enum, StrEnum
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from postedit.core.editor import Editor, PostEdit
+from rich.console import Console
+
 from postedit.core.errors import DataError
-from postedit.core.processes import map_in_processes
+from postedit.core.processes import WorkerError
 from postedit.core.search_config import SearchConfig
+from postedit.data.line_sinks import LineSink
+
+if TYPE_CHECKING:
+    from postedit.core.editor import Editor, PostEdit
+
+OutputFormat = Literal["text", "jsonl"]
+"""Form of an output line."""
+
+Dtype = Literal["float32", "bf16", "int8"]
+"""Type of the weights of a model."""
 
 _LISTED: Final = 10
 """Lines whose numbers a warning names."""
@@ -21,105 +35,48 @@ _SMALLEST: Final = 1000
 """Lines of a window: enough to sort by length, few enough to lose little when interrupted."""
 
 _BATCHES: Final = 8
-_TOKENS_A_LINE: Final = 25
-"""A window holds several batches, whatever their size, so that they are full; with the tokens of a usual line."""
+_TOKENS_PER_LINE: Final = 25
+"""A window holds several batches of any size, so that they are full, if lines have the usual number of tokens."""
 
-
-class OutputFormat(StrEnum):
-    """What is written for each line."""
-
-    text = "text"
-    jsonl = "jsonl"
-
-
-class Dtype(StrEnum):
-    """Type of the weights of a model."""
-
-    float32 = "float32"
-    bf16 = "bf16"
-    int8 = "int8"
-
-
-class Event(Enum):
-    """What can happen to a line: a sentence for one line, and one for several."""
-
-    cut = (
-        "output reached the maximum length and may be cut off (search.max_ratio, search.max_extra in the model's "
-        "config.json)",
-        "outputs reached the maximum length and may be cut off (search.max_ratio, search.max_extra in the model's "
-        "config.json)",
-    )
-    too_long = (
-        "line is too long and was left as it is (search.max_input in the model's config.json)",
-        "lines are too long and were left as they are (search.max_input in the model's config.json)",
-    )
-    no_memory = (
-        "line does not fit into memory, not even alone, and was left as it is",
-        "lines do not fit into memory, not even alone, and were left as they are",
-    )
-    impossible = (
-        "line was left as it is, because no output was found that has all that is required, and nothing banned",
-        "lines were left as they are, because no output was found that has all that is required, and nothing banned",
-    )
-    damaged = (
-        "line was left as it is, because the output was no valid text",
-        "lines were left as they are, because the outputs were no valid text",
-    )
-    no_mt = (
-        "line has no mt and stays empty (to have it translated, run a model with a first stage without --mt)",
-        "lines have no mt and stay empty (to have them translated, run a model with a first stage without --mt)",
-    )
-    no_src = (
-        "line has no src to judge mt by and was left as it is",
-        "lines have no src to judge mt by and were left as they are",
-    )
-
-    def __init__(self, one: str, several: str) -> None:
-        self.one, self.several = one, several
+EVENTS: Final = {
+    "cut": "the output reached the maximum length and may be cut off (search.max_ratio and search.max_extra in the "
+    "model's config.json)",
+    "too long": "not edited, because a text is too long (search.max_input in the model's config.json)",
+    "no memory": "not edited, because there is not enough memory, even for the line alone",
+    "impossible": "not edited, because no output was found that has all that is required and nothing that is banned",
+    "damaged": "not edited, because the output was no valid text",
+    "no mt": "no mt, so that the output is empty (a model with a first stage translates src without --mt)",
+    "no src": "not edited, because there is no src",
+}
+"""Events of a line, in the order of the warnings; most keys are those of `PostEdit.skipped`."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What happened to some lines.
-
-    Args:
-        lines: how many there are.
-        changed: how many of them changed.
-        reverted: how many edits were taken back.
-        events: the number of lines of each event.
-        first: the numbers of the first of them.
-    """
+    """What happened to some lines: numbers of events by key of `EVENTS`, and the first lines of each."""
 
     lines: int = 0
     changed: int = 0
     reverted: int = 0
-    events: dict[Event, int] = field(default_factory=dict)
-    first: dict[Event, list[int]] = field(default_factory=dict)
-
-    def note(self, event: Event, line: int) -> None:
-        """Add one line to an event."""
-        self.add(Tally(events={event: 1}, first={event: [line]}))
+    events: Counter[str] = field(default_factory=Counter)
+    first: dict[str, list[int]] = field(default_factory=dict)
 
     def add(self, other: "Tally") -> None:
         """Add what happened to later lines."""
         self.lines += other.lines
         self.changed += other.changed
         self.reverted += other.reverted
-        for event, count in other.events.items():
-            self.events[event] = self.events.get(event, 0) + count
-            self.first[event] = (self.first.get(event, []) + other.first[event])[:_LISTED]
+        self.events.update(other.events)
+        for event, numbers in other.first.items():
+            self.first[event] = (self.first.get(event, []) + numbers)[:_LISTED]
 
     def warnings(self) -> Iterator[str]:
         """Yield a sentence for each event that happened."""
-        for event in Event:
-            count = self.events.get(event, 0)
-            if count:
+        for event, meaning in EVENTS.items():
+            if count := self.events[event]:
                 numbers = ", ".join(f"{line:,}" for line in self.first[event])
-                more = ", ..." if count > len(self.first[event]) else ""
-                if count == 1:
-                    yield f"1 {event.one}: line {numbers}"
-                else:
-                    yield f"{count:,} {event.several}: lines {numbers}{more}"
+                more = f", ... ({count:,} lines)" if count > len(self.first[event]) else ""
+                yield f"line{'s' if count > 1 else ''} {numbers}{more}: {meaning}"
 
 
 class Pair(NamedTuple):
@@ -131,14 +88,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Some lines of the input.
-
-    Args:
-        first: number of the first line, counted from 1.
-        src: sources.
-        mt: their translations, None if they are not read.
-        outputs: given outputs to score; None to edit.
-    """
+    """Some lines of the input, from number `first` on, with outputs if they are to be scored instead of edited."""
 
     first: int
     src: Sequence[str]
@@ -146,8 +96,7 @@ class Window:
     outputs: Sequence[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
+class Edited(NamedTuple):
     """The lines written for a window, and what happened to them."""
 
     lines: Sequence[str]
@@ -156,34 +105,21 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class EditorSpec:
-    """Everything that a process needs to load an editor.
-
-    Args:
-        models: as for `PostEditor.load`.
-        dtype: of the weights.
-        weights: of the members of an ensemble.
-        space: what an ensemble averages.
-        gate: file of the gate, if there is one.
-        min_confidence: of the edits that are kept.
-    """
+    """Everything that a process needs to load an editor: the arguments of `PostEditor.load` and `Gated`."""
 
     models: Sequence[str]
-    dtype: Dtype = Dtype.float32
+    dtype: Dtype = "float32"
     weights: Sequence[float] | None = None
     space: Literal["log", "probability"] = "log"
     gate: Path | None = None
     min_confidence: float = 0.0
 
-    def load(self, device: str | None) -> Editor:
-        """Load the editor on a device, the default one if None.
-
-        Raises:
-            ModelFolderError, DataError: if it cannot be loaded.
-        """
+    def load(self, device: str | None) -> "Editor":
+        """Load the editor on a device, the default one if None."""
         from postedit.editing.post_editor import PostEditor
 
         editor: Editor = PostEditor.load(
-            *self.models, device=device, dtype=self.dtype.value, weights=self.weights, space=self.space
+            *self.models, device=device, dtype=self.dtype, weights=self.weights, space=self.space
         )
         if self.gate is None and not self.min_confidence:
             return editor
@@ -191,68 +127,50 @@ class EditorSpec:
 
         return Gated(editor, None if self.gate is None else Gate.load(self.gate), self.min_confidence)
 
+    def worker(
+        self, places: Sequence[str], search: SearchConfig, form: OutputFormat, on_start: Callable[[], None], number: int
+    ) -> "Callable[[Window], Edited]":
+        """Load the editor in process `number`, on its device of `places`, and return what edits windows with it.
 
-@dataclass(frozen=True, slots=True)
-class WindowEditor:
-    """Edits or scores windows with a loaded editor."""
-
-    editor: Editor
-    search: SearchConfig
-    form: OutputFormat
-
-    def __call__(self, window: Window) -> Edited:
-        """Return the lines written for a window."""
-        if window.outputs is None:
-            results = self.editor.edit(window.src, window.mt, search=self.search)
-        else:
-            results = self.editor.score(window.src, window.mt, window.outputs)
-        tally = Tally(len(results), sum(one.changed for one in results), sum(one.reverted for one in results))
-        for row, result in enumerate(results):
-            event = _event(window, row, result)
-            if event:
-                tally.note(event, window.first + row)
-        return Edited([to_line(result, self.form) for result in results], tally)
-
-
-@dataclass(frozen=True, slots=True)
-class EditorProcesses:
-    """Makes a window editor in each of several processes, which share the cores.
-
-    Args:
-        spec: what to load.
-        places: the device of each process.
-        search: search options.
-        form: what is written for each line.
-        on_start: called first in process 0.
-    """
-
-    spec: EditorSpec
-    places: Sequence[str]
-    search: SearchConfig
-    form: OutputFormat
-    on_start: Callable[[], None]
-
-    def __call__(self, number: int) -> WindowEditor:
-        """Load the editor in process `number`."""
+        The processes share the cores. `on_start` is called first in process 0.
+        """
         import torch
 
-        torch.set_num_threads(max(1, torch.get_num_threads() // len(self.places)))
+        torch.set_num_threads(max(1, torch.get_num_threads() // len(places)))
         silence_library()
         if number == 0:
-            self.on_start()
-        return WindowEditor(self.spec.load(self.places[number]), self.search, self.form)
+            on_start()
+        return partial(edit_window, self.load(places[number]), search, form)
 
-    def map(self, windows: Iterable[Window]) -> Generator[Edited, None, None]:
-        """Yield the edited windows, in order."""
-        return map_in_processes(self, windows, len(self.places))
+    def job(self, editor: "Editor", search: SearchConfig, form: OutputFormat) -> dict[str, Any]:
+        """Return what determines the output besides the input, by the name under which a difference is reported."""
+        identity = editor.identity(search)
+        return {
+            "model": list(identity.models),
+            "weights": self.weights,
+            "space": self.space,
+            "dtype": self.dtype,
+            "format": form,
+            **{f"search.{name}": repr(value) for name, value in identity.settings.items()},
+        }
+
+
+def edit_window(editor: "Editor", search: SearchConfig, form: OutputFormat, window: Window) -> Edited:
+    """Edit or score the lines of a window."""
+    if window.outputs is None:
+        results = editor.edit(window.src, window.mt, search=search)
+    else:
+        results = editor.score(window.src, window.mt, window.outputs)
+    tally = Tally(len(results), sum(one.changed for one in results), sum(one.reverted for one in results))
+    for row, result in enumerate(results):
+        if event := _event(window, row, result):
+            tally.add(Tally(events=Counter([event]), first={event: [window.first + row]}))
+    lines = [one.text if form == "text" else json.dumps(_record(one), ensure_ascii=False) for one in results]
+    return Edited(lines, tally)
 
 
 def places_of(workers: int | None, devices: str | None) -> list[str | None]:
-    """Return where copies of the model run, each in its own process if there are several; None: on the usual device.
-
-    Raises:
-        DataError: if a device is not there.
-    """
+    """Return the existing devices of copies of the model, one per process; None stands for the default device."""
     if devices is None:
         return [None] if workers is None else ["cpu"] * workers
     if workers is not None:
@@ -264,11 +182,7 @@ def places_of(workers: int | None, devices: str | None) -> list[str | None]:
 
 
 def check_device(name: str, option: str) -> None:
-    """See to it that there is a device of the name that an option has.
-
-    Raises:
-        DataError: if not.
-    """
+    """Raise a DataError if the device that an option names does not exist."""
     import torch
 
     try:
@@ -286,66 +200,102 @@ def check_device(name: str, option: str) -> None:
 
 def window_lines(batch_tokens: int) -> int:
     """Return the default number of lines of a window."""
-    return max(_SMALLEST, _BATCHES * batch_tokens // _TOKENS_A_LINE)
+    return max(_SMALLEST, _BATCHES * batch_tokens // _TOKENS_PER_LINE)
 
 
 def windows_of(
     pairs: Iterator[Pair], outputs: Iterator[str] | None, size: int, first: int, *, with_mt: bool
 ) -> Iterator[Window]:
-    """Divide pairs of lines, the first of which has the number `first`, and given outputs into windows."""
-    for chunk in _chunked(pairs, size):
-        mt = [pair.mt for pair in chunk] if with_mt else None
-        given = None if outputs is None else list(islice(outputs, len(chunk)))
-        yield Window(first, [pair.src for pair in chunk], mt, given)
-        first += len(chunk)
+    """Divide pairs of lines, the first of which has the number `first`, and given outputs into windows.
 
-
-def _chunked(pairs: Iterator[Pair], size: int) -> Iterator[list[Pair]]:
-    """Divide pairs into lists of `size`; lines read before an error in the input are yielded before it is raised."""
-    chunk: list[Pair] = []
-    try:
-        for pair in pairs:
-            chunk.append(pair)
-            if len(chunk) == size:
-                yield chunk
-                chunk = []
-    except DataError:
+    Lines read before an error in the input are yielded before it is raised.
+    """
+    error: DataError | None = None
+    while error is None:
+        chunk: list[Pair] = []
+        try:
+            chunk.extend(islice(pairs, size))
+        except DataError as found:
+            error = found
         if chunk:
-            yield chunk
-        raise
-    if chunk:
-        yield chunk
+            mt = [pair.mt for pair in chunk] if with_mt else None
+            given = None if outputs is None else list(islice(outputs, len(chunk)))
+            yield Window(first, [pair.src for pair in chunk], mt, given)
+            first += len(chunk)
+        elif error is None:
+            return
+    raise error
 
 
-def to_line(result: PostEdit, form: OutputFormat) -> str:
-    """Return what is written for one line of input."""
-    return result.text if form is OutputFormat.text else json.dumps(_record(result), ensure_ascii=False)
+def check_sides(windows: Iterator[Window], editor: "Editor", err: Console) -> Iterator[Window]:
+    """Return the windows; warn if src and mt of the first one seem to have changed places."""
+    first = next(windows, None)
+    if first is None:
+        return windows
+    if first.mt is not None and editor.seem_swapped(first.src, first.mt):
+        err.print(
+            "[yellow]warning:[/] src reads like the translation and mt like its source, as far as the first lines "
+            "show: have they changed places?",
+            soft_wrap=True,
+        )
+    return chain([first], windows)
+
+
+def write_edited(
+    edited: Generator[Edited, None, None], sink: LineSink, total: int | None, err: Console, *, resumable: bool
+) -> None:
+    """Write windows as they are edited, and report what happened to them, also if interrupted.
+
+    Raises:
+        DataError: if the number of lines is not `total`.
+        WorkerError, KeyboardInterrupt: with a message that says how to continue.
+    """
+    from postedit.progress import LineProgress
+
+    tally, before, started = Tally(), sink.done, time.monotonic()
+    hint = "; the same command with --resume continues after them" if resumable else ""
+    try:
+        with LineProgress(err, total) as progress, closing(edited):
+            for window in edited:
+                sink.write(window.lines)
+                tally.add(window.tally)
+                progress.update(sink.done, before)
+    except KeyboardInterrupt:
+        _warn_of_events(tally, err)
+        of = "" if total is None else f" of {total:,}"
+        raise KeyboardInterrupt(f"stopped after {sink.done:,}{of} lines{sink.kept}{hint}") from None
+    except WorkerError as error:
+        _warn_of_events(tally, err)
+        raise WorkerError(f"{error}; {sink.done:,} lines are done{sink.kept}{hint}") from None
+    if total is not None and sink.done != total:
+        raise DataError(f"{sink.done:,} lines written for {total:,} read: the input changed during the work")
+    rate = tally.lines / max(time.monotonic() - started, 1e-9)
+    reverted = f", {tally.reverted:,} edits taken back" if tally.reverted else ""
+    err.print(f"{tally.lines:,} lines, {tally.changed:,} changed{reverted}, {rate:,.1f} lines/s")
+    _warn_of_events(tally, err)
+
+
+def _warn_of_events(tally: Tally, err: Console) -> None:
+    for warning in tally.warnings():
+        err.print(f"[yellow]warning:[/] {warning}", soft_wrap=True, highlight=False)
 
 
 def silence_library() -> None:
-    """Keep warnings of the library off the screen: they are added up over all windows here."""
+    """Keep warnings of the library off the screen: `Tally` sums them up over all windows."""
     logging.getLogger("postedit").setLevel(logging.ERROR)
 
 
-_SKIPPED: Final = {
-    "too long": Event.too_long,
-    "no memory": Event.no_memory,
-    "impossible": Event.impossible,
-    "damaged": Event.damaged,
-}
+def _event(window: Window, row: int, result: "PostEdit") -> str | None:
+    """Return the key of `EVENTS` for one line; a blank line is no event."""
+    if result.skipped != "empty":
+        return result.skipped or ("cut" if result.hit_limit else None)
+    mt = "" if window.mt is None else window.mt[row].strip()
+    if window.mt is None or not (mt or window.src[row].strip()):
+        return None
+    return "no src" if mt else "no mt"
 
 
-def _event(window: Window, row: int, result: PostEdit) -> Event | None:
-    if result.skipped == "empty":
-        if window.mt is None or (not window.src[row].strip() and not window.mt[row].strip()):
-            return None  # a blank line is no news
-        return Event.no_src if window.mt[row].strip() else Event.no_mt
-    if result.skipped is not None:
-        return _SKIPPED[result.skipped]
-    return Event.cut if result.hit_limit else None
-
-
-def _record(result: PostEdit) -> dict[str, Any]:
+def _record(result: "PostEdit") -> dict[str, Any]:
     record: dict[str, Any] = {
         "text": result.text,
         "changed": result.changed,

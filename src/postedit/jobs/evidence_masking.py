@@ -1,9 +1,8 @@
 """Test whether evidence is faithful: does an edit disappear when the source words it cites are cut out?
 
-The cited words are removed from the source and the sentence is edited again with the settings of the model. For
-comparison, as many consecutive words are removed at a random position that does not overlap the cited ones. An edit is
-gone if the new output does not put the same text in place of the same characters of mt. Edits that cite so much of the
-source that no such position is left are not tested.
+For comparison, as many consecutive words are removed at a random position that does not overlap the cited ones; edits
+without such a position are not tested. An edit is gone if the new output does not put the same text in place of the
+same characters of mt.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,14 +32,6 @@ class TestedEdit:
     gone_without_random: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    reason: Reason
-    mt: str
-    without_cited: str
-    without_random: str
-
-
 def mask(
     editor: Editor,
     sentences: Sequence[ExplainedSentence | None],
@@ -48,24 +39,24 @@ def mask(
     seed: int = 1,
     report: Callable[[int], None] = lambda done: None,
 ) -> list[TestedEdit]:
-    """Test the edits of `sentences`.
+    """Test the edits `found` that `editor` made in `sentences`.
 
-    Args:
-        editor: the model that made them.
-        sentences: all sentences; the line numbers of the edits count them from 1.
-        found: the edits.
-        seed: of the random positions; that of an edit does not depend on which other edits are tested.
-        report: called with the number of edits done.
+    The random position of an edit depends on `seed`, but not on the other edits. `report` is called with the number of
+    edits done.
     """
-    of = {line: sentence for line, sentence in enumerate(sentences, start=1) if sentence is not None}
-    trials = [trial for reason in found if (trial := _trial(reason, of[reason.line], seed)) is not None]
+    trials = []
+    for reason in found:
+        sentence = sentences[reason.line - 1]
+        if sentence is not None and (sources := _masked(reason, sentence, seed)) is not None:
+            trials.append((reason, sentence.mt, sources))
     tested: list[TestedEdit] = []
     for start in range(0, len(trials), _WINDOW):
         part = trials[start : start + _WINDOW]
-        src = [text for trial in part for text in (trial.without_cited, trial.without_random)]
-        edits = editor.edit(src, [trial.mt for trial in part for _ in range(2)])
-        for trial, cited, random in zip(part, edits[::2], edits[1::2], strict=True):
-            tested.append(TestedEdit(trial.reason, _gone(trial.reason, cited), _gone(trial.reason, random)))
+        edits = editor.edit(
+            [src for *_, sources in part for src in sources], [mt for _, mt, _ in part for _ in range(2)]
+        )
+        for (reason, *_), cited, random in zip(part, edits[::2], edits[1::2], strict=True):
+            tested.append(TestedEdit(reason, _gone(reason, cited), _gone(reason, random)))
         report(len(tested))
     return tested
 
@@ -73,12 +64,12 @@ def mask(
 def masking_table(tested: Sequence[TestedEdit], edits: int, cite: str, seed: int, resamples: int) -> Table:
     """Return how often edits are gone, by kind; `edits` is the number of edits made, `cite` how they cite src."""
     rows = []
-    for name, group in _groups(tested):
+    for name in ("all", "insert", "delete", "replace"):
+        group = [one for one in tested if name in ("all", one.reason.edit.op)]
         cited, random = sum(one.gone_without_cited for one in group), sum(one.gone_without_random for one in group)
         compared = _compared(group, resamples) if group else (None,) * 4
-        rows.append(
-            Row((name,), (len(group), percentage(cited, len(group)), percentage(random, len(group)), *compared))
-        )
+        shares = percentage(cited, len(group)), percentage(random, len(group))
+        rows.append(Row((name,), (len(group), *shares, *compared)))
     note = (
         f"Percentages of the tested edits ({len(tested):,} of {edits:,}) that are gone when the words they cite are "
         "cut out of src, and when as many others are, drawn at random; the difference in points, its 95 % interval "
@@ -86,16 +77,9 @@ def masking_table(tested: Sequence[TestedEdit], edits: int, cite: str, seed: int
         f"{seed}. Cited by {cite}: the shortest span of words with half of the weight. An edit is gone unless the same "
         "text takes the place of the same characters of mt; edits that cite nothing, or too much, are not tested."
     )
-    columns = (
-        Column("edits"), Column("gone without cited %", 1), Column("without random %", 1),
-        Column("difference", 1), Column("low", 1), Column("high", 1), Column("p", 4),
-    )  # fmt: skip
+    decimals = {"gone without cited %": 1, "without random %": 1, "difference": 1, "low": 1, "high": 1, "p": 4}
+    columns = (Column("edits"), *(Column(name, places) for name, places in decimals.items()))
     return Table("edits that go with their evidence", ("kind",), columns, tuple(rows), note)
-
-
-def _groups(tested: Sequence[TestedEdit]) -> list[tuple[str, list[TestedEdit]]]:
-    kinds = ("insert", "delete", "replace")
-    return [("all", list(tested)), *((kind, [one for one in tested if one.reason.edit.op == kind]) for kind in kinds)]
 
 
 def _compared(group: Sequence[TestedEdit], resamples: int) -> tuple[float, ...]:
@@ -109,18 +93,18 @@ def _compared(group: Sequence[TestedEdit], resamples: int) -> tuple[float, ...]:
     return best.difference, best.interval.low, best.interval.high, best.randomisation
 
 
-def _trial(reason: Reason, sentence: ExplainedSentence, seed: int) -> _Trial | None:
+def _masked(reason: Reason, sentence: ExplainedSentence, seed: int) -> tuple[str, str] | None:
+    """Return the source without the cited words, and without random ones; None if the edit cannot be tested."""
     if reason.src is None:
         return None
     first, last = reason.src.first, reason.src.last
-    count = len(sentence.text_words("src"))
-    length = last - first
+    count, length = len(sentence.text_words("src")), last - first
     starts = [start for start in range(count - length + 1) if start + length <= first or start >= last]
     if not starts:
         return None
     generator = np.random.default_rng([seed, reason.line, *reason.edit.mt_span, *reason.edit.pe_span])
     start = starts[int(generator.integers(len(starts)))]
-    return _Trial(reason, sentence.mt, _without(sentence, first, last), _without(sentence, start, start + length))
+    return _without(sentence, first, last), _without(sentence, start, start + length)
 
 
 def _without(sentence: ExplainedSentence, first: int, last: int) -> str:

@@ -23,32 +23,34 @@ def explain(
     detail: Detail = "reasons",
     kept: LineSink | None = None,
 ) -> list[ExplainedSentence | None]:
-    """Edit sentences and return each with its evidence; None for a line that the model was not asked about.
+    """Edit sentences and return each with its evidence; None for a line that the model did not edit.
 
     Args:
         editor: the model.
         src: sources.
         mt: their translations; None if the model needs none.
-        pe: their human post-edits, if known.
+        pe: their post-edits by people, if known.
         report: called with the number of sentences done.
         detail: the evidence to compute; with "losses", edits cite the words of src without which they lose most.
-        kept: receives each sentence as a JSON record as soon as it is explained; sentences that are in it already are
-            not explained again. The result is read back from the records, so it includes their rounding.
+        kept: receives each sentence as a JSON record; sentences that it has already are not explained again. The
+            result is read back from the records, with their rounding.
 
     Raises:
         DataError: as `Editor.edit`.
         OutputError: if `kept` cannot be written.
     """
     found = [] if kept is None else [_from_line(line) for line in kept.lines()]
-    for rows in _windows(len(found), len(src)):
-        edits = editor.edit(src[rows], None if mt is None else mt[rows], evidence=detail)
-        new = _explained(editor, src[rows], None if mt is None else mt[rows], edits, None if pe is None else pe[rows])
-        if kept is None:
-            found += new
-        else:
-            lines = [_to_line(one) for one in new]
+    for start in range(len(found), len(src), WINDOW):
+        rows = slice(start, start + WINDOW)
+        translations, human = None if mt is None else mt[rows], None if pe is None else pe[rows]
+        edits = editor.edit(src[rows], translations, evidence=detail)
+        new = _explained(editor, src[rows], translations, edits, human)
+        if kept is not None:
+            records = (None if one is None else sentence_to_record(one) for one in new)
+            lines = [json.dumps(record, ensure_ascii=False, separators=(",", ":")) for record in records]
             kept.write(lines)
-            found += map(_from_line, lines)
+            new = map(_from_line, lines)
+        found += new
         report(len(found))
     return found
 
@@ -56,26 +58,14 @@ def explain(
 def explain_mt(
     editor: Editor, src: Sequence[str], mt: Sequence[str], report: Callable[[int], None] = lambda done: None
 ) -> list[ExplainedSentence | None]:
-    """Return the evidence of the model when it is forced to write each translation unchanged.
-
-    Raises:
-        DataError: as `Editor.score`.
-    """
+    """Return the evidence of the model when it is forced to write each translation unchanged."""
     found: list[ExplainedSentence | None] = []
-    for rows in _windows(0, len(src)):
+    for start in range(0, len(src), WINDOW):
+        rows = slice(start, start + WINDOW)
         edits = editor.score(src[rows], mt[rows], mt[rows], evidence="attention")
         found += _explained(editor, src[rows], mt[rows], edits, None)
         report(len(found))
     return found
-
-
-def _windows(first: int, count: int) -> Iterator[slice]:
-    return (slice(start, start + WINDOW) for start in range(first, count, WINDOW))
-
-
-def _to_line(sentence: ExplainedSentence | None) -> str:
-    record = None if sentence is None else sentence_to_record(sentence)
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
 def _from_line(line: str) -> ExplainedSentence | None:
@@ -84,11 +74,7 @@ def _from_line(line: str) -> ExplainedSentence | None:
 
 
 def _explained(
-    editor: Editor,
-    src: Sequence[str],
-    mt: Sequence[str] | None,
-    edits: Sequence[PostEdit],
-    pe: Sequence[str] | None,
+    editor: Editor, src: Sequence[str], mt: Sequence[str] | None, edits: Sequence[PostEdit], pe: Sequence[str] | None
 ) -> Iterator[ExplainedSentence | None]:
     for row, edit in enumerate(edits):
         found = edit.evidence
@@ -105,9 +91,7 @@ def _explained(
 
 def _without_evidence(editor: Editor, src: str, mt: str | None, edit: PostEdit) -> Evidence:
     """Return the words of a sentence without attention, for an editor that has no evidence."""
-    texts: dict[Side, str] = {"src": src} if mt is None else {"src": src, "mt": mt}
-    streams: dict[str, tuple[str, ...]] = {
-        side: tuple(f"▁{word}" for word in editor.words(side, text)) for side, text in texts.items()
-    }
-    output = tuple(f"▁{word}" for word in editor.words("pe", edit.text))
-    return Evidence(streams, output, (0.0,) * len(output), {})
+    texts: dict[Side, str] = {"src": src, **({} if mt is None else {"mt": mt}), "pe": edit.text}
+    words = {str(side): tuple(f"▁{word}" for word in editor.words(side, text)) for side, text in texts.items()}
+    output = words.pop("pe")
+    return Evidence(words, output, (0.0,) * len(output), {})

@@ -1,7 +1,7 @@
-"""Making a gate for a model: its corrections of a dev set are judged, and a rule is learnt from them and tested."""
+"""Make a gate: judge the corrections of a development set, learn a rule from them, and test it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -9,8 +9,8 @@ from typing import Any, Final
 from rich.console import Console
 
 from postedit.core.editor import Detail, Edit, Editor, PostEdit, segments_of
-from postedit.core.files import atomic_write
 from postedit.core.search_config import SearchConfig
+from postedit.core.tensor_files import save_json
 from postedit.data.dev import DevTexts
 from postedit.data.resumable_file import PartialFile, check_job
 from postedit.gate.calibrate import Calibrated, GateOptions, calibrate, expected_calibration_error
@@ -20,7 +20,7 @@ from postedit.gate.outcomes import Outcomes
 from postedit.progress import fill
 
 _CHUNK: Final = 100
-"""Lines that are judged together; what an interruption costs at most."""
+"""Lines judged together; an interruption loses at most these."""
 
 
 def make_gate(
@@ -31,15 +31,9 @@ def make_gate(
     options: GateOptions,
     about: dict[str, Any],
 ) -> tuple[Gate, Calibrated]:
-    """Return a gate, and what its test says of it.
+    """Return a gate for `editor` with these search options, and the result of its test.
 
-    Args:
-        editor: the model.
-        search: how it searches.
-        dev: texts.
-        judged: its corrections of them.
-        options: how the gate is made.
-        about: what else to put into its record of how it was made.
+    It is learnt from the `judged` corrections of the development set; `about` has further entries for its record.
     """
     found = calibrate(Outcomes(dev.mt, dev.pe, judged), options)
     record = {
@@ -65,43 +59,35 @@ def judge_lines(
     *,
     resume: bool,
 ) -> list[Judged]:
-    """Return the corrections of a dev set, and what is known of them, which are then in the file `path`.
+    """Return the corrections of a development set with their features, which are stored in the file `path`.
 
     Raises:
         OutputError: if it cannot be written, or holds those of another job, or of an unfinished one without `resume`.
-        KeyboardInterrupt: after Ctrl-C; what was done is kept.
+        KeyboardInterrupt: after Ctrl-C; finished chunks are kept.
     """
     note = note_of(path)
     if path.exists():
         check_job(note, job, path)
-        return _read(path)
-    file = PartialFile(path, job, resume=resume)
-    chunks = (
-        _judged_lines(editor, search, dev.src[start : start + _CHUNK], dev.mt[start : start + _CHUNK])
-        for start in range(file.done, len(dev.src), _CHUNK)
-    )
-    lines = ([json.dumps(_record(one), ensure_ascii=False) for one in chunk] for chunk in chunks)
-    fill(file, lines, len(dev.src), console)
-    with atomic_write(note) as written:
-        json.dump(job, written, indent=2)
-    file.finish()
-    return _read(path)
+    else:
+        file = PartialFile(path, job, resume=resume)
+        evidence: Detail | None = "attention" if editor.abilities.evidence else None
 
+        def judged_lines() -> Iterator[list[str]]:
+            for start in range(file.done, len(dev.src), _CHUNK):
+                segments = segments_of(dev.src[start : start + _CHUNK], dev.mt[start : start + _CHUNK])
+                judged = judge(editor, segments, editor.edit_segments(segments, search, evidence=evidence))
+                yield [json.dumps(_record(one), ensure_ascii=False) for one in judged]
 
-def _judged_lines(editor: Editor, search: SearchConfig, src: Sequence[str], mt: Sequence[str]) -> list[Judged]:
-    segments = segments_of(src, mt)
-    evidence: Detail | None = "attention" if editor.abilities.evidence else None
-    return judge(editor, segments, editor.edit_segments(segments, search, evidence=evidence))
+        fill(file, judged_lines(), len(dev.src), console)
+        save_json(note, job)
+        file.finish()
+    with path.open(encoding="utf-8") as lines:
+        return [_judged(json.loads(line)) for line in lines]
 
 
 def note_of(path: Path) -> Path:
-    """Return the file beside complete corrections that says what they are of."""
+    """Return the file that describes the job of complete corrections."""
     return path.with_name(f"{path.name}.json")
-
-
-def _read(path: Path) -> list[Judged]:
-    with path.open(encoding="utf-8") as lines:
-        return [_judged(json.loads(line)) for line in lines]
 
 
 def _record(judged: Judged) -> dict[str, Any]:

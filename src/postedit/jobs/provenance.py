@@ -1,4 +1,4 @@
-"""What a run and its model say of their making."""
+"""Provenance: how a run and its model were made."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from postedit.data.corpus import Corpus
 from postedit.recipe import Recipe
 
 INITIAL: Final = "initial.json"
-"""Which weights a run took from another model, and the provenance of that."""
+"""Weights that a run took from another model, and the provenance of that model."""
 
 _RECORDED_PACKAGES: Final = (
     "accelerate", "numpy", "peft", "pyarrow", "sacrebleu", "sacremoses", "sentencepiece", "tokenizers", "torch",
@@ -26,21 +26,8 @@ _RECORDED_PACKAGES: Final = (
 
 
 def record_start(recipe: Recipe, folder: Path) -> None:
-    """Add versions, machine, command and data to the record of the times that the run was started."""
-    fingerprints = {name: Corpus.open(folder / "corpus" / f"{name}.arrow").fingerprint for name in ("train", "dev")}
-    start = {**_environment(recipe), "corpora": fingerprints, "command": sys.argv}
-    save_json(folder / "environment.json", {"starts": [*_starts(folder), start]})
-
-
-def _starts(folder: Path) -> list[dict[str, Any]]:
-    """Return the environments in which the run was started and resumed so far."""
-    path = folder / "environment.json"
-    starts: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["starts"] if path.exists() else []
-    return starts
-
-
-def _environment(recipe: Recipe) -> dict[str, Any]:
-    return {
+    """Add versions, machine, command and data fingerprints to the record of the starts of a run."""
+    start = {
         "postedit": postedit.__version__,
         "python": platform.python_version(),
         "packages": {name: found for name in _RECORDED_PACKAGES if (found := _version(name)) is not None},
@@ -50,11 +37,21 @@ def _environment(recipe: Recipe) -> dict[str, Any]:
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "processes": PartialState().num_processes,
         "seed": recipe.train.seed,
+        "corpora": {name: Corpus.open(folder / f"corpus/{name}.arrow").fingerprint for name in ("train", "dev")},
+        "command": sys.argv,
     }
+    save_json(folder / "environment.json", {"starts": [*_starts(folder), start]})
+
+
+def _starts(folder: Path) -> list[dict[str, Any]]:
+    """Return the record of the starts of a run so far."""
+    path = folder / "environment.json"
+    starts: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["starts"] if path.exists() else []
+    return starts
 
 
 def _version(package: str) -> str | None:
-    """Return which version is installed; None for a package of an extra that is not."""
+    """Return the installed version of a package; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -62,7 +59,7 @@ def _version(package: str) -> str | None:
 
 
 def provenance(recipe: Recipe, folder: Path) -> dict[str, Any]:
-    """Return what a model folder says of its making: no paths, as it may be published."""
+    """Return the provenance for a model folder, without paths, as it may be published."""
     values = recipe.published().to_dict()
     data = recipe.data
     names = dict.fromkeys(path.name for files in [*data.train, data.dev] for path in files.paths)

@@ -2,13 +2,13 @@
 
 recipe.toml        the resolved recipe, from which the run can be repeated
 environment.json   versions, machine, command and data fingerprints, for each time the run was started
-data.json          what became of the triplets: kept, left out, why and where
-manifest.json      the files that went in, with their SHA-256 sums, and how much of an epoch each source is
+data.json          triplets kept and left out, with reasons
+manifest.json      the files of the data with SHA-256 digests, and how much of an epoch each source is
 text/              subword vocabularies and truecasing
 corpus/            the triplets as memory-mapped ids
-initial.json       which weights were taken from the model that training started from, and which were not
-stages/            the run of each stage, if the recipe has some; their model is copied to model/
-draft/ drafts/     a first stage and what it wrote, if the recipe has one; see `postedit.jobs.drafting`
+initial.json       weights taken from the model that training started from, and weights that were not
+stages/            the run of each stage of a recipe in stages; the last model is copied to model/
+draft/ drafts/     a first stage and its output, if the recipe has one; see `postedit.jobs.drafting`
 checkpoints/ best/ log.jsonl tensorboard/    see `postedit.train`
 run.lock           locked while a process trains here
 model/             the model folder: the best so far, from the first validation on
@@ -40,32 +40,23 @@ from postedit.editing.risk_candidates import CandidateSearch
 from postedit.evaluate.scores import UNEDITED_MT, SystemScores, score_system
 from postedit.folder import ModelFolder
 from postedit.jobs.drafting import first_stage_folder, is_finished, write_drafts
-from postedit.jobs.initial_models import check_start
 from postedit.jobs.provenance import INITIAL, provenance, record_start
-from postedit.jobs.run_preparation import begun, check_shared, learn_text, share_corpora, write_corpora
+from postedit.jobs.run_preparation import begun, check_shared, check_start, learn_text, share_corpora, write_corpora
 from postedit.recipe import Recipe
 from postedit.text.processor import TextProcessor
 from postedit.train.freezing import freeze
 from postedit.train.loop import Trainer
-from postedit.train.risk import Propose
 from postedit.train.train_result import TrainResult
 
-# While the main process prepares the data or decodes the dev set, the others wait; PyTorch would end the run after
-# 10 minutes of that.
 _LONGEST_WAIT: Final = timedelta(hours=12)
+"""How long processes wait for the main one, which prepares data and decodes the dev set; PyTorch allows 10 minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A finished run.
+    """A finished run: its folder, its model folder, the result of the last stage, and the name of that stage.
 
-    Args:
-        folder: of the run.
-        model: the model folder in it, ready for `PostEditor.load`.
-        training: how training went; of a recipe in stages, how the last of them did.
-        do_nothing: scores of the unedited dev translations, beside which the model's are to be read: those of the
-            first stage, if there is one; None if there are no translations.
-        stage: the last stage of a recipe that has some.
+    `do_nothing` has the scores of the unedited dev translations or drafts; None if there are none.
     """
 
     folder: Path
@@ -77,13 +68,7 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a run takes from other runs instead of making it.
-
-    Args:
-        text: folder of a saved text processing; it is learnt from the training triplets if not given.
-        corpora: folder of a run on the same data with the same text processing, whose corpora serve this one too.
-        init: folder of the model whose weights training starts from; that of `train.init` if not given.
-    """
+    """Parts that a run takes from other runs: a text processing, the corpora of a run, the model to start from."""
 
     text: Path | None = None
     corpora: Path | None = None
@@ -98,19 +83,19 @@ def train(
     given: Given = Given(),
     accept_changed_data: bool = False,
 ) -> RunResult:
-    """Train the model of `recipe` in `folder`, in its stages if it has some, and after its first stage if it drafts.
+    """Train the model of `recipe` in `folder`, with its stages or its first stage if it has them.
 
     Args:
-        recipe: what to train, on what.
+        recipe: model, data and options.
         folder: new, or that of a run to resume.
-        resume: go on with the run in `folder`.
-        console: where to report; standard error if not given.
-        given: what is taken from other runs.
-        accept_changed_data: go on even if the files of the data have other content than when the run was started.
+        resume: continue the run in `folder`.
+        console: where to report; standard error if None.
+        given: parts of other runs.
+        accept_changed_data: continue even if data files have changed since the run was started.
 
     Raises:
-        RecipeError: if the run to resume had another recipe; only how long to train, what to write and
-                `[search]` may change.
+        RecipeError: if the run to resume had another recipe; only the length of training, what is written, and
+            `[search]` may change.
         DataError: if the data cannot be used, or has changed since the run to resume was started.
         OutputError: if the folder holds another run, cannot be written, or the disk is full.
         TrainingError: if the loss is not a number.
@@ -118,25 +103,23 @@ def train(
     """
     console = Console(stderr=True) if console is None else console
     processes = _processes()
-    if processes.is_main_process and not resume:
+    main = processes.is_main_process
+    if main and not resume:
         check_start(recipe)
     warn = partial(console.print, soft_wrap=True, highlight=False, markup=False)
-    main = processes.is_main_process
     with begun(recipe, folder, resume, accept_changed_data, warn) if main else nullcontext():
-        return _train(recipe, folder, resume, console, given, accept_changed_data)
+        if main:
+            learn_text(recipe, folder, given.text, console)
+        processes.wait_for_everyone()
+        check_shared(folder)
+        train_run = _train_stages if recipe.stage else _train_model
+        return train_run(recipe, folder, resume, console, given, accept_changed_data)
 
 
-def _train(
+def _train_model(
     recipe: Recipe, folder: Path, resume: bool, console: Console, given: Given, accept_changed_data: bool
 ) -> RunResult:
-    processes = _processes()
-    if processes.is_main_process:
-        learn_text(recipe, folder, given.text, console)
-    processes.wait_for_everyone()
-    check_shared(folder)
-    if recipe.stage:
-        return _train_stages(recipe, folder, console, given, accept_changed_data)
-    data = recipe.data
+    processes, data = PartialState(), recipe.data
     if recipe.draft is not None:
         data = write_drafts(
             recipe, folder, partial(_train_first_stage, folder / "text", console, accept_changed_data), console
@@ -154,8 +137,10 @@ def _train(
     if run.first is not None and recipe.draft is not None and recipe.draft.inherit_embeddings:
         inherit_embeddings(model, run.first.model)
     if processes.is_main_process:
-        console.print(f"{recipe.architecture.name}: {_size(model)}{run.do_nothing_line()}", soft_wrap=True)
-    corpora = folder / "corpus"
+        base = run.do_nothing
+        scores = "" if base is None else f"; {base.name}: TER {base.ter:.2f}, BLEU {base.bleu:.2f} on dev"
+        console.print(f"{recipe.architecture.name}: {_size(model)}{scores}", soft_wrap=True)
+    corpora, risk = folder / "corpus", recipe.train.risk
     trainer = Trainer(
         model,
         Corpus.open(corpora / "train.arrow"),
@@ -165,7 +150,7 @@ def _train(
         run.score_dev,
         run.export,
         console,
-        propose=run.propose,
+        propose=None if risk is None else CandidateSearch(risk, recipe.search, run.processor),
         sampling_weights=[files.sampling for files in data.train],
         initialise=partial(_initialise, recipe, given.init, run.processor, folder, console),
         spell=run.processor.spelt,
@@ -177,7 +162,7 @@ def _train(
 
 
 def _size(model: Seq2Seq) -> str:
-    """Say how many parameters a model has, and how many of them are trained if not all are."""
+    """Return the number of parameters of a model, and of those that are trained if not all are."""
     parameters = sum(parameter.numel() for parameter in model.parameters())
     trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     return f"{parameters:,} parameters" + (f", {trained:,} of them trained" if trained < parameters else "")
@@ -188,8 +173,8 @@ def train_seeds(
 ) -> list[RunResult]:
     """Train the model of `recipe` several times, in `seed-1`, `seed-2` and so on, with seeds from `train.seed` on.
 
-    Vocabularies are made once, so that the models can be an ensemble, and corpora too, unless drafts are in them: their
-    first stage is trained with each seed.
+    Vocabularies are made once, so that the models can be an ensemble. Corpora are made once, unless they hold drafts:
+    the first stage is trained with each seed.
 
     Raises:
         As `train`; an OutputError if the folder is itself that of a run; a RecipeError if a stage has its own seed.
@@ -197,7 +182,7 @@ def train_seeds(
     fixed = [f"stage.{stage.name}.train.seed" for stage in recipe.stage if "seed" in stage.train]
     if fixed:
         raise RecipeError(f"{', '.join(fixed)}: would be the same with each of several seeds (--seeds); leave it out")
-    processes = _processes()
+    main = is_main_process()
     if (folder / "recipe.toml").exists():
         raise OutputError(f"{folder}: holds a run with one seed; choose another folder by --out")
     first = folder / "seed-1"
@@ -207,21 +192,19 @@ def train_seeds(
     for number in range(1, seeds + 1):
         part = folder / f"seed-{number}"
         part_recipe = _with_more_seed(recipe, number - 1)
-        if processes.is_main_process:
-            console.print(
-                f"Seed {part_recipe.train.seed} ({number} of {seeds}), in {part}", soft_wrap=True, highlight=False
-            )
-        goes_on = resume and (part / "recipe.toml").exists()
-        # Where drafts are in the corpora, they are of a seed's own first stage. Those of a stage that an earlier seed
-        # has finished may be of data that has changed since.
+        if main:
+            seed = f"Seed {part_recipe.train.seed} ({number} of {seeds})"
+            console.print(f"{seed}, in {part}", soft_wrap=True, highlight=False)
+        is_begun = resume and (part / "recipe.toml").exists()
+        # Drafts in corpora are those of a seed's own first stage; corpora of an earlier seed may be of older data.
         shared = first if recipe.draft is None and not accept_changed_data else None
         given = Given() if number == 1 else Given(text=first / "text", corpora=shared)
-        results.append(train(part_recipe, part, goes_on, console, given, accept_changed_data))
+        results.append(train(part_recipe, part, is_begun, console, given, accept_changed_data))
     return results
 
 
 def _with_more_seed(recipe: Recipe, more: int) -> Recipe:
-    """Return the recipe with seeds so much higher, that of a first stage too."""
+    """Return the recipe with higher seeds, that of a first stage too."""
     train = recipe.train.model_copy(update={"seed": recipe.train.seed + more})
     if recipe.draft is None:
         return replace(recipe, train=train)
@@ -230,39 +213,40 @@ def _with_more_seed(recipe: Recipe, more: int) -> Recipe:
 
 
 def is_main_process() -> bool:
-    """Return whether this is the process, of all of a run, that says how it went."""
+    """Return whether this is the process of the run that reports."""
     return bool(_processes().is_main_process)
 
 
 def _processes() -> PartialState:
-    """Return the processes of this run; `accelerate` makes processes without GPUs know each other only if told so."""
+    """Return the processes of this run; `accelerate` connects processes without GPUs only if told so."""
     cpu = bool(parse_flag_from_env("ACCELERATE_USE_CPU")) or not torch.accelerator.is_available()
     return PartialState(cpu=cpu, timeout=_LONGEST_WAIT)
 
 
 def _train_first_stage(text: Path, console: Console, accept_changed_data: bool, stage: Recipe, folder: Path) -> None:
-    """Train, or go on training, a model that drafts."""
+    """Train, or continue to train, a model that drafts."""
     console.print(f"First stage, in {folder}", soft_wrap=True, highlight=False)
-    goes_on = (folder / "recipe.toml").exists()
-    result = train(stage, folder, goes_on, console, Given(text), accept_changed_data).training
+    is_begun = (folder / "recipe.toml").exists()
+    result = train(stage, folder, is_begun, console, Given(text), accept_changed_data).training
     console.print(f"First stage: {result.steps:,} updates; ended because {result.reason}", highlight=False)
 
 
-def _train_stages(recipe: Recipe, folder: Path, console: Console, given: Given, accept_changed_data: bool) -> RunResult:
-    """Train one stage after the other, each from the model of the one before; what is done is not done again."""
-    stages = recipe.stages()
-    init = given.init
+def _train_stages(
+    recipe: Recipe, folder: Path, resume: bool, console: Console, given: Given, accept_changed_data: bool
+) -> RunResult:
+    """Train the stages that are not finished, each from the model of the one before."""
+    stages, init = recipe.stages(), given.init
     for number, (name, stage) in enumerate(stages, start=1):
         part = folder / "stages" / name
-        last = number == len(stages)
-        if last or not is_finished(part):
+        label = f"Stage {number} of {len(stages)}, {name},"
+        if number == len(stages) or not is_finished(part):
             if PartialState().is_main_process:
-                console.print(f"Stage {number} of {len(stages)}, {name}, in {part}", soft_wrap=True, highlight=False)
+                console.print(f"{label} in {part}", soft_wrap=True, highlight=False)
             corpora = None if given.corpora is None else given.corpora / "stages" / name
             taken = Given(folder / "text", corpora, init)
             result = train(stage, part, (part / "recipe.toml").exists(), console, taken, accept_changed_data)
         elif PartialState().is_main_process:
-            done = f"Stage {number} of {len(stages)}, {name}, is done and stays as it is; its model: {part / 'model'}"
+            done = f"{label} is done and stays as it is; its model: {part / 'model'}"
             console.print(done, soft_wrap=True, highlight=False)
         init = part / "model"
     if PartialState().is_main_process:
@@ -275,12 +259,7 @@ def _train_stages(recipe: Recipe, folder: Path, console: Console, given: Given, 
 def _initialise(
     recipe: Recipe, init: Path | None, processor: TextProcessor, folder: Path, console: Console, model: Seq2Seq
 ) -> None:
-    """Give `model` the weights that training starts from, and write which those are.
-
-    Raises:
-        RecipeError: if none of the model to start from fits.
-        ModelFolderError: if that model cannot be read.
-    """
+    """Give `model` the weights that training starts from, and record them."""
     model.load_initial_weights()
     path = init or (None if recipe.train.init is None else Path(recipe.train.init))
     if path is None:
@@ -297,7 +276,7 @@ def _initialise(
 
 
 class _Run:
-    """What training asks back of the run: dev scores of decoded text, and a model folder."""
+    """Scores decoded dev texts and exports model folders for the trainer."""
 
     def __init__(self, recipe: Recipe, data: DataConfig, folder: Path, processor: TextProcessor) -> None:
         self.recipe, self.folder, self.processor = recipe, folder, processor
@@ -313,19 +292,6 @@ class _Run:
         edits = editor.edit([triplet.src for triplet in self.dev], self.mt, beam=1)
         scores = self._score(self.recipe.architecture.name, [edit.text for edit in edits])
         return {"ter": scores.ter, "bleu": scores.bleu, "chrf": scores.chrf}
-
-    @property
-    def propose(self) -> Propose | None:
-        """What finds the candidates of minimum risk training, if the recipe has that."""
-        recipe = self.recipe
-        risk = recipe.train.risk
-        return None if risk is None else CandidateSearch(risk, recipe.search, self.processor)
-
-    def do_nothing_line(self) -> str:
-        """Say how good the dev translations are as they stand, as the end of a line."""
-        if self.do_nothing is None:
-            return ""
-        return f"; {self.do_nothing.name}: TER {self.do_nothing.ter:.2f}, BLEU {self.do_nothing.bleu:.2f} on dev"
 
     def export(self, model: Seq2Seq, path: Path) -> None:
         """Write a model folder."""
@@ -350,9 +316,8 @@ class _Run:
             "ended_because": result.reason,
             "weights": result.exported,
         }
-        replace(exported, provenance={**exported.provenance, "training": training, "dev": dev}).save(
-            result.model_folder
-        )
+        made = {**exported.provenance, "training": training, "dev": dev}
+        replace(exported, provenance=made).save(result.model_folder)
 
     def _score(self, name: str, hypotheses: list[str]) -> SystemScores:
         raw = self.recipe.text.tokenizer != "none"

@@ -12,13 +12,13 @@ from postedit.core.errors import RecipeError, nearest
 _FOLDER: Final = Path(str(files(__name__)))
 
 MODEL: Final = _FOLDER / "model"
-"""The model that is loaded where none is named. The README in its folder describes it."""
+"""The default model. The README in its folder describes it."""
 
 SUMMARY: Final = "English to Chinese, encyclopaedic text"
 """The language pair and the domain of the model."""
 
 RECIPES: Final = _FOLDER / "recipes"
-"""Recipes of models; in `synth` and `clean` those of artificial triplets and of cleaning."""
+"""Recipes for models; in `synth` and `clean`, those for artificial triplets and for cleaning."""
 
 EXAMPLES: Final = _FOLDER / "examples"
 """Samples of post-edits, a folder per language pair; the README in each describes it."""
@@ -27,9 +27,7 @@ EXAMPLES: Final = _FOLDER / "examples"
 def find_recipe(path: Path, kind: str = "") -> Path:
     """Return the recipe that `path` names: a file, or by its name one that comes with postedit.
 
-    Args:
-        path: of a file; or a name such as `m-cgru-small`, with or without "recipes/" before and ".toml" after it.
-        kind: subfolder of `RECIPES` whose recipes may be named without it; of recipes for models if empty.
+    A name may have "recipes/" before and ".toml" after it, and need not have `kind`, a subfolder of `RECIPES`.
 
     Raises:
         RecipeError: if there is neither, with the nearest name.

@@ -71,7 +71,7 @@ class TestStats:
             (["test", "--json", "none/x.json"], "does not exist; create it first"),
             (["test,"], "give SRC,MT,PE or SRC,PE with commas"),
             (["test", "test.src,test.pe"], "only one of them has machine translations"),
-            (["test", "--json", "test.mt"], "test.mt: is one of the input files"),
+            (["test", "--json", "test.mt"], "test.mt is one of the files to read"),
             (["test", "--json", ""], "is a folder; give the name of a file"),
         ],
     )

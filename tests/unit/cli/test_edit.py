@@ -110,7 +110,7 @@ def test_options_of_the_search_reach_the_editor(run: Any, editor: Any, files: Fi
             "search.normalisation ranks the outputs of a beam; set search.beam above 1",
         ),
         (
-            ["--set", "search.shortlist=99"],
+            ["--beam", 4, "--set", "search.shortlist=99"],
             "shortlist is for greedy search, and the beam is 4; use beam 1, or shortlist 0",
         ),
         (
@@ -166,6 +166,24 @@ def test_a_shortlist_needs_a_draft(run: Any, editor: Any, files: Files) -> None:
     assert not list(files[2].parent.glob("x.out*"))
 
 
+@pytest.mark.parametrize(
+    ("own", "shortlist", "warning"),
+    [
+        (SearchConfig(beam=4), 9, "implies greedy search, in place of the model's own beam of 4"),
+        (SearchConfig(beam=4, no_unk=True), 0, "search.no_unk, True in the model's own search options, ranks"),
+        (SearchConfig(edit_cost=0.5), 0, "search.edit_cost, 0.5 in the model's own search options, ranks"),
+    ],
+)
+def test_a_shortlist_is_not_refused_for_options_of_the_model(
+    run: Any, editor: Any, files: Files, own: SearchConfig, shortlist: int, warning: str
+) -> None:
+    editor.search = own
+    result = run(*options(files, "--set", "search.shortlist=9"))
+    assert result.exit_code == 0
+    assert warning in " ".join(result.stderr.split())
+    assert editor.searches[0] == own.with_options(shortlist=shortlist, **({"beam": 1} if shortlist else {}))
+
+
 def test_what_a_model_cannot_be_asked_is_found_before_work(run: Any, editor: Any, files: Files) -> None:
     def refuse(settings: SearchConfig, *, with_mt: bool) -> None:
         raise DataError("cannot be written")
@@ -207,8 +225,7 @@ def test_a_line_that_is_no_term_is_named(run: Any, editor: Any, files: Files, tm
 def test_lines_that_cannot_be_written_are_counted_with_the_first_one(run: Any, editor: Any) -> None:
     result = run("edit", "MODEL", "--set", "chunk_lines=1", stdin=b"a\tb\na\timpossible\na\timpossible\n")
     assert result.stdout == "b!\nimpossible\nimpossible\n"
-    assert "2 lines were left as they are" in result.stderr
-    assert "nothing banned: lines 2, 3" in result.stderr
+    assert "warning: lines 2, 3: not edited, because no output was found" in result.stderr
 
 
 def test_several_models_make_an_ensemble(run: Any, editor: Any) -> None:
@@ -332,7 +349,7 @@ def test_n_best_does_not_fit_into_lines_of_text(run: Any, editor: Any) -> None:
 def test_outputs_at_the_limit_are_counted_once(run: Any, editor: Any) -> None:
     result = run("edit", "MODEL", "--set", "chunk_lines=1", stdin=b"a\tendless\na\tb\na\tendless 2\n")
     assert result.stderr.count("warning:") == 1
-    assert "2 outputs reached the maximum length" in result.stderr
+    assert "warning: lines 1, 3: the output reached the maximum length" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -371,7 +388,7 @@ def interrupted(run: Any, editor: Any, files: Files) -> Path:
     partial = files[2].with_name("x.out.partial")
     assert result.exit_code == 130
     assert result.stderr == (
-        f"stopped after 3 of 7 lines, kept in {partial}; the same command with --resume goes on after them\n"
+        f"stopped after 3 of 7 lines, kept in {partial}; the same command with --resume continues after them\n"
     )
     assert not files[2].exists()
     return partial

@@ -74,7 +74,7 @@ class TestInput:
     def test_an_interruption_advises_no_resume_of_a_pipe(self, run: Any, editor: Any, mt: Path, tmp_path: Path) -> None:
         editor.raise_at = {"mt 3": KeyboardInterrupt()}
         out = tmp_path / "out"
-        result = run("edit", "MODEL", "--src", pipe(SRC), "--mt", mt, "--out", out, "--chunk-lines", 2)
+        result = run("edit", "MODEL", "--src", pipe(SRC), "--mt", mt, "--out", out, "--set", "chunk_lines=2")
         assert result.exit_code == 130
         assert result.stderr == f"stopped after 2 lines, kept in {out}.partial\n"
 

@@ -52,7 +52,7 @@ def test_a_run_leaves_a_model_and_all_that_is_needed_to_repeat_it(recipe: Recipe
     loaded = training.ModelFolder.load(result.model)
     assert loaded.provenance["dev"]["do_nothing_ter"] == result.do_nothing.ter
     assert str(tmp_path) not in (result.model / "provenance.json").read_text()  # it may be published
-    with pytest.raises(OutputError, match="already holds a run; go on with it by --resume"):
+    with pytest.raises(OutputError, match="already holds a run; continue it by --resume"):
         training.train(recipe, tmp_path / "run", console=QUIET)
     longer = load_recipe(path, ["train.max_steps=3", "search.beam=2"])
     assert training.train(longer, tmp_path / "run", resume=True, console=QUIET).training.steps == 3
@@ -173,7 +173,7 @@ def test_changed_data_is_refused_unless_it_is_accepted(path: Path, tmp_path: Pat
         with (tmp_path / f"train.{side}").open("a") as file:
             file.write("one more\n")
     longer = load_recipe(path, ["train.max_steps=4"])
-    with pytest.raises(DataError, match=r"train\.src, .*train\.pe: not as when .* --accept-changed-data"):
+    with pytest.raises(DataError, match=r"train\.src, .*train\.pe: changed since .* --accept-changed-data"):
         training.train(longer, tmp_path / "run", resume=True, console=QUIET)
     result = training.train(longer, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
     assert result.training.steps == 4
@@ -238,7 +238,7 @@ def test_rate_and_time_left_are_shown_while_the_text_is_learnt_and_the_corpora_a
     recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "_LOG_SECONDS", 0.0)
-    monkeypatch.setattr(progress, "_LINES_A_LOOK", 5)
+    monkeypatch.setattr(progress, "_LINES_PER_UPDATE", 5)
     console = Console(file=StringIO(), width=200)
     training.train(recipe, tmp_path / "run", console=console)
     shown = console.file.getvalue()  # type: ignore[attr-defined]

@@ -1,0 +1,98 @@
+"""Options that several verbs have, and what they do with them: choose models, check outputs, warn, write."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from postedit import shipped
+from postedit.core.errors import OutputError
+from postedit.core.files import atomic_write, check_writable
+from postedit.core.output_paths import same_file
+from postedit.data.compression import find_file
+
+ModelsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="MODEL...",
+        help="A model folder, hub id, file of weights (RUN/best/*.safetensors), or a combination from `postedit tune`; "
+        "several models make an ensemble. The model that comes with postedit if not given.",
+    ),
+]
+WeightsArgument = Annotated[
+    list[Path], typer.Argument(metavar="MODEL...", help="Model folders, or files of weights (RUN/best/*.safetensors).")
+]
+DevMtOption = Annotated[Path, typer.Option("--mt", help="Its machine translations.")]
+DevPeOption = Annotated[Path, typer.Option("--pe", help="Its post-edits by people.")]
+RecipeSetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="SECTION.NAME=VALUE", help="Override an option of the recipe; may be repeated."),
+]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue unfinished work.")]
+ProcessesOption = Annotated[
+    int | None, typer.Option("--workers", min=1, help="Number of processes; one per core if not given.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random choices.")]
+ResamplesOption = Annotated[
+    int, typer.Option("--resamples", min=100, help="Resamples of sentences for intervals and p-values.")
+]
+TokenizeOption = Annotated[
+    Literal["none", "13a"],
+    typer.Option(
+        "--tokenize", help="For scores. none: words are separated by spaces; 13a: raw text (TER then normalises it)."
+    ),
+]
+MetricOption = Annotated[Literal["ter", "bleu"], typer.Option("--metric", help="Metric that tuned weights improve.")]
+MethodOption = Annotated[
+    Literal["mert", "mira"],
+    typer.Option("--method", help="How weights are tuned. mert: exact search along lines; mira: small corrections."),
+]
+DtypeOption = Annotated[
+    Literal["float32", "bf16", "int8"],
+    typer.Option("--dtype", rich_help_panel="Speed", help="Type of the weights; int8 is for the CPU only."),
+]
+JsonOption = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="All numbers as JSON.")]
+MarkdownOption = Annotated[Path | None, typer.Option("--markdown", metavar="OUT", help="All tables as Markdown.")]
+HtmlOption = Annotated[
+    Path | None, typer.Option("--html", metavar="OUT", help="All sentences and tables in one interactive HTML file.")
+]
+
+
+def models_or_shipped(named: Sequence[str] | None) -> list[str]:
+    """Return the named models; if there are none, announce and return the model that comes with postedit."""
+    if named:
+        return list(named)
+    typer.echo(f"Model: the one that comes with postedit ({shipped.SUMMARY}); name another to use that", err=True)
+    return [str(shipped.MODEL)]
+
+
+def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None]) -> None:
+    """Check before long work that all `outputs`, by option, can be written after it, and that no input would be lost.
+
+    Raises:
+        OutputError: if one cannot be written, is the same file as another one, or is an input.
+    """
+    read = [find_file(path) for path in inputs if path is not None]
+    taken: dict[str, Path] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        if any(same_file(path, one) for one in read):
+            raise OutputError(f"{option}: {path} is one of the files to read; write to another one")
+        for other, written in taken.items():
+            if same_file(path, written):
+                raise OutputError(f"{option}: {path} is already what {other} writes; give each a file of its own")
+        taken[option] = path
+        check_writable(path)
+
+
+def warn(message: str) -> None:
+    """Print a warning to stderr."""
+    typer.echo(f"{typer.style('warning:', fg='yellow')} {message}", err=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with atomic_write(path) as file:
+        file.write(text)
