@@ -45,10 +45,10 @@ from postedit.jobs.provenance import INITIAL, provenance, record_start
 from postedit.jobs.run_preparation import begun, check_shared, learn_text, share_corpora, write_corpora
 from postedit.recipe import Recipe
 from postedit.text.processor import TextProcessor
-from postedit.train.freezing import freeze
 from postedit.train.loop import Trainer
-from postedit.train.risk import Propose
-from postedit.train.train_result import TrainResult
+from postedit.train.losses import Propose
+from postedit.train.optimisers import freeze
+from postedit.train.train_state import TrainResult
 
 # While the main process prepares the data or decodes the dev set, the others wait; PyTorch would end the run after
 # 10 minutes of that.
@@ -337,7 +337,7 @@ class _Run:
 
     def record(self, result: TrainResult) -> None:
         """Write into the exported model how it was trained and how it scored."""
-        chosen = result.average if result.exported == "average" and result.average is not None else result.single
+        chosen = result.chosen
         exported = ModelFolder.load(result.model_folder)
         dev = dict(chosen.metrics)
         if self.do_nothing is not None:
