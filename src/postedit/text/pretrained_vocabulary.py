@@ -99,10 +99,8 @@ def checkpoint_vocabularies(checkpoint: str, sides: Mapping[str, Sequence[Side]]
     """
     found = TransformersCheckpoint(checkpoint)
     symbols = found.tokens
-    return {
-        name: CheckpointVocabulary(symbols, _pieces(checkpoint, found.tokenizer, served))
-        for name, served in sides.items()
-    }
+    dividers = {name: _pieces(checkpoint, found.tokenizer, served) for name, served in sides.items()}
+    return {name: CheckpointVocabulary(symbols, divider) for name, divider in dividers.items()}
 
 
 def _pieces(checkpoint: str, tokenizer: Any, sides: Sequence[Side]) -> "_Backend | _SentencePieces":
@@ -162,11 +160,9 @@ class _SentencePieces:
         self._processor = processor(model_proto=model)
 
     def divide(self, texts: Sequence[str]) -> list[list[int]]:
-        unknown = self._numbers[self._unknown]
-        return [
-            [self._numbers.get(piece, unknown) for piece in pieces]
-            for pieces in self._processor.encode(list(texts), out_type=str)
-        ]
+        numbers, unknown = self._numbers, self._numbers[self._unknown]
+        texts_in_pieces = self._processor.encode(list(texts), out_type=str)
+        return [[numbers.get(piece, unknown) for piece in pieces] for pieces in texts_in_pieces]
 
     def join(self, pieces: Sequence[str]) -> str:
         return "".join(pieces).replace(_SPACE, " ")

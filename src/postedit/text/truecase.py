@@ -29,9 +29,6 @@ class Truecaser:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Truecaser) and self._lower == other._lower
 
-    def __hash__(self) -> int:
-        return hash(self._lower)
-
     @classmethod
     def train(cls, sentences: Iterable[Sequence[str]]) -> "Truecaser":
         """Learn from sentences, given as words, with the counts of the Moses truecaser, one sentence at a time."""

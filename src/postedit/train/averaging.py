@@ -27,9 +27,7 @@ class MovingAverage:
     def __init__(self, model: Seq2Seq, decay: float) -> None:
         self.model = deepcopy(model)
         """A model with the averaged weights."""
-        self.updates = 0
-        """Updates averaged so far."""
-        self._decay = decay
+        self.updates, self._decay = 0, decay
 
     @torch.no_grad()
     def update(self, model: Seq2Seq) -> None:

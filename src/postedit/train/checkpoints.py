@@ -63,8 +63,7 @@ class Checkpoints:
     """
 
     def __init__(self, folder: Path, keep_last: int) -> None:
-        self.folder = folder
-        self.keep_last = keep_last
+        self.folder, self.keep_last = folder, keep_last
 
     def paths(self) -> list[Path]:
         """Return the folders of all checkpoints, the newest first."""

@@ -86,7 +86,6 @@ class TrainConfig(Config):
     freeze: list[str] = Field(
         [], description='Patterns of names of parameters that are not trained, such as "embed*" or "*.bias".'
     )
-
     optimizer: Literal["adam", "adamw", "sgd", "adafactor"] = Field(
         "adam",
         description="adam: weight decay is part of the gradient (L2); adamw: decoupled weight decay; sgd: L2; "
@@ -142,7 +141,6 @@ class TrainConfig(Config):
         description="Have PyTorch compile the layers of a Transformer for training. Meant for GPUs, where it takes "
         "minutes at the start; on a CPU training gets slower.",
     )
-
     validate_every: Count = Field(500, description="Steps between validations; there is one at the end too.")
     metric: Literal["loss", "ter", "bleu", "chrf"] = Field(
         "loss",
@@ -169,7 +167,6 @@ class TrainConfig(Config):
         description="Decay, per update, of an exponential moving average of the weights, which is then validated and "
         "exported; 0: none. 0.999 is usual.",
     )
-
     save_every: Count = Field(1000, description="Steps between checkpoints, from which a run resumes.")
     save_minutes: Minutes | None = Field(
         10.0, description="A checkpoint is also written when the last one is this many minutes old."

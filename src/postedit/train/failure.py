@@ -75,10 +75,11 @@ def save_divergence(attempt: Attempt, lowest: float, folder: Path, process: int,
     labels = [batch.target.mask.sum() if batch.target is not None else 1 for batch in attempt.batches]
     means = [float(loss.cpu() / count) for loss, count in zip(attempt.losses, labels)]
     worst = means.index(max(means))
+    mean = float(attempt.total[0] / attempt.total[2])
     path = _path(folder, "diverged-batch", process)
     _save_batches(path, attempt, [worst], spell, certain=len(attempt.batches) == 1)
     return TrainingError(
-        f"step {attempt.step}: training diverges: the loss is {attempt.mean:.3g} nats per label, after {lowest:.3g} at "
+        f"step {attempt.step}: training diverges: the loss is {mean:.3g} nats per label, after {lowest:.3g} at "
         f"best. The batch is in {path}. {_REMEDIES}"
     )
 

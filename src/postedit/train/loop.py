@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from math import inf
 from pathlib import Path
 from time import perf_counter
@@ -292,7 +293,7 @@ class Trainer:
         """Write a checkpoint unless this step has one."""
         if self._saved_step == self.state.step:
             return
-        checkpoint = self.snapshots.take({"identity": self.identity, "run": self.state.to_dict()})
+        checkpoint = self.snapshots.take({"identity": self.identity, "run": asdict(self.state)})
         if self._is_main:
             self.checkpoints.save(self.state.step, checkpoint)
             states = filter(None, map(read_state, self.checkpoints.paths()))
@@ -301,9 +302,8 @@ class Trainer:
         self._saved_step, self._saved_at = self.state.step, perf_counter()
 
     def _restore(self, checkpoint: Checkpoint) -> None:
-        self.state = with_changed_data(
-            TrainState.from_dict(checkpoint.state["run"]), checkpoint, self.identity, self._display.say
-        )
+        saved = TrainState.from_dict(checkpoint.state["run"])
+        self.state = with_changed_data(saved, checkpoint, self.identity, self._display.say)
         missing = [scored for scored in self.state.kept if not self.best.path(scored).exists()]
         if missing:
             self.state.best = tuple(scored for scored in self.state.best if scored not in missing)

@@ -48,11 +48,6 @@ Propose = Callable[[Seq2Seq, Batch], Sequence[Sequence[Candidate]]]
 def build_loss(model: Seq2Seq, config: TrainConfig, propose: Propose | None) -> nn.Module:
     """Return a module that takes a batch and the label smoothing and returns a `LabelLoss`; often `model` itself.
 
-    Args:
-        model: the model to train.
-        config: the `[train]` section.
-        propose: finds candidates for minimum risk training.
-
     Raises:
         RecipeError: if `config` has a risk and `propose` is None.
     """
@@ -80,8 +75,7 @@ class RDropLoss(nn.Module):
 
     def __init__(self, model: Seq2Seq, strength: float) -> None:
         super().__init__()
-        self.model = model
-        self.strength = strength
+        self.model, self.strength = model, strength
 
     def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
         """Return the loss of a batch, whose labels count once.
@@ -123,10 +117,7 @@ class RiskLoss(nn.Module):
 
     def __init__(self, model: Seq2Seq, propose: Propose, weight: float, sharpness: float) -> None:
         super().__init__()
-        self.model = model
-        self.propose = propose
-        self.weight = weight
-        self.sharpness = sharpness
+        self.model, self.propose, self.weight, self.sharpness = model, propose, weight, sharpness
 
     def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
         """Return the mixed loss of a batch; its `nll` is that of the references alone.
@@ -239,11 +230,7 @@ def inference_mode(model: Seq2Seq) -> Iterator[None]:
 def label_log_probs(distribution: Distribution, labels: Tensor, mask: Tensor, vocabulary: int) -> Tensor:
     """Return Float[N,K], differentiable: log p of `labels` Long[N,K] where `mask` Bool[N,K], and 0 elsewhere.
 
-    Args:
-        distribution: over N x K positions.
-        labels: ids to score.
-        mask: the positions that count.
-        vocabulary: V, which determines how many positions are computed at a time.
+    `vocabulary` is V, which determines how many positions are computed at a time.
     """
     parts = [
         _recomputed(_gather, distribution.at(part), labels[part].view(-1, 1, 1)) for part in stretches(mask, vocabulary)

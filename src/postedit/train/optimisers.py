@@ -77,15 +77,7 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimi
 def step(
     optimizer: torch.optim.Optimizer, gradients: Sequence[Tensor], divisor: Tensor, failed: Tensor, rate: float
 ) -> None:
-    """Update the weights by `gradients` / `divisor`, unless `failed` is 1.
-
-    Args:
-        optimizer: from `build_optimizer`.
-        gradients: gradients of the parameters; they may be changed.
-        divisor: Float[].
-        failed: Float[], 0 or 1.
-        rate: learning rate.
-    """
+    """Update the weights by `gradients` / `divisor`, unless the scalar `failed` is 1; the gradients may be changed."""
     for group in optimizer.param_groups:
         group["lr"] = rate
     if optimizer.defaults.get("fused"):

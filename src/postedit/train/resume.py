@@ -75,13 +75,13 @@ def find_checkpoint(
 
     Args:
         checkpoints: of the run.
-        resume: whether the user asked to continue.
+        resume: whether to continue if there are checkpoints.
         identity: the current identity of the run.
         accept_changed_data: whether the data may differ from those of the checkpoint.
         say: called with messages for the user.
 
     Raises:
-        OutputError: if there are checkpoints, but the user did not ask to continue.
+        OutputError: if there are checkpoints and `resume` is False.
         RecipeError: if they belong to a run with other data or another recipe.
     """
     run = checkpoints.folder.parent

@@ -11,8 +11,6 @@ from torch.utils.tensorboard.writer import SummaryWriter
 
 from postedit.core.files import atomic_write, explain_os_errors
 
-Value = int | float | bool
-
 
 class RunLog:
     """The log of a run: `log.jsonl`, one JSON object a line, and TensorBoard event files.
@@ -37,7 +35,7 @@ class RunLog:
             self._file = self.path.open("a", encoding="utf-8", newline="\n")
             self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
 
-    def write(self, group: str, values: Mapping[str, Value]) -> None:
+    def write(self, group: str, values: Mapping[str, float]) -> None:
         """Record `values`, among them `step`; TensorBoard shows them under `group`."""
         with explain_os_errors(self.path):
             finite = {name: value if isfinite(value) else None for name, value in values.items()}
@@ -80,8 +78,7 @@ class Display:
     """
 
     def __init__(self, console: Console, enabled: bool) -> None:
-        self.console = console
-        self.enabled = enabled
+        self.console, self.enabled = console, enabled
         self._progress: Progress | None = None
         self._task = TaskID(0)
 

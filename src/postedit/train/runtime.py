@@ -22,17 +22,17 @@ _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # from glibc's malloc.h
 _KERNELS_KEPT = 256  # a training step uses some dozens
 
 
-def keep_freed_memory() -> bool:
-    """Make glibc's malloc keep large freed blocks for the next step, and return whether it does.
+def keep_freed_memory() -> None:
+    """Make glibc's malloc keep large freed blocks for the next step.
 
     By default malloc maps each large tensor separately and unmaps it when freed, so every step pays for mapping and
     zeroing the same pages again. Here no block is mapped on its own (`M_MMAP_MAX` 0), and the heap never shrinks
     (`M_TRIM_THRESHOLD`, about 2 GiB). Peak memory stays the same. Without glibc this does nothing.
     """
-    if not _has_glibc():
-        return False
-    mallopt = ctypes.CDLL(None).mallopt
-    return bool(mallopt(_M_MMAP_MAX, 0)) and bool(mallopt(_M_TRIM_THRESHOLD, 2**31 - 1))
+    if _has_glibc():
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_M_MMAP_MAX, 0)
+        mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def bound_kernel_cache() -> None:

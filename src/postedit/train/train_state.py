@@ -1,7 +1,7 @@
 """The state of a training run besides its tensors, and its result."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -127,13 +127,9 @@ class TrainState:
         """The models whose weights are kept."""
         return (*self.best, *(scored for scored in self.last if scored not in self.best))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return values that JSON can hold."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TrainState":
-        """Return the state that `to_dict` wrote."""
+        """Return the state from the values of `dataclasses.asdict`, read from JSON."""
         parts = {
             "position": Position(**values["position"]),
             "plateau": Plateau(**values["plateau"]),

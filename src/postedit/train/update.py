@@ -64,11 +64,6 @@ class Attempt:
         """Whether the loss or the gradient was not finite. Waits for the device."""
         return not bool(torch.isfinite(self.total[0]) & torch.isfinite(self.norm))
 
-    @property
-    def mean(self) -> float:
-        """The loss in nats per label. Waits for the device."""
-        return float(self.total[0] / self.total[2])
-
 
 class Updater:
     """Makes updates: forward, backward, normalisation, clipping and a step of the optimiser.
@@ -90,10 +85,7 @@ class Updater:
     def __init__(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainConfig, accelerator: Accelerator
     ) -> None:
-        self.model = model
-        self.optimizer = optimizer
-        self.config = config
-        self.accelerator = accelerator
+        self.model, self.optimizer, self.config, self.accelerator = model, optimizer, config, accelerator
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._float = torch.float32 if accelerator.device.type == "mps" else torch.float64
         self._attempts: deque[Attempt] = deque()
