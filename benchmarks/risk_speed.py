@@ -24,7 +24,7 @@ from postedit.folder import ModelFolder
 from postedit.recipe import Recipe, load_recipe
 from postedit.search import Hypothesis
 from postedit.train.config import RiskConfig
-from postedit.train.risk import Candidate, RiskLoss, as_it_is
+from postedit.train.losses import Candidate, RiskLoss, inference_mode
 
 SEARCHES = ("sample", "beam")
 PARTS = ("search", "text and TER", "text and BLEU", "forward", "backward", "plain update")
@@ -89,7 +89,7 @@ def measure(
     smoothing = recipe.train.label_smoothing
     references = [tuple(ids[mask][:-1].tolist()) for ids, mask in zip(batch.target.ids, batch.target.mask)]
     with torch.autocast("cpu", torch.bfloat16, enabled=recipe.train.precision == "bf16"):
-        with as_it_is(model), timed(parts, "search"):
+        with inference_mode(model), timed(parts, "search"):
             found = proposer.search(model, batch)
         outputs = [
             list(dict.fromkeys([reference, *(one.tokens for one in some)]))

@@ -17,7 +17,7 @@ from postedit.text.config import GROUPS, TextConfig
 from postedit.text.pretrained_vocabulary import checkpoint_vocabularies
 from postedit.text.processor import TextProcessor, model_text
 from postedit.train.config import TrainConfig
-from postedit.train.freezing import freeze
+from postedit.train.optimisers import freeze
 from postedit.train.torch_compile import layers_of, without_layers
 
 

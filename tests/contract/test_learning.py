@@ -14,7 +14,7 @@ from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch
 from postedit.models import ARCHITECTURES
 from postedit.search import greedy
-from postedit.text.steps import with_steps
+from postedit.text.edits import with_steps
 
 # Configurations that are large enough to learn by heart, and small enough to do so in seconds.
 LEARNERS: dict[str, dict[str, object]] = {

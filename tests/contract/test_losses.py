@@ -10,15 +10,13 @@ from tiny import TINY, assert_close, batch_of, build, random_sentences, random_t
 from postedit.core.model import Seq2Seq
 from postedit.core.special_tokens import BOS, EOS
 from postedit.core.types import Batch
-from postedit.train import label_scores
-from postedit.train.label_scores import label_log_probs, stretches, symmetric_divergence
-from postedit.train.rdrop import RDropLoss
-from postedit.train.risk import Candidate, RiskLoss
+from postedit.train import losses
+from postedit.train.losses import Candidate, RDropLoss, RiskLoss, label_log_probs, stretches, symmetric_divergence
 
 
 @pytest.fixture(autouse=True)
 def small_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(label_scores._LOG_PROBS, "cpu", 3 * 11)
+    monkeypatch.setitem(losses._LOG_PROBS, "cpu", 3 * 11)
 
 
 def sides(name: str) -> tuple[Seq2Seq, Batch, random.Random]:

@@ -73,9 +73,8 @@ SIZES = {
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that looks to a reader like a checkout, of fewer lines and small models; it keeps what pages make."""
     folder = tmp_path_factory.mktemp("checkout")
-    recipes, sample = folder / "recipes", folder / "examples/mlqe-pe.en-de"
+    recipes = folder / "recipes"
     recipes.mkdir()
-    sample.mkdir(parents=True)
     shutil.copytree(ROOT / "recipes/clean", recipes / "clean")
     for path in (ROOT / "recipes").glob("*.toml"):
         small = path.read_text(encoding="utf-8")
@@ -83,7 +82,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
             small = re.sub(rf"(?m)^{option} = .*$", f"{option} = {value}", small)
         (recipes / path.name).write_text(small, encoding="utf-8")
     shutil.copytree(ROOT / "recipes/synth", recipes / "synth")
-    for path in (ROOT / "examples/mlqe-pe.en-de").glob("*.[smp][rte]*"):
+    for path in (ROOT / "examples").glob("mlqe-pe.*/*.[smp][rte]*"):
+        sample = folder / "examples" / path.parent.name
+        sample.mkdir(parents=True, exist_ok=True)
         lines = path.read_text(encoding="utf-8").split("\n")[: LINES[path.stem]]
         (sample / path.name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder

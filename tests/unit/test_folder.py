@@ -98,7 +98,7 @@ def test_a_config_that_cannot_be_used(copy: Path, change: Callable[[dict], objec
 
 def test_a_truncated_config_and_missing_text(copy: Path) -> None:
     shutil.rmtree(copy / "text")
-    assert "text.json: is missing" in problem(copy)
+    assert "text.json: the text configuration is missing" in problem(copy)
     (copy / "config.json").write_text('{"format": 1')
     assert "config.json: cannot be read" in problem(copy)
 

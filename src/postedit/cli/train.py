@@ -48,7 +48,7 @@ def train(
 def describe(result: "RunResult") -> str:
     """Return a summary of a run in a few lines: how it ended, and its dev scores next to those of unedited MT."""
     training = result.training
-    chosen = training.average if training.exported == "average" and training.average else training.single
+    chosen = training.chosen
     ours = "  ".join(f"{name.upper()} {chosen.metrics[name]:.2f}" for name in ("ter", "bleu") if name in chosen.metrics)
     where = "" if result.stage is None else f" in the last stage, {result.stage}"
     lines = [f"Trained {training.steps:,} updates{where}; ended because {training.reason}."]

@@ -23,8 +23,8 @@ from postedit.data.ragged import Ragged
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet
 from postedit.text.config import SIDES, Side
+from postedit.text.edits import with_steps
 from postedit.text.processor import TextProcessor
-from postedit.text.steps import with_steps
 
 BLOCK_ROWS: Final = 2048
 """Triplets in a block, the unit of reading: about half a megabyte, so that random reads are nearly full speed."""

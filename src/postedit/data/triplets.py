@@ -1,8 +1,10 @@
 """Triplets (source, machine translation, post-edit) in files: line-aligned texts, TSV, JSONL or Parquet."""
 
 import json
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -260,7 +262,7 @@ def check_files(files: TripletFiles, warn: Callable[[str], None] = lambda messag
 
     Args:
         files: the files to check.
-        warn: called with a message for each file that has Windows line ends (CR LF).
+        warn: called with a message for each file that starts with a byte-order mark or has Windows line ends (CR LF).
 
     Raises:
         DataError: if a file is missing, empty or not UTF-8, the numbers of lines differ, or lines of a table are
@@ -283,8 +285,12 @@ def check_files(files: TripletFiles, warn: Callable[[str], None] = lambda messag
         problems.append(f"{files.name}: there is no triplet in it")
     if problems:
         raise DataError("\n".join(problems))
-    for path, lines in carriage_returns.items():
-        warn(f"{path}: {lines:,} lines end in CR LF (Windows line ends); the CR is dropped from the text")
+    for path in files.paths:
+        with closing(raw_lines(path)) as lines:
+            if next(lines, b"").startswith(BOM_UTF8):
+                warn(f"{path}: starts with a byte-order mark, which is dropped from the text")
+    for path, count_of_file in carriage_returns.items():
+        warn(f"{path}: {count_of_file:,} lines end in CR LF (Windows line ends); the CR is dropped from the text")
     return count
 
 

@@ -8,7 +8,7 @@ from postedit.evaluate.metrics import COSTS
 from postedit.search import Hypothesis, Sampling, SearchConfig, beam_search, length_limits, sample
 from postedit.text.processor import TextProcessor
 from postedit.train.config import RiskConfig
-from postedit.train.risk import Candidate
+from postedit.train.losses import Candidate
 
 
 class CandidateSearch:

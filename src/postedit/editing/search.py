@@ -28,8 +28,8 @@ from postedit.search import (
     sample,
 )
 from postedit.search.rescoring import LogLinear, member_features, rank, word_features
+from postedit.text.edits import with_steps
 from postedit.text.processor import TextProcessor
-from postedit.text.steps import with_steps
 
 # With mt as draft, so many sentences pass through each slot of a batch: as some finish, others take their places.
 _SENTENCES_PER_SLOT: Final = 4

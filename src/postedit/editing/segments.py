@@ -10,8 +10,8 @@ from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch
 from postedit.data.collate import collate
 from postedit.text.config import Side
+from postedit.text.edits import with_steps, without_steps
 from postedit.text.processor import TextProcessor
-from postedit.text.steps import with_steps, without_steps
 
 _INPUTS: Final[tuple[Side, ...]] = ("src", "mt")
 

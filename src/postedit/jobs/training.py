@@ -44,9 +44,9 @@ from postedit.jobs.provenance import INITIAL, provenance, record_start
 from postedit.jobs.run_preparation import begun, check_shared, check_start, learn_text, share_corpora, write_corpora
 from postedit.recipe import Recipe
 from postedit.text.processor import TextProcessor
-from postedit.train.freezing import freeze
 from postedit.train.loop import Trainer
-from postedit.train.train_result import TrainResult
+from postedit.train.optimisers import freeze
+from postedit.train.train_state import TrainResult
 
 _LONGEST_WAIT: Final = timedelta(hours=12)
 """How long processes wait for the main one, which prepares data and decodes the dev set; PyTorch allows 10 minutes."""
@@ -303,7 +303,7 @@ class _Run:
 
     def record(self, result: TrainResult) -> None:
         """Write into the exported model how it was trained and how it scored."""
-        chosen = result.average if result.exported == "average" and result.average is not None else result.single
+        chosen = result.chosen
         exported = ModelFolder.load(result.model_folder)
         dev = dict(chosen.metrics)
         if self.do_nothing is not None:

@@ -19,21 +19,21 @@ GROUPS: dict[Sharing, dict[str, tuple[Side, ...]]] = {
     "mt-pe": {"src": ("src",), "mt-pe": ("mt", "pe")},
     "separate": {"src": ("src",), "mt": ("mt",), "pe": ("pe",)},
 }
-"""The vocabularies by name, for each way of sharing, and the sides that each one serves."""
+"""For each way of sharing, the vocabularies by name and the sides that each one serves."""
 
 TRUECASED: tuple[Side, ...] = ("src", "pe")
-"""The sides whose casing is learnt. That of pe serves mt too: post-edits are the better text of the language."""
+"""The sides whose casing is learnt. The casing of pe serves mt too, as post-edits are better text."""
 
 
 class VocabularyConfig(Config):
-    """Which sides share a vocabulary, and how many pieces each vocabulary has, or whose it is.
+    """The vocabularies: the sides that share one, and their sizes.
 
     Args:
-        sharing: "joint" over src, mt and pe; "mt-pe" with one of its own for src; or "separate".
-        size: pieces in each vocabulary, at most.
+        sharing: "joint" over src, mt and pe; "mt-pe" with a separate one for src; or "separate".
+        size: largest number of tokens in each vocabulary.
         sizes: other sizes, by the name of the vocabulary ("src", "mt-pe", "mt", "pe").
-        checkpoint: folder or hub id of a Hugging Face checkpoint, whose vocabulary is taken and none is learnt; sizes
-            are then those that it has.
+        checkpoint: folder or hub id of a Hugging Face checkpoint whose vocabulary is used; none is learnt then, and the
+            sizes do not apply.
     """
 
     sharing: Sharing = "joint"
@@ -61,17 +61,17 @@ class VocabularyConfig(Config):
 
 
 class TextConfig(Config):
-    """How text becomes ids.
+    """Text processing.
 
     Args:
-        tokenizer: "none" for text that is already tokenised (words are divided by spaces), "moses" for raw text.
-        src_lang: code of the source language, which Moses rules need.
-        tgt_lang: code of the language of mt and pe, likewise.
-        truecase: write the first word of a sentence in the case it usually has.
-        sample: triplets that vocabularies and truecasing are learnt from, evenly spread over all, if there are more;
-            it bounds time and memory.
-        vocabulary: which sides share a vocabulary, and sizes.
-        model: model folder whose text processing is taken, and none is learnt; the other options are then its own.
+        tokenizer: "none" for text that is already tokenised (words are separated by spaces), "moses" for raw text.
+        src_lang: code of the source language, for Moses rules.
+        tgt_lang: code of the language of mt and pe, for Moses rules.
+        truecase: write the first word of a sentence in its usual case.
+        sample: learn vocabularies and truecasing from this many triplets, evenly spread over all; it limits time and
+            memory.
+        vocabulary: the vocabularies.
+        model: model folder whose text processing is used; none is learnt then, and the other options do not apply.
     """
 
     tokenizer: TokenizerName = "none"
@@ -90,7 +90,7 @@ class TextConfig(Config):
 
     @property
     def passes(self) -> int:
-        """How often the training triplets are read to learn from them: once for each truecaser and vocabulary."""
+        """How often the training triplets are read to learn from them: once per truecaser and vocabulary."""
         vocabularies = GROUPS[self.vocabulary.sharing] if self.vocabulary.checkpoint is None else ()
         return (len(TRUECASED) if self.truecase else 0) + len(vocabularies)
 

@@ -1,33 +1,34 @@
-"""Edit scripts between two word sequences, and texts that are put together from them."""
+"""Edit scripts between two word sequences, texts built from them, and step sequences for hard attention."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from rapidfuzz.distance import Levenshtein
+from rapidfuzz.distance import LCSseq, Levenshtein
 
 from postedit.core.editor import Edit
+from postedit.core.special_tokens import STEP
 from postedit.text.words import Word
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A largest stretch of changed words: words `mt[0]` to `mt[1]` (exclusive) became words `pe[0]` to `pe[1]`."""
+    """A maximal span of changed words: words `mt[0]` to `mt[1]` (exclusive) became words `pe[0]` to `pe[1]`."""
 
     mt: tuple[int, int]
     pe: tuple[int, int]
 
     @property
     def op(self) -> Literal["insert", "delete", "replace"]:
-        """What was done."""
+        """The operation."""
         if self.mt[0] == self.mt[1]:
             return "insert"
         return "delete" if self.pe[0] == self.pe[1] else "replace"
 
 
 def changes(mt: Sequence[str], pe: Sequence[str]) -> list[Change]:
-    """Return the fewest word edits that turn `mt` into `pe`, neighbouring ones put together, in order."""
+    """Return the fewest word edits that turn `mt` into `pe`, in order; adjacent edits are joined."""
     result: list[Change] = []
     for code in Levenshtein.opcodes(mt, pe):
         if code.tag == "equal":
@@ -43,17 +44,17 @@ def changes(mt: Sequence[str], pe: Sequence[str]) -> list[Change]:
 def splice(
     mt: str, mt_words: Sequence[Word], mt_gaps: Sequence[str], pe: Sequence[str], pe_gaps: Sequence[str]
 ) -> tuple[str, tuple[Edit, ...]]:
-    """Return the post-edited text, and what was changed in `mt` to get it.
+    """Return the post-edited text, and the edits that turn `mt` into it.
 
-    Words that stay keep their characters. So does spacing, however odd, unless a changed neighbour calls for
-    another kind there: some where there was none, or none where there was some.
+    Unchanged words keep their characters. Spacing stays too, however odd, unless a changed neighbour needs space where
+    there was none, or no space where there was some.
 
     Args:
         mt: the raw text.
         mt_words: its words.
-        mt_gaps: what would usually stand between each two of them.
+        mt_gaps: the usual spacing between each two of them.
         pe: the words of the post-edit, as they are to be written.
-        pe_gaps: what usually stands between each two of `pe`.
+        pe_gaps: the usual spacing between each two of `pe`.
     """
     raw = [mt[left.end : right.start] for left, right in pairwise(mt_words)]
     edge = _Gap("", None)
@@ -85,21 +86,21 @@ def apply_edits(mt: str, text: str, edits: Sequence[Edit]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """The spacing before a word of mt or after the last: what is there, and what is usual there.
+    """The actual and the usual spacing before a word of mt or after the last one.
 
-    At the edges of the line nothing is usual (None) and nothing counts as there: spacing outside of words stays.
+    At the edges of the line, `raw` is empty and `usual` is None: spacing outside the words stays.
     """
 
     raw: str
     usual: str | None
 
     def fits(self, wanted: str | None) -> bool:
-        """Whether what is there can stay where `wanted` is usual."""
+        """Return whether the spacing can stay where `wanted` is usual."""
         return bool(self.usual) == bool(wanted) and (self.usual is None) == (wanted is None)
 
 
 def _between(words: Sequence[Word], change: Change) -> tuple[int, int]:
-    """Return the characters between the words that stay around a change; at the ends, up to the outermost word."""
+    """Return the character range between the unchanged words around a change; at the ends, up to the outermost word."""
     if not words:
         return 0, 0
     first, last = change.mt
@@ -112,7 +113,7 @@ def _written(
 ) -> tuple[str, str, str]:
     """Return the raw spacing that stays before a change, the new text, and the raw spacing that stays after it.
 
-    Both lists of gaps have one for each edge of the line too.
+    Both lists of gaps include the edges of the line.
     """
     old_before, old_after = gaps[change.mt[0]], gaps[change.mt[1]]
     before, after = pe_gaps[change.pe[0]], pe_gaps[change.pe[1]]
@@ -129,3 +130,33 @@ def _written(
     parts[-1] = "" if stays_after else after
     new = "".join(part or "" for part in parts)
     return old_before.raw if stays_before else "", new, old_after.raw if stays_after else ""
+
+
+def with_steps(mt: Sequence[int], pe: Sequence[int]) -> list[int]:
+    """Return `pe` with STEPs along `mt`, for hard attention (Junczys-Dowmunt and Grundkiewicz 2017, 4.1).
+
+    A STEP moves attention to the next position of mt; any other token is written. The sequence follows the longest
+    common subsequence of mt and pe: STEP and the token for each match, the token for each insertion, STEP for each
+    deletion. Between two matches, deletions come before insertions. Both texts end in EOS, which is a match.
+
+    Attention starts at the first position, so the first STEP is dropped, and len(mt) - 1 remain. The paper drops the
+    first token if it is a STEP. Where pe begins with an insertion it is not, and the path would end one position beyond
+    mt; so here the first STEP is dropped wherever it is.
+    """
+    sequence: list[int] = []
+    mt_at = pe_at = 0
+    blocks = LCSseq.opcodes(list(mt[:-1]), list(pe[:-1])).as_matching_blocks()
+    matches = [(block.a, block.b, block.size) for block in blocks if block.size]
+    for mt_start, pe_start, size in [*matches, (len(mt) - 1, len(pe) - 1, 1)]:
+        sequence += [STEP] * (mt_start - mt_at)
+        sequence += pe[pe_at:pe_start]
+        for token in pe[pe_start : pe_start + size]:
+            sequence += [STEP, token]
+        mt_at, pe_at = mt_start + size, pe_start + size
+    sequence.remove(STEP)
+    return sequence
+
+
+def without_steps(sequence: Iterable[int]) -> list[int]:
+    """Return the tokens that are written: all but the STEPs."""
+    return [token for token in sequence if token != STEP]

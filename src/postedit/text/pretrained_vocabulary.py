@@ -1,144 +1,63 @@
-"""The vocabulary of a checkpoint of the Transformers library, behind the same methods as one learnt here.
+"""The vocabulary of a checkpoint of the Transformers library.
 
-It is read from the checkpoint once, when a run begins. A model folder holds a copy as one JSON file, from which it is
-read without that library.
+It is read from the checkpoint when a run starts. A model folder has a copy as one JSON file, which is read without
+that library.
 """
 
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final
 
 from tokenizers import Tokenizer
 
-from postedit.core.errors import DataError, ModelFolderError, RecipeError, library
+from postedit.core.errors import RecipeError, library
 from postedit.core.files import atomic_write
-from postedit.core.model import VocabularyInfo
 from postedit.core.special_tokens import SPECIAL_TOKENS, UNK
-from postedit.core.token_spelling import Spelling
 from postedit.core.transformers_checkpoint import CheckpointTokens, TransformersCheckpoint
 from postedit.text.config import Side
-from postedit.text.vocabulary import (
-    BYTE_SPACES,
-    byte_joins,
-    character_joins,
-    first_invalid,
-    read_vocabulary,
-    spell,
-    word_index,
-)
+from postedit.text.vocabulary import BYTE_SPACES, Subwords, check_unicode, explain_damage
 
 _UNKNOWN: Final = "\ufffd"
-"""What an unknown piece is decoded as; rendering puts the word of mt there that the model left in place."""
+"""The text of UNK; rendering replaces it by the word of mt that the model left in place."""
 
 _SPACE: Final = "▁"
 
 
-class _Pieces(Protocol):
-    """What divides text into pieces of a checkpoint, and joins them."""
+class CheckpointVocabulary(Subwords):
+    """The tokens of a checkpoint, numbered as in `core.transformers_checkpoint.RowNumbering`.
 
-    @property
-    def spaces(self) -> frozenset[str]:
-        """The characters that stand for white space in pieces."""
-        ...
-
-    def divide(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the numbers that the checkpoint has for the pieces of each text."""
-        ...
-
-    def join(self, pieces: Sequence[str]) -> str:
-        """Return the text of pieces."""
-        ...
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all there is to it."""
-        ...
-
-
-class CheckpointVocabulary:
-    """The pieces of a checkpoint, numbered as `core.transformers_checkpoint.RowNumbering` says.
-
-    Unlike a vocabulary learnt here it may be unable to write some texts as they were: it may normalise characters,
-    and have unknown ones. `decode` writes those as U+FFFD.
+    Unlike a vocabulary learnt here it may normalise characters and lack some, so decoding may not restore a text.
 
     Args:
-        symbols: the pieces.
-        pieces: what divides and joins.
+        symbols: the tokens.
+        divider: divides texts into tokens, and joins tokens.
     """
 
     lossless: ClassVar[bool] = False
 
-    def __init__(self, symbols: CheckpointTokens, pieces: _Pieces) -> None:
-        self._symbols, self._divider = symbols, pieces
+    def __init__(self, symbols: CheckpointTokens, divider: "_Backend | _SentencePieces") -> None:
+        super().__init__(symbols.names, symbols.fingerprint, divider.spaces)
+        self._tokens, self._divider = symbols, divider
         no_text = {*range(len(SPECIAL_TOKENS)), *symbols.controls}
         self._of_row = {row: UNK if symbol in no_text else symbol for symbol, row in enumerate(symbols.rows)}
 
-    @property
-    def size(self) -> int:
-        """The number of symbols, which is that of the rows of the model's tables."""
-        return len(self._symbols.names)
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """The symbols in the order of their ids, in the checkpoint's alphabet."""
-        return self._symbols.names
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256, in hexadecimal, over all pieces in order."""
-        return self._symbols.fingerprint
-
-    @property
-    def info(self) -> VocabularyInfo:
-        """What a model needs to know of this vocabulary."""
-        return VocabularyInfo(self.size, self.fingerprint)
-
-    def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`, without EOS."""
-        return self.encode_batch([text])[0]
-
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text, without EOS. No text has a reserved symbol in it, but for UNK.
-
-        Raises:
-            DataError: if a text holds half a surrogate pair, which is no character and has no UTF-8 form.
-        """
-        number = first_invalid(texts)
-        if number is not None:
-            raise DataError(f"text {number + 1} of {len(texts)} is not valid Unicode: {texts[number]!r}")
+        """Return the ids of each text, as `Subwords` says."""
+        check_unicode(texts)
         return [[self._of_row.get(row, UNK) for row in rows] for rows in self._divider.divide(texts)]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`; UNK is U+FFFD, other reserved symbols and what is no text have none."""
+        """Return the text of `ids`, as `Subwords` says; control tokens of the checkpoint have no text."""
         written = (i for i in ids if i == UNK or not self._is_control(i))
-        return self._divider.join([_UNKNOWN if i == UNK else self._symbols.names[i] for i in written]).strip()
-
-    def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Return each id in a readable form: a symbol by its name, a piece as text with `▁` for its space."""
-        return [self._readable(i) for i in ids]
-
-    def word_index(self, ids: Iterable[int]) -> list[int]:
-        """Return for each id the number of the word it belongs to, counted as in `decode(ids)`; -1 for symbols."""
-        return word_index(ids, self._symbols.names, self._divider.spaces)
-
-    @cached_property
-    def spelling(self) -> Spelling:
-        """How the pieces are spelt, in the checkpoint's alphabet; what is unknown is not."""
-        names = ["" if self._is_control(i) else name for i, name in enumerate(self._symbols.names)]
-        spaces = self._divider.spaces
-        return spell(names, spaces, byte_joins if spaces == BYTE_SPACES else character_joins)
+        return self._divider.join([_UNKNOWN if i == UNK else self.symbols[i] for i in written]).strip()
 
     def save(self, path: Path) -> None:
-        """Write the vocabulary as JSON.
-
-        Raises:
-            OutputError: if it cannot be written.
-        """
-        symbols = self._symbols
-        values = {"names": symbols.names, "rows": symbols.rows, "controls": sorted(symbols.controls)}
+        """Write the vocabulary with the model of its tokenizer, as `Subwords` says."""
+        tokens = self._tokens
+        values = {"names": tokens.names, "rows": tokens.rows, "controls": sorted(tokens.controls)}
         values |= self._divider.to_json()
         with atomic_write(path) as file:
             json.dump(values, file, ensure_ascii=False)
@@ -151,30 +70,22 @@ class CheckpointVocabulary:
             ModelFolderError: if the file is missing or damaged.
             RecipeError: if a library that it needs is not installed.
         """
-        text = read_vocabulary(path)
-        try:
-            values = json.loads(text)
+        with explain_damage(path, "the vocabulary", expected=RecipeError):
+            values = json.loads(path.read_text(encoding="utf-8"))
             if "tokenizer" in values:
-                pieces: _Pieces = _Backend(Tokenizer.from_str(values["tokenizer"]))
+                divider: _Backend | _SentencePieces = _Backend(Tokenizer.from_str(values["tokenizer"]))
             else:
-                pieces = _SentencePieces(b64decode(values["sentencepiece"]), values["numbers"], values["unknown"])
+                divider = _SentencePieces(b64decode(values["sentencepiece"]), values["numbers"], values["unknown"])
             symbols = CheckpointTokens(tuple(values["names"]), tuple(values["rows"]), frozenset(values["controls"]))
             if symbols.names[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS or len(symbols.names) != len(symbols.rows):
                 raise ValueError("its symbols are not numbered as they must be")
-            return cls(symbols, pieces)
-        except RecipeError:
-            raise
-        except Exception as error:  # the tokenizers library raises bare Exception for any fault
-            message = f"{path}: the vocabulary is damaged ({error}); copy the model folder again"
-            raise ModelFolderError(message) from None
+            return cls(symbols, divider)
 
-    def _is_control(self, symbol: int) -> bool:
-        return symbol < len(SPECIAL_TOKENS) or symbol in self._symbols.controls
+    def _is_control(self, number: int) -> bool:
+        return super()._is_control(number) or number in self._tokens.controls
 
     def _readable(self, number: int) -> str:
-        name = self._symbols.names[number]
-        if self._is_control(number):
-            return name
+        name = self.symbols[number]
         text = self._divider.join([name])
         return f"{_SPACE}{text.strip()}" if name[0] in self._divider.spaces else text
 
@@ -183,26 +94,26 @@ def checkpoint_vocabularies(checkpoint: str, sides: Mapping[str, Sequence[Side]]
     """Return the vocabularies of a checkpoint, by the names in `sides`.
 
     Raises:
-        RecipeError: if it cannot be had, has another vocabulary for what it writes than for what it reads, or divides
-            by two rules texts that shall have one vocabulary.
+        RecipeError: if it cannot be loaded, has separate vocabularies for input and output, or uses two tokenizers
+            for texts that are to share a vocabulary.
     """
     found = TransformersCheckpoint(checkpoint)
     symbols = found.tokens
-    return {
-        name: CheckpointVocabulary(symbols, _pieces(checkpoint, found.tokenizer, served))
-        for name, served in sides.items()
-    }
+    dividers = {name: _pieces(checkpoint, found.tokenizer, served) for name, served in sides.items()}
+    return {name: CheckpointVocabulary(symbols, divider) for name, divider in dividers.items()}
 
 
-def _pieces(checkpoint: str, tokenizer: Any, sides: Sequence[Side]) -> _Pieces:
-    """Return what divides texts of `sides` as the checkpoint's own tokenizer does."""
+def _pieces(checkpoint: str, tokenizer: Any, sides: Sequence[Side]) -> "_Backend | _SentencePieces":
+    """Return a divider for texts of `sides` that does the same as the checkpoint's own tokenizer."""
     if getattr(tokenizer, "separate_vocabs", False):
         raise RecipeError(
             f"{checkpoint}: has one vocabulary for what it reads and another for what it writes, so it cannot read mt; "
             "choose a checkpoint with a single vocabulary"
         )
     if hasattr(tokenizer, "backend_tokenizer"):
-        return _Backend.of(tokenizer.backend_tokenizer)
+        values = json.loads(tokenizer.backend_tokenizer.to_str())  # with added tokens it would find them in user text
+        values |= {"added_tokens": [], "post_processor": None, "truncation": None, "padding": None}
+        return _Backend(Tokenizer.from_str(json.dumps(values)))
     if not hasattr(tokenizer, "encoder"):
         raise RecipeError(f"{checkpoint}: its tokenizer, a {type(tokenizer).__name__}, is of a kind not known here")
     if hasattr(tokenizer, "spm_files"):  # Marian divides src by one model, and mt and pe by another
@@ -226,13 +137,6 @@ class _Backend:
     def spaces(self) -> frozenset[str]:
         return BYTE_SPACES if "ByteLevel" in str(self.tokenizer.decoder) else frozenset(_SPACE)
 
-    @classmethod
-    def of(cls, tokenizer: Tokenizer) -> "_Backend":
-        """Take a tokenizer without its added tokens, which it would find in the texts of users."""
-        values = json.loads(tokenizer.to_str())
-        values |= {"added_tokens": [], "post_processor": None, "truncation": None, "padding": None}
-        return cls(Tokenizer.from_str(json.dumps(values)))
-
     def divide(self, texts: Sequence[str]) -> list[list[int]]:
         return [encoding.ids for encoding in self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
@@ -246,7 +150,7 @@ class _Backend:
 
 
 class _SentencePieces:
-    """A model of the SentencePiece library, whose pieces a checkpoint numbers in a file of its own."""
+    """A model of the SentencePiece library; the checkpoint numbers its tokens in a separate file."""
 
     spaces = frozenset(_SPACE)
 
@@ -256,11 +160,9 @@ class _SentencePieces:
         self._processor = processor(model_proto=model)
 
     def divide(self, texts: Sequence[str]) -> list[list[int]]:
-        unknown = self._numbers[self._unknown]
-        return [
-            [self._numbers.get(piece, unknown) for piece in pieces]
-            for pieces in self._processor.encode(list(texts), out_type=str)
-        ]
+        numbers, unknown = self._numbers, self._numbers[self._unknown]
+        texts_in_pieces = self._processor.encode(list(texts), out_type=str)
+        return [[numbers.get(piece, unknown) for piece in pieces] for pieces in texts_in_pieces]
 
     def join(self, pieces: Sequence[str]) -> str:
         return "".join(pieces).replace(_SPACE, " ")

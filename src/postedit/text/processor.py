@@ -1,7 +1,7 @@
-"""From text to ids and back: everything a model folder has to remember of its texts."""
+"""Text processing of a model: from text to ids and back."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,18 +19,14 @@ from postedit.text.config import GROUPS, SIDES, TRUECASED, Side, TextConfig
 from postedit.text.edits import splice
 from postedit.text.pretrained_vocabulary import CheckpointVocabulary, checkpoint_vocabularies
 from postedit.text.truecase import Truecaser, capitalise, sentence_starts
-from postedit.text.vocabulary import Vocabulary
+from postedit.text.vocabulary import Subwords, Vocabulary, explain_damage
 from postedit.text.words import PlainSplitter, splitter
-
-__all__ = ["Rendering", "Subwords", "TextConfig", "TextProcessor", "TripletTexts"]
-
-Subwords = Vocabulary | CheckpointVocabulary
 
 _SETTINGS: Final = "text.json"
 
 
 class TripletTexts(Protocol):
-    """Anything with the three texts of a triplet."""
+    """An object with the three texts of a triplet."""
 
     @property
     def src(self) -> str:
@@ -50,7 +46,7 @@ class Rendering:
     """The text of a post-edit.
 
     Args:
-        text: ready to be shown; the very `mt` if nothing changed.
+        text: the post-edited text; the string `mt` itself if nothing changed.
         changed: whether it differs from mt.
         edits: what changed, in order; `apply_edits(mt, text, edits) == text`.
     """
@@ -61,12 +57,12 @@ class Rendering:
 
 
 class TextProcessor:
-    """Divides text into words, words into pieces, and renders pieces as text.
+    """Divides text into words and tokens, and renders tokens as text.
 
     Args:
-        config: what to do.
+        config: the `[text]` section.
         vocabularies: by the names in `GROUPS[config.vocabulary.sharing]`.
-        truecasers: for "src" and "pe" (which serves mt as well) if `config.truecase`.
+        truecasers: for "src" and "pe" (which serves mt too) if `config.truecase`.
     """
 
     def __init__(
@@ -84,11 +80,11 @@ class TextProcessor:
         """Learn truecasing and vocabularies from the training triplets.
 
         Args:
-            config: what to learn.
-            triplets: gives all triplets anew each time it is called.
+            config: the `[text]` section.
+            triplets: returns an iterator over all triplets each time it is called.
 
         Raises:
-            RecipeError: if the vocabulary is that of a checkpoint, which cannot be had.
+            RecipeError: if the vocabulary is that of a checkpoint that cannot be loaded.
         """
         truecasers: dict[str, Truecaser] = {}
         for side in TRUECASED if config.truecase else ():
@@ -112,11 +108,11 @@ class TextProcessor:
 
     @property
     def truecasers(self) -> Mapping[str, Truecaser]:
-        """What puts words into their usual case, for "src" and "pe"; empty if nothing does."""
+        """The truecasers for "src" and "pe"; empty without truecasing."""
         return self._truecasers
 
     def lacks(self, character: str) -> bool:
-        """Return whether the vocabulary of pe has no token that holds a character: it is spelt byte by byte."""
+        """Return whether no token of the vocabulary of pe contains `character`: it is written byte by byte."""
         return character not in self._characters
 
     @cached_property
@@ -126,7 +122,7 @@ class TextProcessor:
 
     @property
     def symbols(self) -> dict[str, tuple[str, ...]]:
-        """The pieces of the vocabulary of each side, in the order of their ids."""
+        """The tokens of the vocabulary of each side, in the order of their ids."""
         return {side: vocabulary.symbols for side, vocabulary in self._vocabularies.items()}
 
     def vocabulary(self, side: Side) -> Subwords:
@@ -134,7 +130,7 @@ class TextProcessor:
         return self._vocabularies[side]
 
     def words(self, side: Side, text: str) -> list[str]:
-        """Return the words of `text` as the model knows them: tokenised and truecased."""
+        """Return the words of `text` as the model reads them: tokenised and truecased."""
         return self._words[side](text)
 
     def encode_batch(self, side: Side, texts: Sequence[str]) -> list[list[int]]:
@@ -150,21 +146,21 @@ class TextProcessor:
         return batch
 
     def spelt(self, side: Side, ids: Sequence[int]) -> str:
-        """Return the words that ids of a text stand for, one space apart; reserved symbols are ignored."""
+        """Return the words of a text given as ids, separated by spaces; reserved tokens are ignored."""
         return self._vocabularies[side].decode(ids)
 
     def written(self, known: Sequence[str], ids: Sequence[int]) -> list[str]:
-        """Return the words that a model wrote as `ids`, when it post-edited mt with the words `known`."""
-        # Divided once more, because a model may write any bytes, line feeds included.
+        """Return the words that a model wrote as `ids` when it post-edited mt with the words `known`."""
+        # Divide again: a model may write any bytes, line feeds included.
         words = PlainSplitter().words(self._vocabularies["pe"].decode(ids))
         return words if self._vocabularies["pe"].lossless else self._as_in_mt(known, words)
 
     def render(self, mt: str, ids: Sequence[int]) -> Rendering:
-        """Return the text that a model wrote as `ids` (reserved symbols are ignored) when it post-edited `mt`.
+        """Return the text that a model wrote as `ids` (reserved tokens are ignored) when it post-edited `mt`.
 
-        If its words are those of `mt`, the text is the very string `mt`. Otherwise words that stay keep their raw
-        characters and spacing, and changed stretches are written as the tokeniser's counterpart would. Only
-        where words cannot be found in the raw text is all of it written anew.
+        If its words are those of `mt`, the text is the string `mt` itself. Otherwise unchanged words keep their raw
+        characters and spacing, and changed spans are written by the detokeniser. If the words cannot be located in the
+        raw text, the detokeniser writes all of it.
         """
         known = self.words("mt", mt)
         pe = self.written(known, ids)
@@ -183,22 +179,17 @@ class TextProcessor:
         return Rendering(text, True, edits) if text != mt else Rendering(mt, False, ())
 
     def _as_in_mt(self, known: Sequence[str], pe: Sequence[str]) -> list[str]:
-        """Return the words `pe` with those that stay from `known`, the words of mt, as they were before encoding.
+        """Return the words `pe`, in which unchanged words are those of `known`, the words of mt.
 
-        A vocabulary that is not lossless writes some words in another form, such as ... for an ellipsis, or cannot
-        write them at all; the model then wrote what stands for them.
+        A vocabulary that is not lossless writes some words in another form, such as ... for an ellipsis, or as unknown.
+        These forms in `pe` are replaced by the words of mt.
         """
         vocabulary = self._vocabularies["pe"]
         stretches = _stretches(known, [vocabulary.decode(ids).split() for ids in vocabulary.encode_batch(known)])
         decoded = [word for stretch in stretches for word in stretch.form]
         if pe == decoded:
             return list(known)
-        counterpart = {
-            old: new
-            for block in Levenshtein.opcodes(decoded, pe)
-            if block.tag == "equal"
-            for old, new in zip(range(block.src_start, block.src_end), range(block.dest_start, block.dest_end))
-        }
+        counterpart = dict(_matches(decoded, pe))
         written: list[list[str]] = [[text] if (text := word.replace("\ufffd", "")) else [] for word in pe]
         start = 0
         for stretch in stretches:
@@ -224,11 +215,8 @@ class TextProcessor:
         for side, truecaser in self._truecasers.items():
             truecaser.save(folder / f"truecase.{side}.json")
         with atomic_write(folder / _SETTINGS) as file:
-            json.dump(
-                {"config": self.config.published().model_dump(exclude={"model"}), "fingerprints": fingerprints},
-                file,
-                indent=2,
-            )
+            config = self.config.published().model_dump(exclude={"model"})
+            json.dump({"config": config, "fingerprints": fingerprints}, file, indent=2)
 
     @classmethod
     def load(cls, folder: Path) -> "TextProcessor":
@@ -251,14 +239,14 @@ class TextProcessor:
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Words, and what is left of them when a vocabulary has encoded and decoded them."""
+    """Words, and their form after a vocabulary has encoded and decoded them."""
 
     form: list[str]
     words: list[str]
 
 
 def _stretches(words: Sequence[str], forms: Sequence[list[str]]) -> list[_Stretch]:
-    """Return `words` in stretches that each leave something; words that leave nothing go with those before them."""
+    """Group `words` so that each group has a form; words without one join those before them."""
     stretches: list[_Stretch] = []
     for word, form in zip(words, forms):
         if stretches and not (form and stretches[-1].form):
@@ -277,10 +265,10 @@ def _words_of(config: TextConfig, side: Side, truecasers: Mapping[str, Truecaser
 
 
 def _with_capitals(raw: Sequence[str], known: Sequence[str], pe: Sequence[str]) -> list[str]:
-    """Return the truecased words of `pe` as they are to be written.
+    """Return the truecased words `pe` with capitals.
 
-    Sentences start with a capital, unless `raw` itself starts without one. A word of mt that stays, at the start
-    of a sentence or inside of one as before, is written as in `raw`; `known` are its words as the model read them.
+    Sentences start with a capital, unless `raw` itself does not. A word of mt that stays at the start of a sentence, or
+    inside one, is written as in `raw`. `known` are the words of mt as the model read them.
     """
     raw_starts, pe_starts = sentence_starts(raw), sentence_starts(pe)
     first = next((word for word, start in zip(raw, raw_starts) if start), "")
@@ -288,25 +276,24 @@ def _with_capitals(raw: Sequence[str], known: Sequence[str], pe: Sequence[str]) 
     for place, start in enumerate(pe_starts):
         if start and not (first[:1].islower() and True not in pe_starts[:place]):
             written[place] = capitalise(pe[place])
-    for block in Levenshtein.opcodes(known, pe):
-        if block.tag == "equal":
-            for old, new in zip(range(block.src_start, block.src_end), range(block.dest_start, block.dest_end)):
-                if raw_starts[old] == pe_starts[new]:
-                    written[new] = raw[old]
+    for old, new in _matches(known, pe):
+        if raw_starts[old] == pe_starts[new]:
+            written[new] = raw[old]
     return written
 
 
+def _matches(one: Sequence[str], other: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the places of words in both texts that the fewest edits from `one` to `other` leave as they are."""
+    for block in Levenshtein.opcodes(one, other).as_matching_blocks():
+        yield from zip(range(block.a, block.a + block.size), range(block.b, block.b + block.size))
+
+
 def model_text(folder: Path) -> Path:
-    """Return where a model folder has its text processing."""
+    """Return the folder of the text processing in a model folder."""
     return folder / "text"
 
 
 def _load_settings(path: Path) -> tuple[TextConfig, Mapping[str, str]]:
-    try:
+    with explain_damage(path, "the text configuration"):
         values: Any = json.loads(path.read_text(encoding="utf-8"))
         return load_config(TextConfig, values["config"], str(path)), dict(values["fingerprints"])
-    except FileNotFoundError:
-        message = f"{path}: is missing, so this is no complete model folder; copy the model folder again"
-        raise ModelFolderError(message) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:  # a RecipeError is a ValueError
-        raise ModelFolderError(f"{path}: is damaged ({error}); copy the model folder again") from None

@@ -1,4 +1,4 @@
-"""Whether source and translation have changed places, as far as that is clear."""
+"""Detect a source and a translation that were passed in each other's place."""
 
 import unicodedata
 from collections import Counter
@@ -8,13 +8,13 @@ from typing import Final
 from postedit.text.config import TextConfig
 from postedit.text.processor import TextProcessor
 
-_SAMPLE: Final = 100  # segments: a second's work, and far more than it takes to know a language
+_SAMPLE: Final = 100  # segments: a second's work, and many more than language identification needs
 
 _CLEAR: Final = 20.0
-"""Nats by which each of both sides must be likelier in the language of the other one."""
+"""Nats by which each side must be more probable in the language of the other."""
 
-_FEWER_PIECES: Final = 0.8
-"""The share of pieces that would be left if both sides were divided by the vocabulary of the other one."""
+_FEWER_TOKENS: Final = 0.8
+"""Sides are swapped if swapping the vocabularies reduces the number of tokens below this fraction."""
 
 _LANGUAGES: Final = {
     "LATIN": "af az br bs ca cs cy da de en eo es et eu fi fo fr ga gl hr ht hu id is it la lb lt lv ms mt nb nl nn no "
@@ -45,23 +45,23 @@ _LANGUAGES: Final = {
     "CJK": "zh",
 }
 _SCRIPTS: Final = {code: frozenset(names.split()) for names, codes in _LANGUAGES.items() for code in codes.split()}
-"""By language, how the Unicode names of its letters begin. Languages that are written in several ways are not here."""
+"""By language, the first words of the Unicode names of its letters. Languages with several scripts are left out."""
 
 
 def seem_swapped(processor: TextProcessor, src: Sequence[str], mt: Sequence[str]) -> bool:
-    """Return whether `src` and `mt` seem to have changed places.
+    """Return whether `src` and `mt` seem to be swapped.
 
-    If the languages are known, each side must be written in the other's script, or read like it; else each must be
-    divided into fewer pieces by the vocabulary of the other. With neither languages nor two vocabularies nothing can be
-    told, and the answer is no.
+    If the languages are known, each side must have the script of the other or resemble its language. Otherwise the
+    vocabularies must divide the swapped sides into fewer tokens. Without languages and with a single vocabulary the
+    answer is no.
     """
     src, mt, config = src[:_SAMPLE], mt[:_SAMPLE], processor.config
-    return _by_script(config, src, mt) or _by_language(config, src, mt) or _by_pieces(processor, src, mt)
+    return _by_script(config, src, mt) or _by_language(config, src, mt) or _by_token_counts(processor, src, mt)
 
 
 def _by_script(config: TextConfig, src: Sequence[str], mt: Sequence[str]) -> bool:
     of_src, of_tgt = (_SCRIPTS.get(language or "", frozenset()) for language in (config.src_lang, config.tgt_lang))
-    # Chinese is written with letters that Japanese has too: there the languages have to tell.
+    # Japanese shares letters with Chinese; language identification decides there.
     return of_src.isdisjoint(of_tgt) and _mostly(src, of_tgt) and _mostly(mt, of_src)
 
 
@@ -88,12 +88,12 @@ def _by_language(config: TextConfig, src: Sequence[str], mt: Sequence[str]) -> b
     return bool(min(like_mt, like_src) > _CLEAR)
 
 
-def _by_pieces(processor: TextProcessor, src: Sequence[str], mt: Sequence[str]) -> bool:
+def _by_token_counts(processor: TextProcessor, src: Sequence[str], mt: Sequence[str]) -> bool:
     vocabularies = processor.vocabularies
     if vocabularies.streams["src"] == vocabularies.streams["mt"]:
         return False
 
-    def pieces(as_src: Sequence[str], as_mt: Sequence[str]) -> int:
+    def tokens(as_src: Sequence[str], as_mt: Sequence[str]) -> int:
         return sum(map(len, [*processor.encode_batch("src", as_src), *processor.encode_batch("mt", as_mt)]))
 
-    return pieces(mt, src) < _FEWER_PIECES * pieces(src, mt)
+    return tokens(mt, src) < _FEWER_TOKENS * tokens(src, mt)

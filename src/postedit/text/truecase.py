@@ -1,4 +1,4 @@
-"""Truecasing: the first word of a sentence in the case it has elsewhere, and its capital back afterwards."""
+"""Truecasing: write the first word of a sentence in its usual case, and restore its capital afterwards."""
 
 import json
 from collections import Counter, defaultdict
@@ -6,38 +6,33 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_write
+from postedit.text.vocabulary import explain_damage
 
-# Fewer than in Moses, which also starts a sentence after a colon: in German that would turn names into verbs.
+# Unlike Moses, not the colon: in German that would turn nouns into verbs.
 _SENTENCE_END: Final = frozenset(".!?")
 _OPENING: Final = frozenset("([\"'„“‘«»¿¡")
 
 
 class Truecaser:
-    """Lowers the first letter of a sentence's first word if the word is mostly written so inside of sentences.
+    """Lowers the first letter of a sentence's first word if the word usually has a small letter inside sentences.
 
-    Nothing else changes, and only where a capital would restore the word, so truecasing can be undone.
+    It does so only where a capital restores the word, so truecasing can be undone.
 
     Args:
-        lower: words, as written inside of sentences, that start with a small letter.
+        lower: words that usually start with a small letter.
     """
 
     def __init__(self, lower: Iterable[str]) -> None:
         self._lower = frozenset(lower)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both change the same words."""
         return isinstance(other, Truecaser) and self._lower == other._lower
-
-    def __hash__(self) -> int:
-        """Return a number that equal ones share."""
-        return hash(self._lower)
 
     @classmethod
     def train(cls, sentences: Iterable[Sequence[str]]) -> "Truecaser":
-        """Learn from sentences, given as words, by the counts of the Moses truecaser; one is in memory at a time."""
-        from sacremoses import MosesTruecaser  # takes a while, and only training needs it
+        """Learn from sentences, given as words, with the counts of the Moses truecaser, one sentence at a time."""
+        from sacremoses import MosesTruecaser  # slow to import
 
         moses = MosesTruecaser()
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -48,7 +43,7 @@ class Truecaser:
         return cls(word for word in best if word[:1].islower())
 
     def truecase(self, words: Sequence[str]) -> list[str]:
-        """Return `words` with the starts of sentences lowered where that is their usual case."""
+        """Return `words` with first words of sentences in their usual case."""
         return [self._natural(word) if start else word for word, start in zip(words, sentence_starts(words))]
 
     def save(self, path: Path) -> None:
@@ -67,16 +62,11 @@ class Truecaser:
         Raises:
             ModelFolderError: if the file is missing or damaged.
         """
-        try:
+        with explain_damage(path, "the truecasing model"):
             words = json.loads(path.read_text(encoding="utf-8"))["lower"]
             if not all(isinstance(word, str) for word in words):
                 raise TypeError("not a list of words")
-        except FileNotFoundError:
-            raise ModelFolderError(f"{path}: the truecasing model is missing; copy the model folder again") from None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            message = f"{path}: the truecasing model is damaged ({error}); copy the model folder again"
-            raise ModelFolderError(message) from None
-        return cls(words)
+            return cls(words)
 
     def _natural(self, word: str) -> str:
         lowered = word[:1].lower() + word[1:]

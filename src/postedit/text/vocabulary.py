@@ -1,9 +1,11 @@
-"""A lossless subword vocabulary: byte-level BPE over text whose words are divided by single spaces."""
+"""Subword vocabularies: their interface, and a lossless one, byte-level BPE over words separated by single spaces."""
 
 import hashlib
 import json
 import unicodedata
-from collections.abc import Callable, Container, Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Final
@@ -17,52 +19,141 @@ from postedit.core.special_tokens import SPECIAL_TOKENS
 from postedit.core.token_spelling import Spelling
 
 BYTES: Final = 256
-"""Pieces that every vocabulary has, one for each byte, so that no text is ever unknown."""
+"""Tokens that every vocabulary has, one for each byte, so that no text is unknown."""
 
 SMALLEST: Final = len(SPECIAL_TOKENS) + BYTES
 
 # Merges never cross these chunks: a word is cut where letters, digits and other characters meet, so that raw text
-# such as `word,` shares its pieces with `word`. Marks count as letters, or Indic words would fall apart at vowels.
-# No reserved symbol can arise from text either, since each of them mixes letters and other characters.
+# such as `word,` shares its tokens with `word`. Marks count as letters; else Indic words would be cut at vowels.
+# So text never yields a reserved token, as each of them mixes letters and other characters.
 _CHUNK: Final = r" ?[\p{L}\p{M}]+| ?\p{N}+| ?[^ \p{L}\p{M}\p{N}]+| +"
 
 BYTE_SPACES: Final = frozenset("ĠĉĊč")
-"""How byte-level BPE writes the bytes of space, tab, line feed and carriage return."""
+"""The characters of byte-level BPE for space, tab, line feed and carriage return."""
 
 
-class Vocabulary:
-    """Pieces and their ids. The reserved `SPECIAL_TOKENS` have the first ids; text can never produce one of them.
-
-    Text is given a leading space, so a piece that starts a word carries the mark of a space before it
-    wherever it stands in the sentence. `decode` takes that space away again.
+class Subwords(ABC):
+    """Tokens and their ids. The reserved `SPECIAL_TOKENS` have the first ids.
 
     Args:
-        tokenizer: a byte-level BPE tokenizer whose first pieces are `SPECIAL_TOKENS`.
+        symbols: the tokens in the order of their ids, all different, in the alphabet of the vocabulary.
+        fingerprint: SHA-256, in hexadecimal, over all tokens in order.
+        spaces: the characters of this alphabet that stand for white space.
+    """
+
+    lossless: ClassVar[bool]
+    """Whether decoding restores every encoded text exactly."""
+
+    def __init__(self, symbols: tuple[str, ...], fingerprint: str, spaces: frozenset[str]) -> None:
+        self.symbols, self.fingerprint, self._spaces = symbols, fingerprint, spaces
+
+    @property
+    def size(self) -> int:
+        """The number of tokens, reserved ones included."""
+        return len(self.symbols)
+
+    @property
+    def info(self) -> VocabularyInfo:
+        """Size and fingerprint, for the model."""
+        return VocabularyInfo(self.size, self.fingerprint)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text`, without EOS."""
+        return self.encode_batch([text])[0]
+
+    @abstractmethod
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text, without EOS. The only reserved token that may occur is UNK.
+
+        Raises:
+            DataError: if a text holds half a surrogate pair, which is no character and has no UTF-8 form.
+        """
+
+    @abstractmethod
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of `ids`. Bytes that are not UTF-8, and UNK, become U+FFFD; reserved tokens have no text."""
+
+    @abstractmethod
+    def save(self, path: Path) -> None:
+        """Write the vocabulary as JSON.
+
+        Raises:
+            OutputError: if it cannot be written.
+        """
+
+    @cached_property
+    def spelling(self) -> Spelling:
+        """The texts of the tokens in the alphabet of the vocabulary."""
+        names = ("" if self._is_control(i) else name for i, name in enumerate(self.symbols))
+        texts = ["".join(" " if letter in self._spaces else letter for letter in name) for name in names]
+        return Spelling(texts, byte_joins if self._spaces == BYTE_SPACES else character_joins)
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Return each id in readable form: a reserved token by its name, others as text with `▁` for a leading space.
+
+        A token that is only part of a character is shown as U+FFFD.
+        """
+        return [self.symbols[i] if self._is_control(i) else self._readable(i) for i in ids]
+
+    def word_index(self, ids: Iterable[int]) -> list[int]:
+        """Return for each id the number of its word, counted as in `decode(ids)`; -1 for reserved tokens."""
+        result: list[int] = []
+        word, inside = 0, False
+        for i in ids:
+            if i < len(SPECIAL_TOKENS):
+                result.append(-1)
+                continue
+            index = word
+            for character in self.symbols[i]:
+                if character not in self._spaces:
+                    index, inside = word, True
+                elif inside:
+                    word, inside = word + 1, False
+                    index = word
+            result.append(index)
+        return result
+
+    def _is_control(self, number: int) -> bool:
+        """Return whether a token stands for no text."""
+        return number < len(SPECIAL_TOKENS)
+
+    @abstractmethod
+    def _readable(self, number: int) -> str:
+        """Return a token of text as text with `▁` for a leading space."""
+
+
+class Vocabulary(Subwords):
+    """A vocabulary learnt from the training triplets. Text never contains a reserved token.
+
+    Text gets a leading space, so a token that starts a word always begins with a space, at the start of a sentence too.
+    `decode` removes that space.
+
+    Args:
+        tokenizer: a byte-level BPE tokenizer whose first tokens are `SPECIAL_TOKENS`.
     """
 
     lossless: ClassVar[bool] = True
-    """Whether decoding what was encoded gives the very text."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        pieces = sorted(tokenizer.get_vocab(with_added_tokens=False).items(), key=lambda item: item[1])
-        self._pieces = tuple(piece for piece, _ in pieces)
-        if self._pieces[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS or [number for _, number in pieces] != list(
-            range(len(pieces))
-        ):
+        tokens = sorted(tokenizer.get_vocab(with_added_tokens=False).items(), key=lambda item: item[1])
+        symbols = tuple(token for token, _ in tokens)
+        numbered = [number for _, number in tokens] == list(range(len(tokens)))
+        if symbols[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS or not numbered:
             raise ValueError("a vocabulary starts with the reserved symbols and numbers its pieces without a gap")
+        super().__init__(symbols, hashlib.sha256("\n".join(symbols).encode()).hexdigest(), BYTE_SPACES)
 
     @classmethod
     def train(cls, texts: Iterable[str], size: int) -> "Vocabulary":
-        """Learn merges from `texts` until there are `size` pieces, or nothing is left to merge.
+        """Learn merges from `texts` until there are `size` tokens, or nothing is left to merge.
 
         The same texts in the same order give the same vocabulary on any number of threads.
 
         Raises:
-            ValueError: if `size` has no room for the reserved symbols and all bytes.
+            ValueError: if `size` is too small for the reserved tokens and all bytes.
         """
         if size < SMALLEST:
-            raise ValueError(f"a vocabulary needs at least {SMALLEST} pieces, not {size}")
+            raise ValueError(f"a vocabulary needs at least {SMALLEST} tokens, not {size}")
         learner = _pipeline(models.BPE())
         trainer = trainers.BpeTrainer(
             vocab_size=size - len(SPECIAL_TOKENS),
@@ -72,78 +163,28 @@ class Vocabulary:
         )
         learner.train_from_iterator((f" {text}" for text in texts), trainer)
         model = json.loads(learner.to_str())["model"]
-        # The symbols are put in afterwards, as plain pieces: the library would find "added tokens" in user text.
+        # Reserved tokens are added afterwards, as plain tokens: the library would find "added tokens" in user text.
         numbers = {symbol: number for number, symbol in enumerate(SPECIAL_TOKENS)}
         numbers |= {piece: number + len(SPECIAL_TOKENS) for piece, number in model["vocab"].items()}
         merges = [tuple(merge) for merge in model["merges"]]
         return cls(_pipeline(models.BPE(vocab=numbers, merges=merges)))
 
-    @property
-    def size(self) -> int:
-        """The number of pieces, reserved symbols included."""
-        return len(self._pieces)
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """The pieces in the order of their ids, each unlike all others, in the alphabet of bytes."""
-        return self._pieces
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256, in hexadecimal, over all pieces in order."""
-        return hashlib.sha256("\n".join(self._pieces).encode()).hexdigest()
-
-    @property
-    def info(self) -> VocabularyInfo:
-        """What a model needs to know of this vocabulary."""
-        return VocabularyInfo(self.size, self.fingerprint)
-
-    def encode(self, text: str) -> list[int]:
-        """Return the ids of `text`, without EOS."""
-        return self.encode_batch([text])[0]
-
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text, without EOS; all cores work on a long list.
-
-        Raises:
-            DataError: if a text holds half a surrogate pair, which is no character and has no UTF-8 form.
-        """
+        """Return the ids of each text, as `Subwords` says. All cores work on a long list."""
         try:
             encodings = self._tokenizer.encode_batch_fast([f" {text}" for text in texts], add_special_tokens=False)
         except (TypeError, UnicodeEncodeError):
-            number = first_invalid(texts)
-            if number is None:
-                raise
-            raise DataError(f"text {number + 1} of {len(texts)} is not valid Unicode: {texts[number]!r}") from None
+            check_unicode(texts)
+            raise
         return [encoding.ids if text else [] for text, encoding in zip(texts, encodings, strict=True)]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`. Reserved symbols have none; bytes that are not UTF-8 become U+FFFD."""
+        """Return the text of `ids`, as `Subwords` says. UNK has no text: no text needs it."""
         text: str = self._tokenizer.decode([i for i in ids if i >= len(SPECIAL_TOKENS)], skip_special_tokens=False)
         return text.removeprefix(" ")
 
-    def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Return each id in a readable form: a symbol by its name, a piece as text with `▁` for its space.
-
-        A piece that is only a part of a character is shown as U+FFFD.
-        """
-        return [self._readable(i) for i in ids]
-
-    def word_index(self, ids: Iterable[int]) -> list[int]:
-        """Return for each id the number of the word it belongs to, counted as in `decode(ids)`; -1 for symbols."""
-        return word_index(ids, self._pieces, BYTE_SPACES)
-
-    @cached_property
-    def spelling(self) -> Spelling:
-        """How the pieces are spelt, in the alphabet of bytes."""
-        return spell([""] * len(SPECIAL_TOKENS) + list(self._pieces[len(SPECIAL_TOKENS) :]), BYTE_SPACES, byte_joins)
-
     def save(self, path: Path) -> None:
-        """Write the vocabulary as JSON in the format of the `tokenizers` library.
-
-        Raises:
-            OutputError: if it cannot be written.
-        """
+        """Write the vocabulary in the format of the `tokenizers` library, as `Subwords` says."""
         with atomic_write(path) as file:
             file.write(self._tokenizer.to_str())
 
@@ -154,86 +195,58 @@ class Vocabulary:
         Raises:
             ModelFolderError: if the file is missing or damaged.
         """
-        text = read_vocabulary(path)
-        try:
-            return cls(Tokenizer.from_str(text))
-        except Exception as error:  # the library raises bare Exception for any fault in the file
-            message = f"{path}: the vocabulary is damaged ({error}); copy the model folder again"
-            raise ModelFolderError(message) from None
+        with explain_damage(path, "the vocabulary"):
+            return cls(Tokenizer.from_str(path.read_text(encoding="utf-8")))
 
     def _readable(self, number: int) -> str:
-        if number < len(SPECIAL_TOKENS):
-            return SPECIAL_TOKENS[number]
         text: str = self._tokenizer.decode([number], skip_special_tokens=False)
         return f"▁{text[1:]}" if text.startswith(" ") else text
 
 
 def _pipeline(model: models.BPE) -> Tokenizer:
     tokenizer = Tokenizer(model)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(_CHUNK), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
+    chunks = pre_tokenizers.Split(Regex(_CHUNK), behavior="isolated")
+    to_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([chunks, to_bytes])
     tokenizer.decoder = decoders.ByteLevel()
     return tokenizer
 
 
-def read_vocabulary(path: Path) -> str:
-    """Return what a vocabulary file holds.
-
-    Raises:
-        ModelFolderError: if it is missing or cannot be read.
-    """
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ModelFolderError(f"{path}: the vocabulary is missing; copy the model folder again") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ModelFolderError(f"{path}: the vocabulary cannot be read: {error}") from None
-
-
-def first_invalid(texts: Sequence[str]) -> int | None:
-    """Return which text, counted from 0, is the first that is not valid Unicode; None if all are."""
-    return next((number for number, text in enumerate(texts) if not _is_unicode(text)), None)
-
-
-def word_index(ids: Iterable[int], pieces: Sequence[str], spaces: Container[str]) -> list[int]:
-    """Return for each id the number of the word that its piece belongs to; -1 for reserved symbols.
+@contextmanager
+def explain_damage(path: Path, part: str, expected: type[Exception] | tuple[()] = ()) -> Iterator[None]:
+    """Turn errors of reading `path`, a file of a model folder, into a `ModelFolderError`, except `expected` ones.
 
     Args:
-        ids: of pieces.
-        pieces: all of them.
-        spaces: the characters that stand for white space in a piece.
+        path: the file.
+        part: its content in words, such as "the vocabulary".
+        expected: errors that pass.
     """
-    result: list[int] = []
-    word, inside = 0, False
-    for i in ids:
-        if i < len(SPECIAL_TOKENS):
-            result.append(-1)
-            continue
-        index = word
-        for character in pieces[i]:
-            if character not in spaces:
-                index, inside = word, True
-            elif inside:
-                word, inside = word + 1, False
-                index = word
-        result.append(index)
-    return result
+    try:
+        yield
+    except expected:
+        raise
+    except FileNotFoundError:
+        raise ModelFolderError(f"{path}: {part} is missing; copy the model folder again") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelFolderError(f"{path}: {part} cannot be read: {error}") from None
+    except Exception as error:  # the tokenizers library raises bare Exception for any fault in the file
+        raise ModelFolderError(f"{path}: {part} is damaged ({error}); copy the model folder again") from None
 
 
-def spell(pieces: Sequence[str], spaces: Container[str], joins: Callable[[str], bool | None]) -> Spelling:
-    """Return the spelling of pieces, in which the characters `spaces` stand for white space."""
-    return Spelling(["".join(" " if letter in spaces else letter for letter in piece) for piece in pieces], joins)
+def check_unicode(texts: Sequence[str]) -> None:
+    """Raise a `DataError` if a text holds half a surrogate pair, which is no character and has no UTF-8 form."""
+    for number, text in enumerate(texts, start=1):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise DataError(f"text {number} of {len(texts)} is not valid Unicode: {text!r}") from None
 
 
 def byte_joins(character: str) -> bool | None:
-    """Return whether a character of byte-level BPE is of the inside of words; None for the later bytes of a character.
+    """Return whether a character of byte-level BPE joins words; None for the later bytes of a character.
 
-    Of characters of several bytes the first byte decides: punctuation of Latin-1, general punctuation and symbols do
-    not join words, nor do scripts without spaces (U+3000 to U+9FFF, of Chinese and Japanese); all else does.
+    The first byte of a character decides: all join words except ASCII other than letters and digits, punctuation
+    of Latin-1, general punctuation, symbols, and U+3000 to U+9FFF, the scripts of Chinese and Japanese.
     """
     byte = _BYTE_OF[character]
     if byte < 0x80:
@@ -244,24 +257,16 @@ def byte_joins(character: str) -> bool | None:
 
 
 def character_joins(character: str) -> bool:
-    """Return whether a character is of the inside of words, as `byte_joins` does but for the characters themselves."""
+    """Return whether a character joins words, like `byte_joins` but for whole characters."""
     category = unicodedata.category(character)
     return (category[0] in "LM" or category == "Nd") and not "\u3000" <= character < "\ua000"
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """Return the byte of each character of byte-level BPE: itself where it can be seen, else from U+0100 onwards."""
-    seen = [byte for byte in range(BYTES) if chr(byte).isprintable() and byte not in (0x20, 0xA0)]
-    unseen = [byte for byte in range(BYTES) if byte not in seen]
-    return {chr(byte): byte for byte in seen} | {chr(BYTES + place): byte for place, byte in enumerate(unseen)}
+    """Return the byte of each character of byte-level BPE: printable bytes are themselves, others from U+0100 on."""
+    printable = [byte for byte in range(BYTES) if chr(byte).isprintable() and byte not in (0x20, 0xA0)]
+    others = [byte for byte in range(BYTES) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(BYTES + place): byte for place, byte in enumerate(others)}
 
 
 _BYTE_OF: Final = _byte_alphabet()
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -1,24 +1,24 @@
-"""Words: how a line is divided into them, where they stand in it, and how they are joined again."""
+"""Words: divide lines into them, locate them in the line, and join them again."""
 
 import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 TokenizerName = Literal["none", "moses"]
 
-# The only characters that divide words of text that is "already tokenised". Every other one, NBSP and U+3000
-# included, belongs to a word. Carriage returns count so that the words of CRLF files are those of LF files.
+# The only characters between words of tokenised text. All others, NBSP and U+3000 included, belong to words. Carriage
+# returns are included so that the words of CRLF files are those of LF files.
 _DIVIDED: Final = re.compile(r"[^ \t\r\n]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word, and the characters `start` to `end` (exclusive) of the raw line that it stands for.
+    """A word, and its place in the raw line: characters `start` to `end` (exclusive).
 
-    The text may differ from those characters: tokenisers drop control characters, truecasing lowers the first.
+    The text may differ from these characters: tokenisers drop control characters, truecasing lowers the first letter.
     """
 
     text: str
@@ -26,28 +26,8 @@ class Word:
     end: int
 
 
-class Splitter(Protocol):
-    """Divides lines into words and says what stands between words that are joined."""
-
-    def words(self, line: str) -> list[str]:
-        """Return the words of `line`."""
-        ...
-
-    def spans(self, line: str) -> list[Word] | None:
-        """Return the words with their places in `line`, or None if they cannot be found there."""
-        ...
-
-    def gaps(self, words: Sequence[str]) -> list[str] | None:
-        """Return what to write between each two neighbours (one less than `words`), or None if that is not known."""
-        ...
-
-    def join(self, words: Sequence[str]) -> str:
-        """Return the words as running text."""
-        ...
-
-
 class PlainSplitter:
-    """For text that is already tokenised: words are what stands between spaces."""
+    """Divides text that is already tokenised: words are separated by spaces."""
 
     def words(self, line: str) -> list[str]:
         """Return the words of `line`."""
@@ -58,24 +38,23 @@ class PlainSplitter:
         return [Word(match.group(), match.start(), match.end()) for match in _DIVIDED.finditer(line)]
 
     def gaps(self, words: Sequence[str]) -> list[str]:
-        """Return one space for each two neighbours."""
+        """Return the spacing between each two neighbours: single spaces."""
         return [" "] * (len(words) - 1)
 
     def join(self, words: Sequence[str]) -> str:
-        """Return the words with single spaces between."""
+        """Return the words joined by single spaces."""
         return " ".join(words)
 
 
 class MosesSplitter:
-    """For raw text: the Moses tokeniser and detokeniser of one language, without XML escapes.
+    """Divides raw text: the Moses tokeniser and detokeniser of one language, without XML escapes.
 
     Args:
-        language: the code Moses knows the language by, such as "en"; unknown ones get the English rules.
+        language: a code such as "en"; languages that Moses does not know get the English rules.
     """
 
     def __init__(self, language: str) -> None:
-        # Only those who need it wait for the library to compile its rules.
-        from sacremoses import MosesDetokenizer, MosesTokenizer
+        from sacremoses import MosesDetokenizer, MosesTokenizer  # slow: it compiles its rules
 
         self._tokenizer = MosesTokenizer(lang=language)
         self._detokenizer = MosesDetokenizer(lang=language)
@@ -90,12 +69,10 @@ class MosesSplitter:
         return align(self.words(line), line)
 
     def gaps(self, words: Sequence[str]) -> list[str] | None:
-        """Return what the detokeniser writes between neighbours, or None if it rewrites a word."""
+        """Return the spacing that the detokeniser writes between each two neighbours; None if it rewrites a word."""
         text = self.join(words)
         places = align(words, text)
-        if places is None:
-            return None
-        return [text[left.end : right.start] for left, right in pairwise(places)]
+        return None if places is None else [text[left.end : right.start] for left, right in pairwise(places)]
 
     def join(self, words: Sequence[str]) -> str:
         """Return the words detokenised."""
@@ -103,16 +80,19 @@ class MosesSplitter:
         return text
 
 
+Splitter = PlainSplitter | MosesSplitter
+
+
 @functools.cache
 def splitter(tokenizer: TokenizerName, language: str | None) -> Splitter:
-    """Return the splitter called `tokenizer`; a Moses one takes a while to make, so it is kept."""
+    """Return the splitter called `tokenizer`; it is cached, as a Moses splitter is slow to create."""
     return MosesSplitter(language or "en") if tokenizer == "moses" else PlainSplitter()
 
 
 def align(words: Sequence[str], line: str) -> list[Word] | None:
-    """Return the places of `words` in `line`, in order, or None if they are not all of its visible text.
+    """Return `words` with their places in `line`, or None if they are not all of its visible text, in order.
 
-    Between words there may be white space, and anywhere there may be control characters, which Moses drops.
+    White space may stand between words; control characters, which Moses drops, may stand anywhere.
     """
     result: list[Word] = []
     position = 0

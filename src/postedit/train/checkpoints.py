@@ -1,7 +1,7 @@
-"""Checkpoints: everything needed to go on as if nothing had happened, written whole or not at all.
+"""Checkpoints, from which a run resumes as if it had never stopped; written whole or not at all.
 
-A checkpoint is a folder `step-00001000` of safetensors and JSON files with a manifest of their SHA-256 sums, so that
-a file damaged after it was written is found when it is read, and the checkpoint before it is used instead.
+A checkpoint is a folder `step-00001000` of safetensors and JSON files with a manifest of their SHA-256 sums. If a file
+was damaged later, the checkpoint before it is used.
 """
 
 import json
@@ -12,11 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from accelerate import Accelerator
+from accelerate.utils import gather_object
 from torch import Tensor
+from torch.optim import Optimizer
 
 from postedit.core.errors import TrainingError
 from postedit.core.files import atomic_folder, sha256_of
-from postedit.core.tensor_files import load_tensors, save_json, save_tensors
+from postedit.core.model import Seq2Seq
+from postedit.core.tensor_files import load_model_tensors, load_tensors, model_tensors, save_json, save_tensors
+from postedit.train.averaging import MovingAverage
+from postedit.train.optimisers import load_optimizer_tensors, optimizer_tensors
+from postedit.train.runtime import random_state, set_random_state
 
 MANIFEST = "manifest.json"
 STATE = "state.json"
@@ -28,9 +35,9 @@ class Checkpoint:
     """The contents of a checkpoint.
 
     Args:
-        state: what JSON can hold: step, data position, schedule, best models, and what the run was started with.
+        state: values for JSON: step, data position, schedule, best models, and the identity of the run.
         model: weights by name.
-        optimizer: its state by `parameter name/state name`.
+        optimizer: state by `parameter name/state name`.
         rng: states of the random number generators by `process/device`.
         ema: the moving average of the weights by name, if there is one.
     """
@@ -41,18 +48,22 @@ class Checkpoint:
     rng: Mapping[str, Tensor]
     ema: Mapping[str, Tensor] = field(default_factory=dict)
 
+    @property
+    def processes(self) -> int:
+        """How many processes wrote it together."""
+        return len({name.partition("/")[0] for name in self.rng})
+
 
 class Checkpoints:
     """The checkpoints of a run.
 
     Args:
-        folder: where they are; it need not exist yet.
+        folder: contains them; it need not exist yet.
         keep_last: how many of the newest to keep.
     """
 
     def __init__(self, folder: Path, keep_last: int) -> None:
-        self.folder = folder
-        self.keep_last = keep_last
+        self.folder, self.keep_last = folder, keep_last
 
     def paths(self) -> list[Path]:
         """Return the folders of all checkpoints, the newest first."""
@@ -60,10 +71,10 @@ class Checkpoints:
         return sorted((path for path in found if re.fullmatch(r"step-\d{8,}", path.name)), key=_step, reverse=True)
 
     def save(self, step: int, checkpoint: Checkpoint) -> Path:
-        """Write a checkpoint, then remove those too old, damaged ones of later steps, and leftovers of a kill.
+        """Write a checkpoint; then remove the oldest ones, damaged ones of later steps, and leftovers of a kill.
 
         Raises:
-            OutputError: if it cannot be written; those written before are as they were.
+            OutputError: if it cannot be written; earlier ones stay as they were.
         """
         path = self.folder / f"step-{step:08d}"
         with atomic_folder(path) as folder:
@@ -81,13 +92,13 @@ class Checkpoints:
         return path
 
     def load_newest(self, warn: Callable[[str], None]) -> Checkpoint | None:
-        """Return the newest checkpoint that is undamaged, or None if there is no checkpoint at all.
+        """Return the newest undamaged checkpoint, or None if there are no checkpoints.
 
         Args:
-            warn: is told of each damaged checkpoint that was passed over.
+            warn: called with a message for each damaged checkpoint.
 
         Raises:
-            TrainingError: if there are checkpoints, but every one is damaged.
+            TrainingError: if all checkpoints are damaged.
         """
         paths = self.paths()
         for path in paths:
@@ -113,7 +124,7 @@ def read_state(path: Path) -> dict[str, Any] | None:
 
 
 def find_damage(path: Path) -> str | None:
-    """Return what is wrong with the checkpoint folder `path`, or None."""
+    """Return the damage of the checkpoint folder `path` in words, or None."""
     try:
         sums: dict[str, str] = json.loads((path / MANIFEST).read_text("utf-8"))["sha256"]
         wrong = [name for name, digest in sums.items() if sha256_of(path / name) != digest]
@@ -134,3 +145,43 @@ def _read(path: Path) -> Checkpoint:
 
 def _step(path: Path) -> int:
     return int(path.name.removeprefix("step-"))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """Takes and restores all tensors that training changes.
+
+    Args:
+        model: the model.
+        optimizer: the optimiser.
+        ema: the moving average of the weights, if there is one.
+        accelerator: the device and the other processes, each with its own random states.
+    """
+
+    model: Seq2Seq
+    optimizer: Optimizer
+    ema: MovingAverage | None
+    accelerator: Accelerator
+
+    def take(self, state: Mapping[str, Any]) -> Checkpoint:
+        """Return a checkpoint that contains `state`; all processes must take part."""
+        own = random_state(self.accelerator.device)
+        states = {f"{self.accelerator.process_index}/{name}": tensor for name, tensor in own.items()}
+        rng = {name: tensor for part in gather_object([states]) for name, tensor in part.items()}
+        ema = {} if self.ema is None else model_tensors(self.ema.model)
+        return Checkpoint(state, model_tensors(self.model), optimizer_tensors(self.model, self.optimizer), rng, ema)
+
+    def restore(self, checkpoint: Checkpoint, step: int) -> None:
+        """Restore the tensors of a checkpoint that was taken after `step` updates.
+
+        A process that did not take part in it keeps its random states.
+        """
+        load_model_tensors(self.model, checkpoint.model)
+        load_optimizer_tensors(self.model, self.optimizer, checkpoint.optimizer)
+        if self.ema is not None:
+            load_model_tensors(self.ema.model, checkpoint.ema)
+            self.ema.updates = step
+        own = f"{self.accelerator.process_index}/"
+        states = {name.removeprefix(own): state for name, state in checkpoint.rng.items() if name.startswith(own)}
+        if states:
+            set_random_state(states, self.accelerator.device)

@@ -13,48 +13,32 @@ Minutes = Annotated[float, Field(gt=0.0)]
 
 
 def average_of(value: Any) -> Any:
-    """Return what to average; true and false, of earlier recipes, stand for "best" and "none"."""
+    """Return the value of `average`; true and false, of earlier recipes, mean "best" and "none"."""
     return {True: "best", False: "none"}[value] if isinstance(value, bool) else value
 
 
-FREE_ON_RESUME = frozenset(
-    [
-        "max_steps",
-        "max_epochs",
-        "max_minutes",
-        "patience",
-        "diverges",
-        "save_every",
-        "save_minutes",
-        "keep_last",
-        "log_every",
-    ]
-)
-"""Options that say how long to train and what to write: they may change when a run is resumed."""
+_LIMITS = ["max_steps", "max_epochs", "max_minutes", "patience", "diverges"]
+FREE_ON_RESUME = frozenset([*_LIMITS, "save_every", "save_minutes", "keep_last", "log_every"])
+"""Options that may change when a run is resumed: they only say how long to train and what to write."""
 
 
 class RiskConfig(Config):
     """Minimum risk training: the expected cost of the model's own outputs, mixed with cross-entropy."""
 
-    weight: float = Field(default=0.5, ge=0.0, le=1.0, description="Share of the risk in the loss; 0: off.")
+    weight: float = Field(0.5, ge=0.0, le=1.0, description="Weight of the risk in the loss; 0: off.")
     cost: Literal["ter", "bleu"] = Field(
-        default="ter",
-        description="What an output costs: ter, edits per word of the post-edit; bleu, 1 - smoothed sentence BLEU.",
+        "ter", description="Cost of an output: ter, edits per word of the post-edit; bleu, 1 - smoothed sentence BLEU."
     )
     search: Literal["sample", "beam"] = Field(
-        default="beam", description="Candidates are the best of a beam as wide, or are drawn from the model."
+        "beam", description="How candidates are found: beam search with a beam of this size, or random samples."
     )
-    candidates: Count = Field(
-        default=4, description="Outputs of a sentence that are looked for; those that are the same count once."
-    )
-    reference: bool = Field(default=False, description="The post-edit is a candidate too.")
+    candidates: Count = Field(4, description="Candidates per sentence; equal ones count once.")
+    reference: bool = Field(False, description="The post-edit is a candidate too.")
     sharpness: float = Field(
-        default=1.0, gt=0.0, description="Exponent of the candidates' probabilities before they are made to sum to 1."
+        1.0, gt=0.0, description="Exponent of the candidates' probabilities before they are normalised."
     )
-    temperature: float = Field(
-        default=1.0, gt=0.0, description="Log-probabilities are divided by it before a symbol is drawn."
-    )
-    top_k: int = Field(default=0, ge=0, description="Draw from so many of the likeliest symbols alone; 0: from all.")
+    temperature: float = Field(1.0, gt=0.0, description="Divisor of log-probabilities before a token is sampled.")
+    top_k: int = Field(0, ge=0, description="Sample from this many of the most probable tokens; 0: from all.")
 
     @model_validator(mode="after")
     def _has_a_choice(self) -> Self:
@@ -66,140 +50,129 @@ class RiskConfig(Config):
 
 
 class TrainConfig(Config):
-    """How a model is trained.
+    """Options of training.
 
-    A *step* is one update of the weights, from `accumulate` batches on each process, or as many as have
-    `update_tokens` target pieces. Training ends at the first of `max_steps`, `max_epochs`, `max_minutes` and `patience`
+    A *step* is one update of the weights, from `accumulate` batches on each process, or from as many as contain
+    `update_tokens` target tokens. Training ends at the first of `max_steps`, `max_epochs`, `max_minutes` and `patience`
     that is reached; one of the first three is needed.
     """
 
     init: str | None = Field(
-        default=None,
-        description="Model folder, relative to the recipe's, whose weights of the same name and sizes training starts "
-        "from; of embeddings and output layers over another vocabulary, the rows of the pieces that both have.",
+        None,
+        description="Model folder, relative to the recipe's, whose weights of the same names and sizes training starts "
+        "from. Of embeddings and output layers with another vocabulary, the rows of tokens that both have are taken.",
     )
-    seed: int = Field(default=1, ge=0, lt=2**63, description="Seed of the data order and of dropout.")
-
-    max_steps: Count | None = Field(default=None, description="Stop after this many updates of the weights.")
-    max_epochs: Count | None = Field(default=None, description="Stop after this many passes over the corpus.")
+    seed: int = Field(1, ge=0, lt=2**63, description="Seed of the data order and of dropout.")
+    max_steps: Count | None = Field(None, description="Stop after this many updates of the weights.")
+    max_epochs: Count | None = Field(None, description="Stop after this many passes over the corpus.")
     max_minutes: Minutes | None = Field(
-        default=None,
-        description="Stop after this many minutes of wall-clock time, validation included, all resumed parts together.",
+        None,
+        description="Stop after this many minutes of wall-clock time, including validation and the time before the run "
+        "was resumed.",
     )
-
     batch_tokens: Count = Field(
-        default=4000, description="Size of a batch: rows x pieces of the longest text in it, padding included."
+        4000, description="Size of a batch: rows x tokens of the longest text in it, padding included."
     )
     accumulate: Count = Field(
-        default=1,
+        1,
         description="Batches (on each process) whose gradients make one update. A run that is resumed with another "
         "number of processes keeps the number of batches of an update.",
     )
     update_tokens: Count | None = Field(
-        default=None,
-        description="In place of `accumulate`: an update is made of as many batches as have so many target pieces, all "
-        "processes together, however many there are.",
+        None,
+        description="In place of `accumulate`: an update is made of as many batches as contain this many target tokens "
+        "in all processes.",
     )
-
     freeze: list[str] = Field(
-        default=[], description='Patterns of names of parameters that are not trained, such as "embed*" or "*.bias".'
+        [], description='Patterns of names of parameters that are not trained, such as "embed*" or "*.bias".'
     )
-
     optimizer: Literal["adam", "adamw", "sgd", "adafactor"] = Field(
-        default="adam",
-        description="adam: weight decay is part of the gradient (L2); adamw: it is apart from it; sgd: L2; adafactor: "
-        "Adam's means of squares by rows and columns, so that they need next to no memory.",
+        "adam",
+        description="adam: weight decay is part of the gradient (L2); adamw: decoupled weight decay; sgd: L2; "
+        "adafactor: Adam with the means of squares by rows and columns, which need almost no memory.",
     )
     lr: float = Field(
-        default=5e-4,
+        5e-4,
         gt=0.0,
-        description="Peak learning rate, reached at the end of the warm-up. That of adafactor is relative to the size "
+        description="Peak learning rate, reached at the end of the warm-up. For adafactor it is relative to the size "
         "of the weights, and never above 1/sqrt(step); 1e-2 is usual.",
     )
-    momentum: Fraction = Field(default=0.0, description="Of sgd.")
+    momentum: Fraction = Field(0.0, description="Momentum of sgd.")
     betas: Annotated[tuple[Fraction, Fraction], Field(strict=False)] = Field(
-        default=(0.9, 0.98), description="Decay rates, per update, of Adam's means of gradients and of their squares."
+        (0.9, 0.98), description="Decay rates, per update, of Adam's means of gradients and of their squares."
     )
-    eps: float = Field(default=1e-8, gt=0.0, description="Added to Adam's denominator.")
+    eps: float = Field(1e-8, gt=0.0, description="Added to Adam's denominator.")
     weight_decay: float = Field(
-        default=0.0, ge=0.0, description="Decay of weight matrices, per update, relative to the learning rate."
+        0.0, ge=0.0, description="Decay of weight matrices, per update, relative to the learning rate."
     )
-
     schedule: Literal["constant", "inverse-sqrt", "plateau"] = Field(
-        default="inverse-sqrt",
+        "inverse-sqrt",
         description="Learning rate after the warm-up: constant; falling with 1/sqrt(step); or multiplied by "
         "`plateau_factor` whenever `plateau_patience` validations bring no improvement.",
     )
     warmup_steps: int = Field(
-        default=1000, ge=0, description="Updates over which the learning rate rises linearly to its peak; 0: none."
+        1000, ge=0, description="Updates over which the learning rate rises linearly to its peak; 0: none."
     )
-    plateau_factor: float = Field(default=0.5, gt=0.0, lt=1.0, description="Multiplier of the rate on a plateau.")
-    plateau_patience: Count = Field(default=3, description="Validations without improvement that make a plateau.")
-
+    plateau_factor: float = Field(0.5, gt=0.0, lt=1.0, description="Multiplier of the rate on a plateau.")
+    plateau_patience: Count = Field(3, description="Validations without improvement that make a plateau.")
     label_smoothing: Fraction = Field(
-        default=0.1, description="Share of the probability of each label that is spread evenly over the vocabulary."
+        0.1, description="Probability that is taken from each label and spread evenly over the vocabulary."
     )
     rdrop: float = Field(
-        default=0.0,
-        ge=0.0,
-        description="R-Drop: weight of the divergence between two passes with different dropout; 0: off.",
+        0.0, ge=0.0, description="R-Drop: weight of the divergence between two passes with different dropout; 0: off."
     )
     risk: RiskConfig | None = Field(
-        default=None, description="Minimum risk training, see `[train.risk]`; none: cross-entropy alone."
+        None, description="Minimum risk training, see `[train.risk]`; none: cross-entropy alone."
     )
     clip: float = Field(
-        default=1.0, ge=0.0, description="Largest norm of the gradient of the mean loss per label; 0: no clipping."
+        1.0, ge=0.0, description="Largest norm of the gradient of the mean loss per label; 0: no clipping."
     )
-
     precision: Literal["fp32", "bf16"] = Field(
-        default="fp32", description="bf16: matrix products in bfloat16 (autocast); weights and Adam stay in fp32."
+        "fp32", description="bf16: matrix products in bfloat16 (autocast); weights and Adam's state stay in fp32."
     )
     fast_fp32: bool = Field(
-        default=False,
-        description="On x86 processors, send fp32 matrix products to oneDNN's bf16 route, about twice as fast. Without "
-        "AMX it is as exact as fp32; with AMX, factors are rounded to bfloat16. torch's fused attention gets slower "
-        "with it, so measure whether the model gains.",
+        False,
+        description="Compute fp32 matrix products on x86 processors with oneDNN's bf16 setting, about twice as fast. "
+        "Without AMX it is as exact as fp32; with AMX, factors are rounded to bfloat16. torch's fused attention gets "
+        "slower, so measure whether the model gains.",
     )
-
     compile: bool = Field(
-        default=False,
+        False,
         description="Have PyTorch compile the layers of a Transformer for training. Meant for GPUs, where it takes "
-        "minutes at the start; on a CPU it is slower.",
+        "minutes at the start; on a CPU training gets slower.",
     )
-
-    validate_every: Count = Field(default=500, description="Steps between validations; there is one at the end too.")
+    validate_every: Count = Field(500, description="Steps between validations; there is one at the end too.")
     metric: Literal["loss", "ter", "bleu", "chrf"] = Field(
-        default="loss",
+        "loss",
         description="Dev score by which models are compared: loss (nll per label) and ter, lower is better; bleu and "
         "chrf, higher is better. All but loss decode the dev set at each validation.",
     )
     patience: Count | None = Field(
-        default=None, description="Stop after this many validations without improvement; none: never stop early."
+        None, description="Stop after this many validations without improvement; none: never stop early."
     )
     diverges: float = Field(
-        default=10.0,
+        10.0,
         ge=0.0,
-        description="Stop with an error when the loss of an update is so many times the lowest so far, which counts as "
-        "1 nat at least, or when the mean of 20 updates or more is 3 nats above the lowest such mean; 0: never.",
+        description="Stop with an error when the loss of an update exceeds the lowest so far (at least 1 nat) by this "
+        "factor, or when the mean of 20 updates or more is 3 nats above the lowest such mean; 0: never.",
     )
-    keep_best: Count = Field(default=5, description="How many of the best models on dev to keep, and to average.")
+    keep_best: Count = Field(5, description="How many of the best models on dev to keep, and to average.")
     average: Annotated[Literal["best", "last", "none"], BeforeValidator(average_of)] = Field(
-        default="best",
-        description="At the end, average the weights of the `keep_best` best models, or of the last ones that were "
-        "validated, and export the average if it is better on dev than the best single one.",
+        "best",
+        description="At the end, average the weights of the `keep_best` best or last validated models, and export the "
+        "average if it is better on dev than the best single one.",
     )
     ema: Fraction = Field(
-        default=0.0,
-        description="Decay, per update, of an exponential moving average of the weights, which then is what is "
-        "validated and exported; 0: none. 0.999 is usual.",
+        0.0,
+        description="Decay, per update, of an exponential moving average of the weights, which is then validated and "
+        "exported; 0: none. 0.999 is usual.",
     )
-
-    save_every: Count = Field(default=1000, description="Steps between checkpoints, from which a run resumes.")
+    save_every: Count = Field(1000, description="Steps between checkpoints, from which a run resumes.")
     save_minutes: Minutes | None = Field(
-        default=10.0, description="A checkpoint is also written when the last one is this many minutes old."
+        10.0, description="A checkpoint is also written when the last one is this many minutes old."
     )
-    keep_last: Count = Field(default=2, description="How many of the newest checkpoints to keep.")
-    log_every: Count = Field(default=50, description="Steps between lines of the log.")
+    keep_last: Count = Field(2, description="How many of the newest checkpoints to keep.")
+    log_every: Count = Field(50, description="Steps between lines of the log.")
 
     def published(self) -> Self:
         """Return the section without paths of this machine."""
@@ -216,28 +189,16 @@ class TrainConfig(Config):
         return self.risk is not None and self.risk.weight > 0.0
 
     @model_validator(mode="after")
-    def _has_one_objective(self) -> Self:
+    def _check(self) -> Self:
         if self.has_risk and self.rdrop > 0.0:
             raise ValueError("rdrop and risk do not go together: set rdrop = 0 where risk.weight is above 0")
-        return self
-
-    @model_validator(mode="after")
-    def _compiles_what_stays(self) -> Self:
         if self.compile and self.has_risk:
             raise ValueError("compile and risk do not go together, as search calls the layers too: set compile = false")
-        return self
-
-    @model_validator(mode="after")
-    def _has_one_size_of_updates(self) -> Self:
         if self.accumulate > 1 and self.update_tokens is not None:
             raise ValueError(
                 "accumulate and update_tokens both say how large an update is: give one of them, update_tokens for the "
                 "same updates on any number of processes"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _has_an_end(self) -> Self:
         if self.max_steps is None and self.max_epochs is None and self.max_minutes is None:
             raise ValueError("training needs an end: give at least one of max_steps, max_epochs, max_minutes")
         return self

@@ -1,6 +1,6 @@
-"""What to do about a loss that is not a number, or far too high: find the batch, keep it, and stop."""
+"""Errors for a loss that is not a number or far too high, and files with the batch that caused it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from postedit.core.errors import TrainingError
 from postedit.core.tensor_files import save_json, save_tensors
-from postedit.core.types import Batch, Stream, Target
+from postedit.core.types import Stream, Target
 from postedit.text.config import Side
 from postedit.train.config import TrainConfig
-from postedit.train.divergence import STRETCH
 from postedit.train.runtime import set_random_state
+from postedit.train.train_state import WINDOW
 from postedit.train.update import Attempt, has_finite_gradient
 
 _REMEDIES: Final = (
@@ -22,17 +22,16 @@ _REMEDIES: Final = (
     "train.diverges = 0 and --resume"
 )
 
+Spell = Callable[[Side, Sequence[int]], str]
+"""Returns the text of ids of one side."""
+
 
 def explain_rise(mean: float, lowest: float, step: int) -> str:
-    """Return what to say of a mean loss in nats per label that is far above the lowest one before."""
+    """Return the message for a mean loss far above the lowest one before, both in nats per label."""
     return (
-        f"step {step}: training diverges: the mean loss of the last updates, {STRETCH} or more, is {mean:.3g} nats per "
+        f"step {step}: training diverges: the mean loss of the last updates, {WINDOW} or more, is {mean:.3g} nats per "
         f"label, after {lowest:.3g} at best. {_REMEDIES}"
     )
-
-
-Spell = Callable[[Side, Sequence[int]], str]
-"""Returns the text that ids of one side stand for."""
 
 
 def save_failure(
@@ -40,28 +39,22 @@ def save_failure(
 ) -> TrainingError:
     """Write the batch that made an update fail to `nan-batch.safetensors` and `.json`, and return the error to raise.
 
-    The weights are those from before the update, so its batches are tried again one by one, with the same dropout,
-    to see whose loss or gradient is not finite. Where it cannot be told (a sum that overflows), all are kept. With
-    several processes, those after the first add their number to the names of the files. With `spell`, the texts are
-    in the description.
+    The weights are still those from before the update. So its batches are tried again one by one, with the same
+    dropout, to find those whose loss or gradient is not finite. If none is found (a sum overflows), all are written.
+    Processes after the first add their number to the file names. With `spell`, the `.json` file has the texts.
 
     Raises:
         OutputError: if the files cannot be written.
     """
     set_random_state(attempt.rng, accelerator.device)
-    culprits = [
-        number
-        for number, batch in enumerate(attempt.batches)
-        if not has_finite_gradient(loss, batch, config, accelerator.device)
-    ]
+    finite = [has_finite_gradient(loss, batch, config, accelerator.device) for batch in attempt.batches]
+    culprits = [number for number, is_finite in enumerate(finite) if not is_finite]
     found = accelerator.reduce(torch.tensor(len(culprits), device=accelerator.device), "sum")
     kept = culprits if int(found) else list(range(len(attempt.batches)))
-    process = accelerator.process_index
-    path = folder / ("nan-batch.safetensors" if process == 0 else f"nan-batch-{process}.safetensors")
+    path = _path(folder, "nan-batch", accelerator.process_index)
     if kept:
-        save_tensors(path, _tensors(attempt.batches, kept))
-        save_json(path.with_suffix(".json"), _description(attempt, kept, spell, certain=bool(int(found))))
-    # A process whose batches are innocent writes nothing, and may not know which process has.
+        _save_batches(path, attempt, kept, spell, certain=bool(int(found)))
+    # A process that writes nothing does not know which process does.
     where = str(path) if kept else f"{folder}/nan-batch*.safetensors"
     what = "loss" if not torch.isfinite(attempt.total[0]) else "gradient"
     return TrainingError(
@@ -74,7 +67,7 @@ def save_failure(
 def save_divergence(attempt: Attempt, lowest: float, folder: Path, process: int, spell: Spell | None) -> TrainingError:
     """Write the worst batch of an update whose loss was far too high, and return the error to raise.
 
-    Its files are `diverged-batch.safetensors` and `.json`; processes after the first add their number.
+    The files are `diverged-batch.safetensors` and `.json`; processes after the first add their number.
 
     Raises:
         OutputError: if the files cannot be written.
@@ -82,51 +75,36 @@ def save_divergence(attempt: Attempt, lowest: float, folder: Path, process: int,
     labels = [batch.target.mask.sum() if batch.target is not None else 1 for batch in attempt.batches]
     means = [float(loss.cpu() / count) for loss, count in zip(attempt.losses, labels)]
     worst = means.index(max(means))
-    path = folder / ("diverged-batch.safetensors" if process == 0 else f"diverged-batch-{process}.safetensors")
-    save_tensors(path, _tensors(attempt.batches, [worst]))
-    save_json(path.with_suffix(".json"), _description(attempt, [worst], spell, certain=len(attempt.batches) == 1))
+    mean = float(attempt.total[0] / attempt.total[2])
+    path = _path(folder, "diverged-batch", process)
+    _save_batches(path, attempt, [worst], spell, certain=len(attempt.batches) == 1)
     return TrainingError(
-        f"step {attempt.step}: training diverges: the loss is {attempt.mean:.3g} nats per label, after {lowest:.3g} at "
+        f"step {attempt.step}: training diverges: the loss is {mean:.3g} nats per label, after {lowest:.3g} at "
         f"best. The batch is in {path}. {_REMEDIES}"
     )
 
 
-def _tensors(batches: Sequence[Batch], kept: Sequence[int]) -> dict[str, Tensor]:
+def _path(folder: Path, name: str, process: int) -> Path:
+    return folder / (f"{name}.safetensors" if process == 0 else f"{name}-{process}.safetensors")
+
+
+def _save_batches(path: Path, attempt: Attempt, kept: Sequence[int], spell: Spell | None, certain: bool) -> None:
+    """Write the tensors of the batches `kept` to `path`, and their description to the `.json` file beside it."""
     tensors: dict[str, Tensor] = {}
+    batches: list[dict[str, Any]] = []
     for number in kept:
-        for name, side in _sides(batches[number]).items():
+        batch = attempt.batches[number]
+        sides: dict[str, Stream | Target] = {**batch.streams, **({} if batch.target is None else {"pe": batch.target})}
+        ids = {}
+        for name, side in sides.items():
             tensors[f"{number}/{name}/ids"] = side.ids.contiguous()
             tensors[f"{number}/{name}/mask"] = side.mask.contiguous()
-    return tensors
-
-
-def _description(attempt: Attempt, kept: Sequence[int], spell: Spell | None, certain: bool) -> Mapping[str, Any]:
-    return {
-        "step": attempt.step,
-        "loss": str(float(attempt.total[0])),
-        "gradient_norm": str(float(attempt.norm)),
-        "certain": certain,
-        "batches": [
-            {
-                "number": number,
-                "loss": str(float(attempt.losses[number])),
-                **_texts(attempt.batches[number], spell),
-            }
-            for number in kept
-        ],
-    }
-
-
-def _texts(batch: Batch, spell: Spell | None) -> Mapping[str, Any]:
-    ids = {name: _real_ids(side) for name, side in _sides(batch).items()}
-    if spell is None:
-        return {"ids": ids}
-    return {"text": {name: [spell(cast(Side, name), row) for row in rows] for name, rows in ids.items()}, "ids": ids}
-
-
-def _sides(batch: Batch) -> dict[str, Stream | Target]:
-    return {**batch.streams, **({} if batch.target is None else {"pe": batch.target})}
-
-
-def _real_ids(side: Stream | Target) -> list[list[int]]:
-    return [ids[mask].tolist() for ids, mask in zip(side.ids, side.mask)]
+            ids[name] = [row[mask].tolist() for row, mask in zip(side.ids, side.mask)]
+        batches.append({"number": number, "loss": str(float(attempt.losses[number]))})
+        if spell is not None:
+            batches[-1]["text"] = {name: [spell(cast(Side, name), row) for row in rows] for name, rows in ids.items()}
+        batches[-1]["ids"] = ids
+    save_tensors(path, tensors)
+    loss, norm = str(float(attempt.total[0])), str(float(attempt.norm))
+    description = {"step": attempt.step, "loss": loss, "gradient_norm": norm, "certain": certain, "batches": batches}
+    save_json(path.with_suffix(".json"), description)

@@ -1,27 +1,67 @@
-"""Adam, SGD and Adafactor, with their state by parameter name instead of by number."""
+"""Optimisers with their state by parameter name, the learning rate, and parameters that are not trained."""
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from math import sqrt
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from postedit.core.errors import RecipeError, nearest
 from postedit.train.config import TrainConfig
+from postedit.train.train_state import Plateau
+
+
+def freeze(model: nn.Module, patterns: Sequence[str]) -> None:
+    """Exclude from training each parameter that has a name which matches one of `patterns` (`embed*`, `*.bias`).
+
+    Raises:
+        RecipeError: if a pattern matches no name, or nothing is left to train.
+    """
+    parameters = dict(model.named_parameters(remove_duplicate=False))  # a shared one has several names
+    for pattern in patterns:
+        matching = [name for name in parameters if fnmatchcase(name, pattern)]
+        if not matching:
+            modules = dict.fromkeys(name.rpartition(".")[0] for name in parameters if "." in name)
+            near = nearest(pattern.replace("*", ""), [*modules, *parameters])
+            parts = ", ".join(f"{part}*" for part in dict.fromkeys(name.partition(".")[0] for name in parameters))
+            raise RecipeError(f'no parameter is called "{pattern}"{near} (known here: {parts})')
+        for name in matching:
+            parameters[name].requires_grad_(False)
+    if not any(parameter.requires_grad for parameter in parameters.values()):
+        raise RecipeError("nothing is left to train; leave out a pattern")
+
+
+def learning_rate(config: TrainConfig, step: int, plateau: Plateau) -> float:
+    """Return the learning rate of update number `step`, counted from 1; before the first update, that of the first.
+
+    All schedules rise linearly to `config.lr` over the warm-up. The inverse square root then falls as in Vaswani et
+    al. 2017, 5.3, except that its peak is `lr` and does not depend on the width of the model.
+    """
+    step = max(step, 1)
+    if step < config.warmup_steps:
+        return config.lr * step / config.warmup_steps
+    match config.schedule:
+        case "constant":
+            return config.lr
+        case "inverse-sqrt":
+            return config.lr * sqrt(max(config.warmup_steps, 1) / step)
+        case "plateau":
+            return config.lr * config.plateau_factor**plateau.reductions
 
 
 def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
     """Return the optimiser of `config` over the parameters of `model` that are trained.
 
-    Weight decay is for matrices only: pulling biases and the gains of layer norms to 0 regularises nothing.
-    Where PyTorch has a fused kernel, it is used: it takes the factor of normalisation and clipping (`grad_scale`) and
-    the order to leave all as it is (`found_inf`) as tensors, so that no step waits for the device.
+    Only matrices have weight decay: pulling biases and the gains of layer norms to 0 regularises nothing.
+    Adam and SGD use PyTorch's fused kernels. These take the factor of normalisation and clipping (`grad_scale`) and
+    the flag to change nothing (`found_inf`) as tensors, so no step waits for the device.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    groups: list[dict[str, Any]] = [
-        {"params": [parameter for parameter in parameters if parameter.dim() >= 2]},
-        {"params": [parameter for parameter in parameters if parameter.dim() < 2], "weight_decay": 0.0},
-    ]
-    groups = [group for group in groups if group["params"]]
+    matrices = {"params": [parameter for parameter in parameters if parameter.dim() >= 2]}
+    others = {"params": [parameter for parameter in parameters if parameter.dim() < 2], "weight_decay": 0.0}
+    groups: list[dict[str, Any]] = [group for group in (matrices, others) if group["params"]]
     decay = config.weight_decay
     match config.optimizer:
         case "adam":
@@ -37,19 +77,11 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimi
 def step(
     optimizer: torch.optim.Optimizer, gradients: Sequence[Tensor], divisor: Tensor, failed: Tensor, rate: float
 ) -> None:
-    """Update the weights at learning rate `rate` by `gradients` / `divisor`; leave all as it is if `failed` is 1.
-
-    Args:
-        optimizer: of `build_optimizer`.
-        gradients: of the parameters that have some; they may be changed.
-        divisor: Float[].
-        failed: Float[], 0 or 1.
-        rate: learning rate.
-    """
+    """Update the weights by `gradients` / `divisor`, unless the scalar `failed` is 1; the gradients may be changed."""
     for group in optimizer.param_groups:
         group["lr"] = rate
     if optimizer.defaults.get("fused"):
-        # The kernel divides gradients by grad_scale, and does nothing at all if found_inf is 1.
+        # The kernel divides gradients by grad_scale, and does nothing if found_inf is 1.
         optimizer.grad_scale = divisor  # type: ignore[attr-defined]  # read by step(), as GradScaler sets it
         optimizer.found_inf = failed  # type: ignore[attr-defined]
         optimizer.step()
@@ -66,12 +98,12 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dic
         f"{names[parameter]}/{key}": value
         for parameter, state in optimizer.state.items()
         for key, value in state.items()
-        if value is not None  # as what SGD has for momentum, where there is none
+        if value is not None  # SGD without momentum has None for it
     }
 
 
 def load_optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Give `optimizer` the state that `optimizer_tensors` returned; hyperparameters stay those of its constructor."""
+    """Load the state that `optimizer_tensors` returned; hyperparameters stay those of the constructor."""
     names = {parameter: name for name, parameter in model.named_parameters()}
     by_name: dict[str, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():

@@ -1,68 +1,119 @@
-"""From which checkpoint a run goes on, and what of its state holds for other data."""
+"""Resuming: which checkpoint a run continues from, and which changes of recipe and data that allows."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, Final
+
+from torch import nn
 
 from postedit.core.config import problem_report
 from postedit.core.errors import OutputError
 from postedit.data.batching import Position
+from postedit.data.corpus import Corpus
+from postedit.data.triplets import SamplingWeight
 from postedit.train.checkpoints import Checkpoint, Checkpoints
-from postedit.train.divergence import Trend
-from postedit.train.fingerprint import DATA, changed_data, differences
-from postedit.train.schedules import Plateau
-from postedit.train.train_state import TrainState
+from postedit.train.config import FREE_ON_RESUME, TrainConfig, average_of
+from postedit.train.train_state import Plateau, TrainState, Trend
 
 Say = Callable[[str], None]
+
+_DEFAULTS: Final = TrainConfig(max_steps=1).model_dump(mode="json", exclude=set(FREE_ON_RESUME))
+"""Values of options that the version which started a run did not have."""
+
+_WEIGHTS: Final = "shares"
+"""The name of the sampling weights in checkpoints."""
+
+DATA: Final = {
+    "corpus": "the training corpus has other content",
+    _WEIGHTS: "the sources of the training corpus have other weights or epochs",
+    "dev": "the dev corpus has other content",
+}
+"""Parts of the identity of a run that `--accept-changed-data` lets change, each with a message."""
+
+
+def run_identity(
+    model: nn.Module, corpus: Corpus, dev: Corpus, config: TrainConfig, sampling_weights: Sequence[SamplingWeight] = ()
+) -> dict[str, Any]:
+    """Return everything that must be equal for a resumed run to end as if it had never stopped."""
+    shapes = sorted((name, list(tensor.shape)) for name, tensor in model.state_dict().items())
+    weighted = not set(sampling_weights) <= {SamplingWeight()}
+    return {
+        "config": config.model_dump(mode="json", exclude=set(FREE_ON_RESUME)),
+        "corpus": corpus.fingerprint,
+        _WEIGHTS: [asdict(weight) for weight in sampling_weights] if weighted else [],
+        "dev": dev.fingerprint,
+        "model": hashlib.sha256(json.dumps(shapes).encode()).hexdigest(),
+    }
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return a message for each difference between the identities `before` and `now`."""
+    was, is_now = {**_DEFAULTS, **before["config"]}, now["config"]
+    was["average"] = average_of(was["average"])
+    found = [
+        f"train.{option}: was {was.get(option)!r}, is {is_now.get(option)!r}"
+        for option in sorted(was.keys() | is_now.keys())
+        if was.get(option) != is_now.get(option)
+    ]
+    found += [DATA[key] for key in changed_data(before, now)]
+    if before["model"] != now["model"]:
+        found.append("the model has other weights: another architecture, other sizes or other vocabularies")
+    return found
+
+
+def changed_data(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return which of `DATA` differ; early checkpoints have no sampling weights."""
+    return [key for key in DATA if before.get(key, []) != now[key]]
 
 
 def find_checkpoint(
     checkpoints: Checkpoints, resume: bool, identity: Mapping[str, Any], accept_changed_data: bool, say: Say
 ) -> Checkpoint | None:
-    """Return the checkpoint to go on from, or None to start.
+    """Return the checkpoint to continue from, or None to start.
 
     Args:
         checkpoints: of the run.
-        resume: whether the user said to go on from them.
-        identity: of the run as it is now.
-        accept_changed_data: whether the data may be other than that of the checkpoint.
-        say: is told what the user should know.
+        resume: whether to continue if there are checkpoints.
+        identity: the current identity of the run.
+        accept_changed_data: whether the data may differ from those of the checkpoint.
+        say: called with messages for the user.
 
     Raises:
-        OutputError: if there are checkpoints, but the user did not say to go on from them.
-        RecipeError: if they are of a run with other data or another recipe.
+        OutputError: if there are checkpoints and `resume` is False.
+        RecipeError: if they belong to a run with other data or another recipe.
     """
+    run = checkpoints.folder.parent
     if not resume:
         if checkpoints.paths():
-            raise OutputError(
-                f"{checkpoints.folder.parent} holds a run already; choose another folder, or go on with it"
-            )
+            raise OutputError(f"{run} holds a run already; choose another folder, or go on with it")
         return None
     checkpoint = checkpoints.load_newest(say)
     if checkpoint is None:
-        say(f"{checkpoints.folder.parent}: no checkpoint yet; training from the start")
+        say(f"{run}: no checkpoint yet; training from the start")
         return None
     accepted = {key: identity[key] for key in DATA} if accept_changed_data else {}
     changed = differences({**checkpoint.state["identity"], **accepted}, identity)
     if changed:
         raise problem_report(
-            f"{checkpoints.folder.parent}: cannot be resumed with what has changed since it was started (other data "
-            "may be accepted by --accept-changed-data)",
+            f"{run}: cannot be resumed with what has changed since it was started (other data may be accepted by "
+            "--accept-changed-data)",
             changed,
         )
     return checkpoint
 
 
 def with_changed_data(state: TrainState, checkpoint: Checkpoint, identity: Mapping[str, Any], say: Say) -> TrainState:
-    """Return the state of a checkpoint as one of the data there is now.
+    """Return the state of a checkpoint, adapted to the data of `identity`.
 
-    In another training corpus there is no place in the middle of an epoch; with another dev set there are no scores.
+    Another training corpus is read from the start of an epoch; with another dev set, earlier dev scores are dropped.
     """
     changed = changed_data(checkpoint.state["identity"], identity)
     if set(changed) - {"dev"}:
         if state.position != Position(state.position.epoch):
             state = replace(state, position=Position(state.position.epoch + 1))
-        state = replace(state, lowest=None, trend=Trend(start=state.step))  # what is low may be another loss then
+        state = replace(state, lowest=None, trend=Trend(start=state.step))  # other data may have another loss
     if "dev" in changed:
         plateau = Plateau(state.plateau.reductions)
         state = replace(state, best=(), last=(), stale=0, validated=0, plateau=plateau)

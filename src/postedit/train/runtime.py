@@ -1,4 +1,4 @@
-"""The process and its hardware: memory allocation, the fp32 route of the CPU, random states, signals."""
+"""The process and its hardware: memory allocation, precision on the CPU, random states, signals."""
 
 import ctypes
 import os
@@ -17,55 +17,56 @@ from torch import Tensor
 
 from postedit.core.errors import RecipeError
 
-# From glibc's malloc.h.
-_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
+_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # from glibc's malloc.h
 
-# A training step uses some dozens of kernels.
-_KERNELS_KEPT = 256
+_KERNELS_KEPT = 256  # a training step uses some dozens
 
 
-def keep_freed_memory() -> bool:
-    """Make glibc's malloc keep large freed blocks for the next step, and return whether it could be told to.
+def keep_freed_memory() -> None:
+    """Make glibc's malloc keep large freed blocks for the next step.
 
-    By default each tensor above some size is mapped from the system and given back when freed, so that every step
-    pays for zeroing and mapping the same pages again. Here no block is mapped on its own (`M_MMAP_MAX` 0), and
-    the heap does not shrink below its peak (`M_TRIM_THRESHOLD`, about 2 GiB). Peak memory stays; memory between
-    peaks is not returned. Only Linux with glibc knows this; elsewhere nothing happens.
+    By default malloc maps each large tensor separately and unmaps it when freed, so every step pays for mapping and
+    zeroing the same pages again. Here no block is mapped on its own (`M_MMAP_MAX` 0), and the heap never shrinks
+    (`M_TRIM_THRESHOLD`, about 2 GiB). Peak memory stays the same. Without glibc this does nothing.
     """
-    if sys.platform != "linux" or platform.libc_ver()[0] != "glibc":
-        return False
-    mallopt = ctypes.CDLL(None).mallopt
-    return bool(mallopt(_M_MMAP_MAX, 0)) and bool(mallopt(_M_TRIM_THRESHOLD, 2**31 - 1))
+    if _has_glibc():
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_M_MMAP_MAX, 0)
+        mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def bound_kernel_cache() -> None:
-    """Let oneDNN, which computes PyTorch's matrix products on the CPU, keep fewer of the kernels it made.
+    """Make oneDNN, which computes PyTorch's matrix products on the CPU, cache fewer compiled kernels.
 
-    It makes one for each shape and keeps 1,024 by default, with what each needs to work. Batches are of ever other
-    shapes, so that they would grow to more than the model and its activations. Read by oneDNN at its first product;
-    what the user has set stays.
+    It compiles one for each shape and keeps 1,024 by default, with their scratch memory. Batches have many shapes, so
+    these would take more memory than the model and its activations. oneDNN reads the setting at its first product; a
+    value that the user has set stays.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(_KERNELS_KEPT))
 
 
 def return_freed_memory() -> None:
-    """Give back to the system what `keep_freed_memory` has kept and holds nothing at the moment.
+    """Return unused memory that `keep_freed_memory` has kept to the system.
 
-    Blocks of ever other sizes leave gaps behind, which would add up to several times what is in use. To be called
-    every few dozen updates, which then take back the pages they need.
+    Blocks of different sizes leave gaps, which would add up to several times the memory in use. Call it every few dozen
+    updates; these then map the pages they need again.
     """
-    if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
+    if _has_glibc():
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def _has_glibc() -> bool:
+    return sys.platform == "linux" and platform.libc_ver()[0] == "glibc"
 
 
 @contextmanager
 def fast_fp32(enabled: bool) -> Iterator[None]:
-    """Send fp32 matrix products on the CPU through oneDNN's bf16 route while the block runs, if `enabled`.
+    """Compute fp32 matrix products on the CPU with oneDNN's bf16 setting within the block, if `enabled`.
 
-    On a processor without AMX the route computes in fp32, faster than the default one; see `rounds_fast_fp32`.
+    On a processor without AMX they are still computed in fp32, but faster; see `rounds_fast_fp32`.
 
     Raises:
-        RecipeError: if this version of PyTorch does not have the route.
+        RecipeError: if this version of PyTorch does not have the setting.
     """
     if not enabled:
         yield
@@ -82,12 +83,12 @@ def fast_fp32(enabled: bool) -> Iterator[None]:
 
 
 def rounds_fast_fp32() -> bool:
-    """Return whether `fast_fp32` would round factors to bfloat16 here: true of a processor with AMX."""
+    """Return whether `fast_fp32` rounds factors to bfloat16 here: the processor has AMX."""
     return "amx_bf16" in processor_features()
 
 
 def processor_features() -> frozenset[str]:
-    """Return what the processor can do, in the words of Linux; none where that cannot be known."""
+    """Return the feature flags of the processor as Linux names them; empty where they are unknown."""
     info = Path("/proc/cpuinfo")
     if not info.exists():
         return frozenset()
@@ -96,21 +97,21 @@ def processor_features() -> frozenset[str]:
 
 
 def slow_bf16(device: torch.device) -> str | None:
-    """Return a warning if `device` is a CPU that computes in bfloat16 by detours alone, or None."""
+    """Return a warning if `device` is a CPU that only emulates bfloat16; else None."""
     features = processor_features()
     if device.type != "cpu" or not features or features & {"avx512_bf16", "amx_bf16", "bf16"}:
         return None
     return (
-        'train.precision = "bf16": this processor has no instructions for it, and takes several times as long as '
-        'with "fp32"; better stop, and start anew with train.precision = "fp32", in each section that has one'
+        'train.precision = "bf16": this processor has no instructions for it and takes several times as long as with '
+        '"fp32"; stop and start again with train.precision = "fp32" in each section that has one'
     )
 
 
 def check_bf16(device: torch.device) -> None:
-    """Make sure that `device` computes in bfloat16; a CPU always does, if some do slowly (`slow_bf16`).
+    """Check that `device` computes in bfloat16. Every CPU does, some slowly (`slow_bf16`).
 
     Raises:
-        RecipeError: if it cannot, or only by emulation, which is slower than fp32.
+        RecipeError: if it is a GPU that does not, or only emulates it, which is slower than fp32.
     """
     if device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
         name = torch.cuda.get_device_name(device)
@@ -118,7 +119,7 @@ def check_bf16(device: torch.device) -> None:
 
 
 def spare_processes(processes: int) -> str | None:
-    """Return a warning if a run has more processes on this machine than it may use cores, or None."""
+    """Return a warning if a run has more processes on this machine than cores; else None."""
     here = int(os.environ.get("LOCAL_WORLD_SIZE", processes))  # set by torchrun and accelerate launch
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if here <= cores:
@@ -127,7 +128,7 @@ def spare_processes(processes: int) -> str | None:
 
 
 def random_state(device: torch.device) -> dict[str, Tensor]:
-    """Return the states, as bytes, of the generators that training draws from: torch's on the CPU and on `device`."""
+    """Return the states, as bytes, of torch's random generators on the CPU and on `device`."""
     states = {"cpu": torch.get_rng_state()}
     if device.type != "cpu":
         states["device"] = torch.get_device_module(device).get_rng_state()
@@ -135,7 +136,7 @@ def random_state(device: torch.device) -> dict[str, Tensor]:
 
 
 def set_random_state(states: Mapping[str, Tensor], device: torch.device) -> None:
-    """Bring back what `random_state` returned, as far as it is there."""
+    """Restore the states that `random_state` returned."""
     torch.set_rng_state(states["cpu"])
     if device.type != "cpu" and "device" in states:
         torch.get_device_module(device).set_rng_state(states["device"])
@@ -143,7 +144,7 @@ def set_random_state(states: Mapping[str, Tensor], device: torch.device) -> None
 
 @contextmanager
 def same_randomness_after(device: torch.device) -> Iterator[None]:
-    """Leave the random generators as they were before the block."""
+    """Restore the random generators after the block."""
     states = random_state(device)
     try:
         yield
@@ -152,10 +153,9 @@ def same_randomness_after(device: torch.device) -> Iterator[None]:
 
 
 class Interruption:
-    """Ctrl-C (SIGINT) and SIGTERM, as a wish to stop after the step that is being done; a second one stops at once.
+    """Handles Ctrl-C (SIGINT) and SIGTERM: the first asks to stop after the current step, a second stops at once.
 
-    Use it as a context manager. In a thread that is not the main one it changes nothing, as only the main one may
-    handle signals.
+    Use it as a context manager. It does nothing outside the main thread, which alone may handle signals.
     """
 
     def __init__(self) -> None:
@@ -175,7 +175,7 @@ class Interruption:
 
     @contextmanager
     def at_once(self, enabled: bool = True) -> Iterator[None]:
-        """Let a signal raise KeyboardInterrupt within the block, which must be safe to abandon."""
+        """Raise KeyboardInterrupt at the first signal within the block, which must be safe to abandon."""
         self._at_once = enabled
         try:
             if enabled and self.requested:

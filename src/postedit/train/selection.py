@@ -1,81 +1,149 @@
-"""Model selection: which models of a run are kept, and which of them is exported, by their scores on dev."""
+"""Model selection: dev scores, the weights of the best models, and the model that is exported."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict
+from itertools import islice
+from math import exp, inf
+from pathlib import Path
 
+import torch
 from accelerate import Accelerator
+from accelerate.utils import broadcast_object_list
+from torch import nn
 
 from postedit.core.errors import TrainingError
+from postedit.core.files import explain_os_errors
 from postedit.core.model import Seq2Seq
-from postedit.core.tensor_files import load_model_tensors, load_tensors, save_tensors
+from postedit.core.tensor_files import load_model_tensors, load_tensors, model_tensors, save_json, save_tensors
+from postedit.core.types import LabelLoss
+from postedit.data.batching import ordered_batches
+from postedit.data.corpus import Corpus
 from postedit.train.averaging import average_weights
-from postedit.train.best import BestWeights, rank
 from postedit.train.config import TrainConfig
+from postedit.train.runtime import same_randomness_after
 from postedit.train.train_state import Scored, TrainState
-from postedit.train.validation import Validator
+from postedit.train.update import move
+
+ScoreDev = Callable[[Seq2Seq], Mapping[str, float]]
+"""Decodes the dev set and returns its scores by name, such as `ter` and `bleu`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The model of a run that is exported in the end.
+class BestWeights:
+    """A folder with the weights of the best models: `step-00001000.safetensors` and `best.json`.
 
-    Args:
-        single: the best single model.
-        average: the average of the best or last models; None if there was nothing to average.
-        exported: the better one of the two.
+    The file of a model that is no longer among the best is kept while a checkpoint names it, because a run that resumes
+    from that checkpoint needs it. Methods that write raise `OutputError` if a file cannot be written.
     """
 
-    single: Scored
-    average: Scored | None
-    exported: Literal["single", "average"]
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.average = folder / "average.safetensors"
+
+    def path(self, scored: Scored) -> Path:
+        """Return the file of weights of `scored`."""
+        return self.folder / scored.file_name
+
+    def save(self, scored: Scored, model: nn.Module) -> None:
+        """Write the weights of `scored`."""
+        with explain_os_errors(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        save_tensors(self.path(scored), model_tensors(model))
+
+    def write_list(self, best: Iterable[Scored], metric: str) -> None:
+        """Write `best.json`: the files of the best models, best first, with their scores."""
+        entries = [asdict(scored) | {"file": scored.file_name} for scored in best]
+        save_json(self.folder / "best.json", {"metric": metric, "best": entries})
+
+    def remove_all_but(self, needed: Iterable[Scored]) -> None:
+        """Remove the weights of every model that is not in `needed`, and leftovers of a kill."""
+        names = {scored.file_name for scored in needed}
+        for path in [*self.folder.glob("step-*.safetensors"), *self.folder.glob(".step-*.tmp")]:
+            if path.name not in names:
+                path.unlink(missing_ok=True)
 
 
 class ModelSelection:
     """Validates models of a run, keeps the weights of the best, and exports them.
 
     Args:
-        validator: scores a model on dev.
+        dev: the dev set; each process computes the loss of some of its batches.
+        score_dev: decodes and scores the dev set; called in the main process only.
         config: the `[train]` section.
-        best: the folder of the weights that are kept.
+        best: the folder of the best weights.
         export: writes the model folder of the run; called in the main process only.
-        breakable: a context within which a signal may break validation off.
+        interruptible: returns a context within which a signal may stop validation.
         accelerator: the device and the other processes.
     """
 
     def __init__(
         self,
-        validator: Validator,
+        dev: Corpus,
+        score_dev: ScoreDev | None,
         config: TrainConfig,
         best: BestWeights,
         export: Callable[[Seq2Seq], None],
-        breakable: Callable[[], AbstractContextManager[None]],
+        interruptible: Callable[[], AbstractContextManager[None]],
         accelerator: Accelerator,
     ) -> None:
-        self._validator, self._config, self._best = validator, config, best
-        self._export, self._breakable, self._accelerator = export, breakable, accelerator
+        self.dev, self._score_dev, self._config, self._best = dev, score_dev, config, best
+        self._export, self._interruptible, self._accelerator = export, interruptible, accelerator
 
     def validate(self, model: Seq2Seq, step: int) -> Scored:
-        """Return a model of that step with its scores.
+        """Return the model of that step with its scores.
 
         Raises:
-            KeyboardInterrupt: if a signal broke it off.
+            KeyboardInterrupt: if a signal stopped it.
         """
-        with self._breakable():
-            metrics = self._validator.validate(model)
+        with self._interruptible():
+            metrics = self.scores(model)
         name = "nll" if self._config.metric == "loss" else self._config.metric
         if name not in metrics:
             raise ValueError(f"score_dev must return the metric {name}; it returned {', '.join(metrics)}")
         return Scored(step, metrics[name], metrics)
 
-    def take_up(self, scored: Scored, model: Seq2Seq, state: TrainState) -> bool:
-        """Draw the conclusions of a validation into the state of the run, and write what is to be kept of the model.
+    def scores(self, model: Seq2Seq) -> dict[str, float]:
+        """Return `nll` (nats per label), `perplexity`, and the scores of the decoded dev set.
+
+        Random states and the model's mode stay, so validation changes nothing in training.
+        """
+        training = model.training
+        model.eval()
+        try:
+            with same_randomness_after(self._accelerator.device), torch.no_grad():
+                nll = self._nll(model)
+                decoded: list[Mapping[str, float]] = [{}]
+                if self._score_dev is not None:
+                    decoded = [dict(self._score_dev(model)) if self._accelerator.is_main_process else {}]
+                    broadcast_object_list(decoded)
+                return {"nll": nll, "perplexity": exp(nll) if nll < 700.0 else inf} | {
+                    name: float(value) for name, value in decoded[0].items()
+                }
+        finally:
+            model.train(training)
+
+    def _nll(self, model: Seq2Seq) -> float:
+        device = self._accelerator.device
+        # nll and labels; the sum over batches is kept on the device
+        sums = torch.zeros(2, dtype=torch.float32 if device.type == "mps" else torch.float64, device=device)
+        batches = ordered_batches(self.dev, model.spec.inputs, self._config.batch_tokens)
+        for batch in islice(batches, self._accelerator.process_index, None, self._accelerator.num_processes):
+            with torch.autocast(device.type, torch.bfloat16, enabled=self._config.precision == "bf16"):
+                result: LabelLoss = model(move(batch, device))
+            sums += torch.stack([result.nll.to(sums.dtype), result.tokens.to(sums.dtype)])
+        nll_sum, tokens = self._accelerator.reduce(sums, "sum").tolist()
+        return float(nll_sum / tokens)
+
+    def record(self, scored: Scored, model: Seq2Seq, state: TrainState) -> bool:
+        """Enter a validation into the state of the run, and write the weights that are to be kept.
 
         Returns:
-            Whether it is the best so far, and so exported.
+            Whether the model is the best so far. It is then exported.
         """
-        state.best = rank([*state.best, scored], self._config.keep_best, self._config.higher_is_better)
+        comparable = (one for one in (*state.best, scored) if one.score == one.score)  # NaN never counts
+        sign = -1.0 if self._config.higher_is_better else 1.0
+        ranked = sorted(comparable, key=lambda one: (sign * one.score, one.step))
+        state.best = tuple(ranked[: self._config.keep_best])
         if self._config.average == "last":
             state.last = (*state.last, scored)[-self._config.keep_best :]
         improved = scored in state.best[:1]
@@ -89,25 +157,29 @@ class ModelSelection:
                 self._export(model)
         return improved
 
-    def choose(self, model: Seq2Seq, state: TrainState) -> Choice:
+    def export_best(self, model: Seq2Seq, state: TrainState) -> tuple[Scored | None, bool]:
         """Export the best single model or the average, whichever is better on dev; `model` then has its weights.
 
+        Returns:
+            The average with its scores, or None if there was nothing to average; and whether it was exported.
+
         Raises:
-            TrainingError: if there is none with a score that is a number.
-            KeyboardInterrupt: if a signal broke the validation of the average off.
+            TrainingError: if no model has a score that is a number.
+            KeyboardInterrupt: if a signal stopped the validation of the average.
         """
         if not state.best:
             raise TrainingError("no validation gave a score that is a number, so there is no model to export")
         single, average = state.best[0], self._average(model, state)
-        average_wins = average is not None and self._is_better(average, single)
+        sign = -1.0 if self._config.higher_is_better else 1.0
+        average_wins = average is not None and sign * average.score < sign * single.score
         load_model_tensors(model, load_tensors(self._best.average if average_wins else self._best.path(single)))
         if self._accelerator.is_main_process:
             self._export(model)
         self._accelerator.wait_for_everyone()
-        return Choice(single, average, "average" if average_wins else "single")
+        return average, average_wins
 
     def _average(self, model: Seq2Seq, state: TrainState) -> Scored | None:
-        """Give the model the average of the best or last ones, and validate it; None if there is nothing to average."""
+        """Load the average of the best or last models into `model` and validate it; None if there is none."""
         chosen = {"best": state.best, "last": state.last, "none": ()}[self._config.average]
         if len(chosen) < 2:
             return None
@@ -117,6 +189,3 @@ class ModelSelection:
         self._accelerator.wait_for_everyone()
         load_model_tensors(model, weights)
         return self.validate(model, state.step)
-
-    def _is_better(self, one: Scored, other: Scored) -> bool:
-        return one.score > other.score if self._config.higher_is_better else one.score < other.score

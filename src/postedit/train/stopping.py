@@ -1,4 +1,4 @@
-"""What is to be done at which step of a run. All processes come to the same answers, and so do the same."""
+"""When a run pauses, saves and ends. All processes get the same answers."""
 
 from dataclasses import dataclass
 from time import perf_counter
@@ -11,13 +11,13 @@ from postedit.train.config import TrainConfig
 from postedit.train.train_state import TrainState
 
 STEPS_BETWEEN_WAITS: Final = 20
-"""An accelerator works ahead of the host; waiting for it this often costs nothing that can be measured, and bounds what
-is kept to explain a failure. The CPU has nothing to wait for."""
+"""An accelerator works ahead of the host. Waiting for it this often costs no measurable time, and bounds the memory
+that is kept to explain a failure. A CPU has nothing to wait for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agenda:
-    """When a run pauses, and what is due then.
+    """Decides when a run pauses, saves and ends.
 
     Args:
         config: the `[train]` section.
@@ -28,25 +28,21 @@ class Agenda:
     accelerator: Accelerator
 
     def is_pause(self, state: TrainState, saved_step: int) -> bool:
-        """Return whether the host waits for the device at this step; `saved_step` is that of the last checkpoint."""
+        """Return whether the host waits for the device at this step; the last checkpoint is of `saved_step`."""
         config, step = self.config, state.step
         if self.accelerator.device.type == "cpu" and self.accelerator.num_processes == 1:
             return True
-        return (
-            step == saved_step
-            or step % STEPS_BETWEEN_WAITS == 0
-            or step == config.max_steps
-            or any(is_due(step, every) for every in (config.log_every, config.validate_every, config.save_every))
-            or self._has_all_epochs(state)
-        )
+        intervals = (STEPS_BETWEEN_WAITS, config.log_every, config.validate_every, config.save_every)
+        due = any(step % every == 0 for every in intervals)
+        return due or step in (saved_step, config.max_steps) or self._has_all_epochs(state)
 
     def is_save_time(self, saved_at: float) -> bool:
-        """Return whether it is long enough since the last checkpoint, which was written at `saved_at`, in seconds."""
+        """Return whether the last checkpoint, written at `saved_at` in seconds, is old enough for another."""
         minutes = self.config.save_minutes
         return minutes is not None and self.any_process(perf_counter() - saved_at >= 60.0 * minutes)
 
     def end(self, state: TrainState) -> str | None:
-        """Return why training ends here, or None if it goes on."""
+        """Return why training ends here, or None if it continues."""
         config = self.config
         if config.max_steps is not None and state.step >= config.max_steps:
             return f"all {config.max_steps:,} steps are done"
@@ -59,7 +55,7 @@ class Agenda:
         return None
 
     def any_process(self, wish: bool) -> bool:
-        """Return whether any process wishes it: their clocks and signals differ, and all must do the same."""
+        """Return whether `wish` is true in any process: their clocks and signals differ, but all must do the same."""
         if self.accelerator.num_processes == 1:
             return wish
         wishes = torch.tensor(int(wish), device=self.accelerator.device)
@@ -70,5 +66,5 @@ class Agenda:
 
 
 def is_due(step: int, every: int) -> bool:
-    """Return whether what is done every so many steps is done at this one; never at the start."""
+    """Return whether an action that is done every `every` steps is due at this one; never at the start."""
     return step > 0 and step % every == 0

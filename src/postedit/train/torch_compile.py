@@ -1,7 +1,7 @@
-"""Layers of a model, compiled by PyTorch while they are trained.
+"""Layers of a model, compiled by PyTorch for training.
 
-A layer is compiled by itself, with its sizes left open. Those of a kind share what comes of it, so there are as many
-compilations as kinds of layers, not as layers or as shapes of batches (ADR 31).
+Each layer is compiled on its own, with dynamic sizes. Layers of a kind share the compiled code, so the number of
+compilations is that of kinds of layers, not of layers or shapes of batches (ADR 31).
 """
 
 from collections.abc import Callable, Iterator
@@ -15,22 +15,23 @@ from postedit.core.errors import RecipeError
 from postedit.core.types import Batch
 
 _MOST_KINDS = 64
-"""Times that a layer's code may be compiled in a process. PyTorch stops at 8: enough for one of our models, but not if
-sizes happen to be equal at first, or for models one after the other."""
+"""How often PyTorch may compile the code of a layer in a process. Its default of 8 suffices for one of our models, but
+not if sizes happen to be equal at first, or for several models one after the other."""
 
 
 def compile_layers(model: nn.Module, device: torch.device, backend: str | Callable[..., Any] = "inductor") -> None:
-    """Have the layers of which a model has several compiled as soon as they are trained; see `in_update`.
+    """Compile the layers in the stacks of a model when they are first trained; see `in_update`.
 
-    Names of weights stay, and so does what the model computes, but for rounding and the draws of dropout.
+    Names of weights stay. Results stay, except for rounding and the random numbers of dropout.
 
     Args:
-        model: which is trained.
-        device: where.
+        model: the model to train.
+        device: the device of the model.
         backend: of `torch.compile`.
 
     Raises:
-        RecipeError: if it has no such layers, or PyTorch cannot compile for the device, as it finds no compiler, say.
+        RecipeError: if the model has no stack of layers, or PyTorch cannot compile for the device, for example because
+            it finds no compiler.
     """
     layers = layers_of(model)
     if not layers:
@@ -47,12 +48,12 @@ def compile_layers(model: nn.Module, device: torch.device, backend: str | Callab
 
 
 def without_layers(name: str) -> str:
-    """Return why the model of that name cannot be compiled."""
+    """Return the message for a model without a stack of layers."""
     return f"{name} has no stack of layers, which is what is compiled; set it to false"
 
 
 def layers_of(module: nn.Module) -> list[nn.Module]:
-    """Return the members of lists of modules that are called and made of others; of nested lists, the outermost."""
+    """Return the members of each `ModuleList` whose members all have a `forward` and children; the outermost lists."""
     found: list[nn.Module] = []
     for child in module.children():
         members = list(child) if isinstance(child, nn.ModuleList) else []
@@ -66,18 +67,18 @@ def _is_layer(module: nn.Module) -> bool:
 
 @contextmanager
 def compiled_in_updates(enabled: bool) -> Iterator[None]:
-    """Let what was compiled be used in updates alone: search calls layers with ever other shapes, and rarely pays."""
+    """Use compiled code in updates alone: search calls layers with many shapes, for which compiling rarely pays."""
     if not enabled:
         yield
         return
-    # cache_size_limit: the name that all versions of PyTorch know, later ones as another for recompile_limit.
+    # cache_size_limit: the name that all versions of PyTorch know; later ones call it recompile_limit too.
     with torch._dynamo.config.patch(cache_size_limit=_MOST_KINDS), torch.compiler.set_stance("force_eager"):
         yield
 
 
 @contextmanager
 def in_update(batch: Batch, enabled: bool) -> Iterator[None]:
-    """Use what was compiled within this block, if `enabled`; but where a size is 1, all would be compiled anew."""
+    """Use compiled code within this block, if `enabled` and no size is 1, for which PyTorch would compile again."""
     if not enabled:
         yield
         return

@@ -19,11 +19,11 @@ from postedit.train.torch_compile import in_update
 
 
 class Totals(NamedTuple):
-    """Sums over some updates, all processes together.
+    """Sums over some updates in all processes.
 
-    `loss` and `nll` are sums over labels in nats, `tokens` the number of labels, `risk` that of expected costs times
-    labels; `norm` is the gradient norm of the last update, before clipping. `places` is the size of the batches of this
-    process, and `padding` how many of the places hold no token.
+    `loss` and `nll` are sums over labels in nats, `tokens` is the number of labels, `risk` the sum of expected costs
+    times labels. `norm` is the gradient norm of the last update, before clipping. `places` is the size of the batches
+    of this process, and `padding` how much of it is padding.
     """
 
     loss: float = 0.0
@@ -36,27 +36,19 @@ class Totals(NamedTuple):
 
     def plus(self, later: "Totals") -> "Totals":
         """Return the sums over these updates and later ones."""
-        return Totals(
-            self.loss + later.loss,
-            self.nll + later.nll,
-            self.tokens + later.tokens,
-            self.risk + later.risk,
-            later.norm,
-            self.places + later.places,
-            self.padding + later.padding,
-        )
+        return Totals._make(one + other for one, other in zip(self, later))._replace(norm=later.norm)
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What one update was made of, for finding out why it failed.
+    """The inputs and results of an update, kept to find out why it failed.
 
     Args:
         step: its number.
         batches: the batches of this process, on the CPU.
-        losses: the loss sum of each of them.
+        losses: the loss sum of each batch.
         total: Float[4], sums of loss, nll, tokens and risk over all batches and processes.
-        norm: the norm of the gradient, before clipping.
+        norm: the gradient norm, before clipping.
         rng: states of the random generators before the first batch.
     """
 
@@ -72,26 +64,20 @@ class Attempt:
         """Whether the loss or the gradient was not finite. Waits for the device."""
         return not bool(torch.isfinite(self.total[0]) & torch.isfinite(self.norm))
 
-    @property
-    def mean(self) -> float:
-        """The loss in nats per label. Waits for the device."""
-        return float(self.total[0] / self.total[2])
-
 
 class Updater:
     """Makes updates: forward, backward, normalisation, clipping and a step of the optimiser.
 
-    The gradient is that of the sum of the losses of all labels, of all batches and processes of the update, divided
-    by the number of those labels. So it does not depend on how they are divided into batches and processes.
+    The gradient is that of the mean loss over all labels in all batches and processes of the update. So it does not
+    depend on how they are divided into batches and processes.
 
-    Nothing here waits for the device. Whether the loss and the gradient are finite is decided there too: if not,
-    the optimiser leaves the weights and its state as they are, in this update and in all later ones, until
-    `failure` is asked and tells which update it was.
+    Nothing here waits for the device, which also checks that loss and gradient are finite. If they are not, the
+    optimiser does not change the weights and its state, in this update and in all later ones, until `failure` is
+    called and returns the failed update.
 
     Args:
-        model: the model, or a loss built on it; with several processes, wrapped so that its gradients are averaged
-            over them.
-        optimizer: of `build_optimizer`.
+        model: the model, or a loss built on it; with several processes, wrapped to average gradients over them.
+        optimizer: from `build_optimizer`.
         config: label smoothing, clipping and precision.
         accelerator: the device and the other processes.
     """
@@ -99,10 +85,7 @@ class Updater:
     def __init__(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainConfig, accelerator: Accelerator
     ) -> None:
-        self.model = model
-        self.optimizer = optimizer
-        self.config = config
-        self.accelerator = accelerator
+        self.model, self.optimizer, self.config, self.accelerator = model, optimizer, config, accelerator
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._float = torch.float32 if accelerator.device.type == "mps" else torch.float64
         self._attempts: deque[Attempt] = deque()
@@ -114,19 +97,19 @@ class Updater:
     def update(self, step: int, batches: Sequence[Batch], rate: float, counts: bool = True) -> None:
         """Make update number `step` at learning rate `rate` from this process's `batches`, which are on the CPU.
 
-        Processes may have different numbers of them. One that has none takes part with a batch that does not count.
+        Processes may have different numbers of batches. One without any passes a batch with `counts` False.
         """
         rng = random_state(self.accelerator.device)
         self.optimizer.zero_grad(set_to_none=True)
-        results = [
-            self._backward(batch, counts, last=number == len(batches)) for number, batch in enumerate(batches, 1)
-        ]
+        count = len(batches)
+        results = [self._backward(batch, counts, last=number == count) for number, batch in enumerate(batches, 1)]
         total = self.accelerator.reduce(torch.stack(results).sum(0), "sum")
         norm = self._apply(total, rate)
         self._totals += total
         self._norm = norm
         self._attempts.append(Attempt(step, batches, [result[0] for result in results], total, norm, rng))
-        masks = [mask for batch in batches for mask in _masks(batch)]
+        masks = [stream.mask for batch in batches for stream in batch.streams.values()]
+        masks += [batch.target.mask for batch in batches if batch.target is not None]
         self._places += sum(mask.numel() for mask in masks)
         self._real += sum(int(mask.sum()) for mask in masks)
 
@@ -145,7 +128,7 @@ class Updater:
 
     def _apply(self, total: Tensor, rate: float) -> Tensor:
         """Update the weights, and return the norm of the gradient of the mean loss per label."""
-        # Processes average their gradients, so what is in .grad is (gradient of the sum) / processes.
+        # Processes average their gradients, so .grad is (gradient of the sum) / processes.
         to_mean = total[2].float() / self.accelerator.num_processes
         gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
         norm: Tensor = torch.nn.utils.get_total_norm(gradients) / to_mean
@@ -156,7 +139,7 @@ class Updater:
         return norm
 
     def totals(self) -> Totals:
-        """Return the sums since the last call, and start anew. Waits for the device."""
+        """Return the sums since the last call, and reset them. Waits for the device."""
         loss, nll, tokens, risk = self._totals.tolist()
         places, padding = self._places, self._places - self._real
         self._totals.zero_()
@@ -167,8 +150,7 @@ class Updater:
         """Return the first update since the last call that failed. Waits for the device.
 
         Args:
-            highest: loss in nats per label, above which an update has failed, as well as where the loss or the gradient
-                was not finite.
+            highest: loss in nats per label above which an update has failed too.
         """
         attempts, self._attempts = self._attempts, deque()
         if self._failed:
@@ -176,13 +158,12 @@ class Updater:
         if highest == inf or not attempts:
             return None
         loss, _, tokens, _ = torch.stack([attempt.total for attempt in attempts]).unbind(1)
-        return next(
-            (attempt for attempt, too_high in zip(attempts, (loss > highest * tokens).tolist()) if too_high), None
-        )
+        too_high = (loss > highest * tokens).tolist()
+        return next((attempt for attempt, failed in zip(attempts, too_high) if failed), None)
 
 
 def has_finite_gradient(loss: nn.Module, batch: Batch, config: TrainConfig, device: torch.device) -> bool:
-    """Return whether loss and gradient of one batch alone are finite; weights do not change, gradients are lost."""
+    """Return whether loss and gradient of one batch alone are finite; weights stay, gradients are lost."""
     loss.zero_grad(set_to_none=True)
     bf16 = torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16")
     with bf16, in_update(batch, config.compile):
@@ -194,20 +175,10 @@ def has_finite_gradient(loss: nn.Module, batch: Batch, config: TrainConfig, devi
     return bool(torch.isfinite(result.loss) & torch.isfinite(norm))
 
 
-def _masks(batch: Batch) -> list[Tensor]:
-    """Return which places of the tensors of a batch hold a token."""
-    target = [] if batch.target is None else [batch.target.mask]
-    return [*(stream.mask for stream in batch.streams.values()), *target]
-
-
 def move(batch: Batch, device: torch.device) -> Batch:
-    """Return `batch` on `device`, without waiting for the copy where the device can copy on its own."""
-    return _pinned(batch).to(device) if device.type == "cuda" else batch.to(device)
-
-
-def _pinned(batch: Batch) -> Batch:
-    streams = {
-        name: Stream(stream.ids.pin_memory(), stream.mask.pin_memory()) for name, stream in batch.streams.items()
-    }
-    target = batch.target and Target(batch.target.ids.pin_memory(), batch.target.mask.pin_memory())
-    return Batch(streams, target)
+    """Return `batch` on `device`; a GPU copies it from pinned memory, without making the host wait."""
+    if device.type == "cuda":
+        pinned = {name: Stream(side.ids.pin_memory(), side.mask.pin_memory()) for name, side in batch.streams.items()}
+        target = batch.target and Target(batch.target.ids.pin_memory(), batch.target.mask.pin_memory())
+        batch = Batch(pinned, target)
+    return batch.to(device)

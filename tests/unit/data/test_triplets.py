@@ -52,6 +52,17 @@ def test_windows_line_ends_are_dropped_with_a_warning(tmp_path: Path) -> None:
     assert warnings == [f"{tmp_path}/train.{side}: {reason}" for side in ("src", "mt")]
 
 
+def test_a_byte_order_mark_is_dropped_with_a_warning(tmp_path: Path) -> None:
+    files = aligned(tmp_path, b"\xef\xbb\xbfa\r\nb\n", b"c\nd\n", b"\xef\xbb\xbfe\nf\n")
+    assert texts(files) == [("a", "c", "e"), ("b", "d", "f")]
+    warnings: list[str] = []
+    check_files(files, warnings.append)
+    marks = [f"{tmp_path}/train.{side}: starts with a byte-order mark, which is dropped" for side in ("src", "pe")]
+    assert [warning.removesuffix(" from the text") for warning in warnings[:2]] == marks
+    assert len(warnings) == 3
+    assert "CR LF" in warnings[2]
+
+
 def test_tsv_with_and_without_names_of_columns(tmp_path: Path) -> None:
     assert texts(table(tmp_path / "a.tsv", "a\tb\tc\r\nd\te\tf\n")) == [("a", "b", "c"), ("d", "e", "f")]
     named = table(tmp_path / "b.tsv", "\ufeffid\tpe\tmt\tsrc\n1\tc\tb\ta\n")

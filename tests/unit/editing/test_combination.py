@@ -18,7 +18,7 @@ from postedit.core.types import Batch, Stream, Target
 from postedit.editing.combination import Combination, Member
 from postedit.folder import ModelFolder, content_fingerprint, fingerprint
 from postedit.search.rescoring import LogLinear, weighted_sum
-from postedit.text.steps import with_steps
+from postedit.text.edits import with_steps
 
 SRC, MT = ["the house", "it goes", "the old house"], ["das Haus", "es geht", "das Haus ."]
 WEIGHTS = {"model 1": 0.6, "model 2": 0.4, "length": 0.5, "post_edit_penalty": -1.5}

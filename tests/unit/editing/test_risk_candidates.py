@@ -14,7 +14,7 @@ from postedit.data.collate import collate
 from postedit.editing.risk_candidates import CandidateSearch
 from postedit.evaluate.ter import count_edits, edit_rate
 from postedit.search import SearchConfig
-from postedit.text.steps import with_steps, without_steps
+from postedit.text.edits import with_steps, without_steps
 from postedit.train.config import RiskConfig
 
 SETTINGS = SearchConfig(max_extra=4)

@@ -66,11 +66,12 @@ def test_resuming_without_a_run_is_refused(recipe: Recipe, tmp_path: Path) -> No
     assert not (tmp_path / "run").exists()
 
 
-def test_windows_line_ends_are_warned_of_before_training(recipe: Recipe, tmp_path: Path) -> None:
+def test_byte_order_mark_and_crlf_are_warned_of_before_training(recipe: Recipe, tmp_path: Path) -> None:
     lines = (tmp_path / "train.src").read_bytes()
     (tmp_path / "train.src").write_bytes(b"\xef\xbb\xbf" + lines.replace(b"\n", b"\r\n"))
     console = Console(file=StringIO(), width=200)
     training.train(recipe, tmp_path / "run", console=console)
+    assert "train.src: starts with a byte-order mark" in console.file.getvalue()  # type: ignore[attr-defined]
     assert "train.src: 8 lines end in CR LF (Windows line ends)" in console.file.getvalue()  # type: ignore[attr-defined]
     (tmp_path / "train.src").write_bytes(lines)
     training.train(recipe, tmp_path / "plain", console=QUIET)

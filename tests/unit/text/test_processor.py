@@ -164,7 +164,7 @@ def test_saved_and_loaded_is_the_same(processor: TextProcessor, tmp_path: Path) 
 
 
 def test_damaged_folders_are_explained(tmp_path: Path) -> None:
-    with pytest.raises(ModelFolderError, match=r"text\.json: is missing"):
+    with pytest.raises(ModelFolderError, match=r"text\.json: the text configuration is missing"):
         TextProcessor.load(tmp_path)
     PROCESSORS["moses"].save(tmp_path)
     PROCESSORS["plain"].vocabulary("src").save(tmp_path / "vocabulary.src.json")
@@ -181,5 +181,5 @@ def test_damaged_folders_are_explained(tmp_path: Path) -> None:
         "[]",
     ):
         (tmp_path / "text.json").write_text(content)
-        with pytest.raises(ModelFolderError, match=r"text\.json: is damaged"):
+        with pytest.raises(ModelFolderError, match=r"text\.json: the text configuration is damaged"):
             TextProcessor.load(tmp_path)

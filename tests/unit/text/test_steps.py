@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
 from postedit.core.special_tokens import EOS, STEP
-from postedit.text.steps import with_steps, without_steps
+from postedit.text.edits import with_steps, without_steps
 
 texts = st.lists(st.integers(6, 12), max_size=12).map(lambda symbols: [*symbols, EOS])
 A, B, C, Q = 6, 7, 8, 9

@@ -44,5 +44,5 @@ def test_a_missing_or_damaged_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "cut.safetensors").write_bytes(b"\x08")
     with pytest.raises(ModelFolderError, match=r"cut\.safetensors: truncated or damaged"):
         average_weights([tmp_path / "cut.safetensors"])
-    with pytest.raises(ModelFolderError, match=r"gone\.safetensors: no such file"):
+    with pytest.raises(ModelFolderError, match=r"gone\.safetensors: missing"):
         average_weights([tmp_path / "gone.safetensors"])

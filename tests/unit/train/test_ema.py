@@ -6,7 +6,7 @@ from tiny_run import tiny_model, trainer
 
 from postedit.core.model import Seq2Seq
 from postedit.core.tensor_files import model_tensors
-from postedit.train.ema import MovingAverage
+from postedit.train.averaging import MovingAverage
 
 
 def test_it_is_the_average_of_the_formula() -> None:

@@ -17,8 +17,8 @@ from postedit.core.model import Seq2Seq
 from postedit.core.tensor_files import load_tensors, model_tensors
 from postedit.core.types import Batch, LabelLoss
 from postedit.train import runtime
-from postedit.train.divergence import Trend
 from postedit.train.runtime import check_bf16
+from postedit.train.train_state import Trend
 
 
 def test_a_full_gpu_is_explained(tmp_path: Path, corpora: Path) -> None:
@@ -269,7 +269,7 @@ def test_bf16_on_a_processor_that_has_none_is_warned_of(
     monkeypatch.setattr(runtime, "processor_features", lambda: frozenset(can))
     console = quiet()
     trainer(tmp_path, corpora, {"max_steps": 1, "precision": precision}, console=console).run()
-    assert ('start anew with train.precision = "fp32"' in shown(console)) == warns
+    assert ('start again with train.precision = "fp32"' in shown(console)) == warns
 
 
 def test_bf16_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import torch
 from tiny_run import tiny_model, trainer
 
 from postedit.core.errors import RecipeError
-from postedit.train.freezing import freeze
+from postedit.train.optimisers import freeze
 
 
 def trained(patterns: list[str]) -> set[str]:

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,8 @@ from postedit.core.errors import OutputError, RecipeError
 from postedit.core.model import Seq2Seq
 from postedit.core.tensor_files import load_tensors
 from postedit.data.batching import ordered_batches
-from postedit.train.fingerprint import differences
+from postedit.train.resume import differences
 from postedit.train.train_state import TrainState
-from postedit.train.validation import Validator
 
 
 def test_it_learns_and_leaves_a_folder_to_use(tmp_path: Path, corpora: Path) -> None:
@@ -155,15 +153,11 @@ def test_dev_loss_is_the_mean_over_labels(tmp_path: Path, corpora: Path) -> None
     run = trainer(tmp_path, corpora, {"batch_tokens": 50})
     run.model.eval()
     with torch.no_grad():
-        results = [run.model(batch) for batch in loop_batches(run.validator)]
+        results = [run.model(batch) for batch in ordered_batches(run.selection.dev, ("src", "mt"), 10**6)]
     expected = sum(float(result.nll) for result in results) / sum(int(result.tokens) for result in results)
     run.model.train()
-    assert run.validator.validate(run.model)["nll"] == pytest.approx(expected, rel=1e-5)
+    assert run.selection.scores(run.model)["nll"] == pytest.approx(expected, rel=1e-5)
     assert run.model.training
-
-
-def loop_batches(validator: Validator) -> Iterator[Any]:
-    return ordered_batches(validator.dev, ("src", "mt"), 10**6)
 
 
 def test_a_longer_run_resumes_as_if_it_had_always_been_meant_to_be_long(tmp_path: Path, corpora: Path) -> None:

@@ -8,7 +8,7 @@ from tiny_run import TinyModel
 from torch.nn import functional as F
 
 from postedit.core.types import Batch, LabelLoss
-from postedit.train.rdrop import RDropLoss
+from postedit.train.losses import RDropLoss
 
 
 def direct(model: TinyModel, batch: Batch, strength: float, smoothing: float) -> LabelLoss:

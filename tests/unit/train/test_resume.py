@@ -13,8 +13,7 @@ from tiny_run import in_process
 
 from postedit.data.batching import Position
 from postedit.train.resume import with_changed_data
-from postedit.train.schedules import Plateau
-from postedit.train.train_state import TrainState
+from postedit.train.train_state import Plateau, TrainState
 
 SCHEDULES: list[dict[str, Any]] = [
     {"schedule": "inverse-sqrt", "accumulate": 2, "optimizer": "adamw", "weight_decay": 0.1},

@@ -17,9 +17,8 @@ from postedit.core.errors import RecipeError
 from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch, Target
 from postedit.search import Sampling, sample
-from postedit.train import label_scores
-from postedit.train.losses import build_loss
-from postedit.train.risk import Candidate, RiskLoss, as_it_is
+from postedit.train import losses
+from postedit.train.losses import Candidate, RiskLoss, build_loss, inference_mode
 
 RISK = {"weight": 0.5, "sharpness": 0.3}
 
@@ -71,7 +70,7 @@ def double(dropout: float = 0.0) -> TinyModel:
 @pytest.fixture(autouse=True)
 def small_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let few positions be done at a time, so that there are many stretches."""
-    monkeypatch.setitem(label_scores._LOG_PROBS, "cpu", 7 * 30)
+    monkeypatch.setitem(losses._LOG_PROBS, "cpu", 7 * 30)
 
 
 @pytest.mark.parametrize("sharpness", [0.005, 0.3, 1.0, 2.0])
@@ -137,7 +136,7 @@ def test_how_rows_are_divided_into_batches_changes_nothing(cut: int, seed: int) 
     assert sum(parts) == pytest.approx(whole, rel=1e-9)
 
 
-def test_candidates_come_from_the_model_as_it_is() -> None:
+def test_candidates_come_from_the_model_inference_mode() -> None:
     model, batch = double(dropout=0.5).train(), batch_of(0, 4)
     seen = []
 
@@ -168,7 +167,7 @@ def test_in_bf16_the_search_does_not_take_the_gradients_of_the_weights_away() ->
 
 def test_the_gradient_is_kept_if_the_search_fails() -> None:
     model = tiny_model().train()
-    with pytest.raises(RuntimeError), as_it_is(model):
+    with pytest.raises(RuntimeError), inference_mode(model):
         raise RuntimeError
     assert model.training
     assert torch.is_grad_enabled()
@@ -192,7 +191,7 @@ def test_learning_lowers_the_expected_cost_of_samples(monkeypatch: pytest.Monkey
     optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
 
     def mean_cost() -> float:
-        with as_it_is(model):
+        with inference_mode(model):
             drawn = [one.cost for _ in range(5) for found in draw(model, batch) for one in found]
         return math.fsum(drawn) / len(drawn)
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postedit.train.config import TrainConfig
-from postedit.train.schedules import Plateau, learning_rate
+from postedit.train.optimisers import learning_rate
+from postedit.train.train_state import Plateau
 
 
 def config(schedule: str, warmup: int = 100) -> TrainConfig:

@@ -32,7 +32,7 @@ from postedit.search import Sampling, sample
 from postedit.text.processor import TextProcessor
 from postedit.train.config import TrainConfig
 from postedit.train.loop import Trainer
-from postedit.train.risk import Candidate
+from postedit.train.losses import Candidate
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["postedit.train.loop", "torch._dynamo"])  # torch.optim imports it when first used
