@@ -226,10 +226,16 @@ def _report_events(tally: Tally, err: "Console") -> None:
 
 
 def _look_at_first(windows: Iterator[Window], editor: "Editor", err: "Console") -> Iterator[Window]:
-    """Return the windows, once the first one is looked at; warn if its src and mt seem to have changed places."""
+    """Return the windows; warn if the first shows Windows line ends, or that src and mt may have changed places."""
     first = next(windows, None)
     if first is None:
         return windows
+    for side, lines in (("src", first.src), ("mt", first.mt or ())):
+        if any(line.endswith("\r") for line in lines):
+            err.print(
+                f"[yellow]warning:[/] lines of {side} end in CR LF (Windows line ends); the CR counts as white space",
+                soft_wrap=True,
+            )
     if first.mt is not None and editor.seem_swapped(first.src, first.mt):
         err.print(
             "[yellow]warning:[/] src reads like the translation and mt like its source, as far as the first lines "

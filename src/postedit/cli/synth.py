@@ -74,12 +74,11 @@ def synth(
 
 
 def _executor(engine: Engine, workers: int | None, address: str | None, *, multithreaded: bool) -> "Executor":
-    from postedit.distributed.executors import local_executor
-    from postedit.distributed.ray_executor import RayExecutor
+    from postedit.distributed.executors import LocalExecutor, RayExecutor
 
     if engine is Engine.RAY:
         return RayExecutor(workers, address, multithreaded)
-    return local_executor(workers or (1 if multithreaded else len(os.sched_getaffinity(0))))
+    return LocalExecutor(workers or (1 if multithreaded else len(os.sched_getaffinity(0))))
 
 
 def describe(manifest: dict[str, Any], phase: "Phase") -> str:

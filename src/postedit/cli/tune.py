@@ -72,7 +72,7 @@ def tune(
     check_outputs({"--out": out}, (src, mt, pe))
     folder = _work_folder(out, resume=resume)
     from postedit.cli.tables import console, print_scores
-    from postedit.data.dev import DevTexts
+    from postedit.data.lines import DevTexts
     from postedit.editing.combination import Combination, Member, is_combination
     from postedit.editing.post_editor import PostEditor
     from postedit.evaluate.metrics import additive_metric
