@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from postedit.core.config import load_config
 from postedit.data.lines import read_lines
-from postedit.distributed.executors import local_executor
+from postedit.distributed.executors import LocalExecutor
 from postedit.distributed.pipeline import run_job
 from postedit.evaluate.ter import count_edits
 from postedit.synthesis.noise.edit_profile import EditProfile
@@ -58,7 +58,7 @@ def tokenized(path: Path, language: str, folder: Path) -> Path:
 def report(real: str, lengths: str, texts: Sequence[Path], out: Path, workers: int) -> None:
     values = {"src": str(texts[0]), "pe": str(texts[1]), "real": real, "out": str(out), "lengths": lengths}
     config, _ = load_config(NoiseConfig, values, "options").resolve(Path.cwd())
-    run_job(config.prepare(), config.triplets, local_executor(workers))
+    run_job(config.prepare(), config.triplets, LocalExecutor(workers))
     profile = EditProfile.load(Path(f"{out}.profile.json"))
     sentences, ranges = sentences_by_length(profile)
     rates, counts = table(sentences)

@@ -51,7 +51,7 @@ def repeated(source: Path, target: Path, lines: int) -> None:
 def one(prefix: str, text: Path, workers: int) -> None:
     # Worker processes import this file too; keep imports of the main process out of it.
     from postedit.core.config import load_config
-    from postedit.distributed.executors import local_executor
+    from postedit.distributed.executors import LocalExecutor
     from postedit.distributed.pipeline import run_job
     from postedit.synthesis.noise.noise_recipe import NoiseConfig
 
@@ -60,7 +60,7 @@ def one(prefix: str, text: Path, workers: int) -> None:
     started = time.monotonic()
     job = config.prepare()
     begun, busy_before = time.monotonic(), processor()
-    run_job(job, config.triplets, local_executor(workers))
+    run_job(job, config.triplets, LocalExecutor(workers))
     seconds, busy_seconds = time.monotonic() - begun, processor() - busy_before
     made = json.loads(Path(f"{text}.made.json").read_text(encoding="utf-8"))["made"]["triplets"]
     peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024

@@ -39,10 +39,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
 
-    from postedit.distributed.executors import ProcessExecutor
-    from postedit.distributed.ray_executor import RayExecutor
+    from postedit.distributed.executors import LocalExecutor, RayExecutor
 
-    engines = {"processes": ProcessExecutor(options.workers), "ray": RayExecutor(options.workers)}
+    engines = {"processes": LocalExecutor(options.workers), "ray": RayExecutor(options.workers)}
     print("| lines | engine | start s | triplets/s | of processes | peak MB | bytes |")
     print("| ---: | --- | ---: | ---: | ---: | ---: | --- |")
     for lines in options.lines:

@@ -12,7 +12,7 @@ from rich.console import Console
 from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
-from postedit.data.dev import DevTexts
+from postedit.data.lines import DevTexts
 from postedit.evaluate.scores import score_systems
 from postedit.explain.reasons import edit_reasons
 from postedit.gate import Gate, Gated

@@ -47,7 +47,7 @@ def gate(
     shared.check_outputs({"--out": out, "--plot": plot}, (src, mt, pe))
     from postedit.cli.tables import console
     from postedit.core.errors import library
-    from postedit.data.dev import DevTexts
+    from postedit.data.lines import DevTexts
     from postedit.data.resumable_file import file_fingerprint
     from postedit.editing.combination import is_combination
     from postedit.gate.calibrate import GateOptions, draw_reliability

@@ -38,9 +38,8 @@ def synth(
 ) -> None:
     """Make artificial triplets by a recipe. An interrupted run continues with --resume."""
     from postedit.cli.tables import console
-    from postedit.distributed.executors import local_executor
+    from postedit.distributed.executors import LocalExecutor, RayExecutor
     from postedit.distributed.pipeline import run_job
-    from postedit.distributed.ray_executor import RayExecutor
     from postedit.progress import LineProgress
     from postedit.shipped import find_recipe
     from postedit.synthesis.kinds import load_synth_recipe
@@ -60,7 +59,7 @@ def synth(
         if engine == "ray":
             executor = RayExecutor(workers, address, phase.multithreaded)
         else:
-            executor = local_executor(workers or (1 if phase.multithreaded else len(os.sched_getaffinity(0))))
+            executor = LocalExecutor(workers or (1 if phase.multithreaded else len(os.sched_getaffinity(0))))
         with LineProgress(screen, job.source.total) as progress:
             manifest = run_job(job, phase.files, executor, resume=resume, report=progress.update)
         typer.echo(describe(manifest, phase))

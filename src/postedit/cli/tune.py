@@ -54,7 +54,7 @@ def tune(
         )
     from postedit.cli.tables import console, print_scores
     from postedit.core.tensor_files import save_json
-    from postedit.data.dev import DevTexts
+    from postedit.data.lines import DevTexts
     from postedit.data.resumable_file import check_job, file_fingerprint
     from postedit.editing.combination import Combination, Member, is_combination
     from postedit.editing.post_editor import PostEditor

@@ -13,9 +13,8 @@ from typing import Final, TypeVar, cast
 import numpy as np
 
 from postedit.core.types import Batch
-from postedit.data.collate import collate, divide, length_batches
+from postedit.data.collate import Ints, Ragged, collate, divide, length_batches
 from postedit.data.corpus import Corpus
-from postedit.data.ragged import Ints, Ragged
 from postedit.data.triplets import SamplingWeight
 from postedit.data.weighted_sampler import BlockSlice, WeightedSampler
 from postedit.text.config import Side
@@ -23,42 +22,29 @@ from postedit.text.config import Side
 _T = TypeVar("_T")
 
 WINDOW_BLOCKS: Final = 32
-"""Blocks that are shuffled and sorted together: about 65,000 triplets, 20 MB. Enough for batches with almost no padding
-whose rows are unrelated."""
+"""Blocks that are shuffled and sorted together: about 65,000 triplets, 20 MB, enough for batches of unrelated rows with
+almost no padding."""
 
 _JITTER: Final = 0.1
-"""Before sorting, each length is multiplied by a random factor of 1 to 1 + `_JITTER`, so that batches differ between
-epochs."""
+"""Lengths are multiplied by random factors of 1 to 1 + `_JITTER` before sorting, so that batches differ by epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place between two batches of the sequence that all processes read.
+    """A place between two batches of the sequence that all processes read."""
 
-    Args:
-        epoch: complete passes over the corpus.
-        window: complete windows of this epoch.
-        batch: batches taken from the current window.
-        seen: triplets read in this epoch.
-    """
-
-    epoch: int = 0
-    window: int = 0
-    batch: int = 0
-    seen: int = 0
+    epoch: int = 0  # complete passes over the corpus
+    window: int = 0  # complete windows of this epoch
+    batch: int = 0  # batches taken from the current window
+    seen: int = 0  # triplets read in this epoch
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateSize:
-    """The size of an update of the weights, all processes together.
-
-    Args:
-        batches: number of batches.
-        labels: if given, the minimum number of target tokens; `batches` is then ignored.
-    """
+    """The size of an update of the weights, all processes together."""
 
     batches: int = 1
-    labels: int | None = None
+    labels: int | None = None  # the minimum number of target tokens; if given, `batches` is ignored
 
     def is_reached(self, batches: int, labels: int) -> bool:
         """Return whether this many batches and target tokens make a complete update."""
@@ -67,18 +53,15 @@ class UpdateSize:
 
 @dataclass(frozen=True, slots=True)
 class UpdateBatches:
-    """The batches of one process for one update.
+    """The batches of one process for one update, at least one.
 
-    Args:
-        batches: at least one.
-        counts: False if the update has fewer batches than there are processes and none is left for this one. `batches`
-            then holds a batch of another process, whose loss must be multiplied by 0.
-        position: the place after the batches of all processes for this update.
+    `counts` is False if the update has fewer batches than there are processes and none is left for this one. `batches`
+    then holds a batch of another process, whose loss must be multiplied by 0.
     """
 
     batches: list[Batch]
     counts: bool
-    position: Position
+    position: Position  # after the batches of all processes for this update
 
 
 class BatchStream:
@@ -118,13 +101,10 @@ class BatchStream:
         sampling_weights: Sequence[SamplingWeight] = (),
     ) -> None:
         if batch_tokens < 1 or seed < 0 or not 0 <= rank < world:
-            raise ValueError(
-                f"need batch_tokens >= 1, seed >= 0, rank < world: {batch_tokens}, {seed}, {rank}, {world}"
-            )
-        self._corpus = corpus
-        self._inputs = tuple(inputs)
-        self._budget = batch_tokens
-        self._seed = seed
+            given = f"{batch_tokens}, {seed}, {rank}, {world}"
+            raise ValueError(f"need batch_tokens >= 1, seed >= 0, rank < world: {given}")
+        self._corpus, self._inputs = corpus, tuple(inputs)
+        self._budget, self._seed = batch_tokens, seed
         self._rank, self._world = rank, world
         self._position = position
         self.sampler = WeightedSampler(corpus, sampling_weights, seed)
@@ -192,10 +172,7 @@ class BatchStream:
 
 
 def prefetch(items: Iterator[_T], count: int = 2) -> Generator[_T, None, None]:
-    """Yield `items` while a thread prepares the next `count` of them.
-
-    An error is raised in place of the item it belongs to.
-    """
+    """Yield `items` while a thread prepares the next `count`; an error is raised in place of the item it belongs to."""
     with ThreadPoolExecutor(1, "batches") as thread:
         pending = deque(thread.submit(next, items, None) for _ in range(count))
         while (item := pending.popleft().result()) is not None:
@@ -216,7 +193,6 @@ def _take(window: Mapping[Side, Ragged], rows: Ints, inputs: Sequence[str]) -> B
 
 
 def _sides(inputs: Sequence[str]) -> list[Side]:
-    """Return the sides of a training batch: the inputs and the target."""
     return cast("list[Side]", [*inputs, "pe"])
 
 

@@ -1,11 +1,10 @@
 """Blocks of many items: divide them, process them in parallel with results in order, and sample items evenly."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
 from itertools import islice
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
 from postedit.core.processes import map_in_processes
 
@@ -31,37 +30,26 @@ def blocks_of(items: Iterable[In], size: int) -> Iterator[list[In]]:
 def sample_evenly(items: Iterable[In], total: int, count: int) -> Iterator[In]:
     """Yield `count` of `total` items, evenly spaced and in order; all of them if `total` is at most `count`.
 
-    Nothing is kept in memory, and the selection is deterministic. Items after the first `total` are sampled at the same
-    rate.
+    Items after the first `total` are sampled at the same rate.
     """
     for number, item in enumerate(items):
         if total <= count or (number + 1) * count // total > number * count // total:
             yield item
 
 
-def map_blocks(work: Callable[[In], Out], blocks: Iterable[In], workers: int) -> Iterator[Out]:
-    """Yield `work(block)` for each block, in order; few blocks are in memory at a time.
+def map_blocks(work: Callable[[In], Out], blocks: Iterable[In], workers: int) -> Generator[Out, None, None]:
+    """Yield `work(block)` for each block, in order, by so many processes; 1 runs in this process.
 
-    Args:
-        work: a function that can be sent to other processes, as must its results.
-        blocks: the inputs.
-        workers: number of processes; 1 runs in this process.
+    Few blocks are in memory at a time. The function and its results must be picklable.
 
     Raises:
         WorkerError: if a process ended unexpectedly, for instance for lack of memory.
     """
     if workers == 1:
         yield from map(work, blocks)
-        return
-    with closing(map_in_processes(_SameWork(work), blocks, workers)) as results:
-        yield from results
+    else:
+        yield from map_in_processes(partial(_same_work, work), blocks, workers)
 
 
-@dataclass(frozen=True, slots=True)
-class _SameWork(Generic[In, Out]):
-    """Gives every process the same function."""
-
-    work: Callable[[In], Out]
-
-    def __call__(self, number: int) -> Callable[[In], Out]:
-        return self.work
+def _same_work(work: Callable[[In], Out], number: int) -> Callable[[In], Out]:
+    return work

@@ -5,9 +5,10 @@ import io
 import lzma
 import sys
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
+from itertools import count
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, Protocol, cast
+from typing import Any, BinaryIO, Final, cast
 
 from postedit.core.errors import DataError
 from postedit.core.output_paths import COMPRESSED_SUFFIXES
@@ -18,30 +19,16 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-SUFFIXES: Final = COMPRESSED_SUFFIXES
-"""Tried after the name of a file that does not exist."""
 
-
-class _Opener(Protocol):
-    def __call__(self, file: BinaryIO, /) -> io.IOBase: ...
-
-
-class _Format(NamedTuple):
-    name: str
-    magic: bytes
-    open: _Opener
-
-
-_FORMATS: Final = (  # none of these prefixes is valid UTF-8, so no text is taken for a compressed file
-    _Format("gzip", b"\x1f\x8b", lambda file: gzip.GzipFile(fileobj=file)),
-    _Format("xz", b"\xfd7zXZ\x00", lzma.LZMAFile),
-    _Format("zstd", b"\x28\xb5\x2f\xfd", zstd.ZstdFile),
-)
+_FORMATS: Final[Mapping[bytes, tuple[str, Callable[[BinaryIO], Any]]]] = {  # none of these prefixes is valid UTF-8
+    b"\x1f\x8b": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
+    b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
+    b"\x28\xb5\x2f\xfd": ("zstd", zstd.ZstdFile),
+}
+"""Names of formats, and what opens a file of them, by its first bytes; so no text is taken for a compressed file."""
 
 _BUFFER: Final = 1 << 16
 """Bytes read at a time, so that a remote file is not read line by line."""
-
-_LONGEST_MAGIC: Final = max(len(form.magic) for form in _FORMATS)
 
 
 def find_file(path: Path) -> Path:
@@ -52,12 +39,13 @@ def find_file(path: Path) -> Path:
     path = without_column(path)
     if path.exists():
         return path
-    return next((other for suffix in SUFFIXES if (other := path.with_name(path.name + suffix)).exists()), path)
+    compressed = (path.with_name(path.name + suffix) for suffix in COMPRESSED_SUFFIXES)
+    return next((other for other in compressed if other.exists()), path)
 
 
 def plain_name(name: str) -> str:
     """Return the name of a file without the suffix of a compression format."""
-    return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
+    return next((name.removesuffix(suffix) for suffix in COMPRESSED_SUFFIXES if name.endswith(suffix)), name)
 
 
 def raw_lines(path: Path) -> Generator[bytes, None, None]:
@@ -75,27 +63,24 @@ def raw_lines(path: Path) -> Generator[bytes, None, None]:
 
 def _text_lines(path: Path) -> Generator[bytes, None, None]:
     with path.open("rb") as opened, io.BufferedReader(cast(io.RawIOBase, opened), _BUFFER) as file:
-        head = file.peek(_LONGEST_MAGIC)
-        form = next((form for form in _FORMATS if head.startswith(form.magic)), None)
+        head = file.peek(max(map(len, _FORMATS)))
+        form = next((form for magic, form in _FORMATS.items() if head.startswith(magic)), None)
         if form is None:
             yield from file
             return
-        with io.BufferedReader(cast(io.RawIOBase, form.open(cast(BinaryIO, file)))) as plain:
-            yield from _decompressed(cast(BinaryIO, plain), path, form.name)
+        name, decompress = form
+        with io.BufferedReader(decompress(cast(BinaryIO, file))) as plain:
+            yield from _decompressed(plain, path, name)
 
 
-def _decompressed(file: BinaryIO, path: Path, form: str) -> Iterator[bytes]:
-    count = 0
-    while True:
+def _decompressed(file: io.BufferedReader, path: Path, form: str) -> Iterator[bytes]:
+    for number in count(1):
         try:
             line = file.readline()
-        except EOFError:
-            where = f"{path}, line {count + 1}: the {form} file is truncated here"
-            raise DataError(f"{where}; copy it again, or compress it again") from None
-        except (zlib.error, lzma.LZMAError, zstd.ZstdError, gzip.BadGzipFile) as error:
-            where = f"{path}, line {count + 1}: the {form} file is damaged here ({error})"
-            raise DataError(f"{where}; copy it again, or compress it again") from None
+        except (EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError, gzip.BadGzipFile) as error:
+            what = "truncated here" if isinstance(error, EOFError) else f"damaged here ({error})"
+            where = f"{path}, line {number}: the {form} file"
+            raise DataError(f"{where} is {what}; copy it again, or compress it again") from None
         if not line:
             return
-        count += 1
         yield line

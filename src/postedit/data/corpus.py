@@ -19,7 +19,7 @@ from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
 from postedit.core.model import Writes
 from postedit.data.blocks import blocks_of
-from postedit.data.ragged import Ragged
+from postedit.data.collate import Ragged
 from postedit.data.report import DataReport
 from postedit.data.triplets import Triplet
 from postedit.text.config import SIDES, Side
@@ -29,9 +29,7 @@ from postedit.text.processor import TextProcessor
 BLOCK_ROWS: Final = 2048
 """Triplets in a block, the unit of reading: about half a megabyte, so that random reads are nearly full speed."""
 
-_SIZES_PER_RELEASE: Final = 256
-"""Blocks whose sizes are read before pages are released: the system maps about 64 KiB around each."""
-
+_SIZES_PER_RELEASE: Final = 256  # blocks whose sizes are read before pages are released: 64 KiB are mapped around each
 _FORMAT: Final = "1"
 
 
@@ -104,10 +102,7 @@ class Corpus:
         return sizes
 
     def read(self, blocks: Iterable[int], sides: Sequence[Side] = SIDES) -> dict[Side, Ragged]:
-        """Return copies of the triplets of `blocks`, in order.
-
-        The mapped pages are released afterwards, so that a process never holds more of a corpus than one result.
-        """
+        """Return copies of the triplets of `blocks`, in order; a process holds no more of a corpus than one result."""
         batches = [self._reader.get_batch(block) for block in blocks]
         rows = {side: Ragged.concatenate([_ragged(batch.column(side)) for batch in batches]) for side in sides}
         del batches
@@ -142,7 +137,7 @@ def write_corpus(
         DataError: if no triplet is left, or a text is not valid Unicode.
         OutputError: if the file cannot be written.
     """
-    report = DataReport() if report is None else report
+    report = report or DataReport()
     vocabularies = {side: processor.vocabulary(side).fingerprint for side in SIDES}
     digest = hashlib.sha256(json.dumps([_FORMAT, vocabularies, *([writes] if writes != "tokens" else [])]).encode())
     schema = pa.schema([(side, pa.list_(pa.int32())) for side in SIDES])
@@ -175,7 +170,6 @@ def write_corpus(
 def _encoded(
     triplets: Iterable[Triplet], processor: TextProcessor, max_length: int, report: DataReport, writes: Writes
 ) -> Iterator[tuple[list[int], ...]]:
-    """Yield the ids of src, mt and pe of each triplet that is short enough."""
     for chunk in blocks_of(triplets, BLOCK_ROWS):
         ids = [processor.encode_batch(side, [getattr(triplet, side) for triplet in chunk]) for side in SIDES]
         if writes == "steps":

@@ -16,21 +16,8 @@ from postedit.core.files import explain_os_errors
 _ASCII_NO_LETTERS: Final = bytes(code for code in range(128) if not chr(code).isalpha())
 
 
-class _NoLetters(dict[int, int | None]):
-    """Character table that deletes numbers, punctuation, symbols, spaces and control characters."""
-
-    def __missing__(self, code: int) -> int | None:
-        self[code] = None if unicodedata.category(chr(code))[0] in "NPSZC" else code
-        return self[code]
-
-
-_NO_LETTERS: Final = _NoLetters()
-
-_RUN_ROWS: Final = 2**20
-"""Rows sorted in memory at a time; 16 MiB with two columns."""
-
-_BLOCK_ROWS: Final = 2**18
-"""Approximate number of rows in a block that is returned."""
+_RUN_ROWS: Final = 2**20  # sorted in memory at a time; 16 MiB with two columns
+_BLOCK_ROWS: Final = 2**18  # approximate number of rows in a block that is returned
 
 _Run: TypeAlias = Callable[[], NDArray[np.uint64]]
 """Returns sorted rows as UInt64[columns, rows]."""
@@ -44,8 +31,8 @@ def near_duplicate_key(text: str) -> str:
     letters = (
         text.lower().encode("utf-8", "surrogatepass").translate(None, _ASCII_NO_LETTERS).decode("utf-8", "replace")
     )
-    if not letters.isalpha():
-        letters = letters.translate(_NO_LETTERS)
+    if not letters.isalpha():  # delete numbers, punctuation, symbols, spaces and control characters
+        letters = letters.translate({ord(one): None for one in set(letters) if unicodedata.category(one)[0] in "NPSZC"})
     return letters or text
 
 
@@ -58,11 +45,7 @@ def text_hash(text: str) -> int:
 
 
 def save_rows(file: IO[bytes], rows: NDArray[np.uint64]) -> None:
-    """Write an array for `np.load`; unlike `np.save`, with an error that says why a write failed.
-
-    Raises:
-        OSError: if it cannot be written.
-    """
+    """Write an array for `np.load`; unlike `np.save`, with an OSError that says why a write failed."""
     buffer = io.BytesIO()
     np.save(buffer, rows)
     file.write(buffer.getbuffer())
@@ -74,21 +57,16 @@ class SortedRows:
     Args:
         folder: an existing folder for temporary files.
         name: prefix of their names.
-        columns: integers in a row.
     """
 
-    def __init__(self, folder: Path, name: str, columns: int) -> None:
-        self._folder, self._name, self._columns = folder, name, columns
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._name = folder, name
         self._files: list[Path] = []
         self._new: list[NDArray[np.uint64]] = []
         self._new_rows = 0
 
     def add(self, rows: NDArray[np.uint64]) -> None:
-        """Add UInt64[rows, columns].
-
-        Raises:
-            OutputError: if the disk is full.
-        """
+        """Add UInt64[rows, columns]; raise an OutputError if the disk is full."""
         self._new.append(rows)
         self._new_rows += len(rows)
         if self._new_rows >= _RUN_ROWS:
@@ -114,7 +92,6 @@ class SortedRows:
                 yield _sorted(block).T
 
     def _newest(self) -> NDArray[np.uint64]:
-        """Return the rows in memory, sorted, as UInt64[columns, rows]."""
         return _sorted(np.concatenate(self._new).T)
 
 

@@ -1,47 +1,19 @@
-"""Where output lines go as soon as they are made: to a stream, or into a file that survives an interruption."""
+"""Sinks of output lines, which are written as soon as they are made: a stream, or a file that can be continued."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from postedit.core.errors import OutputError
 from postedit.core.files import explain_os_errors
 from postedit.core.output_paths import STANDARD_STREAM, encode_output, is_stream, open_stream
-from postedit.data.resumable_file import PartialFile, encode_lines
-
-
-class LineSink(Protocol):
-    """Takes lines in order."""
-
-    @property
-    def done(self) -> int:
-        """Lines written, those of earlier runs included."""
-        ...
-
-    @property
-    def kept(self) -> str:
-        """Where the lines of an unfinished run are, as the end of a sentence; empty for a stream, which keeps none."""
-        ...
-
-    def lines(self) -> list[str]:
-        """Return the lines of an earlier run."""
-        ...
-
-    def write(self, lines: Sequence[str]) -> None:
-        """Write further lines and pass them on at once."""
-        ...
-
-    def finish(self) -> None:
-        """Complete the output after its last line."""
-        ...
+from postedit.data.lines import encode_lines
+from postedit.data.resumable_file import PartialFile
 
 
 class StreamSink:
-    """Lines to a stream: standard output, a device, or a FIFO.
-
-    Args:
-        path: of the stream; standard output if not given.
+    """Writes lines to a stream at once: to standard output, a device, or a FIFO.
 
     Raises:
         OutputError: if it cannot be written.
@@ -61,11 +33,7 @@ class StreamSink:
         return []
 
     def write(self, lines: Sequence[str]) -> None:
-        """Write lines, and flush.
-
-        Raises:
-            OutputError: if that fails.
-        """
+        """Write further lines, and flush."""
         with explain_os_errors(self._path):
             self._file.write(encode_lines(lines))
             self._file.flush()
@@ -77,12 +45,16 @@ class StreamSink:
             self._opened.close()
 
 
+LineSink: TypeAlias = StreamSink | PartialFile
+"""Takes lines in order, and passes them on at once."""
+
+
 def open_sink(path: Path | None, job: Mapping[str, Any], *, resume: bool = False) -> LineSink:
     """Return where lines for `path` go: a file that survives an interruption, or a stream.
 
     Args:
         path: of the output; standard output if None.
-        job: what determines the lines, by name; values for JSON. See `PartialFile`.
+        job: see `PartialFile`.
         resume: continue after the lines that an unfinished run left.
 
     Raises:

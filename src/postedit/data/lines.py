@@ -7,7 +7,7 @@ The path `-` is standard input.
 import os
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +19,24 @@ from postedit.data.text_paths import explain_far_errors, is_far, is_parquet
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that cannot be used, and why, in words."""
+    """A line that cannot be used, with the reason in words."""
 
     problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class DevTexts:
+    """The lines of a dev set: triplets that no model was trained on."""
+
+    src: Sequence[str]
+    mt: Sequence[str]
+    pe: Sequence[str]
+
+    @classmethod
+    def read(cls, src: Path, mt: Path, pe: Path) -> "DevTexts":
+        """Read three files; see `read_aligned`."""
+        texts = read_aligned(src, mt, pe)
+        return cls(texts[src], texts[mt], texts[pe])
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -41,10 +56,10 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def read_aligned(first: Path, *others: Path) -> dict[Path, list[str]]:
-    """Return the lines of files that go together line by line; one that is named twice is read once.
+    """Return the lines of files whose lines belong together; a file that is named twice is read once.
 
     Raises:
-        DataError: if a file cannot be read, or has not as many lines as the first.
+        DataError: if a file cannot be read, or the numbers of lines differ.
     """
     texts = {path: list(read_lines(path)) for path in dict.fromkeys((first, *others))}
     for path, lines in texts.items():
@@ -53,24 +68,16 @@ def read_aligned(first: Path, *others: Path) -> dict[Path, list[str]]:
 
 
 def check_aligned(one: Path | str, lines: int, other: Path | str, other_lines: int) -> None:
-    """See to it that two texts, called `one` and `other`, have as many lines.
-
-    Raises:
-        DataError: if not.
-    """
+    """Raise a DataError if two texts, called `one` and `other`, differ in their number of lines."""
     if lines != other_lines:
         raise DataError(f"{one} has {lines:,} lines and {other} has {other_lines:,}; they must match one to one")
 
 
 def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    """Yield each of `lines` as text without its line feed; a byte-order mark at the start is dropped.
-
-    Args:
-        lines: encoded in UTF-8.
-        name: the file or stream that error messages name.
+    """Yield lines of UTF-8 as text without line feeds, and without a byte-order mark at the start.
 
     Raises:
-        DataError: if there are no lines, or a line is not UTF-8.
+        DataError: if there are no lines, or a line is not UTF-8; names the file or stream by `name`.
     """
     empty = True
     for line in scan_lines(lines, name):
@@ -82,46 +89,50 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
         raise DataError(f"{name}: is empty")
 
 
-def scan_lines(lines: Iterable[bytes], name: str) -> Iterator[str | BadLine]:
-    """Yield the same as `decode_lines`, but a `BadLine` in place of each line that is not UTF-8."""
-    for number, line in enumerate(lines, start=1):
+def scan_lines(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[str | BadLine]:
+    """Yield the same as `decode_lines`, but a `BadLine` in place of each line that is not UTF-8; count from `first`."""
+    for number, line in enumerate(lines, start=first):
         if number == 1:
             line = line.removeprefix(BOM_UTF8)
         try:
             yield line.removesuffix(b"\n").decode()
         except UnicodeDecodeError as error:
             found = f"byte {error.start + 1} (0x{line[error.start]:02X})"
-            yield BadLine(f"{name}, line {number}: {found} of the line is not UTF-8; save the file as UTF-8")
+            yield BadLine(f"{name}, line {number:,}: {found} of the line is not UTF-8; save the file as UTF-8")
+
+
+def encode_lines(lines: Sequence[str]) -> bytes:
+    """Return the lines as a file has them: UTF-8, each with a line feed."""
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def one_line(text: str) -> str:
+    """Return a text with line feeds, which JSON files may contain, replaced by spaces."""
+    return " ".join(text.split("\n")) if "\n" in text else text
 
 
 def path_problem(path: Path) -> str | None:
-    """Return what keeps `path`, or the compressed file of that name, from being read, or None."""
+    """Return why `path`, or the compressed file of that name, cannot be read, or None if it can."""
     if is_parquet(path.name):
         return f"{path}: is a Parquet file; name the column to read, as in {path.name}#pe"
-    if is_far(path):
-        return _far_problem(path)
-    path = find_file(path)
-    if path.is_dir():
-        return f"{path}: is a folder, not a file"
-    if not path.exists():
-        if path.is_symlink():
-            return f"{path}: is a link to {path.readlink()}, which does not exist"
-        if not path.parent.is_dir():
-            return f"{path}: no such file; its folder {path.parent} does not exist either"
-        return f"{path}: no such file{nearest(path.name, (other.name for other in path.parent.iterdir()))}"
-    if not os.access(path, os.R_OK):
-        return f"{path}: you have no permission to read it"
-    return f"{path}: is empty" if path.is_file() and path.stat().st_size == 0 else None
-
-
-def _far_problem(path: Path) -> str | None:
     try:
         with explain_far_errors(path):
-            path = find_file(path)
-            if not path.exists():
-                return f"{path}: no such file"
-            if not path.is_file():
-                return f"{path}: is a folder, not a file"
-            return f"{path}: is empty" if path.stat().st_size == 0 else None
+            return _problem(find_file(path), far=is_far(path))
     except DataError as error:
         return str(error)
+
+
+def _problem(path: Path, *, far: bool) -> str | None:
+    if path.exists():
+        if path.is_dir() or (far and not path.is_file()):
+            return f"{path}: is a folder, not a file"
+        if not far and not os.access(path, os.R_OK):
+            return f"{path}: you have no permission to read it"
+        return f"{path}: is empty" if path.is_file() and path.stat().st_size == 0 else None
+    if far:
+        return f"{path}: no such file"
+    if path.is_symlink():
+        return f"{path}: is a link to {path.readlink()}, which does not exist"
+    if not path.parent.is_dir():
+        return f"{path}: no such file; its folder {path.parent} does not exist either"
+    return f"{path}: no such file{nearest(path.name, (other.name for other in path.parent.iterdir()))}"

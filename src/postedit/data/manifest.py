@@ -1,6 +1,7 @@
 """The manifest of a corpus: its source files with SHA-256 digests, their triplets and sampling weights."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,28 +17,20 @@ MANIFEST: Final = "manifest.json"
 def manifest(data: DataConfig, corpus: Corpus) -> dict[str, Any]:
     """Return the manifest of the training corpus made from `data`, and of the files of the dev set."""
     sources = [
-        {
-            "name": files.name,
-            "triplets": part.rows,
-            "weight": files.weight,
-            "from_epoch": files.from_epoch,
-            "until_epoch": files.until_epoch,
-            "files": _files(files),
-        }
+        {"name": files.name, "triplets": part.rows, **asdict(files.sampling), "files": _files(files)}
         for files, part in zip(data.train, corpus.parts)
     ]
     return {"corpus": corpus.fingerprint, "train": sources, "dev": {"name": data.dev.name, "files": _files(data.dev)}}
 
 
 def _files(files: TripletFiles) -> dict[str, dict[str, Any]]:
-    """Return the state of each local file by its path."""
-    return {str(path): file_state(path) for path in map(find_file, files.paths) if not is_far(path)}
-
-
-def file_state(path: Path) -> dict[str, Any]:
-    """Return size, modification time and SHA-256 digest of a file."""
-    found = path.stat()
-    return {"bytes": found.st_size, "modified": found.st_mtime, "sha256": sha256_of(path)}
+    """Return size, modification time and SHA-256 digest of each local file, by its path."""
+    paths = [path for path in map(find_file, files.paths) if not is_far(path)]
+    states = {path: path.stat() for path in paths}
+    return {
+        str(path): {"bytes": found.st_size, "modified": found.st_mtime, "sha256": sha256_of(path)}
+        for path, found in states.items()
+    }
 
 
 def changed_files(manifest: dict[str, Any]) -> list[str]:

@@ -1,10 +1,9 @@
 """Report on triplets that were read: how many were used, and how many were skipped, why and where."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-SHOWN: Final = 5
-"""Line numbers kept for each reason."""
+SHOWN: Final = 5  # line numbers kept for each reason
 
 
 @dataclass
@@ -53,15 +52,8 @@ class DataReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as values for JSON."""
         return {
-            name: {
-                "read": source.read,
-                "kept": source.kept,
-                "skipped": {
-                    reason: {"count": skipped.count, "first_lines": skipped.first_lines}
-                    for reason, skipped in source.skipped.items()
-                },
-            }
-            for name, source in self.sources.items()
+            name: {"read": one.read, "kept": one.kept, "skipped": asdict(one)["skipped"]}
+            for name, one in self.sources.items()
         }
 
     def __str__(self) -> str:

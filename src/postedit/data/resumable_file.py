@@ -1,4 +1,4 @@
-"""A text file that survives an interruption of the work that writes it."""
+"""Text files that survive an interruption of the work that writes them."""
 
 import json
 import os
@@ -13,21 +13,20 @@ from postedit.core.errors import DataError, OutputError
 from postedit.core.files import atomic_write, check_writable, explain_os_errors, sha256_of
 from postedit.core.output_paths import is_compressed, is_stream, link_target
 from postedit.data.compression import find_file
-from postedit.data.lines import read_lines
+from postedit.data.lines import encode_lines, read_lines
 
 _BLOCK: Final = 1 << 20  # bytes read at a time
 
 
 class PartialFile:
-    """A text file that is called `OUT.partial` until it is complete, with `OUT.partial.json` beside it.
+    """Writes lines to `OUT.partial`, which is renamed to OUT when they are complete, and compressed by its suffix.
 
-    The latter says what the lines are made from. Lines that an earlier run left behind are only added to if
-    this one is of the very same job. `OUT.lock` keeps other processes from writing to the same file. Of a symbolic
-    link, all of them are beside its target. Lines are compressed when they are complete, if the name OUT says so.
+    `OUT.partial.json` records the job; only the same job continues after lines that an earlier run left. `OUT.lock`
+    keeps other processes from writing to the same file. For a symbolic link, all of them are beside its target.
 
     Args:
         path: OUT, the name of the complete file.
-        job: what determines the lines, by name; values for JSON.
+        job: everything that determines the lines, by name; values for JSON.
         resume: continue after the lines that are there, if any.
 
     Raises:
@@ -50,19 +49,15 @@ class PartialFile:
 
     @property
     def kept(self) -> str:
-        """Where the lines of an unfinished run are, as the end of a sentence."""
+        """The place of the lines of an unfinished run, as the end of a sentence; empty for a stream."""
         return f", kept in {self._partial}"
 
     def lines(self) -> list[str]:
-        """Return the lines that there are.
-
-        Raises:
-            DataError: if they cannot be read.
-        """
+        """Return the lines of an earlier run."""
         return list(read_lines(self._partial)) if self.done else []
 
     def write(self, lines: Sequence[str]) -> None:
-        """Add lines, and see to it that they are on the disk.
+        """Write further lines to the disk.
 
         Raises:
             OutputError: if that fails, for instance because the disk is full.
@@ -74,16 +69,12 @@ class PartialFile:
                     rest = rest[self._file.write(rest) :]
                 os.fsync(self._file.fileno())
             self.done += len(lines)
-        except BaseException:  # Ctrl-C or a full disk: what arrived counts, and nothing else
+        except BaseException:  # Ctrl-C or a full disk: only lines that arrived count
             self.done = _cut_torn_line(self._file)
             raise
 
     def finish(self) -> None:
-        """Give the complete file its name, and compress it if the name says so.
-
-        Raises:
-            OutputError: if that fails.
-        """
+        """Give the complete file its name."""
         with explain_os_errors(self._path):
             self._file.close()
             if is_compressed(self._path):
@@ -98,7 +89,7 @@ class PartialFile:
 
 
 def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:
-    """See to it that unfinished work may be gone on with: that `note`, written when it began, names the same `job`.
+    """Check that `note`, written when the unfinished work `partial` began, names the same `job`.
 
     Raises:
         OutputError: if it names another one, or cannot be read.
@@ -109,19 +100,19 @@ def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:
         before = None
     if not isinstance(before, dict):
         raise OutputError(
-            f"{partial}: cannot be gone on with, because {note.name}, which says what these lines "
-            "are made from, is missing or damaged; delete them to start anew"
+            f"{partial}: cannot be continued, because {note.name}, which records what these lines are made from, is "
+            "missing or damaged; delete them to restart"
         )
     differing = [name for name in {**before, **job} if before.get(name) != job.get(name)]
     if differing:
         raise OutputError(
-            f"{partial}: these lines were made with another {', another '.join(differing)}; repeat the "
-            "command that made them, or delete them to start anew"
+            f"{partial}: these lines were made with another {', another '.join(differing)}; repeat the command that "
+            "made them, or delete them to restart"
         )
 
 
 def file_fingerprint(path: Path) -> dict[str, Any]:
-    """Return what tells the content of a file from any other, for a job.
+    """Return the size and SHA-256 digest of a file, for a job.
 
     Raises:
         DataError: if it is a stream, which cannot be read a second time.
@@ -133,11 +124,7 @@ def file_fingerprint(path: Path) -> dict[str, Any]:
 
 
 def check_partial(path: Path, *, resume: bool) -> None:
-    """Check before long work that `path` can be written after it, and that no unfinished work would be lost.
-
-    Raises:
-        OutputError: if not.
-    """
+    """Check before long work that `path` can be written after it, and that no unfinished work would be lost."""
     check_writable(path)
     if is_stream(path):
         return
@@ -145,27 +132,18 @@ def check_partial(path: Path, *, resume: bool) -> None:
     check_writable(partial)
     if not resume and partial.exists():
         raise OutputError(
-            f"{partial}: has lines of an unfinished run; add --resume to go on after them, or delete it to start anew"
+            f"{partial}: has lines of an unfinished run; add --resume to continue after them, or delete it to restart"
         )
 
 
-def encode_lines(lines: Sequence[str]) -> bytes:
-    """Return the lines as a file has them: UTF-8, each with a line feed."""
-    return "".join(f"{line}\n" for line in lines).encode()
-
-
 def _beside(path: Path, ending: str) -> Path:
-    """Return the path of a file beside the one that `path` names or links to: on the same disk, found by all links."""
+    """Return the path of a file beside the one that `path` names or links to: on the same disk, shared by all links."""
     path = link_target(path)
     return path.with_name(path.name + ending)
 
 
 def _lock(path: Path) -> FileLock:
-    """Keep other processes from writing to `path`. The lock goes with the process, however that ends.
-
-    Raises:
-        OutputError: if another process has it, with its number.
-    """
+    """Keep other processes from writing to `path`. The lock ends with this process, however that ends."""
     place = _beside(path, ".lock")
     # One lock a process: work that was interrupted in this process may still be referenced by its traceback.
     lock = FileLock(place, timeout=0, thread_local=False, is_singleton=True)
@@ -182,7 +160,7 @@ def _lock(path: Path) -> FileLock:
 
 
 def _cut_torn_line(file: Any) -> int:
-    """Cut off what follows the last line end of a file opened for appending; return the number of lines left."""
+    """Cut off what follows the last line feed of a file opened for appending; return the number of lines left."""
     file.seek(0)
     lines = position = end = 0
     while block := file.read(_BLOCK):

@@ -1,7 +1,6 @@
 """Paths of texts: local files, URLs that fsspec reads (such as `s3://bucket/x.src`), and columns of Parquet files.
 
-A column is named after the file: `x.parquet#target`. Every function that reads lines takes these paths as it takes
-those of local text files.
+A column is named after the file: `x.parquet#target`. Every function that reads lines accepts all these paths.
 """
 
 from collections.abc import Iterator
@@ -12,13 +11,9 @@ from typing import Any, Final, cast
 
 from postedit.core.errors import DataError, PosteditError, library, nearest
 
-_FAR: Final = "://"
-_LOCAL: Final = "file://"
-_PARQUET: Final = ".parquet"
-_COLUMN: Final = "#"
+_FAR, _LOCAL, _PARQUET, _COLUMN = "://", "file://", ".parquet", "#"
 
-_ROWS: Final = 1 << 14
-"""Rows of a Parquet file decoded at a time; the library holds a whole row group of the file in memory."""
+_ROWS: Final = 1 << 14  # of a Parquet file, decoded at a time; the library holds a whole row group in memory
 
 
 def located(name: str, folder: Path = Path()) -> Path:
@@ -40,17 +35,13 @@ def located(name: str, folder: Path = Path()) -> Path:
 
 
 def is_far(path: str | Path) -> bool:
-    """Return whether a path or the name of one is a URL, which fsspec reads."""
+    """Return whether a path, or the name of one, is a URL."""
     return _FAR in str(path)
 
 
 @contextmanager
 def explain_far_errors(path: Path) -> Iterator[None]:
-    """Turn any error of reading a URL into a `DataError`; let errors of local files pass.
-
-    Raises:
-        DataError: in place of any other error, if `path` is a URL.
-    """
+    """Turn any error of reading a URL into a `DataError`; let errors of local files pass."""
     try:
         yield
     except PosteditError:
@@ -104,13 +95,11 @@ def column_lines(path: Path, column: str) -> Iterator[bytes]:
                         raise DataError(f"{path}, row {row:,}: {column} has a line feed in it; a text must be one line")
                     yield f"{text or ''}\n".encode()
         except pa.ArrowException as error:
-            raise DataError(
-                f"{path}: not a Parquet file, or damaged ({error}); copy it again, or write it again"
-            ) from None
+            problem = f"not a Parquet file, or damaged ({error})"
+            raise DataError(f"{path}: {problem}; copy it again, or write it again") from None
 
 
 def _check_column(schema: Any, column: str, path: Path) -> None:
-    """Raise an error if a file has no such column of texts."""
     import pyarrow as pa
 
     if column not in schema.names:
@@ -119,6 +108,5 @@ def _check_column(schema: Any, column: str, path: Path) -> None:
     kind = schema.field(column).type
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
-        raise DataError(
-            f"{path}: the column {column} has values of type {kind}, not texts; name one as {path.name}#COLUMN"
-        )
+        problem = f"the column {column} has values of type {kind}, not texts"
+        raise DataError(f"{path}: {problem}; name one as {path.name}#COLUMN")

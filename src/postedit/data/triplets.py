@@ -27,15 +27,12 @@ _PARALLEL: Final[tuple[Side, ...]] = ("src", "pe")
 
 
 class Triplet(NamedTuple):
-    """A source, its machine translation, and the post-edit; with the name of the files and the line number.
-
-    `mt` is empty for parallel text.
-    """
+    """A source, its machine translation (empty for parallel text), and the post-edit."""
 
     src: str
     mt: str
     pe: str
-    source: str = ""
+    source: str = ""  # the name of the files
     line: int = 0
 
 
@@ -47,15 +44,11 @@ class TripletFiles(Config):
     pe = ...}`. The last may omit mt if no model reads it. `"x.parquet#target"` selects another column; fsspec reads
     `"s3://..."` and other URLs. Each file may be compressed; `.gz`, `.xz` or `.zst` may be omitted.
 
-    Args:
-        src: path of the sources; the same for all sides of a table.
-        mt: path of the machine translations; None for parallel text (sources and translations).
-        pe: path of the post-edits.
     """
 
-    src: str
-    mt: str | None = None
-    pe: str
+    src: str = Field(description="path of the sources; the same for all sides of a table.")
+    mt: str | None = Field(None, description="path of the machine translations; none for parallel text.")
+    pe: str = Field(description="path of the post-edits.")
 
     @model_validator(mode="before")
     @classmethod
@@ -64,13 +57,13 @@ class TripletFiles(Config):
             return dict.fromkeys(SIDES, value)
         if isinstance(value, str):
             return {side: with_column(value, side) if is_parquet(value) else f"{value}.{side}" for side in SIDES}
-        if not isinstance(value, Mapping | TripletFiles):
-            raise ValueError(
-                'must be a prefix such as "train", a .tsv, .jsonl or .parquet file, or {src=..., mt=..., pe=...}'
-            )
         if isinstance(value, Mapping):
             return {key: with_column(name, key) if isinstance(name, str) else name for key, name in value.items()}
-        return value
+        if isinstance(value, TripletFiles):
+            return value
+        raise ValueError(
+            'must be a prefix such as "train", a .tsv, .jsonl or .parquet file, or {src=..., mt=..., pe=...}'
+        )
 
     @model_validator(mode="after")
     def _check_table(self) -> Self:
@@ -85,12 +78,10 @@ class TripletFiles(Config):
     def _to_name(self) -> str | dict[str, str]:
         if self.is_table and self.mt is not None:
             return self.src
-        file = self.src.removesuffix("#src")
-        if (self.src, self.mt, self.pe) == (f"{file}#src", f"{file}#mt", f"{file}#pe"):
-            return file
-        prefix = self.src.removesuffix(".src")
-        if (self.src, self.mt, self.pe) == (f"{prefix}.src", f"{prefix}.mt", f"{prefix}.pe"):
-            return prefix
+        for mark in "#.":
+            prefix = self.src.removesuffix(f"{mark}src")
+            if (self.src, self.mt, self.pe) == (f"{prefix}{mark}src", f"{prefix}{mark}mt", f"{prefix}{mark}pe"):
+                return prefix
         return self._to_sides()
 
     def _to_sides(self) -> dict[str, str]:
@@ -129,13 +120,7 @@ class TripletFiles(Config):
 
 @dataclass(frozen=True, slots=True)
 class SamplingWeight:
-    """How often, and in which epochs, the triplets of a source are read.
-
-    Args:
-        weight: how often an epoch reads each triplet; with a fraction, the remaining triplets are left to later epochs.
-        from_epoch: the source is read after this many complete epochs.
-        until_epoch: the source is not read any more after this many complete epochs; None: always.
-    """
+    """How often, and in which epochs, the triplets of a source are read; see `TrainingFiles`."""
 
     weight: float = 1.0
     from_epoch: int = 0
@@ -157,16 +142,15 @@ class TrainingFiles(TripletFiles):
     """A source of training triplets with its sampling weight.
 
     In a recipe: files as elsewhere, or `{files = "real", weight = 20}`.
-
-    Args:
-        weight: how often an epoch reads each triplet; with 0.1, each triplet is read once in ten epochs.
-        from_epoch: the source is read after this many complete epochs.
-        until_epoch: the source is not read any more after this many complete epochs.
     """
 
-    weight: float = Field(default=1.0, gt=0.0)
-    from_epoch: int = Field(default=0, ge=0)
-    until_epoch: int | None = Field(default=None, ge=1)
+    weight: float = Field(
+        1.0, gt=0.0, description="how often an epoch reads each triplet; with 0.1, each is read once in ten epochs."
+    )
+    from_epoch: int = Field(0, ge=0, description="the source is read after this many complete epochs.")
+    until_epoch: int | None = Field(
+        None, ge=1, description="the source is not read any more after this many complete epochs."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -183,10 +167,8 @@ class TrainingFiles(TripletFiles):
     @model_validator(mode="after")
     def _check_epochs(self) -> Self:
         if self.until_epoch is not None and self.until_epoch <= self.from_epoch:
-            raise ValueError(
-                f"until_epoch {self.until_epoch} is not after from_epoch {self.from_epoch}, so the source would never "
-                "be read"
-            )
+            epochs = f"until_epoch {self.until_epoch} is not after from_epoch {self.from_epoch}"
+            raise ValueError(f"{epochs}, so the source would never be read")
         return self
 
     @model_serializer
@@ -210,35 +192,34 @@ def to_json(triplet: Triplet) -> str:
     return json.dumps({side: getattr(triplet, side) for side in SIDES}, ensure_ascii=False)
 
 
-def _as_list(value: Any) -> Any:
-    return value if isinstance(value, list | tuple) else [value]
+def as_list(value: Any) -> Any:
+    """Return a single value of a recipe as a list."""
+    return value if value is None or isinstance(value, list | tuple) else [value]
 
 
 class DataConfig(Config):
-    """The `[data]` section of a recipe.
+    """The `[data]` section of a recipe."""
 
-    Args:
-        dir: folder that relative paths start from, itself relative to the folder of the recipe.
-        train: one or more sources of training triplets. An epoch reads each triplet once, those of
-            `{files = "real", weight = 20}` 20 times; `from_epoch` and `until_epoch` limit a source to some epochs.
-        dev: triplets for validation.
-        max_length: training triplets with more tokens on a side (EOS included) are skipped.
-    """
-
-    dir: str = "."
-    train: Annotated[list[TrainingFiles], BeforeValidator(_as_list), Field(min_length=1)]
-    dev: TripletFiles
-    max_length: int = Field(default=256, ge=2)
+    dir: str = Field(
+        ".", description="folder that relative paths start from, itself relative to the folder of the recipe."
+    )
+    train: Annotated[list[TrainingFiles], BeforeValidator(as_list)] = Field(
+        min_length=1,
+        description="one or more sources of training triplets. An epoch reads each triplet once, those of "
+        '`{files = "real", weight = 20}` 20 times; `from_epoch` and `until_epoch` limit a source to some epochs.',
+    )
+    dev: TripletFiles = Field(description="triplets for validation.")
+    max_length: int = Field(
+        256, ge=2, description="training triplets with more tokens on a side (EOS included) are skipped."
+    )
 
     @model_validator(mode="after")
     def _check_epochs(self) -> Self:
         ends = [0, *(files.until_epoch for files in self.train if files.until_epoch is not None)]
         empty = [epoch for epoch in sorted(ends) if not any(files.sampling.is_active(epoch) for files in self.train)]
-        if empty:
-            raise ValueError(
-                f"train: after {empty[0]} epochs there is no source to read; check from_epoch, until_epoch"
-            )
-        return self
+        if not empty:
+            return self
+        raise ValueError(f"train: after {empty[0]} epochs there is no source to read; check from_epoch, until_epoch")
 
     @property
     def sources(self) -> list[tuple[str, TripletFiles]]:
@@ -271,8 +252,7 @@ def check_files(files: TripletFiles, warn: Callable[[str], None] = lambda messag
     problems = [problem for path in files.paths if (problem := path_problem(path))]
     if problems:
         raise DataError("\n".join(problems))
-    count = bad = 0
-    carriage_returns: Counter[Path] = Counter()
+    count, bad, carriage_returns = 0, 0, Counter[Path]()
     for record in _scan(files, carriage_returns):
         count += 1
         if isinstance(record, BadLine):
@@ -302,12 +282,11 @@ def read_triplets(files: TripletFiles | Sequence[TripletFiles], report: DataRepo
     Raises:
         DataError: at the first malformed line, or if the numbers of lines differ.
     """
-    report = DataReport() if report is None else report
+    report = report or DataReport()
     for source in [files] if isinstance(files, TripletFiles) else files:
         for triplet in all_triplets(source):
             report.read(triplet.source)
-            reason = unusable(triplet, source.sides)
-            if reason:
+            if reason := unusable(triplet, source.sides):
                 report.skip(triplet.source, triplet.line, reason)
             else:
                 yield triplet
@@ -329,12 +308,7 @@ def all_triplets(files: TripletFiles) -> Iterator[Triplet]:
 
 
 def unusable(triplet: Triplet, sides: Sequence[Side]) -> str | None:
-    """Return why a triplet cannot be used for training, or None if it can.
-
-    Args:
-        triplet: the texts.
-        sides: the sides that the files hold.
-    """
+    """Return why a triplet cannot be used for training, or None if it can; the files hold these `sides`."""
     for side in sides:
         text: str = getattr(triplet, side)
         if not text.strip():
@@ -383,7 +357,7 @@ def _scan_aligned(columns: Sequence[Iterator[str | BadLine]], files: TripletFile
 
 def _scan_tsv(lines: Iterator[str | BadLine], name: str, sides: Sequence[Side]) -> Iterator[Triplet | BadLine]:
     width = len(sides)
-    places: dict[str, int] = dict(zip(sides, range(width)))
+    places: dict[Side, int] = dict(zip(sides, range(width)))
     for number, line in enumerate(lines, start=1):
         if isinstance(line, BadLine):
             yield line

@@ -27,12 +27,7 @@ class BlockSlice(NamedTuple):
 
 
 class WeightedSampler:
-    """Selects the rows of each epoch.
-
-    Args:
-        corpus: the training corpus.
-        weights: one for each part; by default each part is read once an epoch.
-        seed: at least 0.
+    """Selects the rows of each epoch by one weight for each part; by default each part is read once an epoch.
 
     Raises:
         ValueError: if the numbers of weights and parts differ.
@@ -42,8 +37,7 @@ class WeightedSampler:
         self.weights = tuple(weights) or (SamplingWeight(),) * len(corpus.parts)
         if len(self.weights) != len(corpus.parts):
             raise ValueError(f"{corpus.path} has {len(corpus.parts)} parts, not {len(self.weights)}")
-        self._corpus = corpus
-        self._seed = seed
+        self._corpus, self._seed = corpus, seed
 
     def rows_per_part(self, epoch: int) -> tuple[int, ...]:
         """Return how many triplets of each part an epoch reads."""

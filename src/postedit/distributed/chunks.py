@@ -1,6 +1,7 @@
 """Chunks of aligned lines, the unit of distributed work, and the files they are read from."""
 
 import hashlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
@@ -10,30 +11,20 @@ from typing import Final, Protocol, Self
 
 from postedit.core.errors import DataError
 from postedit.data.compression import raw_lines
-from postedit.data.lines import BadLine, path_problem, scan_lines
-from postedit.data.resumable_file import encode_lines
+from postedit.data.lines import BadLine, encode_lines, path_problem, scan_lines
 
 _BLOCK: Final = 1 << 14  # lines checked at a time
-_BOM: Final = "\ufeff".encode()
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Aligned lines of several sides, kept as UTF-8 and decoded on demand.
+    """Aligned lines of several sides, kept as UTF-8 and decoded on demand."""
 
-    Args:
-        number: index of the input chunk, from 0.
-        first_line: index of its first line in the input, from 0.
-        size: number of its lines in the input; a stage may drop some of them from the sides.
-        sides: the text of each side, all with the same number of lines; each line ends with a line feed.
-        counts: statistics to be summed over all chunks, by name.
-    """
-
-    number: int
-    first_line: int
-    size: int
-    sides: Mapping[str, bytes]
-    counts: Mapping[str, int] = field(default_factory=dict)
+    number: int  # index of the chunk in the input, from 0
+    first_line: int  # index of its first line in the input, from 0
+    size: int  # number of its lines in the input; a stage may drop some of them from the sides
+    sides: Mapping[str, bytes]  # all with the same number of lines; every line ends with a line feed
+    counts: Mapping[str, int] = field(default_factory=dict)  # statistics to be summed over all chunks, by name
 
     def lines(self, side: str) -> list[str]:
         """Return the lines of a side, decoded."""
@@ -58,56 +49,43 @@ class ChunkSource(Protocol):
     @property
     def total(self) -> int:
         """The number of lines in the input."""
-        ...
 
     @property
     def fingerprints(self) -> Mapping[str, str]:
         """The SHA-256 digest of each part of the input, in hexadecimal, by name."""
-        ...
 
     def chunks(self, first: int = 0) -> Iterator[Chunk]:
         """Yield the chunks from number `first` on; read no further ahead than they reach."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class AlignedFiles:
-    """A chunk source of line-aligned text files; create it with `open_aligned`, which checks the files.
+    """A chunk source of line-aligned text files; create it with `open_aligned`, which checks the files."""
 
-    Args:
-        paths: the file of each side.
-        chunk_lines: lines per chunk; the last chunk may have fewer.
-        total: lines of each file.
-        fingerprints: SHA-256 digest of the text of each file.
-    """
-
-    paths: Mapping[str, Path]
-    chunk_lines: int
+    paths: Mapping[str, Path]  # the file of each side
+    chunk_lines: int  # lines per chunk; the last chunk may have fewer
     total: int
     fingerprints: Mapping[str, str]
 
     def chunks(self, first: int = 0) -> Iterator[Chunk]:
-        """Yield the chunks from number `first` on.
-
-        Raises:
-            DataError: if a file has become shorter since it was opened.
-        """
+        """Yield the chunks from number `first` on; a file must not have become shorter since it was opened."""
         with ExitStack() as stack:
-            readers = {}
+            skipped, readers = first * self.chunk_lines, {}
             for side, path in self.paths.items():
-                lines = _without_bom(stack.enter_context(closing(raw_lines(path))))
-                next(islice(lines, first * self.chunk_lines, first * self.chunk_lines), None)
-                readers[side] = lines
+                readers[side] = _without_bom(stack.enter_context(closing(raw_lines(path))))
+                next(islice(readers[side], skipped, skipped), None)
             for number in count(first):
                 start = number * self.chunk_lines
                 size = min(self.chunk_lines, self.total - start)
                 if size <= 0:
                     return
-                taken = {side: list(islice(lines, size)) for side, lines in readers.items()}
-                for side, lines_taken in taken.items():
-                    if len(lines_taken) < size:
+                sides = {}
+                for side, reader in readers.items():
+                    taken = list(islice(reader, size))
+                    if len(taken) < size:
                         raise DataError(f"{self.paths[side]}: became shorter during the run; run the command again")
-                yield Chunk(number, start, size, {side: _joined(lines) for side, lines in taken.items()})
+                    sides[side] = _joined(taken)
+                yield Chunk(number, start, size, sides)
 
 
 def open_aligned(paths: Mapping[str, Path], chunk_lines: int) -> AlignedFiles:
@@ -133,27 +111,21 @@ def _length_and_digest(path: Path) -> tuple[int, str]:
     lines = _without_bom(raw_lines(path))
     while block := list(islice(lines, _BLOCK)):
         text = _joined(block)
-        _check_utf8(text, path, total)
+        try:
+            text.decode()
+        except UnicodeDecodeError:
+            bad = next(line for line in scan_lines(block, str(path), total + 1) if isinstance(line, BadLine))
+            raise DataError(bad.problem) from None
         digest.update(text)
         total += len(block)
+    if not total:
+        raise DataError(f"{path}: is empty")
     return total, digest.hexdigest()
 
 
-def _check_utf8(text: bytes, path: Path, lines_before: int) -> None:
-    try:
-        text.decode()
-    except UnicodeDecodeError as error:
-        number = lines_before + text.count(b"\n", 0, error.start) + 1
-        line = text[text.rfind(b"\n", 0, error.start) + 1 :].partition(b"\n")[0]
-        (bad,) = (found for found in scan_lines([line], str(path)) if isinstance(found, BadLine))
-        raise DataError(bad.problem.replace("line 1:", f"line {number:,}:", 1)) from None
-
-
 def _without_bom(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """Drop the byte order mark that some editors put at the start of a file."""
-    for first in lines:
-        yield first.removeprefix(_BOM)
-        break
+    """Drop the byte-order mark that some editors put at the start of a file."""
+    yield from (line.removeprefix(BOM_UTF8) for line in islice(lines, 1))
     yield from lines
 
 

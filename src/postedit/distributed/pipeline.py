@@ -10,24 +10,17 @@ from postedit.core.errors import DataError, OutputError, PosteditError
 from postedit.core.files import reason_of
 from postedit.distributed.chunks import ChunkSource, Stage
 from postedit.distributed.executors import Executor
-from postedit.distributed.resumable_outputs import OutputFiles, ResumableOutputs
+from postedit.distributed.resumable_outputs import SAVE_SECONDS, OutputFiles, ResumableOutputs
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """An input and the work to be done on it.
-
-    Args:
-        source: the input.
-        stage: applied to each chunk.
-        settings: everything besides the input that determines the output, by name; values for JSON.
-        manifest: returns the manifest for the summed counts of all chunks.
-    """
+    """An input and the work to be done on it."""
 
     source: ChunkSource
-    stage: Stage
-    settings: Mapping[str, Any]
-    manifest: Callable[[Mapping[str, int]], dict[str, Any]]
+    stage: Stage  # applied to each chunk
+    settings: Mapping[str, Any]  # all that determines the output besides the input, by name; values for JSON
+    manifest: Callable[[Mapping[str, int]], dict[str, Any]]  # returns the manifest for the summed counts of all chunks
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -37,19 +30,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A part of a recipe that finishes before the next begins.
+    """A part of a recipe that finishes before the next begins."""
 
-    Args:
-        name: shown to the user.
-        files: its output files.
-        prepare: reads the inputs, the outputs of earlier phases among them, and returns the job.
-        multithreaded: whether the stage uses several cores itself, so that one worker per machine is enough.
-    """
-
-    name: str
+    name: str  # shown to the user
     files: OutputFiles
-    prepare: Callable[[], Job]
-    multithreaded: bool = False
+    prepare: Callable[[], Job]  # reads the inputs, the outputs of earlier phases among them
+    multithreaded: bool = False  # whether the stage uses several cores itself, so one worker per machine is enough
 
     def finished(self, job: Job) -> bool:
         """Return whether an earlier run completed a job with the same provenance."""
@@ -68,7 +54,7 @@ def run_job(
     *,
     resume: bool = False,
     report: Callable[[int, int], None] = lambda done, before: None,
-    save_seconds: float | None = None,
+    save_seconds: float = SAVE_SECONDS,
 ) -> dict[str, Any]:
     """Run the job, write its files and return its manifest.
 
@@ -83,12 +69,10 @@ def run_job(
     Raises:
         OutputError: if the files cannot be written.
         DataError: if the input cannot be read, or no line of it can be used.
-        PosteditError: if the stage or the executor fails. Like the errors above, its message gives the number of
-            finished lines and how to resume, where that is possible.
-        KeyboardInterrupt: with the same message.
+        PosteditError: if the stage or the executor fails. This message, like that of KeyboardInterrupt, gives the
+            number of finished lines and how to resume.
     """
-    saving = {} if save_seconds is None else {"save_seconds": save_seconds}
-    outputs = ResumableOutputs(files, job.provenance, resume=resume, **saving)
+    outputs = ResumableOutputs(files, job.provenance, resume=resume, save_seconds=save_seconds)
     total, before = job.source.total, outputs.done.lines
     try:
         with _resumable(outputs, files, total):
@@ -101,7 +85,9 @@ def run_job(
         manifest = {**job.provenance, **job.manifest(outputs.done.counts)}
         if not any(outputs.done.lengths.values()):
             outputs.discard()
-            raise DataError(f"{files.prefix}: would be empty: none of {total:,} lines can be used{_reasons(manifest)}")
+            reasons = [f"{count:,} {reason}" for reason, count in manifest.get("left_out", {}).items() if count]
+            why = f" ({', '.join(reasons)})" if reasons else ""
+            raise DataError(f"{files.prefix}: would be empty: none of {total:,} lines can be used{why}")
         with _resumable(outputs, files, total):
             outputs.finish(manifest)
     finally:
@@ -124,9 +110,3 @@ def _resumable(outputs: ResumableOutputs, files: OutputFiles, total: int) -> Ite
         if isinstance(error, OSError):
             error = PosteditError(f"{error.filename or 'the system'}: {reason_of(error)}")
         raise type(error)(f"{error}; {done} are done, {how}") from error
-
-
-def _reasons(manifest: Mapping[str, Any]) -> str:
-    """Return the numbers of lines left out by reason, in parentheses."""
-    reasons = [f"{count:,} {reason}" for reason, count in manifest.get("left_out", {}).items() if count]
-    return f" ({', '.join(reasons)})" if reasons else ""

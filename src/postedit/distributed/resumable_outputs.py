@@ -13,18 +13,13 @@ from postedit.core.errors import OutputError
 from postedit.core.files import atomic_write, check_writable, explain_os_errors
 from postedit.distributed.chunks import Chunk
 
-_SAVE_SECONDS: Final = 2.0
+SAVE_SECONDS: Final = 2.0
 """Interval between writes of the journal: the work that an interruption may cost, against the time of an fsync."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputFiles:
-    """The names of the files of a job: PREFIX.SIDE and the manifest PREFIX.json, and their unfinished forms.
-
-    Args:
-        prefix: start of all names.
-        sides: the sides that are written.
-    """
+    """The names of the files of a job: PREFIX.SIDE and the manifest PREFIX.json, and their unfinished forms."""
 
     prefix: Path
     sides: Sequence[str]
@@ -50,11 +45,7 @@ class OutputFiles:
         return self.prefix.with_name(f"{self.prefix.name}.{name}")
 
     def check(self, *, resume: bool) -> None:
-        """Check, before long work, that the files can be written and that no earlier work would be lost.
-
-        Raises:
-            OutputError: if not.
-        """
+        """Check before long work that the files can be written and that no earlier work would be lost."""
         for name in (*self.sides, "json"):
             check_writable(self.named(name))
         if not resume and self.journal.exists():
@@ -65,21 +56,13 @@ class OutputFiles:
 
 @dataclass(frozen=True, slots=True)
 class OutputState:
-    """How far the files have been written. Replaced as a whole, so that no interruption leaves it half changed.
+    """How far the files have been written; replaced as a whole, so that no interruption leaves it half changed."""
 
-    Args:
-        lengths: bytes of each file, by side.
-        chunks: finished chunks of the input.
-        lines: finished lines of the input.
-        counts: the sum of the counts of these chunks.
-        whole: whether only the renaming of the files is left.
-    """
-
-    lengths: Mapping[str, int]
-    chunks: int = 0
-    lines: int = 0
-    counts: Mapping[str, int] = field(default_factory=dict)
-    whole: bool = False
+    lengths: Mapping[str, int]  # bytes of each file, by side
+    chunks: int = 0  # finished chunks of the input
+    lines: int = 0  # finished lines of the input
+    counts: Mapping[str, int] = field(default_factory=dict)  # the sum of the counts of these chunks
+    whole: bool = False  # whether only the renaming of the files is left
 
 
 class ResumableOutputs:
@@ -95,8 +78,7 @@ class ResumableOutputs:
         save_seconds: interval between writes of the journal; 0 writes it after every chunk.
 
     Raises:
-        OutputError: if the files cannot be written, or there is an unfinished run that has other settings or that
-            `resume` does not allow to continue.
+        OutputError: if files cannot be written, or an unfinished run has other settings or `resume` is False.
     """
 
     def __init__(
@@ -105,7 +87,7 @@ class ResumableOutputs:
         settings: Mapping[str, Any],
         *,
         resume: bool = False,
-        save_seconds: float = _SAVE_SECONDS,
+        save_seconds: float = SAVE_SECONDS,
     ) -> None:
         files.check(resume=resume)
         self._files, self._settings, self._save_seconds = files, dict(settings), save_seconds
@@ -118,7 +100,7 @@ class ResumableOutputs:
         """Append the lines of the next chunk.
 
         Raises:
-            OutputError: if that fails, for instance because the disk is full.
+            OutputError: if that fails, for instance because the disk is full. So do the methods below.
         """
         before = self.done
         assert chunk.number == before.chunks, "chunks come in order"
@@ -127,21 +109,14 @@ class ResumableOutputs:
                 rest = memoryview(chunk.sides[side])
                 while rest:
                     rest = rest[file.write(rest) :]
-        self.done = OutputState(
-            {side: length + len(chunk.sides[side]) for side, length in before.lengths.items()},
-            before.chunks + 1,
-            before.lines + chunk.size,
-            dict(Counter(before.counts) + Counter(chunk.counts)),
-        )
+        lengths = {side: length + len(chunk.sides[side]) for side, length in before.lengths.items()}
+        counts = dict(Counter(before.counts) + Counter(chunk.counts))
+        self.done = OutputState(lengths, before.chunks + 1, before.lines + chunk.size, counts)
         if time.monotonic() - self._saved_at >= self._save_seconds:
             self.save()
 
     def finish(self, manifest: Mapping[str, Any]) -> None:
-        """Rename all files; the manifest is written last and marks them as complete.
-
-        Raises:
-            OutputError: if that fails.
-        """
+        """Rename all files; the manifest is written last and marks them as complete."""
         self.done = replace(self.done, whole=True)
         self.save()
         self.close()
@@ -159,11 +134,7 @@ class ResumableOutputs:
             self._files.journal.unlink()
 
     def discard(self) -> None:
-        """Delete the unfinished files and the journal.
-
-        Raises:
-            OutputError: if that fails.
-        """
+        """Delete the unfinished files and the journal."""
         self.close()
         for path in (*map(self._partial, self.done.lengths), self._files.journal):
             with explain_os_errors(path):
@@ -175,11 +146,7 @@ class ResumableOutputs:
             file.close()
 
     def save(self) -> None:
-        """Flush the files to disk, then record their lengths in the journal.
-
-        Raises:
-            OutputError: if that fails.
-        """
+        """Flush the files to disk, then record their lengths in the journal."""
         for side, file in self._open_files.items():
             if not file.closed:
                 with explain_os_errors(self._partial(side)):
@@ -199,10 +166,8 @@ class ResumableOutputs:
             file = path.open("r+b" if path.exists() else "w+b", buffering=0)
             if file.seek(0, os.SEEK_END) < length:
                 file.close()
-                raise OutputError(
-                    f"{path}: is shorter than {self._files.journal} records, so the run cannot be resumed; delete the "
-                    "journal to restart"
-                )
+                problem = f"is shorter than {self._files.journal} records, so the run cannot be resumed"
+                raise OutputError(f"{path}: {problem}; delete the journal to restart")
             file.truncate(length)
             file.seek(length)
         return file
@@ -219,8 +184,6 @@ class ResumableOutputs:
             raise OutputError(f"{journal}: is damaged, so the run cannot be resumed; delete it to restart") from None
         names = {**settings, **self._settings}
         if differing := [name for name in names if settings.get(name) != self._settings.get(name)]:
-            raise OutputError(
-                f"{journal}: the unfinished run has another {', another '.join(differing)}; repeat its command, or "
-                "delete this file to restart"
-            )
+            problem = f"the unfinished run has another {', another '.join(differing)}"
+            raise OutputError(f"{journal}: {problem}; repeat its command, or delete this file to restart")
         return done

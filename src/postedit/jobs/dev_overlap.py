@@ -8,7 +8,7 @@ from typing import Any
 from postedit.core.errors import DataError
 from postedit.core.model import Writes
 from postedit.data.corpus import write_corpus
-from postedit.data.dev import DevTexts
+from postedit.data.lines import DevTexts
 from postedit.data.triplets import Triplet, unusable
 from postedit.folder import ModelFolder
 from postedit.text.config import SIDES

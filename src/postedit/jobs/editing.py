@@ -228,10 +228,16 @@ def windows_of(
 
 
 def check_sides(windows: Iterator[Window], editor: "Editor", err: Console) -> Iterator[Window]:
-    """Return the windows; warn if src and mt of the first one seem to have changed places."""
+    """Return the windows; warn if the first shows Windows line ends, or src and mt that seem to have changed places."""
     first = next(windows, None)
     if first is None:
         return windows
+    for side, texts in (("src", first.src), ("mt", first.mt or ())):
+        if any(text.endswith("\r") for text in texts):
+            err.print(
+                f"[yellow]warning:[/] lines of {side} end in CR LF (Windows line ends); the CR counts as white space",
+                soft_wrap=True,
+            )
     if first.mt is not None and editor.seem_swapped(first.src, first.mt):
         err.print(
             "[yellow]warning:[/] src reads like the translation and mt like its source, as far as the first lines "

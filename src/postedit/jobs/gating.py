@@ -11,7 +11,7 @@ from rich.console import Console
 from postedit.core.editor import Detail, Edit, Editor, PostEdit, segments_of
 from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import save_json
-from postedit.data.dev import DevTexts
+from postedit.data.lines import DevTexts
 from postedit.data.resumable_file import PartialFile, check_job
 from postedit.gate.calibrate import Calibrated, GateOptions, calibrate, expected_calibration_error
 from postedit.gate.edit_features import Features, Judged, judge

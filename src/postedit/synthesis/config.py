@@ -1,7 +1,7 @@
 """Base class of the `[synth]` sections."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -12,7 +12,7 @@ from postedit.core.config import Config
 from postedit.core.files import prefix_problem
 from postedit.data.lines import path_problem
 from postedit.data.text_paths import is_far, located, with_column
-from postedit.data.triplets import TripletFiles
+from postedit.data.triplets import Triplet, TripletFiles, check_files, read_triplets
 from postedit.distributed.pipeline import Phase
 from postedit.distributed.resumable_outputs import OutputFiles
 from postedit.text.config import SIDES
@@ -37,11 +37,6 @@ class SynthConfig(Config):
         return out
 
     @property
-    def prefix(self) -> Path:
-        """Start of the names of all output files."""
-        return Path(self.out).expanduser()
-
-    @property
     def extra_files(self) -> Sequence[str]:
         """Names of further output files, without the prefix."""
         return ()
@@ -49,41 +44,32 @@ class SynthConfig(Config):
     @property
     def triplets(self) -> OutputFiles:
         """The files of the final triplets."""
-        return OutputFiles(self.prefix, SIDES)
+        return OutputFiles(Path(self.out).expanduser(), SIDES)
 
     def settings(self, *unrelated: str) -> dict[str, Any]:
         """Return the recipe and versions that determine an output, without options `unrelated` to it.
 
         Leaving out the options of later phases keeps an output valid when only those change.
         """
-        return {
-            "recipe": self.model_dump(mode="json", exclude_none=True, exclude=set(unrelated)),
-            "versions": {"postedit": postedit.__version__},
-        }
+        recipe = self.model_dump(mode="json", exclude_none=True, exclude=set(unrelated))
+        return {"recipe": recipe, "versions": {"postedit": postedit.__version__}}
 
     def resolve(self, base: Path) -> tuple[Self, list[str]]:
-        """Return this section with absolute input paths, and the problems found.
-
-        Args:
-            base: folder that `dir` is relative to.
-        """
+        """Return this section with absolute input paths, and the problems found; `dir` is relative to `base`."""
         name = self.dir if is_far(self.dir) else str(Path(self.dir).expanduser())
         folder = located(name, base).resolve()
-        resolved = self.model_copy(update={"dir": str(folder), **self.located_triplets(folder)})
         texts = {
-            name: located(with_column(value, column), folder)
-            for name, column in self.text_columns.items()
-            if (value := getattr(self, name))
+            option: located(with_column(value, column), folder)
+            for option, column in self.text_columns.items()
+            if (value := getattr(self, option))
         }
-        resolved = resolved.model_copy(update={name: str(path) for name, path in texts.items()})
-        inputs = [(f"synth.{name}", path) for name, path in texts.items()]
-        inputs += [
-            (f"{option} ({path.name})", path) for option, files in resolved.triplet_inputs() for path in files.paths
-        ]
+        paths = {option: str(path) for option, path in texts.items()}
+        resolved = self.model_copy(update={"dir": str(folder), **self.located_triplets(folder), **paths})
+        triplets = resolved.triplet_inputs()
+        inputs = [(f"synth.{option}", path) for option, path in texts.items()]
+        inputs += [(f"{option} ({path.name})", path) for option, files in triplets for path in files.paths]
         problems = [f"{option}: {problem}" for option, path in inputs if (problem := path_problem(path))]
-        problems += [
-            f"{option}: {files.name} has no mt" for option, files in resolved.triplet_inputs() if files.mt is None
-        ]
+        problems += [f"{option}: {files.name} has no mt" for option, files in triplets if files.mt is None]
         outputs = {path.absolute().resolve() for phase in self.phases() for path in phase.files.all}
         outputs |= {self.triplets.named(name).absolute().resolve() for name in self.extra_files}
         problems += [
@@ -93,13 +79,26 @@ class SynthConfig(Config):
         ]
         return resolved, [*problems, *resolved.problems()]
 
+    # Most kinds have an option `real`, which names real triplets, or None.
+
     def located_triplets(self, folder: Path) -> dict[str, Any]:
         """Return the options that name files of triplets, with paths relative to `folder` made absolute."""
-        return {}
+        real: Sequence[TripletFiles] | None = getattr(self, "real", None)
+        return {"real": [files.under(folder) for files in real]} if real else {}
 
     def triplet_inputs(self) -> Sequence[tuple[str, TripletFiles]]:
         """Return the files of triplets that are read, each with its option."""
-        return ()
+        return [("synth.real", files) for files in getattr(self, "real", None) or ()]
+
+    def read_real(self) -> Iterator[Triplet]:
+        """Check the files of the real triplets, and return an iterator over these.
+
+        Raises:
+            DataError: if they cannot be read.
+        """
+        for _, files in self.triplet_inputs():
+            check_files(files)
+        return read_triplets([files for _, files in self.triplet_inputs()])
 
     def problems(self) -> list[str]:
         """Return problems beyond input and output files."""

@@ -9,8 +9,7 @@ from postedit.core.errors import nearest
 from postedit.synthesis.config import SynthConfig
 from postedit.synthesis.noise.noise_recipe import NoiseConfig
 from postedit.synthesis.selection.corpus_mix import MixConfig
-from postedit.synthesis.translation.error_model import ErrorsConfig
-from postedit.synthesis.translation.parallel_text import ForwardConfig
+from postedit.synthesis.translation.parallel_text import ErrorsConfig, ForwardConfig
 from postedit.synthesis.translation.roundtrip import RoundtripConfig
 
 SECTION: Final = "synth"
@@ -42,16 +41,15 @@ def load_synth_recipe(path: Path, overrides: Sequence[str] = ()) -> SynthConfig:
     section = values.get(SECTION, {})
     kind, found = _kind(section)
     problems += found
-    config = None
     if kind is not None:
         config, found = check_config(kind, section, f"{SECTION}.")
         problems += found
-    if config is not None:
-        config, found = config.resolve(base)
-        problems += found
-    if problems or config is None:
-        raise problem_report(str(path), problems)
-    return config
+        if config is not None:
+            config, found = config.resolve(base)
+            problems += found
+            if not problems:
+                return config
+    raise problem_report(str(path), problems)
 
 
 def _kind(section: Any) -> tuple[type[SynthConfig] | None, list[str]]:

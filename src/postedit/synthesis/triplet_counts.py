@@ -9,15 +9,9 @@ from postedit.distributed.chunks import Chunk
 if TYPE_CHECKING:
     from postedit.evaluate.ter import EditCount  # imports sacrebleu, which workers that make noise do not need
 
-EDIT_KINDS: Final = ("shifts", "substitutions", "insertions", "deletions")
-"""Kinds of edits in the order of the TER kernel."""
-
-MAX_TER: Final = 200
-"""Last bin of TER histograms, in per cent; higher values are counted there."""
-
-TER_BIN: Final = "ter="
-"""Prefix of the counts that make up the histogram of TER, one bin per percentage point."""
-
+EDIT_KINDS: Final = ("shifts", "substitutions", "insertions", "deletions")  # in the order of the TER kernel
+MAX_TER: Final = 200  # last bin of TER histograms, in per cent; higher values are counted there
+TER_BIN: Final = "ter="  # prefix of the counts that make up the histogram of TER, one bin per percentage point
 BLANK: Final = "blank on a side"
 
 
@@ -37,12 +31,9 @@ def count_triplets(mt: Sequence[str], pe: Sequence[str]) -> Counter[str]:
 
 def sum_edits(edits: Sequence["EditCount"]) -> Counter[str]:
     """Return the counts of `count_triplets` for triplets whose edits are known."""
-    counts: Counter[str] = Counter(kept=len(edits))
-    for found in edits:
-        counts["words"] += found.length
-        for kind in EDIT_KINDS:
-            counts[kind] += getattr(found, kind)
-        counts[f"{TER_BIN}{min(MAX_TER, 100 * found.edits // max(1, found.length))}"] += 1
+    counts: Counter[str] = Counter(kept=len(edits), words=sum(found.length for found in edits))
+    counts.update({kind: sum(getattr(found, kind) for found in edits) for kind in EDIT_KINDS})
+    counts.update(f"{TER_BIN}{min(MAX_TER, 100 * found.edits // max(1, found.length))}" for found in edits)
     return counts
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from postedit.core.editor import PostEdit
-from postedit.data.dev import DevTexts
+from postedit.data.lines import DevTexts
 from postedit.data.resumable_file import PartialFile
 from postedit.editing.combination import combined
 from postedit.editing.post_editor import PostEditor

@@ -56,6 +56,19 @@ class TestInput:
         assert (result.exit_code, editor.loaded) == (1, [])
         assert "- stands for standard input, which only one option can read" in result.stderr
 
+    def test_byte_order_marks_are_dropped_and_windows_line_ends_warned_of(
+        self, run: Any, editor: Any, tmp_path: Path
+    ) -> None:
+        (tmp_path / "src").write_bytes(b"\xef\xbb\xbfone\r\n")
+        (tmp_path / "mt").write_bytes(b"\xef\xbb\xbfeins\r\n")
+        result = run("edit", "MODEL", "--src", tmp_path / "src", "--mt", tmp_path / "mt")
+        assert (result.exit_code, result.stdout_bytes) == (0, b"eins\r!\n")
+        for side in ("src", "mt"):
+            assert f"lines of {side} end in CR LF (Windows line ends)" in result.stderr
+        result = run("edit", "MODEL", stdin=b"\xef\xbb\xbfone\teins\n")
+        assert (result.exit_code, result.stdout) == (0, "eins!\n")
+        assert "CR LF" not in result.stderr
+
     @pytest.mark.parametrize("shorter", ["--src", "--mt"])
     def test_pipes_of_unequal_length_fail_where_one_ends(self, run: Any, editor: Any, shorter: str) -> None:
         sides = {side: pipe("a\n" if side == shorter else "a\nb\n") for side in ("--src", "--mt")}

@@ -214,7 +214,7 @@ def test_an_interrupted_run_is_gone_on_with(
     assert not (files / "part.jsonl").exists()
     result = explain("part")
     assert result.exit_code == 1
-    assert "add --resume to go on after them" in result.stderr
+    assert "add --resume to continue after them" in result.stderr
     with monkeypatch.context() as patched:
         interrupt_after(0, patched)
         result = explain("part", "--resume", "--cite", "attention")

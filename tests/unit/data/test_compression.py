@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postedit.core.errors import DataError
-from postedit.data.compression import SUFFIXES, find_file, plain_name
+from postedit.core.output_paths import COMPRESSED_SUFFIXES
+from postedit.data.compression import find_file, plain_name
 from postedit.data.lines import path_problem, read_lines
 from postedit.data.triplets import TripletFiles, check_files, read_triplets
 
@@ -30,10 +31,10 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".xz": lz
 
 
 def test_there_is_a_test_for_every_form() -> None:
-    assert tuple(COMPRESS) == SUFFIXES
+    assert tuple(COMPRESS) == COMPRESSED_SUFFIXES
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", COMPRESSED_SUFFIXES)
 @given(lines=st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"])), min_size=1))
 def test_a_compressed_file_is_read_as_the_plain_one(
     suffix: str, lines: list[str], tmp_path_factory: pytest.TempPathFactory
@@ -43,14 +44,14 @@ def test_a_compressed_file_is_read_as_the_plain_one(
     assert list(read_lines(path)) == lines
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", COMPRESSED_SUFFIXES)
 def test_several_compressed_parts_one_after_the_other_are_one_file(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"x{suffix}"
     path.write_bytes(COMPRESS[suffix](b"a\nb") + COMPRESS[suffix](b"c\n"))
     assert list(read_lines(path)) == ["a", "bc"]
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", COMPRESSED_SUFFIXES)
 def test_a_file_that_is_cut_off_is_named_with_the_line(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"x{suffix}"
     content = COMPRESS[suffix](b"".join(os.urandom(20).hex().encode() + b"\n" for _ in range(20_000)))
@@ -64,7 +65,7 @@ def test_a_file_that_is_cut_off_is_named_with_the_line(suffix: str, tmp_path: Pa
     assert 0 < len(lines) < 20_000
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", COMPRESSED_SUFFIXES)
 def test_a_damaged_file_is_named_with_the_line(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"x{suffix}"
     content = bytearray(COMPRESS[suffix](b"".join(os.urandom(20).hex().encode() + b"\n" for _ in range(20_000))))
@@ -75,7 +76,7 @@ def test_a_damaged_file_is_named_with_the_line(suffix: str, tmp_path: Path) -> N
         list(read_lines(path))
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", COMPRESSED_SUFFIXES)
 def test_triplets_are_found_under_their_plain_names(suffix: str, tmp_path: Path) -> None:
     for side in ("src", "mt", "pe"):
         (tmp_path / f"x.{side}{suffix}").write_bytes(COMPRESS[suffix](f"{side} 1\n{side} 2\n".encode()))
@@ -85,7 +86,7 @@ def test_triplets_are_found_under_their_plain_names(suffix: str, tmp_path: Path)
     assert path_problem(tmp_path / "x.src") is None
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", COMPRESSED_SUFFIXES)
 @pytest.mark.parametrize(("kind", "content"), [("tsv", "a\tb\tc\n"), ("jsonl", '{"src": "a", "mt": "b", "pe": "c"}\n')])
 def test_a_table_may_be_compressed(suffix: str, kind: str, content: str, tmp_path: Path) -> None:
     (tmp_path / f"x.{kind}{suffix}").write_bytes(COMPRESS[suffix](content.encode()))

@@ -46,7 +46,7 @@ rows = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2**64 - 1)), max_siz
 
 
 def fill(folder: Path, blocks: list[list[tuple[int, int]]]) -> SortedRows:
-    made = SortedRows(folder, "x", 2)
+    made = SortedRows(folder, "x")
     for block in blocks:
         made.add(np.array(block, np.uint64).reshape(-1, 2))
     return made
@@ -76,11 +76,11 @@ def test_repeats_are_all_but_the_first_of_each_key(keys: list[int], tmp_path_fac
         patch.setattr(duplicates, "_RUN_ROWS", 16)
         patch.setattr(duplicates, "_BLOCK_ROWS", 8)
         folder = tmp_path_factory.mktemp("rows")
-        places = SortedRows(folder, "places", 2)
+        places = SortedRows(folder, "places")
         for start in range(0, len(keys), 7):
             block = [(key, start + place) for place, key in enumerate(keys[start : start + 7])]
             places.add(np.array(block, np.uint64))
-        found = SortedRows(folder, "found", 2)
+        found = SortedRows(folder, "found")
         find_repeats(places, found)
         pairs = [tuple(pair) for block in found.blocks() for pair in block.tolist()]
     assert pairs == [(place, keys.index(key)) for place, key in enumerate(keys) if keys.index(key) < place]

@@ -1,6 +1,7 @@
 """Jobs with a stage that numbers lines: order, resumption, failures, and the files that chunks are read from."""
 
 import errno
+import gzip
 import json
 import multiprocessing
 import os
@@ -22,7 +23,7 @@ from hypothesis import strategies as st
 
 from postedit.core.errors import DataError, OutputError, PosteditError
 from postedit.distributed.chunks import Chunk, Stage, open_aligned
-from postedit.distributed.executors import Executor, ProcessExecutor, SerialExecutor
+from postedit.distributed.executors import Executor, LocalExecutor
 from postedit.distributed.pipeline import Job, run_job
 from postedit.distributed.resumable_outputs import OutputFiles, ResumableOutputs
 
@@ -53,7 +54,7 @@ class StopsAt:
     error: type[BaseException] | BaseException
 
     def map(self, stage: Stage, chunks: Iterable[Chunk]) -> Generator[Chunk, None, None]:
-        yield from SerialExecutor().map(stage, islice(chunks, self.chunks))
+        yield from LocalExecutor().map(stage, islice(chunks, self.chunks))
         raise self.error
 
 
@@ -86,7 +87,7 @@ def test_stopped_at_any_chunk_it_ends_as_if_unbroken(lines: list[str], size: int
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         todo = job(folder, lines, size)
-        run(todo, folder / "whole", SerialExecutor())
+        run(todo, folder / "whole", LocalExecutor())
         whole = files(folder / "whole")
         assert set(whole) == {".src", ".mt", ".pe", ".json"}
         for resume in (False, True):
@@ -100,12 +101,12 @@ def test_stopped_at_any_chunk_it_ends_as_if_unbroken(lines: list[str], size: int
             for path in folder.glob("broken.*.partial"):
                 with path.open("ab") as file:
                     file.write(torn)
-        run(todo, folder / "broken", SerialExecutor(), resume=True)
+        run(todo, folder / "broken", LocalExecutor(), resume=True)
         assert files(folder / "broken") == whole
 
 
 def test_lines_are_those_of_the_input_in_order(tmp_path: Path) -> None:
-    manifest = run(job(tmp_path, ["a", "", "ä\u2028b", "c"], 3), tmp_path / "out", SerialExecutor())
+    manifest = run(job(tmp_path, ["a", "", "ä\u2028b", "c"], 3), tmp_path / "out", LocalExecutor())
     assert (tmp_path / "out.mt").read_text(encoding="utf-8") == "a 0\nä\u2028b 2\nc 3\n"
     assert (tmp_path / "out.src").read_bytes() == (tmp_path / "out.pe").read_bytes()
     assert {"kept": manifest["kept"], "lost": manifest["lost"]} == {"kept": 3, "lost": 1}
@@ -115,8 +116,8 @@ def test_lines_are_those_of_the_input_in_order(tmp_path: Path) -> None:
 
 def test_worker_processes_change_nothing(tmp_path: Path) -> None:
     todo = job(tmp_path, [f"line {number}" for number in range(50)], 3)
-    run(todo, tmp_path / "one", SerialExecutor())
-    run(todo, tmp_path / "many", ProcessExecutor(2))
+    run(todo, tmp_path / "one", LocalExecutor())
+    run(todo, tmp_path / "many", LocalExecutor(2))
     assert files(tmp_path / "one") == files(tmp_path / "many")
 
 
@@ -124,7 +125,7 @@ def test_no_more_is_read_than_workers_need(tmp_path: Path) -> None:
     source = job(tmp_path, [f"line {number}" for number in range(50)], 1).source
     read = []
     chunks = (read.append(chunk.number) or chunk for chunk in source.chunks())  # type: ignore[func-returns-value]
-    with closing(ProcessExecutor(2).map(Numbering(), chunks)) as made:
+    with closing(LocalExecutor(2).map(Numbering(), chunks)) as made:
         for done, _ in enumerate(made, 1):
             assert len(read) <= done + 4
 
@@ -132,10 +133,10 @@ def test_no_more_is_read_than_workers_need(tmp_path: Path) -> None:
 def test_a_worker_that_is_killed_is_an_error_and_nothing_is_lost(tmp_path: Path) -> None:
     lines = [f"line {number}" for number in range(30)]
     with pytest.raises(PosteditError, match=r"one of 2 worker processes was ended .* --resume"):
-        run(job(tmp_path, lines, 3, Numbering(kill_at=6)), tmp_path / "out", ProcessExecutor(2))
+        run(job(tmp_path, lines, 3, Numbering(kill_at=6)), tmp_path / "out", LocalExecutor(2))
     todo = job(tmp_path, lines, 3)
-    run(todo, tmp_path / "out", ProcessExecutor(2), resume=True)
-    run(todo, tmp_path / "whole", SerialExecutor())
+    run(todo, tmp_path / "out", LocalExecutor(2), resume=True)
+    run(todo, tmp_path / "whole", LocalExecutor())
     assert files(tmp_path / "out") == files(tmp_path / "whole")
     assert not multiprocessing.active_children()
 
@@ -144,8 +145,8 @@ KILLED = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {folder!r})
-from test_pipeline import SerialExecutor, Numbering, job, run
-run(job(Path({work!r}), [str(n) for n in range(40)], 3, Numbering({kill_at})), Path({work!r}, "out"), SerialExecutor(),
+from test_pipeline import LocalExecutor, Numbering, job, run
+run(job(Path({work!r}), [str(n) for n in range(40)], 3, Numbering({kill_at})), Path({work!r}, "out"), LocalExecutor(),
     resume={resume}, save_seconds=0)
 """
 
@@ -159,7 +160,7 @@ def test_killed_runs_go_on(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out.partial.json").read_text())["chunks"] == 4
     assert process(9, True) == -signal.SIGKILL
     assert process(None, True) == 0
-    run(job(tmp_path, [str(n) for n in range(40)], 3), tmp_path / "whole", SerialExecutor())
+    run(job(tmp_path, [str(n) for n in range(40)], 3), tmp_path / "whole", LocalExecutor())
     assert files(tmp_path / "out") == files(tmp_path / "whole")
 
 
@@ -167,10 +168,10 @@ ORPHANS = """
 import os, signal, sys
 from contextlib import closing
 sys.path.insert(0, {folder!r})
-from test_pipeline import Chunk, Numbering, ProcessExecutor
+from test_pipeline import Chunk, LocalExecutor, Numbering
 if __name__ == "__main__":
     chunks = (Chunk(n, n, 1, {{"src": b"a\\n", "pe": b"a\\n"}}) for n in range(99))
-    with closing(ProcessExecutor(2).map(Numbering(), chunks)) as made:
+    with closing(LocalExecutor(2).map(Numbering(), chunks)) as made:
         next(made)
         import multiprocessing
         print(*(child.pid for child in multiprocessing.active_children()), flush=True)
@@ -203,16 +204,16 @@ def test_unfinished_work_is_not_overwritten_nor_mixed(tmp_path: Path) -> None:
         run(job(tmp_path, list("abc"), 1), prefix, StopsAt(2, Stopped), save_seconds=0)
     before = files(prefix)
     with pytest.raises(OutputError, match="add --resume to continue it"):
-        run(job(tmp_path, list("abc"), 1), prefix, SerialExecutor())
+        run(job(tmp_path, list("abc"), 1), prefix, LocalExecutor())
     with pytest.raises(OutputError, match="another chunk, another input"):
-        run(job(tmp_path, list("abd"), 2), prefix, SerialExecutor(), resume=True)
+        run(job(tmp_path, list("abd"), 2), prefix, LocalExecutor(), resume=True)
     assert files(prefix) == before
     (tmp_path / "out.mt.partial").write_bytes(b"")
     with pytest.raises(OutputError, match="shorter than"):
-        run(job(tmp_path, list("abc"), 1), prefix, SerialExecutor(), resume=True)
+        run(job(tmp_path, list("abc"), 1), prefix, LocalExecutor(), resume=True)
     (tmp_path / "out.partial.json").write_text("{")
     with pytest.raises(OutputError, match="damaged"):
-        run(job(tmp_path, list("abc"), 1), prefix, SerialExecutor(), resume=True)
+        run(job(tmp_path, list("abc"), 1), prefix, LocalExecutor(), resume=True)
 
 
 def test_names_are_given_even_if_that_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,11 +229,11 @@ def test_names_are_given_even_if_that_was_interrupted(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(Path, "replace", once)
     with pytest.raises(Stopped):
-        run(todo, tmp_path / "out", SerialExecutor())
+        run(todo, tmp_path / "out", LocalExecutor())
     assert (tmp_path / "out.src").exists()
     assert not (tmp_path / "out.json").exists()
-    run(todo, tmp_path / "out", SerialExecutor(), resume=True)
-    run(todo, tmp_path / "whole", SerialExecutor())
+    run(todo, tmp_path / "out", LocalExecutor(), resume=True)
+    run(todo, tmp_path / "whole", LocalExecutor())
     assert files(tmp_path / "out") == files(tmp_path / "whole")
 
 
@@ -255,9 +256,9 @@ def test_a_full_disk_is_an_error_and_work_goes_on_later(tmp_path: Path, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(ResumableOutputs, "_open", lambda self, side: Full(real(self, side)))
         with pytest.raises(OutputError, match=r"out\.mt\.partial: .*disk is full.*--resume"):
-            run(todo, tmp_path / "out", SerialExecutor())
-    run(todo, tmp_path / "out", SerialExecutor(), resume=True)
-    run(todo, tmp_path / "whole", SerialExecutor())
+            run(todo, tmp_path / "out", LocalExecutor())
+    run(todo, tmp_path / "out", LocalExecutor(), resume=True)
+    run(todo, tmp_path / "whole", LocalExecutor())
     assert files(tmp_path / "out") == files(tmp_path / "whole")
 
 
@@ -282,8 +283,8 @@ def test_an_unwritable_journal_promises_only_what_it_records(tmp_path: Path, mon
     with pytest.raises(DataError, match=r"^it broke; 0 of 9 lines are done"):
         run(todo, tmp_path / "out", Fails(3, DataError("it broke")))
     monkeypatch.undo()
-    run(todo, tmp_path / "out", SerialExecutor(), resume=True)
-    run(todo, tmp_path / "whole", SerialExecutor())
+    run(todo, tmp_path / "out", LocalExecutor(), resume=True)
+    run(todo, tmp_path / "whole", LocalExecutor())
     assert files(tmp_path / "out") == files(tmp_path / "whole")
 
 
@@ -291,8 +292,8 @@ def test_where_the_system_fails_it_is_said_and_nothing_is_lost(tmp_path: Path) -
     todo, full = job(tmp_path, list("abcdefghi"), 2), OSError(errno.ENOSPC, "No space left on device", "/tmp/x")
     with pytest.raises(PosteditError, match=r"^/tmp/x: the disk is full; free some space .* 4 of 9 lines .*--resume"):
         run(todo, tmp_path / "out", StopsAt(2, full))
-    run(todo, tmp_path / "out", SerialExecutor(), resume=True)
-    run(todo, tmp_path / "whole", SerialExecutor())
+    run(todo, tmp_path / "out", LocalExecutor(), resume=True)
+    run(todo, tmp_path / "whole", LocalExecutor())
     assert files(tmp_path / "out") == files(tmp_path / "whole")
 
 
@@ -300,12 +301,12 @@ def test_where_no_line_can_be_used_nothing_is_written(tmp_path: Path) -> None:
     todo = job(tmp_path, ["", "", ""], 2)
     todo = replace(todo, manifest=lambda counts: {"left_out": {"empty": counts["lost"], "odd": 0}})
     with pytest.raises(DataError, match=r"out: would be empty: none of 3 lines can be used \(3 empty\)$"):
-        run(todo, tmp_path / "out", SerialExecutor())
+        run(todo, tmp_path / "out", LocalExecutor())
     assert not files(tmp_path / "out")
 
 
 def test_an_old_manifest_does_not_speak_of_new_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(job(tmp_path, list("abc"), 1), tmp_path / "out", SerialExecutor())
+    run(job(tmp_path, list("abc"), 1), tmp_path / "out", LocalExecutor())
     todo, replace_file = job(tmp_path, list("abd"), 1), Path.replace
 
     def never(self: Path, target: Path) -> Path:
@@ -315,10 +316,10 @@ def test_an_old_manifest_does_not_speak_of_new_files(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(Path, "replace", never)
     with pytest.raises(Stopped):
-        run(todo, tmp_path / "out", SerialExecutor())
+        run(todo, tmp_path / "out", LocalExecutor())
     monkeypatch.undo()
     assert not (tmp_path / "out.json").exists()
-    manifest = run(todo, tmp_path / "out", SerialExecutor(), resume=True)
+    manifest = run(todo, tmp_path / "out", LocalExecutor(), resume=True)
     assert json.loads((tmp_path / "out.json").read_text()) == manifest
 
 
@@ -327,6 +328,13 @@ def test_unequal_files_are_an_error_with_both_counts(tmp_path: Path) -> None:
     (tmp_path / "b").write_text("1\n2\n")
     with pytest.raises(DataError, match=r"a has 3, .*b has 2; line n of each"):
         open_aligned({"src": tmp_path / "a", "pe": tmp_path / "b"}, 2)
+
+
+@pytest.mark.parametrize("name", ["a", "a.gz"])
+def test_empty_files_are_an_error_compressed_or_not(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(gzip.compress(b"") if name.endswith(".gz") else b"")
+    with pytest.raises(DataError, match=f"{name}: is empty"):
+        open_aligned({"src": tmp_path / "a"}, 2)
 
 
 def test_lines_that_are_not_utf8_are_named(tmp_path: Path) -> None:
@@ -340,7 +348,7 @@ def test_a_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
     todo = job(tmp_path, list("abc"), 2)
     (tmp_path / "in.pe").write_text("a\n")
     with pytest.raises(DataError, match="became shorter"):
-        run(todo, tmp_path / "out", SerialExecutor())
+        run(todo, tmp_path / "out", LocalExecutor())
 
 
 @given(LINES, st.integers(1, 5), st.integers(0, 4), st.booleans(), st.booleans())

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from postedit.core.errors import DataError, PosteditError, RecipeError
 from postedit.distributed.chunks import Chunk, open_aligned
-from postedit.distributed.executors import Executor, SerialExecutor
+from postedit.distributed.executors import Executor, LocalExecutor, RayExecutor, cores_per_worker, set_ray_environment
 from postedit.distributed.pipeline import Job, run_job
-from postedit.distributed.ray_executor import RayExecutor, cores_per_worker, set_ray_environment
 from postedit.distributed.resumable_outputs import OutputFiles
 
 
@@ -75,7 +74,7 @@ def files(prefix: Path) -> dict[str, bytes]:
 
 
 def whole(folder: Path, lines: int) -> dict[str, bytes]:
-    run(job(folder, lines, Doubling()), folder / "whole", SerialExecutor())
+    run(job(folder, lines, Doubling()), folder / "whole", LocalExecutor())
     return files(folder / "whole")
 
 

@@ -11,7 +11,7 @@ import tiny_models
 import tomli_w
 from rich.console import Console
 
-from postedit.data.dev import DevTexts
+from postedit.data.lines import DevTexts
 from postedit.jobs import training
 from postedit.jobs.dev_overlap import uses_of
 from postedit.recipe import load_recipe

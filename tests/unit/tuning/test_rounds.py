@@ -9,7 +9,7 @@ import tiny_models
 from rich.console import Console
 
 from postedit.core.editor import PostEdit
-from postedit.data.dev import DevTexts
+from postedit.data.lines import DevTexts
 from postedit.editing.post_editor import PostEditor
 from postedit.evaluate.metrics import additive_metric
 from postedit.search.rescoring import weighted_sum

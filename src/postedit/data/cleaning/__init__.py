@@ -1,1 +1,1 @@
-"""Cleaning of triplets and parallel text: filters, each of which says why it takes what it takes, and normalisation."""
+"""Cleaning of triplets and parallel text: filters that give a reason for each removed triplet, and normalisation."""

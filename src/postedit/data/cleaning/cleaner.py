@@ -18,9 +18,10 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
@@ -29,37 +30,26 @@ from postedit.core.files import atomic_write, check_writable, explain_os_errors,
 from postedit.core.output_paths import same_file
 from postedit.core.processes import WorkerError
 from postedit.data.blocks import blocks_of, map_blocks
-from postedit.data.cleaning.config import CleanConfig, DuplicateConfig, FilterName
+from postedit.data.cleaning.config import CleanConfig, FilterName
 from postedit.data.cleaning.filters import Filter, Normalisation, filters_of, normalisations_of
-from postedit.data.cleaning.records import (
-    CleanedTriplet,
-    RemovedTriplet,
-    line_of_place,
-    one_line,
-    side_texts,
-    source_of_place,
-)
+from postedit.data.cleaning.records import CleanedTriplet, RemovedTriplet, unpack_place
 from postedit.data.compression import find_file
 from postedit.data.duplicates import SortedRows, find_repeats, near_duplicate_key, save_rows, text_hash
-from postedit.data.lines import read_lines
+from postedit.data.lines import one_line, read_lines
 from postedit.data.resumable_file import check_job, file_fingerprint
 from postedit.data.text_paths import is_far
 from postedit.data.triplets import Triplet, TripletFiles, all_triplets
 from postedit.text.config import Side
 from postedit.text.truecase import Truecaser
 
-BLOCK: Final = 10_000
-"""Triplets in a block, the work that an interruption loses: a second or two."""
-
-SHOWN: Final = 3
-"""Examples kept for each filter."""
+BLOCK: Final = 10_000  # triplets in a block, the work that an interruption loses: a second or two
+SHOWN: Final = 3  # examples kept for each filter
 
 CleanStage = Literal["filtering", "writing"]
 
 Progress = Callable[[CleanStage, int], None]
 
-_CASED: Final[tuple[Side, ...]] = ("src", "pe")
-"""The sides whose casing is learnt; mt is cased like pe."""
+_CASED: Final[tuple[Side, ...]] = ("src", "pe")  # sides whose casing is learnt; mt is cased like pe
 
 
 @dataclass
@@ -72,40 +62,28 @@ class FilterCount:
 
 @dataclass
 class CleanReport:
-    """The result of cleaning.
-
-    Args:
-        files: the cleaned files.
-        read: triplets read.
-        kept: triplets kept.
-        filters: what each active filter removed, in order.
-        changed: triplets kept whose texts were normalised.
-    """
+    """The cleaned files, and the numbers of triplets."""
 
     files: TripletFiles
     read: int = 0
     kept: int = 0
-    filters: dict[FilterName, FilterCount] = field(default_factory=dict)
-    changed: int = 0
+    filters: dict[FilterName, FilterCount] = field(default_factory=dict)  # of each filter that is on, in order
+    changed: int = 0  # kept, with texts that were normalised
 
-    def remove(self, removed: RemovedTriplet, name: FilterName) -> None:
+    def remove(self, removed: RemovedTriplet) -> None:
         """Count a triplet that a filter removed."""
-        taken = self.filters[name]
+        taken = self.filters[removed.filter]
         taken.count += 1
         if len(taken.examples) < SHOWN:
             taken.examples.append(removed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers and examples as values for JSON."""
-        return {
-            "read": self.read,
-            "kept": self.kept,
-            "changed": self.changed,
-            "filters": {
-                name: {"taken": taken.count, "examples": [json.loads(one.to_json()) for one in taken.examples]}
-                for name, taken in self.filters.items()
-            },
+        filters = {
+            name: {"taken": taken.count, "examples": [one.to_dict() for one in taken.examples]}
+            for name, taken in self.filters.items()
         }
+        return {"read": self.read, "kept": self.kept, "changed": self.changed, "filters": filters}
 
 
 def clean(
@@ -133,12 +111,13 @@ def clean(
         OutputError: if a file cannot be written, or there is unfinished work and `resume` is False.
     """
     sides = files[0].sides
-    cleaned = TripletFiles(**{side: f"{out}.{side}" for side in sides})
     filters_of(config, sides)  # reports an unknown language before any work
     work = check_output(files, out, resume=resume)
     _start(work, files, config)
     job = _Job(config, sides, work)
-    report = CleanReport(cleaned, filters={name: FilterCount() for name in _names(config)})
+    names: tuple[FilterName, ...] = get_args(FilterName)
+    used = {name: FilterCount() for name in names if name == "unusable" or getattr(config, name).on}
+    report = CleanReport(TripletFiles(**{side: f"{out}.{side}" for side in sides}), filters=used)
     with _resumable(work):
         done = 0
         for count in map_blocks(job.clean_block, _blocks(files), workers):
@@ -160,17 +139,12 @@ def _resumable(work: Path) -> Iterator[None]:
     except (OutputError, WorkerError, OSError) as error:
         if isinstance(error, OSError):
             error = OutputError(f"{error.filename or work}: {reason_of(error)}")
-        raise type(error)(
-            f"{error}; finished work is kept in {work}; continue with the same command and --resume"
-        ) from error
+        how = f"finished work is kept in {work}; continue with the same command and --resume"
+        raise type(error)(f"{error}; {how}") from error
 
 
 def check_output(files: Sequence[TripletFiles], out: Path, *, resume: bool) -> Path:
-    """Check before any work that the cleaned files can be written; return the folder of the work in progress.
-
-    Raises:
-        OutputError: if they cannot.
-    """
+    """Check before any work that the cleaned files can be written; return the folder of the work in progress."""
     if problem := prefix_problem(out):
         raise OutputError(f"--out {out}: {problem}")
     sides = files[0].sides
@@ -186,21 +160,28 @@ def check_output(files: Sequence[TripletFiles], out: Path, *, resume: bool) -> P
     return work
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Job:
-    """The options that a process needs to clean a block."""
+    """The options that a process needs to clean a block; filters are built in each process, which is slow."""
 
     config: CleanConfig
     sides: tuple[Side, ...]
     work: Path
+
+    @cached_property
+    def _filters(self) -> dict[FilterName, Filter]:
+        return filters_of(self.config, self.sides)
+
+    @cached_property
+    def _steps(self) -> dict[Side, list[Normalisation]]:
+        return {side: normalisations_of(self.config, self.config.lang(side)) for side in self.sides}
 
     def clean_block(self, block: "_Block") -> int:
         """Write the records of a block, unless they exist, and return its number of triplets."""
         path = self.work / f"{block.number:06d}.jsonl"
         if path.exists():
             return len(block.triplets)
-        filters, steps = _prepared(self.config.model_dump_json(), self.sides)
-        records = [self._record(block.source, triplet, filters, steps) for triplet in block.triplets]
+        records = [self._record(block.source, triplet) for triplet in block.triplets]
         kept = [record for record in records if not record.filter]
         keys = np.array([[*self._keys(record), record.place] for record in kept], np.uint64).reshape(-1, 3)
         with atomic_write(path.with_suffix(".npy"), "wb") as file:
@@ -209,26 +190,20 @@ class _Job:
             file.writelines(f"{record.to_json()}\n" for record in records)
         return len(records)
 
-    def _record(
-        self,
-        source: int,
-        triplet: Triplet,
-        filters: dict[FilterName, Filter],
-        steps: dict[Side, list[Normalisation]],
-    ) -> CleanedTriplet:
+    def _record(self, source: int, triplet: Triplet) -> CleanedTriplet:
         original = tuple(getattr(triplet, side) for side in self.sides)
-        for name, check in filters.items():
+        for name, check in self._filters.items():
             if detail := check(triplet):
                 return CleanedTriplet(source, triplet.line, original, (), name, detail)
         texts = []
         for side, text in zip(self.sides, original):
-            for step in steps[side]:
+            for step in self._steps[side]:
                 text = step(text)
             texts.append(one_line(text))
         return CleanedTriplet(source, triplet.line, original, tuple(texts))
 
     def _keys(self, record: CleanedTriplet) -> Iterator[int]:
-        texts = side_texts(self.sides, record.texts)
+        texts = dict(zip(self.sides, record.texts))
         yield text_hash("\n".join(texts.get(side, "") for side in self.config.duplicates.sides))
         near = (near_duplicate_key(texts.get(side, "")) for side in self.config.near_duplicates.sides)
         yield text_hash("\n".join(near))
@@ -239,13 +214,6 @@ class _Block:
     number: int
     source: int
     triplets: list[Triplet]
-
-
-@cache
-def _prepared(values: str, sides: tuple[Side, ...]) -> tuple[dict[FilterName, Filter], dict[Side, list[Normalisation]]]:
-    """Return the filters and normalisation steps of a recipe in JSON; cached because they are slow to build."""
-    config = CleanConfig.model_validate_json(values)
-    return filters_of(config, sides), {side: normalisations_of(config, config.lang(side)) for side in sides}
 
 
 def _blocks(files: Sequence[TripletFiles]) -> Iterator[_Block]:
@@ -261,37 +229,35 @@ def _start(work: Path, files: Sequence[TripletFiles], config: CleanConfig) -> No
         "recipe": config.model_dump(mode="json"),
         "files": [{str(path): file_fingerprint(path) for path in one.paths} for one in files],
     }
-    note = work / "job.json"
     if work.exists():
-        check_job(note, job, work)
+        check_job(work / "job.json", job, work)
         return
     with explain_os_errors(work), tempfile.TemporaryDirectory(dir=work.parent, prefix=f".{work.name}.") as folder:
         made = Path(folder) / "work"
         made.mkdir()
-        (made / note.name).write_text(json.dumps(job, indent=2, ensure_ascii=False), encoding="utf-8")
+        (made / "job.json").write_text(json.dumps(job, indent=2, ensure_ascii=False), encoding="utf-8")
         made.replace(work)
-
-
-def _names(config: CleanConfig) -> list[FilterName]:
-    """Return the filters that are on."""
-    names: tuple[FilterName, ...] = get_args(FilterName)
-    return [name for name in names if name == "unusable" or getattr(config, name).on]
 
 
 def _finish(job: _Job, files: Sequence[TripletFiles], out: Path, report: CleanReport, progress: Progress) -> None:
     """Find duplicates, learn casing, write the cleaned files, and count in `report`."""
+    columns: list[tuple[FilterName, int]] = [("duplicates", 0), ("near_duplicates", 1)]
     with tempfile.TemporaryDirectory(dir=job.work) as folder:
         repeats = [
-            (name, _repeats(job.work, Path(folder), name, column))
-            for column, (name, config) in enumerate(_duplicate_filters(job.config))
-            if config.on
+            (name, _repeats(job.work, Path(folder), name, column)) for name, column in columns if name in report.filters
         ]
 
         def records() -> Iterator[CleanedTriplet]:
-            yield from _without_repeats(_records(job.work), [(name, rows.blocks()) for name, rows in repeats], files)
+            lines = chain.from_iterable(read_lines(path) for path in sorted(job.work.glob("*.jsonl")))
+            blocks = [(name, rows.blocks()) for name, rows in repeats]
+            yield from _without_repeats(map(CleanedTriplet.from_json, lines), blocks, files)
 
-        cased = _learn_casing(records, job.sides) if job.config.truecase else {}
-        _write(_counted(records(), progress), cased, job.sides, files, out, report)
+        cased = {
+            side: Truecaser.train(record.texts[place].split(" ") for record in records() if not record.filter)
+            for place, side in enumerate(job.sides)
+            if job.config.truecase and side in _CASED
+        }
+        _write(records(), cased, files, out, report, progress)
     for side, truecaser in cased.items():
         truecaser.save(out.with_name(f"{out.name}.truecase.{side}.json"))
     with atomic_write(out.with_name(f"{out.name}.report.json")) as file:
@@ -300,22 +266,13 @@ def _finish(job: _Job, files: Sequence[TripletFiles], out: Path, report: CleanRe
         file.write("\n")
 
 
-def _duplicate_filters(config: CleanConfig) -> list[tuple[FilterName, DuplicateConfig]]:
-    return [("duplicates", config.duplicates), ("near_duplicates", config.near_duplicates)]
-
-
 def _repeats(work: Path, folder: Path, name: str, column: int) -> SortedRows:
     """Return rows (place, place of the first equal triplet) of the duplicates by the keys of a column."""
-    places, repeats = SortedRows(folder, f"{name}-keys", 2), SortedRows(folder, name, 2)
+    places, repeats = SortedRows(folder, f"{name}-keys"), SortedRows(folder, name)
     for path in sorted(work.glob("*.npy")):
         places.add(np.load(path)[:, [column, 2]])
     find_repeats(places, repeats)
     return repeats
-
-
-def _records(work: Path) -> Iterator[CleanedTriplet]:
-    for path in sorted(work.glob("*.jsonl")):
-        yield from map(CleanedTriplet.from_json, read_lines(path))
 
 
 def _without_repeats(
@@ -333,58 +290,43 @@ def _without_repeats(
                 continue
             heads[number] = next(pairs, None)
             if not record.filter:
-                first = f"{files[source_of_place(head[1])].name}, line {line_of_place(head[1])}"
-                record = CleanedTriplet(record.source, record.line, record.original, (), name, f"same as {first}")
+                source, line = unpack_place(head[1])
+                detail = f"same as {files[source].name}, line {line}"
+                record = CleanedTriplet(record.source, record.line, record.original, (), name, detail)
         yield record
-
-
-def _counted(records: Iterable[CleanedTriplet], progress: Progress) -> Iterator[CleanedTriplet]:
-    """Yield records, and report their number once a block."""
-    for number, record in enumerate(records):
-        if number % BLOCK == 0:
-            progress("writing", number)
-        yield record
-
-
-def _learn_casing(records: Callable[[], Iterator[CleanedTriplet]], sides: tuple[Side, ...]) -> dict[Side, Truecaser]:
-    return {
-        side: Truecaser.train(record.texts[place].split(" ") for record in records() if not record.filter)
-        for place, side in enumerate(sides)
-        if side in _CASED
-    }
 
 
 def _write(
     records: Iterable[CleanedTriplet],
     cased: dict[Side, Truecaser],
-    sides: tuple[Side, ...],
     files: Sequence[TripletFiles],
     out: Path,
     report: CleanReport,
+    progress: Progress,
 ) -> None:
+    sides = files[0].sides
     with ExitStack() as stack:
-        outputs: list[IO[str]] = [
-            stack.enter_context(atomic_write(out.with_name(f"{out.name}.{side}"))) for side in sides
-        ]
-        removed_file = stack.enter_context(atomic_write(out.with_name(f"{out.name}.removed.jsonl")))
+        paths = [out.with_name(f"{out.name}.{end}") for end in (*sides, "removed.jsonl")]
+        *outputs, removed_file = [stack.enter_context(atomic_write(path)) for path in paths]
         truecasers = [cased.get("src" if side == "src" else "pe") for side in sides]
         for record in records:
+            if report.read % BLOCK == 0:
+                progress("writing", report.read)
             report.read += 1
             if record.filter:
-                name: Any = record.filter
-                texts = side_texts(sides, record.original)
-                removed = RemovedTriplet(files[record.source].name, record.line, name, record.detail, texts)
-                removed_file.write(f"{removed.to_json()}\n")
-                report.remove(removed, name)
+                texts: dict[str, str] = dict(zip(sides, record.original))
+                name = files[record.source].name
+                removed = RemovedTriplet(name, record.line, record.filter, record.detail, texts)
+                removed_file.write(f"{json.dumps(removed.to_dict(), ensure_ascii=False)}\n")
+                report.remove(removed)
                 continue
-            cleaned = tuple(_truecased(text, caser) for text, caser in zip(record.texts, truecasers))
+            cleaned = tuple(
+                text if caser is None else " ".join(caser.truecase(text.split(" ")))
+                for text, caser in zip(record.texts, truecasers)
+            )
             report.kept += 1
             report.changed += cleaned != record.original
             for file, text in zip(outputs, cleaned):
                 file.write(f"{text}\n")
         if not report.kept:
             raise DataError("the filters removed every triplet; turn some off by --set FILTER.on=false")
-
-
-def _truecased(text: str, truecaser: Truecaser | None) -> str:
-    return text if truecaser is None else " ".join(truecaser.truecase(text.split(" ")))

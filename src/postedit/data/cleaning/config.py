@@ -10,26 +10,16 @@ from postedit.text.words import TokenizerName
 
 
 class FilterConfig(Config):
-    """A filter without options of its own.
+    """A filter without options of its own."""
 
-    Args:
-        on: whether it is used.
-    """
-
-    on: bool = True
+    on: bool = Field(True, description="whether it is used.")
 
 
 class LengthConfig(FilterConfig):
-    """Removes triplets with too few or too many words (paper 001, 4.1: Moses' limits of 1 and 100).
+    """Removes triplets with too few or too many words (paper 001, 4.1: Moses' limits of 1 and 100)."""
 
-    Args:
-        on: whether it is used.
-        min: fewest words, separated by spaces, of each side.
-        max: most words of each side.
-    """
-
-    min: int = Field(1, ge=1)
-    max: int = Field(100, ge=1)
+    min: int = Field(1, ge=1, description="fewest words, separated by spaces, of each side.")
+    max: int = Field(100, ge=1, description="most words of each side.")
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:
@@ -39,62 +29,55 @@ class LengthConfig(FilterConfig):
 
 
 class RatioConfig(FilterConfig):
-    """Removes triplets with one side many times as long as another.
+    """Removes triplets with one side many times as long as another."""
 
-    Args:
-        on: whether it is used.
-        max: largest ratio of the numbers of words; Moses' limit is 9.
-    """
-
-    max: float = Field(9.0, ge=1)
+    max: float = Field(9.0, ge=1, description="largest ratio of the numbers of words; Moses' limit is 9.")
 
 
 class CopyConfig(FilterConfig):
-    """Removes triplets whose pe is a copy of src, and thus not translated.
+    """Removes triplets whose pe is a copy of src, and thus not translated."""
 
-    Args:
-        on: whether it is used.
-        min_words: shorter copies, such as names of products, are kept.
-        similarity: smallest share of words, in order, that src and pe have in common; 1 removes only exact copies.
-    """
-
-    min_words: int = Field(4, ge=1)
-    similarity: float = Field(0.9, gt=0, le=1)
+    min_words: int = Field(4, ge=1, description="shorter copies, such as names of products, are kept.")
+    similarity: float = Field(
+        0.9,
+        gt=0,
+        le=1,
+        description="smallest share of words, in order, that src and pe have in common; 1 removes only exact copies.",
+    )
 
 
 class NumberConfig(FilterConfig):
-    """Removes triplets with a number that only one of src and pe has; separators are ignored.
+    """Removes triplets with a number that only one of src and pe has; separators are ignored."""
 
-    Args:
-        on: whether it is used.
-        min_digits: numbers with fewer digits are ignored, as they are often written as words.
-    """
-
-    min_digits: int = Field(2, ge=1)
+    min_digits: int = Field(
+        2, ge=1, description="numbers with fewer digits are ignored, as they are often written as words."
+    )
 
 
 class LanguageConfig(FilterConfig):
-    """Removes triplets with a side that is clearly in another, widespread language.
+    """Removes triplets with a side that is clearly in another, widespread language."""
 
-    Args:
-        on: whether it is used.
-        sides: the sides to check. The machine translation is not checked by default: pe corrects its language.
-        margin: smallest difference of log-probabilities by which another language is likelier; higher removes fewer.
-    """
-
-    sides: list[Side] = Field(default=["src", "pe"], min_length=1)
-    margin: float = Field(10.0, ge=0)
+    sides: list[Side] = Field(
+        ["src", "pe"],
+        min_length=1,
+        description="the sides to check. The machine translation is not checked by default: pe corrects its language.",
+    )
+    margin: float = Field(
+        10.0,
+        ge=0,
+        description="smallest difference of log-probabilities by which another language is likelier; higher removes "
+        "fewer.",
+    )
 
 
 class DuplicateConfig(FilterConfig):
-    """Removes triplets that repeat an earlier one, which is kept.
+    """Removes triplets that repeat an earlier one, which is kept."""
 
-    Args:
-        on: whether it is used.
-        sides: the sides that must be equal; for instance, ["src"] keeps one triplet for each source.
-    """
-
-    sides: list[Side] = Field(default=["src", "mt", "pe"], min_length=1)
+    sides: list[Side] = Field(
+        ["src", "mt", "pe"],
+        min_length=1,
+        description='the sides that must be equal; for instance, ["src"] keeps one triplet for each source.',
+    )
 
 
 class CleanConfig(Config):
@@ -139,10 +122,10 @@ class CleanConfig(Config):
             "punctuation": self.punctuation,
             'tokenizer = "moses"': self.tokenizer == "moses",
         }
-        needed = [name for name, used in users.items() if used]
+        needed = next((name for name, used in users.items() if used), None)
         if needed and not (self.src_lang and self.tgt_lang):
             raise ValueError(
-                f'{needed[0]} needs src_lang and tgt_lang, such as "en" and "de" '
+                f'{needed} needs src_lang and tgt_lang, such as "en" and "de" '
                 "(--set src_lang=en --set tgt_lang=de, or --set language.on=false)"
             )
         return self

@@ -2,22 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from typing import Final
 
 from rapidfuzz.distance import LCSseq
 from sacremoses import MosesPunctNormalizer
 
 from postedit.core.errors import RecipeError
-from postedit.data.cleaning.config import (
-    CleanConfig,
-    CopyConfig,
-    FilterName,
-    LanguageConfig,
-    LengthConfig,
-    NumberConfig,
-    RatioConfig,
-)
+from postedit.data.cleaning.config import CleanConfig, CopyConfig, FilterName, LanguageConfig, LengthConfig, RatioConfig
 from postedit.data.triplets import Triplet, unusable
 from postedit.text.config import Side
 from postedit.text.words import MosesSplitter
@@ -65,44 +56,28 @@ def filters_of(config: CleanConfig, sides: Sequence[Side]) -> dict[FilterName, F
     Raises:
         RecipeError: if the language filter does not know a language.
     """
-    filters: dict[FilterName, Filter] = {"unusable": lambda triplet: unusable(triplet, sides)}
-    if config.length.on:
-        filters["length"] = _length(config.length, sides)
-    if config.ratio.on:
-        filters["ratio"] = _ratio(config.ratio, sides)
-    if config.copy_of_source.on:
-        filters["copy_of_source"] = _copy(config.copy_of_source)
-    if config.placeholders.on:
-        filters["placeholders"] = _mismatch(placeholders)
-    if config.urls.on:
-        filters["urls"] = _mismatch(hosts)
-    if config.numbers.on:
-        filters["numbers"] = _numbers(config.numbers)
-    if config.language.on:
-        filters["language"] = _language(config.language, {side: config.lang(side) for side in sides})
-    return filters
+    make: dict[FilterName, Callable[[], Filter]] = {
+        "length": lambda: _length(config.length, sides),
+        "ratio": lambda: _ratio(config.ratio, sides),
+        "copy_of_source": lambda: _copy(config.copy_of_source),
+        "placeholders": lambda: _mismatch(placeholders),
+        "urls": lambda: _mismatch(hosts),
+        "numbers": lambda: _mismatch(lambda text: numbers(text, config.numbers.min_digits)),
+        "language": lambda: _language(config.language, {side: config.lang(side) for side in sides}),
+    }
+    used: dict[FilterName, Filter] = {name: new() for name, new in make.items() if getattr(config, name).on}
+    return {"unusable": lambda triplet: unusable(triplet, sides), **used}
 
 
 def normalisations_of(config: CleanConfig, language: str) -> list[Normalisation]:
     """Return the normalisation steps that are on, in order, for texts of a language."""
-    steps = []
+    steps: list[Normalisation] = []
     if config.punctuation:
-        steps.append(_punctuation(language))
+        steps.append(MosesPunctNormalizer(lang=language).normalize)
     if config.tokenizer == "moses":
-        steps.append(_tokenizer(language))
+        words = MosesSplitter(language).words
+        steps.append(lambda text: " ".join(words(text)))
     return steps
-
-
-@cache
-def _punctuation(language: str) -> Normalisation:
-    normalise: Normalisation = MosesPunctNormalizer(lang=language).normalize
-    return normalise
-
-
-@cache
-def _tokenizer(language: str) -> Normalisation:
-    words = MosesSplitter(language).words
-    return lambda text: " ".join(words(text))
 
 
 def placeholders(text: str) -> set[str]:
@@ -123,21 +98,19 @@ def hosts(text: str) -> set[str]:
 
 def numbers(text: str, min_digits: int) -> set[str]:
     """Return the numbers in a text without separators, which differ between languages."""
-    found = ("".join(character for character in one if character.isdigit()) for one in _NUMBER.findall(text))
-    return {_ascii_digits(one) for one in found if len(one) >= min_digits}
-
-
-def _ascii_digits(digits: str) -> str:
-    return digits if digits.isascii() else "".join(str(int(digit)) if digit.isdecimal() else digit for digit in digits)
+    found = ([character for character in one if character.isdigit()] for one in _NUMBER.findall(text))
+    return {
+        "".join(str(int(digit)) if digit.isdecimal() else digit for digit in digits)
+        for digits in found
+        if len(digits) >= min_digits
+    }
 
 
 def _length(config: LengthConfig, sides: Sequence[Side]) -> Filter:
     def check(triplet: Triplet) -> str | None:
-        for side in sides:
-            words = len(getattr(triplet, side).split())
-            if not config.min <= words <= config.max:
-                return f"{side} has {words:,} words"
-        return None
+        counts = ((side, len(getattr(triplet, side).split())) for side in sides)
+        wrong = (f"{side} has {words:,} words" for side, words in counts if not config.min <= words <= config.max)
+        return next(wrong, None)
 
     return check
 
@@ -165,19 +138,14 @@ def _copy(config: CopyConfig) -> Filter:
 
 
 def _mismatch(parts: Callable[[str], set[str]]) -> Filter:
+    """Return the filter of triplets with parts that only one of src and pe has."""
+
     def check(triplet: Triplet) -> str | None:
-        return _differing(parts(triplet.src), parts(triplet.pe))
+        src, pe = parts(triplet.src), parts(triplet.pe)
+        reasons = [f"only {side} has {_listed(only)}" for side, only in (("src", src - pe), ("pe", pe - src)) if only]
+        return "; ".join(reasons) or None
 
     return check
-
-
-def _numbers(config: NumberConfig) -> Filter:
-    return _mismatch(lambda text: numbers(text, config.min_digits))
-
-
-def _differing(src: set[str], pe: set[str]) -> str | None:
-    reasons = [f"only {side} has {_listed(only)}" for side, only in (("src", src - pe), ("pe", pe - src)) if only]
-    return "; ".join(reasons) or None
 
 
 def _listed(parts: Iterable[str]) -> str:
@@ -186,7 +154,6 @@ def _listed(parts: Iterable[str]) -> str:
 
 
 def _language(config: LanguageConfig, languages: Mapping[Side, str]) -> Filter:
-    """Return the language filter; it uses py3langid, whose models come with the package (docs/adr/0011)."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE)

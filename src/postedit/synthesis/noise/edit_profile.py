@@ -1,27 +1,27 @@
-"""The edit profile of real triplets: how many TER edits of each kind they have, how far, and of which words."""
+"""The edit profile of real triplets: numbers, kinds and distances of their TER edits, and the words edited."""
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from rapidfuzz.distance import Prefix
 
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
-from postedit.evaluate.ter import TER, EditCount, EditScript, Shift
+from postedit.data.blocks import blocks_of
+from postedit.evaluate.ter import TER, EditCount, Shift
 from postedit.synthesis.noise.word_bytes import COMMON_START, LONGEST_ENDING
 from postedit.synthesis.triplet_counts import EDIT_KINDS, MAX_TER
 
 MAX_WORDS: Final = 1000
 """A longer segment comes from a broken file, and would take much memory to compare."""
 
-_MAX_ROWS: Final = 50_000_000
-"""Largest total of sentences, and of shifts: each takes a row of a table in every process, in all about 1 GB."""
-
+_MAX_ROWS: Final = 50_000_000  # total of sentences, and of shifts: each takes a row in every process, in all about 1 GB
 _MAX_COUNT: Final = 10**12
 
 _BLOCK: Final = 1 << 14  # pairs measured at a time
@@ -36,23 +36,14 @@ class ShiftedBlock(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EditProfile:
-    """Statistics of the TER edits that turn machine translations into their post-edits.
+    """Statistics of the TER edits that turn machine translations into their post-edits."""
 
-    Args:
-        sentences: number of sentences for each combination of edits and length (in words of pe).
-        moves: number of shifts by the length and distance of the block.
-        inserted: counts of the words of pe that mt lacks.
-        deleted: counts of the words of mt that pe lacks.
-        substituted: for words of pe, counts of the words of mt in their place.
-        seen: counts of all words of pe.
-    """
-
-    sentences: Mapping[EditCount, int]
-    moves: Mapping[ShiftedBlock, int]
-    inserted: Mapping[str, int]
-    deleted: Mapping[str, int]
-    substituted: Mapping[str, Mapping[str, int]]
-    seen: Mapping[str, int]
+    sentences: Mapping[EditCount, int]  # number of sentences for each combination of edits and length, in words of pe
+    moves: Mapping[ShiftedBlock, int]  # number of shifts by the length and distance of the block
+    inserted: Mapping[str, int]  # counts of the words of pe that mt lacks
+    deleted: Mapping[str, int]  # counts of the words of mt that pe lacks
+    substituted: Mapping[str, Mapping[str, int]]  # for words of pe, counts of the words of mt in their place
+    seen: Mapping[str, int]  # counts of all words of pe
 
     @property
     def triplets(self) -> int:
@@ -73,7 +64,7 @@ class EditProfile:
     @property
     def ter_histogram(self) -> dict[int, int]:
         """The number of sentences by TER in per cent."""
-        histogram: Counter[int] = Counter()
+        histogram = Counter[int]()
         for sentence, count in self.sentences.items():
             histogram[min(MAX_TER, 100 * sentence.edits // sentence.length)] += count
         return dict(histogram)
@@ -81,32 +72,22 @@ class EditProfile:
     @property
     def counts(self) -> dict[str, int]:
         """The words and edits of all sentences, as `edit_rates` reads them."""
-        counts: Counter[str] = Counter()
-        for sentence, count in self.sentences.items():
-            counts["words"] += sentence.length * count
-            for kind in EDIT_KINDS:
-                counts[kind] += getattr(sentence, kind) * count
-        return dict(counts)
+        names = {"words": "length", **{kind: kind for kind in EDIT_KINDS}}
+        counted = self.sentences.items()
+        return {name: sum(getattr(one, field) * count for one, count in counted) for name, field in names.items()}
 
     def to_json(self) -> str:
         """Return the profile as JSON."""
-        values = {
-            "format": 1,
-            "sentences": [
-                [s.length, s.shifts, s.substitutions, s.insertions, s.deletions, count]
-                for s, count in self.sentences.items()
-            ],
-            "moves": [[*move, count] for move, count in self.moves.items()],
-            **{name: getattr(self, name) for name in ("inserted", "deleted", "substituted", "seen")},
-        }
-        return json.dumps(values, ensure_ascii=False)
+        sentences = [
+            [s.length, s.shifts, s.substitutions, s.insertions, s.deletions, count]
+            for s, count in self.sentences.items()
+        ]
+        moves = [[*move, count] for move, count in self.moves.items()]
+        words = {name: getattr(self, name) for name in ("inserted", "deleted", "substituted", "seen")}
+        return json.dumps({"format": 1, "sentences": sentences, "moves": moves, **words}, ensure_ascii=False)
 
     def save(self, path: Path) -> None:
-        """Write the profile to a file.
-
-        Raises:
-            OutputError: if that fails.
-        """
+        """Write the profile to a file."""
         with atomic_write(path) as file:
             file.write(f"{self.to_json()}\n")
 
@@ -125,14 +106,9 @@ class EditProfile:
             raise DataError(
                 f"{path}: is not an edit profile of this version of postedit; measure it again ({error})"
             ) from None
-        return cls(
-            {EditCount(*row[1:5], row.length): row.times for row in found.sentences},
-            {ShiftedBlock(*row[:2]): row.times for row in found.moves},
-            found.inserted,
-            found.deleted,
-            found.substituted,
-            found.seen,
-        )
+        sentences = {EditCount(*row[1:5], row.length): row.times for row in found.sentences}
+        moves = {ShiftedBlock(*row[:2]): row.times for row in found.moves}
+        return cls(sentences, moves, found.inserted, found.deleted, found.substituted, found.seen)
 
 
 def measure_profile(pairs: Iterable[tuple[str, str]]) -> EditProfile:
@@ -143,11 +119,13 @@ def measure_profile(pairs: Iterable[tuple[str, str]]) -> EditProfile:
     Raises:
         DataError: if no pair is left, or none has an edit.
     """
-    sentences: Counter[EditCount] = Counter()
-    moves: Counter[ShiftedBlock] = Counter()
+    sentences, moves = Counter[EditCount](), Counter[ShiftedBlock]()
     inserted, deleted, seen = Counter[str](), Counter[str](), Counter[str]()
     substituted: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for script in _edit_scripts(pairs):
+    metric = TER(case_sensitive=True)
+    usable = (pair for pair in pairs if all(0 < len(text.split()) <= MAX_WORDS for text in pair))
+    scripts = (metric.edits([mt for mt, _ in block], [pe for _, pe in block]) for block in blocks_of(usable, _BLOCK))
+    for script in chain.from_iterable(scripts):
         sentences[script.count] += 1
         seen.update(script.reference)
         moves.update(map(_shifted_block, script.shifts))
@@ -168,14 +146,6 @@ def measure_profile(pairs: Iterable[tuple[str, str]]) -> EditProfile:
     return EditProfile(sentences, moves, inserted, deleted, dict(substituted), seen)
 
 
-def _edit_scripts(pairs: Iterable[tuple[str, str]]) -> Iterator[EditScript]:
-    """Yield the edits of the pairs with 1 to `MAX_WORDS` words on each side."""
-    metric = TER(case_sensitive=True)
-    usable = (pair for pair in pairs if all(0 < len(text.split()) <= MAX_WORDS for text in pair))
-    while block := list(islice(usable, _BLOCK)):
-        yield from metric.edits([mt for mt, _ in block], [pe for _, pe in block])
-
-
 def _shifted_block(shift: Shift) -> ShiftedBlock:
     """Return how far a shift moves its block; see `Shift` for targets inside the block."""
     if shift.target < shift.start:
@@ -186,11 +156,7 @@ def _shifted_block(shift: Shift) -> ShiftedBlock:
 
 def inflected(word: str, other: str) -> bool:
     """Return whether two different words may be forms of one: they begin alike and differ in a short ending."""
-    shared = 0
-    for ours, theirs in zip(word, other):
-        if ours != theirs:
-            break
-        shared += 1
+    shared = Prefix.similarity(word, other)
     return word != other and shared >= COMMON_START and max(len(word), len(other)) - shared <= LONGEST_ENDING
 
 
@@ -271,7 +237,10 @@ class _ProfileFile(BaseModel):
         if not any(sum(row[1:5]) for row in self.sentences):
             raise ValueError("sentences: a profile needs sentences with edits, but there is none")
         for name, rows in (("sentences", self.sentences), ("moves", self.moves)):
-            _check_rows(name, [row[:-1] for row in rows], sum(row.times for row in rows))
+            if twice := [list(key) for key, times in Counter(row[:-1] for row in rows).items() if times > 1]:
+                raise ValueError(f"{name}: {twice[0]} occurs twice")
+            if (total := sum(row.times for row in rows)) > _MAX_ROWS:
+                raise ValueError(f"{name}: the counts add up to {total:,}; at most {_MAX_ROWS:,} are allowed")
         edited = Counter(self.inserted)
         for word, others in self.substituted.items():
             if not others:
@@ -286,19 +255,8 @@ class _ProfileFile(BaseModel):
         return self
 
 
-def _check_rows(name: str, keys: Iterable[tuple[int, ...]], total: int) -> None:
-    if twice := [list(key) for key, times in Counter(keys).items() if times > 1]:
-        raise ValueError(f"{name}: {twice[0]} occurs twice")
-    if total > _MAX_ROWS:
-        raise ValueError(f"{name}: the counts add up to {total:,}; at most {_MAX_ROWS:,} are allowed")
-
-
 def _read_profile(content: bytes) -> _ProfileFile:
-    """Return the checked content of a file.
-
-    Raises:
-        ValueError: naming the first problem and its place.
-    """
+    """Return the checked content of a file; raise a ValueError that names the first problem and its place."""
     try:
         return _ProfileFile.model_validate_json(content)
     except ValidationError as error:

@@ -1,28 +1,49 @@
-"""Noise, compiled: corrupt one line of pe so that TER finds given numbers of edits in it.
+"""Noise, compiled: the stage that turns chunks of parallel text into triplets. Workers import it, so it imports little.
 
-Edits interact: some cancel each other, or merge (a word left out beside one added is one substitution). So TER counts
-the edits of each draft, and if they are not those wanted, places and words are drawn again; the best draft is kept.
+Numbers of edits are drawn for each line of pe. Edits interact: some cancel each other, or merge (a word left out beside
+one added is one substitution). So TER counts the edits of each draft, and if they are not those wanted, places and
+words are drawn again; the best draft is kept.
 
 Edits are named as in TER, from mt to pe: an insertion leaves a word of pe out of mt, a deletion adds a word to mt.
 n is the number of words in a line of pe; `state` is a UInt64[1] that determines all random numbers of a line.
 """
 
-from typing import Any, NamedTuple
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from postedit.compiled import compiled
-from postedit.evaluate.ter_kernel import DELETE, INSERT, SHIFT, SUBSTITUTE, count_pair
-from postedit.synthesis.noise.word_bytes import COMMON_START, LONGEST_ENDING, count_characters, find_prefix
+from postedit.distributed.chunks import Chunk
+from postedit.evaluate.ter_kernel import DELETE, INSERT, SHIFT, SUBSTITUTE, count_pair, new_scratch
+from postedit.synthesis.noise.noise_tables import NoiseTables
+from postedit.synthesis.noise.word_bytes import (
+    COMMON_START,
+    LONGEST_ENDING,
+    append_bytes,
+    append_words,
+    count_characters,
+    find_prefix,
+    line_end,
+    new_word_buffer,
+    select_lines,
+    split_words,
+)
+from postedit.synthesis.triplet_counts import EDIT_KINDS, MAX_TER, TER_BIN
 
-_MAX_DRAFTS = 4
-"""Drafts per line: more would take time and hardly help."""
+KEPT, EMPTY, TOO_LONG, THINNED = 0, 1, 2, 3
+"""Outcomes for a line: kept, or left out for having no words, too many words, or a length that is too frequent."""
 
-_MAX_TRIES = 8
-"""Places or words tried for one edit."""
+OUTCOMES: Final = {"kept": KEPT, "without words": EMPTY, "too long": TOO_LONG, "length too frequent": THINNED}
 
-_MAX_NEIGHBOURS = 32
-"""Words examined for an inflected form: most words with the same beginning are one."""
+LENGTH_BIN: Final = "length="
+"""Prefix of the counts that make up the histogram of lengths."""
+
+_MAX_DRAFTS = 4  # per line; more would take time and hardly help
+_MAX_TRIES = 8  # places or words tried for one edit
+_MAX_NEIGHBOURS = 32  # words examined for an inflected form: most words with the same beginning are one
 
 
 @compiled
@@ -47,14 +68,14 @@ def next_below(limit, state):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def round_randomly(value, state):  # type: ignore[no-untyped-def]
+def _round_randomly(value, state):  # type: ignore[no-untyped-def]
     """Return `value` rounded up or down at random, so that its expectation is kept."""
     whole = int(value)
     return whole + 1 if next_uniform(state) < value - whole else whole
 
 
 @compiled
-def draw_weighted(sums, first, last, state):  # type: ignore[no-untyped-def]
+def _draw_weighted(sums, first, last, state):  # type: ignore[no-untyped-def]
     """Return a random index in [first, last), weighted by counts; `sums` has their cumulative sums from `first` on."""
     value = next_uniform(state) * sums[last - 1]
     low, high = first, last - 1
@@ -68,40 +89,25 @@ def draw_weighted(sums, first, last, state):  # type: ignore[no-untyped-def]
 
 
 class Draft(NamedTuple):
-    """A line of mt under construction. All arrays have room for the longest line.
+    """A line of mt under construction. All arrays have room for the longest line."""
 
-    Args:
-        refs: Int64, for each word of mt its index in pe, or -1 minus its id in the lexicon.
-        ids: Int32, its id.
-        edited: Bool, whether an edit has changed or moved it.
-        next_to_gap: Bool, whether a word beside it was left out.
-        taken: Bool, for each word of pe, whether it is left out or replaced.
-        replaced: Bool, for each word of pe, whether it is replaced.
-    """
-
-    refs: Any
-    ids: Any
-    edited: Any
-    next_to_gap: Any
-    taken: Any
-    replaced: Any
+    refs: Any  # Int64, for each word of mt its index in pe, or -1 minus its id in the lexicon
+    ids: Any  # Int32, its id
+    edited: Any  # Bool, whether an edit has changed or moved it
+    next_to_gap: Any  # Bool, whether a word beside it was left out
+    taken: Any  # Bool, for each word of pe, whether it is left out or replaced
+    replaced: Any  # Bool, for each word of pe, whether it is replaced
 
 
 @compiled
-def new_draft(capacity):  # type: ignore[no-untyped-def]
-    """Return a draft with room for `capacity` words."""
-    return Draft(
-        np.empty(capacity, np.int64),
-        np.empty(capacity, np.int32),
-        np.empty(capacity, np.bool_),
-        np.empty(capacity, np.bool_),
-        np.empty(capacity, np.bool_),
-        np.empty(capacity, np.bool_),
-    )
+def _new_draft(capacity):  # type: ignore[no-untyped-def]
+    refs, ids = np.empty(capacity, np.int64), np.empty(capacity, np.int32)
+    edited, next_to_gap = np.empty(capacity, np.bool_), np.empty(capacity, np.bool_)
+    return Draft(refs, ids, edited, next_to_gap, np.empty(capacity, np.bool_), np.empty(capacity, np.bool_))
 
 
 @compiled
-def draw_edit_counts(n, tables, wanted, state):  # type: ignore[no-untyped-def]
+def _draw_edit_counts(n, tables, wanted, state):  # type: ignore[no-untyped-def]
     """Draw the number of edits of each kind for a line of n words, limited to what such a line can have."""
     wanted[:] = 0
     if tables.sentences.shape[0] == 0:
@@ -114,7 +120,7 @@ def draw_edit_counts(n, tables, wanted, state):  # type: ignore[no-untyped-def]
         chosen = first + next_below(last - first, state)
         scale = tables.rate_scale * n / tables.sentences[chosen, 0]
         for kind in range(4):
-            wanted[kind] = round_randomly(scale * tables.sentences[chosen, 1 + kind], state)
+            wanted[kind] = _round_randomly(scale * tables.sentences[chosen, 1 + kind], state)
     wanted[INSERT] = min(wanted[INSERT], n)
     wanted[SUBSTITUTE] = min(wanted[SUBSTITUTE], n - wanted[INSERT])
     wanted[DELETE] = min(wanted[DELETE], 2 * n)
@@ -147,14 +153,14 @@ def _substitute(line, i, tables, state):  # type: ignore[no-untyped-def]
     known = min(line.ids[i], tables.seen_rate.size - 1)
     first, last = tables.pair_ends[known], tables.pair_ends[known + 1]
     if last > first and next_uniform(state) < tables.seen_rate[known]:
-        return tables.pair_words[draw_weighted(tables.pair_sums, first, last, state)]
+        return tables.pair_words[_draw_weighted(tables.pair_sums, first, last, state)]
     if next_uniform(state) < tables.inflection_rate:
         other = _inflected_form(line, i, tables.lexicon, state)
         if other >= 0:
             return other
     other = -1
     for _ in range(_MAX_TRIES):
-        other = tables.substitute_words[draw_weighted(tables.substitute_sums, 0, tables.substitute_words.size, state)]
+        other = tables.substitute_words[_draw_weighted(tables.substitute_sums, 0, tables.substitute_words.size, state)]
         if other != line.ids[i]:
             break
     return other
@@ -230,13 +236,9 @@ def _insert_word(size, tables, draft, state):  # type: ignore[no-untyped-def]
         if not ((place > 0 and draft.next_to_gap[place - 1]) or (place < size and draft.next_to_gap[place])):
             break
     for k in range(size, place, -1):
-        draft.refs[k], draft.ids[k], draft.edited[k], draft.next_to_gap[k] = (
-            draft.refs[k - 1],
-            draft.ids[k - 1],
-            draft.edited[k - 1],
-            draft.next_to_gap[k - 1],
-        )
-    word = tables.deletion_words[draw_weighted(tables.deletion_sums, 0, tables.deletion_words.size, state)]
+        draft.refs[k], draft.ids[k] = draft.refs[k - 1], draft.ids[k - 1]
+        draft.edited[k], draft.next_to_gap[k] = draft.edited[k - 1], draft.next_to_gap[k - 1]
+    word = tables.deletion_words[_draw_weighted(tables.deletion_sums, 0, tables.deletion_words.size, state)]
     draft.refs[place], draft.ids[place], draft.edited[place], draft.next_to_gap[place] = -1 - word, word, True, False
     return size + 1
 
@@ -288,31 +290,16 @@ def _reverse(draft, start, stop):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _always_exact(wanted):  # type: ignore[no-untyped-def]
-    """Return whether TER must find exactly these edits: words are only left out, or only added."""
-    return wanted[SHIFT] == 0 and wanted[SUBSTITUTE] == 0 and (wanted[INSERT] == 0 or wanted[DELETE] == 0)
+def _make_edits(line, n, wanted, tables, drafts, counted, ids, scratch, found, state):  # type: ignore[no-untyped-def]
+    """Make the edits `wanted`, Int32[4] by kind, in a `WordBuffer`; the draft with the fewest deviations by TER wins.
 
-
-@compiled
-def make_edits(line, n, wanted, tables, drafts, counted, ids, scratch, found, state):  # type: ignore[no-untyped-def]
-    """Make the wanted edits; the draft with the fewest deviations by TER wins.
-
-    Args:
-        line: `WordBuffer` of pe.
-        n: its number of words.
-        wanted: Int32[4], edits by kind.
-        tables: `NoiseTables`.
-        drafts: two of `Draft`; one keeps the best so far.
-        counted: Int32[4], working memory.
-        ids: Int32, working memory.
-        scratch: working memory of TER.
-        found: Int32[4], receives the edits that TER finds.
-        state: UInt64[1], of the random generator.
-
-    Returns:
-        The index of the winning draft, and its number of words.
+    One of the two drafts keeps the best so far, and `found`, Int32[4], receives the edits that TER finds. `counted`,
+    Int32[4], `ids`, Int32, and `scratch` (of TER) are working memory. Return the index of the winning draft and its
+    number of words.
     """
     best, best_size, best_miss, current = 0, 0, 1 << 30, 0
+    # TER finds exactly these edits if words are only left out, or only added.
+    exact = wanted[SHIFT] == 0 and wanted[SUBSTITUTE] == 0 and (wanted[INSERT] == 0 or wanted[DELETE] == 0)
     for _ in range(_MAX_DRAFTS):
         draft = drafts[current]
         size = _drop_and_replace(line, n, wanted, tables, draft, state)
@@ -320,7 +307,7 @@ def make_edits(line, n, wanted, tables, drafts, counted, ids, scratch, found, st
             size = _insert_word(size, tables, draft, state)
         for _ in range(wanted[SHIFT]):
             _shift_block(size, tables, draft, state)
-        if _always_exact(wanted):
+        if exact:
             counted[:] = wanted
         else:
             ids[:size] = draft.ids[:size]
@@ -334,3 +321,79 @@ def make_edits(line, n, wanted, tables, drafts, counted, ids, scratch, found, st
         if miss == 0:
             break
     return best, best_size
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseStage:
+    """Makes triplets of chunks with the sides src and pe; lines of more than `max_words` are left out."""
+
+    tables: NoiseTables
+    seed: int
+    max_words: int
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        """Return the triplets of a chunk."""
+        pe = np.frombuffer(chunk.sides["pe"], np.uint8)
+        mt, outcomes, lengths, found, wanted = _make_noise(
+            pe, chunk.size, chunk.first_line, np.uint64(self.seed), self.max_words, self.tables
+        )
+        sides = {"src": chunk.sides["src"], "mt": mt.tobytes(), "pe": chunk.sides["pe"]}
+        kept = outcomes == KEPT
+        if not kept.all():
+            for side in ("src", "pe"):
+                sides[side] = select_lines(np.frombuffer(sides[side], np.uint8), kept).tobytes()
+        counts = Counter({name: int((outcomes == outcome).sum()) for name, outcome in OUTCOMES.items()})
+        counts["words"] = int(lengths[kept].sum())
+        counts.update(dict(zip(EDIT_KINDS, found[kept].sum(0).tolist())))
+        counts["as drawn"] = int((found == wanted)[kept].all(1).sum())
+        counts.update(_histogram(np.minimum(MAX_TER, 100 * found[kept].sum(1) // lengths[kept]), TER_BIN))
+        counts.update(_histogram(lengths[kept], LENGTH_BIN))
+        return replace(chunk, sides=sides, counts=dict(counts))
+
+
+def _histogram(values: NDArray[np.int32], prefix: str) -> dict[str, int]:
+    bins, counts = np.unique(values, return_counts=True)
+    return {f"{prefix}{value}": int(count) for value, count in zip(bins, counts)}
+
+
+@compiled
+def _make_noise(pe, lines, first_line, seed, max_words, tables):  # type: ignore[no-untyped-def]
+    """Make mt from pe, UInt8, so many lines that end with line feeds; see `NoiseStage` for the other arguments.
+
+    Returns:
+        UInt8, the lines of mt; Int8[lines], the outcome for each line of pe (`KEPT` and so on); Int32[lines], its
+        number of words; Int32[lines,4], the edits that TER finds, by kind; Int32[lines,4], the edits wanted.
+    """
+    capacity = 3 * max_words + 1
+    line, drafts = new_word_buffer(pe, max_words), (_new_draft(capacity), _new_draft(capacity))
+    scratch = new_scratch(capacity, max_words, tables.lexicon.hashes.size + max_words)
+    wanted, counted = np.zeros(4, np.int32), np.zeros(4, np.int32)
+    ids = np.empty(capacity, np.int32)
+    outcomes, lengths = np.zeros(lines, np.int8), np.zeros(lines, np.int32)
+    found, all_wanted = np.zeros((lines, 4), np.int32), np.zeros((lines, 4), np.int32)
+    state = np.zeros(1, np.uint64)
+    out, used, stop = np.empty(pe.size + pe.size // 2 + 1024, np.uint8), 0, -1
+    for number in range(lines):
+        start = stop + 1
+        stop = line_end(pe, start)
+        n = split_words(line, start, stop, tables.lexicon)
+        lengths[number] = n
+        state[0] = mix64(mix64(seed) + np.uint64(first_line + number))
+        if n == 0:
+            outcomes[number] = EMPTY
+        elif n > max_words:
+            outcomes[number] = TOO_LONG
+        elif next_uniform(state) >= tables.keep_rates[min(n, tables.keep_rates.size - 1)]:
+            outcomes[number] = THINNED
+        if outcomes[number] != KEPT:
+            continue
+        _draw_edit_counts(n, tables, wanted, state)
+        all_wanted[number] = wanted
+        best, size = 0, 0
+        if wanted.sum():
+            best, size = _make_edits(line, n, wanted, tables, drafts, counted, ids, scratch, found[number], state)
+        if found[number].sum() == 0:
+            out, used = append_bytes(pe, start, stop + 1, out, used)
+        else:
+            out, used = append_words(drafts[best].refs, size, line, tables.lexicon, out, used)
+    return out[:used], outcomes, lengths, found, all_wanted

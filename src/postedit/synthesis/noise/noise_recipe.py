@@ -11,23 +11,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import cycle, islice
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from postedit.core.errors import DataError, RecipeError
-from postedit.data.lines import read_lines
-from postedit.data.resumable_file import encode_lines
+from postedit.data.lines import encode_lines, read_lines
 from postedit.data.text_paths import located
-from postedit.data.triplets import TripletFiles, check_files, read_triplets
+from postedit.data.triplets import TripletFiles, as_list
 from postedit.distributed.chunks import Chunk, open_aligned
 from postedit.distributed.pipeline import Job, Phase
 from postedit.evaluate.ter import ter_signature
 from postedit.synthesis.config import SynthConfig
 from postedit.synthesis.noise.edit_profile import MAX_WORDS, EditProfile, measure_profile
-from postedit.synthesis.noise.noise_stage import LENGTH_BIN, OUTCOMES, NoiseStage
+from postedit.synthesis.noise.noise_kernel import LENGTH_BIN, OUTCOMES, NoiseStage
 from postedit.synthesis.noise.noise_tables import TextSample, expected_ter_histogram, matched_tables, plain_tables
 from postedit.synthesis.triplet_counts import EDIT_KINDS, TER_BIN, edit_rates, histogram_of, ks_distance
 
@@ -36,27 +34,13 @@ _PROFILE: Final = "profile.json"
 _SAMPLE_LINES: Final = 100_000
 """Lines of the text from which words and lengths are counted: memory does not grow with the text."""
 
-_TRIAL_LINES: Final = 20_000
-"""Lines on which TER is measured before the run."""
-
+# Trials adjust the number of edits to a requested TER.
+_TRIAL_LINES: Final = 20_000  # on which TER is measured
 _MAX_TRIALS: Final = 6
-"""Trials to adjust the number of edits to a requested TER."""
-
-_TOLERANCE: Final = 0.01
-"""Relative difference from the requested TER that ends the trials ..."""
-
-_STANDARD_ERRORS: Final = 2.0
-"""... or so many standard errors: with few edits, a trial is no more precise."""
-
-_MAX_STEP: Final = 4.0
-"""Largest factor of the number of edits from one trial to the next."""
-
-_MAX_DIFFERENCE: Final = 0.05
-"""Relative difference from the requested TER above which it counts as unreachable."""
-
-
-def _list_or_none(value: Any) -> Any:
-    return value or None if value is None or isinstance(value, list | tuple) else [value]
+_TOLERANCE: Final = 0.01  # relative difference from the requested TER that ends the trials ...
+_STANDARD_ERRORS: Final = 2.0  # ... or so many standard errors: with few edits, a trial is no more precise
+_MAX_STEP: Final = 4.0  # largest factor of the number of edits from one trial to the next
+_MAX_DIFFERENCE: Final = 0.05  # relative difference from the requested TER above which it counts as unreachable
 
 
 class NoiseConfig(SynthConfig):
@@ -69,7 +53,7 @@ class NoiseConfig(SynthConfig):
         "matched",
         description='"matched": edits like those of real triplets; "plain": edits of any word, all kinds equally often',
     )
-    real: Annotated[list[TripletFiles] | None, BeforeValidator(_list_or_none)] = Field(
+    real: Annotated[list[TripletFiles] | None, BeforeValidator(lambda value: as_list(value) or None)] = Field(
         None,
         description="matched: real triplets, named as in `[data]`; their edit profile is saved as OUT.profile.json",
     )
@@ -109,14 +93,6 @@ class NoiseConfig(SynthConfig):
         """The profile, if it is measured."""
         return () if self.real is None else (_PROFILE,)
 
-    def located_triplets(self, folder: Path) -> dict[str, Any]:
-        """Return the real triplets with absolute paths."""
-        return {"real": None if self.real is None else [files.under(folder) for files in self.real]}
-
-    def triplet_inputs(self) -> Sequence[tuple[str, TripletFiles]]:
-        """Return the files of the real triplets, each with its option."""
-        return [("synth.real", files) for files in self.real or ()]
-
     def phases(self) -> list[Phase]:
         """Return the only phase."""
         return [Phase("noise", self.triplets, self.prepare)]
@@ -136,10 +112,8 @@ class NoiseConfig(SynthConfig):
         if not sample.words:
             raise DataError(f"{self.pe}: has no words (in a sample of {len(lines):,} lines)")
         profile = self._profile()
-        if profile is None:
-            tables = plain_tables(sample)
-        else:
-            tables = matched_tables(profile, sample, thin=self.lengths == "real")
+        thin = self.lengths == "real"
+        tables = matched_tables(profile, sample, thin=thin) if profile else plain_tables(sample)
         stage = NoiseStage(tables, self.seed, self.max_words)
         if self.ter is not None:
             stage = _with_ter(self.ter, stage, lines[:: max(1, len(lines) // _TRIAL_LINES)])
@@ -149,14 +123,12 @@ class NoiseConfig(SynthConfig):
         return Job(source, stage, settings, lambda counts: _manifest(counts, profile))
 
     def _profile(self) -> EditProfile | None:
-        """Return the profile to match: a saved one, or one measured and saved now."""
+        """Return the profile to match: a saved one, or one that is measured and saved now."""
         if self.profile is not None:
             return EditProfile.load(located(self.profile))
         if self.real is None:
             return None
-        for files in self.real:
-            check_files(files)
-        profile = measure_profile((triplet.mt, triplet.pe) for triplet in read_triplets(self.real))
+        profile = measure_profile((triplet.mt, triplet.pe) for triplet in self.read_real())
         profile.save(self.triplets.named(_PROFILE))
         return profile
 

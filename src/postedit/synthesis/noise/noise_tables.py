@@ -13,71 +13,42 @@ from postedit.synthesis.noise.word_bytes import Lexicon, make_lexicon
 from postedit.synthesis.triplet_counts import MAX_TER
 
 if TYPE_CHECKING:
-    from postedit.synthesis.noise.edit_profile import EditProfile, ShiftedBlock  # not needed by workers
+    from postedit.synthesis.noise.edit_profile import EditProfile  # not needed by workers
 
-_MAX_LEXICON: Final = 200_000
-"""The most frequent words of the text, available as errors: bounds the memory of every process."""
-
-_ENOUGH_SENTENCES: Final = 100
-"""Real sentences to draw from for each length, at least: fewer would repeat too often."""
-
-_RARE: Final = 0.01
-"""Share of real sentences, of the lengths that the text lacks most, that thinning does not try to match."""
-
-_PRIOR: Final = 5.0
-"""Strength of the prior of edit rates: each word counts as seen this often with the average rate."""
+_MAX_LEXICON: Final = 200_000  # most frequent words of the text, available as errors: bounds the memory of processes
+_ENOUGH_SENTENCES: Final = 100  # real sentences to draw from for each length, at least: fewer would repeat too often
+_RARE: Final = 0.01  # share of real sentences, of the lengths that the text lacks most, that thinning does not match
+_PRIOR: Final = 5.0  # strength of the prior of edit rates: each word counts as seen so often with the average rate
 
 
 class NoiseTables(NamedTuple):
-    """Distributions of edits for compiled code. V is the size of the lexicon; id V stands for all other words.
-
-    Args:
-        lexicon: the words.
-        insert_weights: Float64[V+1], relative probability that mt lacks a word of pe.
-        substitute_weights: Float64[V+1], relative probability that mt has another word in its place.
-        pair_ends: Int64[V+2], where the observed substitutes of each word end in `pair_words`; the first is 0.
-        pair_words: Int32, ids of observed substitutes.
-        pair_sums: Float64, their cumulative counts, word by word.
-        seen_rate: Float64[V+1], probability that a substitute is an observed one.
-        inflection_rate: Float64, probability that any other substitute is an inflected form of the word.
-        substitute_words: Int32, all observed substitutes.
-        substitute_sums: Float64, their cumulative counts.
-        deletion_words: Int32, words of mt that pe lacks.
-        deletion_sums: Float64, their cumulative counts.
-        moves: Int32[moves,2], length of shifted blocks and their distance to the left; empty for any shift.
-        sentences: Int32[sentences,5], length and edits by kind of real sentences, sorted by length.
-        length_ranges: Int64[longest+1,2], first row in `sentences` and row after the last to draw from for each length.
-        rate_scale: factor of the edits of real sentences; edits per word if there are none.
-        keep_rates: Float64[lengths], the share of lines of each length to keep; the last one holds for longer lines.
-    """
+    """Distributions of edits for compiled code. V is the size of the lexicon; id V stands for all other words."""
 
     lexicon: Lexicon
+    # [V+1], relative probability that mt lacks a word of pe, and that it has another word in its place
     insert_weights: NDArray[np.float64]
     substitute_weights: NDArray[np.float64]
+    # observed substitutes: [V+2], where those of each word end (the first is 0), their ids and their cumulative counts
     pair_ends: NDArray[np.int64]
     pair_words: NDArray[np.int32]
     pair_sums: NDArray[np.float64]
-    seen_rate: NDArray[np.float64]
-    inflection_rate: float
+    seen_rate: NDArray[np.float64]  # [V+1], probability that a substitute is an observed one of the word
+    inflection_rate: float  # probability that any other substitute is an inflected form of the word
+    # all observed substitutes, and words of mt that pe lacks, with their cumulative counts
     substitute_words: NDArray[np.int32]
     substitute_sums: NDArray[np.float64]
     deletion_words: NDArray[np.int32]
     deletion_sums: NDArray[np.float64]
-    moves: NDArray[np.int32]
-    sentences: NDArray[np.int32]
-    length_ranges: NDArray[np.int64]
-    rate_scale: float
-    keep_rates: NDArray[np.float64]
+    moves: NDArray[np.int32]  # [moves,2], length of shifted blocks and distance to the left; empty for any shift
+    sentences: NDArray[np.int32]  # [sentences,5], length and edits by kind of real sentences, sorted by length
+    length_ranges: NDArray[np.int64]  # [longest+1,2], first row in `sentences` for each length, and row after the last
+    rate_scale: float  # factor of the edits of real sentences; edits per word if there are none
+    keep_rates: NDArray[np.float64]  # [lengths], share of lines of each length to keep; the last holds for longer ones
 
 
 @dataclass(frozen=True, slots=True)
 class TextSample:
-    """Statistics of a sample of the text.
-
-    Args:
-        words: counts of its words.
-        lengths: number of lines by their number of words.
-    """
+    """Counts of the words of a sample of the text, and of its lines by their number of words."""
 
     words: Mapping[str, int]
     lengths: Mapping[int, int]
@@ -85,8 +56,7 @@ class TextSample:
     @classmethod
     def of(cls, lines: Iterable[str]) -> "TextSample":
         """Count the words of some lines."""
-        words: Counter[str] = Counter()
-        lengths: Counter[int] = Counter()
+        words, lengths = Counter[str](), Counter[int]()
         for line in lines:
             found = line.split()
             words.update(found)
@@ -100,17 +70,14 @@ class TextSample:
 
 
 def matched_tables(profile: "EditProfile", sample: TextSample, *, thin: bool) -> NoiseTables:
-    """Return tables for noise that resembles the edits of a profile.
+    """Return tables for noise that resembles the edits of a profile, in the text that the sample is from.
 
-    Args:
-        profile: of real triplets.
-        sample: of the text to corrupt.
-        thin: leave out lines, so that lengths are distributed as in the profile.
+    With `thin`, lines are left out so that lengths are distributed as in the profile.
 
     Raises:
-        DataError: if `thin` would leave nothing.
+        DataError: if that would leave nothing.
     """
-    substitutes: Counter[str] = Counter()
+    substitutes = Counter[str]()
     for others in profile.substituted.values():
         substitutes.update(others)
     frequent = sample.frequent
@@ -126,7 +93,7 @@ def matched_tables(profile: "EditProfile", sample: TextSample, *, thin: bool) ->
         profile.inflection_rate,
         *_cumulative(substitutes or unigrams, ids),
         *_cumulative(profile.deleted or unigrams, ids),
-        _repeated(profile.moves),
+        np.repeat(np.array(list(profile.moves), np.int32).reshape(-1, 2), list(profile.moves.values()), axis=0),
         *sentences_by_length(profile),
         1.0,
         _keep_rates(profile, sample) if thin else np.ones(1),
@@ -162,14 +129,10 @@ def sentences_by_length(profile: "EditProfile") -> tuple[NDArray[np.int32], NDAr
     The range of a length is widened to neighbouring lengths until it has `_ENOUGH_SENTENCES`; that of the greatest
     length also serves longer lines.
     """
-    rows = np.array(
-        sorted(
-            (s.length, s.shifts, s.substitutions, s.insertions, s.deletions, count)
-            for s, count in profile.sentences.items()
-        ),
-        np.int32,
-    )
-    sentences = np.repeat(rows[:, :5], rows[:, 5], axis=0)
+    counted = profile.sentences.items()
+    rows = sorted((s.length, s.shifts, s.substitutions, s.insertions, s.deletions, count) for s, count in counted)
+    table = np.array(rows, np.int32)
+    sentences = np.repeat(table[:, :5], table[:, 5], axis=0)
     lengths = sentences[:, 0]
     longest = int(lengths[-1])
     ranges = np.empty((longest + 1, 2), np.int64)
@@ -233,11 +196,6 @@ def _cumulative(counts: Mapping[str, int], ids: Mapping[str, int]) -> tuple[NDAr
     order = sorted(counts, key=lambda word: (counts[word], word))
     sums = np.cumsum([counts[word] for word in order], dtype=np.float64)
     return np.array([ids[word] for word in order], np.int32), sums
-
-
-def _repeated(moves: "Mapping[ShiftedBlock, int]") -> NDArray[np.int32]:
-    """Return Int32[moves,2], each block as often as it was counted."""
-    return np.repeat(np.array(list(moves), np.int32).reshape(-1, 2), list(moves.values()), axis=0)
 
 
 def _keep_rates(profile: "EditProfile", sample: TextSample) -> NDArray[np.float64]:

@@ -8,30 +8,20 @@ from numpy.typing import NDArray
 
 from postedit.compiled import compiled
 
-COMMON_START: Final = 3
-"""Two inflected forms of a word share at least this many initial characters ..."""
-
-LONGEST_ENDING: Final = 3
-"""... and each has at most this many characters after the shared ones: the longest usual inflections."""
+COMMON_START: Final = 3  # two inflected forms of a word share at least so many initial characters ...
+LONGEST_ENDING: Final = 3  # ... and each has at most so many after the shared ones: the longest usual inflections
 
 _LINE_FEED: Final = 10
 _SPACE: Final = 32
 
 
 class Lexicon(NamedTuple):
-    """Words sorted by their bytes, so that words with a common prefix are neighbours; a word's id is its position.
+    """Words sorted by their bytes, so that words with a common prefix are neighbours; a word's id is its position."""
 
-    Args:
-        data: UInt8, the concatenated words.
-        ends: Int64[words + 1], the offset where each word ends; the first is 0.
-        hashes: UInt64[words].
-        slots: Int32, a hash table of ids, -1 where empty. Its size is a power of two.
-    """
-
-    data: NDArray[np.uint8]
-    ends: NDArray[np.int64]
-    hashes: NDArray[np.uint64]
-    slots: NDArray[np.int32]
+    data: NDArray[np.uint8]  # the concatenated words
+    ends: NDArray[np.int64]  # [words + 1], the offset where each word ends; the first is 0
+    hashes: NDArray[np.uint64]  # [words]
+    slots: NDArray[np.int32]  # a hash table of ids, -1 where empty; its size is a power of two
 
     @property
     def size(self) -> int:
@@ -80,7 +70,6 @@ def _hash_table(data, ends, count):  # type: ignore[no-untyped-def]
 
 @compiled
 def _find_word(lexicon, value):  # type: ignore[no-untyped-def]
-    """Return the id of the word with this hash, or -1."""
     mask = np.uint64(lexicon.slots.size - 1)
     slot = value & mask
     while True:
@@ -118,31 +107,21 @@ def _sorts_before(lexicon, number, data, start, stop, if_prefix):  # type: ignor
 class WordBuffer(NamedTuple):
     """The words of one line, in arrays that are reused from line to line.
 
-    Args:
-        data: UInt8, all lines.
-        starts: Int64, the offset of each word in `data`.
-        stops: Int64, the offset after its last byte.
-        ids: Int32, its id in the lexicon; unknown words get ids from the size of the lexicon on, equal words the same.
-        hashes: UInt64.
+    Unknown words get ids from the size of the lexicon on, equal words the same.
     """
 
-    data: Any
-    starts: Any
-    stops: Any
-    ids: Any
-    hashes: Any
+    data: Any  # UInt8, all lines
+    starts: Any  # Int64, the offset of each word in `data`
+    stops: Any  # Int64, the offset after its last byte
+    ids: Any  # Int32, its id in the lexicon
+    hashes: Any  # UInt64
 
 
 @compiled
 def new_word_buffer(data, max_words):  # type: ignore[no-untyped-def]
     """Return a buffer for the lines of `data`, with up to `max_words` words each."""
-    return WordBuffer(
-        data,
-        np.empty(max_words, np.int64),
-        np.empty(max_words, np.int64),
-        np.empty(max_words, np.int32),
-        np.empty(max_words, np.uint64),
-    )
+    starts, stops = np.empty(max_words, np.int64), np.empty(max_words, np.int64)
+    return WordBuffer(data, starts, stops, np.empty(max_words, np.int32), np.empty(max_words, np.uint64))
 
 
 @compiled
@@ -216,18 +195,10 @@ def count_characters(data, start, stop):  # type: ignore[no-untyped-def]
 
 @compiled
 def append_words(refs, size, line, lexicon, out, used):  # type: ignore[no-untyped-def]
-    """Append a line of words, separated by single spaces, to an output buffer.
+    """Append a line of `size` words, separated by single spaces, to the `used` bytes of an output buffer `out`, UInt8.
 
-    Args:
-        refs: Int64, for each word its index in `line`, or -1 minus its id in the lexicon.
-        size: number of words.
-        line: `WordBuffer`.
-        lexicon: `Lexicon`.
-        out: UInt8, the output buffer.
-        used: number of bytes in use.
-
-    Returns:
-        `out`, or a larger buffer in its place, and the number of bytes in use.
+    `refs`, Int64, has the index in `line` of each word, or -1 minus its id in the lexicon. Return `out`, or a larger
+    buffer in its place, and the number of bytes in use.
     """
     for k in range(size):
         ref = refs[k]
@@ -256,7 +227,6 @@ def append_bytes(data, start, stop, out, used):  # type: ignore[no-untyped-def]
 
 @compiled
 def _with_capacity(out, needed):  # type: ignore[no-untyped-def]
-    """Return `out`, or a larger copy if it has less than `needed` bytes."""
     if needed <= out.size:
         return out
     larger = np.empty(2 * needed, np.uint8)

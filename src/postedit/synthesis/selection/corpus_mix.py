@@ -5,7 +5,7 @@ import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -13,7 +13,8 @@ from pydantic import Field, model_validator
 
 from postedit.core.config import Config
 from postedit.core.errors import DataError, RecipeError
-from postedit.data.resumable_file import encode_lines
+from postedit.data.blocks import blocks_of
+from postedit.data.lines import encode_lines, one_line
 from postedit.data.triplets import Triplet, TripletFiles, check_files, read_triplets
 from postedit.distributed.chunks import Chunk
 from postedit.distributed.pipeline import Job, Phase
@@ -22,11 +23,10 @@ from postedit.synthesis.selection.histogram_matching import uniform_by_line
 from postedit.synthesis.triplet_counts import count_triplets, summary
 from postedit.text.config import SIDES
 
-_BLOCK: Final = 1 << 16
-"""Triplets whose random numbers are drawn together."""
-
 MAX_COPIES: Final = 100_000
 """More copies of one triplet than any training run sees; a higher number is a typing error."""
+
+_BLOCK: Final = 1 << 16  # triplets whose random numbers are drawn together
 
 
 class CorpusConfig(Config):
@@ -81,45 +81,34 @@ class MixConfig(SynthConfig):
             RecipeError: if nothing would be taken from one, or too many copies.
         """
         mixed = MixedCorpora(_parts(self), self.chunk_lines)
-        settings = {**self.settings(), "corpora": [_describe(part, mixed.total) for part in mixed.parts]}
+        settings = {**self.settings(), "corpora": [part.describe(mixed.total) for part in mixed.parts]}
         return Job(mixed, _count, settings, lambda counts: summary(counts, []))
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A corpus and its amount, resolved.
-
-    Args:
-        files: its triplets.
-        triplets: number of its usable triplets.
-        copies: copies of each.
-        taken: resulting number of triplets.
-        seed: random seed, for the fraction in `copies`.
-        fingerprint: SHA-256 digest of its text, in hexadecimal.
-    """
+    """A corpus and its amount, resolved."""
 
     files: TripletFiles
-    triplets: int
-    copies: float
-    taken: int
-    seed: int
-    fingerprint: str
+    triplets: int  # number of usable triplets
+    copies: float  # of each
+    taken: int  # resulting number of triplets
+    seed: int  # for the fraction in `copies`
+    fingerprint: str  # SHA-256 digest of the text, in hexadecimal
 
     def read(self) -> Iterator[Triplet]:
-        """Yield all copies of its triplets."""
-        whole = math.floor(self.copies)
-        passes = (read_triplets(self.files) for _ in range(whole))
-        return chain(chain.from_iterable(passes), self._random_part(self.copies - whole))
+        """Yield each triplet as often as `copies` says, and once more with the probability of its fraction."""
+        for _ in range(math.floor(self.copies)):
+            yield from read_triplets(self.files)
+        if rate := self.copies % 1:
+            for number, block in enumerate(blocks_of(read_triplets(self.files), _BLOCK)):
+                chosen = uniform_by_line(self.seed, number * _BLOCK, len(block)) < rate
+                yield from compress(block, chosen)
 
-    def _random_part(self, rate: float) -> Iterator[Triplet]:
-        """Yield each triplet with probability `rate`."""
-        if not rate:
-            return
-        triplets, first = read_triplets(self.files), 0
-        while block := list(islice(triplets, _BLOCK)):
-            chosen = uniform_by_line(self.seed, first, len(block)) < rate
-            yield from (triplet for triplet, taken in zip(block, chosen) if taken)
-            first += len(block)
+    def describe(self, total: int) -> dict[str, Any]:
+        """Return the entry of the manifest, for a mixture of `total` triplets."""
+        amount = {"copies": round(self.copies, 4), "taken": self.taken, "share": round(self.taken / total, 4)}
+        return {"files": self.files.name, "triplets": self.triplets, **amount}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +132,10 @@ class MixedCorpora:
         """Yield the chunks from number `first` on; earlier ones are read and skipped."""
         placed = (self._with_places(number, part) for number, part in enumerate(self.parts))
         triplets = (triplet for _, _, triplet in heapq.merge(*placed, key=lambda entry: entry[:2]))
-        next(islice(triplets, first * self.chunk_lines, first * self.chunk_lines), None)
-        number = first
-        while block := list(islice(triplets, self.chunk_lines)):
-            sides: dict[str, bytes] = {
-                side: encode_lines([getattr(triplet, side) for triplet in block]) for side in SIDES
-            }
-            yield Chunk(number, number * self.chunk_lines, len(block), sides)
-            number += 1
+        rest = islice(triplets, first * self.chunk_lines, None)
+        for number, block in enumerate(blocks_of(rest, self.chunk_lines), start=first):
+            sides = [encode_lines([one_line(getattr(triplet, side)) for triplet in block]) for side in SIDES]
+            yield Chunk(number, number * self.chunk_lines, len(block), dict(zip(SIDES, sides)))
 
     def _with_places(self, number: int, part: _Part) -> Iterator[tuple[float, int, Triplet]]:
         """Yield the triplets of a corpus at equally spaced places between 0 and 1."""
@@ -163,16 +148,16 @@ def _count(chunk: Chunk) -> Chunk:
 
 
 def _parts(config: MixConfig) -> list[_Part]:
-    measured = [_size_and_digest(corpus.files) for corpus in config.corpus]
-    without_share = sum(
-        corpus.copies * triplets for corpus, (triplets, _) in zip(config.corpus, measured) if corpus.share is None
-    )
+    pairs = [(corpus, _size_and_digest(corpus.files)) for corpus in config.corpus]
+    without_share = sum(corpus.copies * triplets for corpus, (triplets, _) in pairs if corpus.share is None)
     rest = 1.0 - sum(corpus.share or 0.0 for corpus in config.corpus)
     parts = []
-    for number, (corpus, (triplets, fingerprint)) in enumerate(zip(config.corpus, measured)):
+    for number, (corpus, (triplets, fingerprint)) in enumerate(pairs):
         copies = corpus.copies if corpus.share is None else corpus.share / rest * without_share / triplets
-        seed = config.seed + number
-        taken = math.floor(copies) * triplets + _random_part_size(seed, triplets, copies - math.floor(copies))
+        seed, rate = config.seed + number, copies % 1
+        taken = math.floor(copies) * triplets
+        for start in range(0, triplets, _BLOCK) if rate else ():
+            taken += int((uniform_by_line(seed, start, min(_BLOCK, triplets - start)) < rate).sum())
         if copies > MAX_COPIES:
             raise RecipeError(
                 f"synth.corpus.{number}: a share of {corpus.share:g} takes {copies:,.0f} copies of each of its "
@@ -182,11 +167,6 @@ def _parts(config: MixConfig) -> list[_Part]:
             raise RecipeError(f"synth.corpus.{number}: of {triplets:,} triplets none is taken; ask for more of them")
         parts.append(_Part(corpus.files, triplets, copies, taken, seed, fingerprint))
     return parts
-
-
-def _random_part_size(seed: int, triplets: int, rate: float) -> int:
-    starts = range(0, triplets, _BLOCK) if rate else ()
-    return sum(int((uniform_by_line(seed, start, min(_BLOCK, triplets - start)) < rate).sum()) for start in starts)
 
 
 def _size_and_digest(files: TripletFiles) -> tuple[int, str]:
@@ -199,13 +179,3 @@ def _size_and_digest(files: TripletFiles) -> tuple[int, str]:
     if not count:
         raise DataError(f"{files.name}: has no usable triplet")
     return count, digest.hexdigest()
-
-
-def _describe(part: _Part, total: int) -> dict[str, Any]:
-    return {
-        "files": part.files.name,
-        "triplets": part.triplets,
-        "copies": round(part.copies, 4),
-        "taken": part.taken,
-        "share": round(part.taken / total, 4),
-    }

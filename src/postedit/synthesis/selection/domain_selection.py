@@ -2,19 +2,26 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from postedit.core.errors import DataError, library
+from postedit.core.files import atomic_write
 from postedit.data.lines import read_lines
 from postedit.distributed.chunks import Chunk
-from postedit.synthesis.selection.ngrams import estimate_ngrams
 
 NOT_SELECTED: Final = "less like the domain"
+
+_BOS, _EOS, _UNK = "<s>", "</s>", "<unk>"
+_IMPOSSIBLE: Final = -99.0
+"""Log probability of the start of sentence as a word, by convention of ARPA files."""
+
+_DEFAULT_DISCOUNTS: Final = np.array([0.0, 0.5, 1.0, 1.5])
+"""Discounts for texts too small to estimate them from counts of counts."""
 
 
 class CrossEntropyDifference:
@@ -31,28 +38,26 @@ class CrossEntropyDifference:
 
     def __init__(self, inside: Path, outside: Path) -> None:
         kenlm = library("kenlm", "selecting text of a domain", "roundtrip")
-        self._inside, self._outside = (_load_ngrams(kenlm, path) for path in (inside, outside))
+        self._models = []
+        for path in (inside, outside):
+            try:
+                self._models.append(kenlm.Model(str(path)))
+            except (OSError, RuntimeError) as error:
+                reason = str(error).partition("\n")[0]
+                raise DataError(f"{path}: no n-gram model that KenLM can read: {reason}") from None
 
     def __call__(self, sentence: str) -> float:
         """Return H_inside - H_outside in bits per word, counting the end of sentence; lower is more in-domain."""
-        words = len(sentence.split()) + 1
-        difference: float = self._outside.score(sentence) - self._inside.score(sentence)
-        return difference / words / float(np.log10(2))
-
-
-def _load_ngrams(kenlm: Any, path: Path) -> Any:
-    try:
-        return kenlm.Model(str(path))
-    except (OSError, RuntimeError) as error:
-        raise DataError(f"{path}: no n-gram model that KenLM can read: {str(error).partition(chr(10))[0]}") from None
+        inside, outside = (model.score(sentence) for model in self._models)
+        difference: float = outside - inside
+        return difference / (len(sentence.split()) + 1) / float(np.log10(2))
 
 
 def lowest(differences: NDArray[np.float64], share: float) -> NDArray[np.bool_]:
-    """Return Bool[lines]: whether each line is among the share of sentences with the lowest differences.
+    """Return Bool[lines]: whether each line is among the `share` of sentences with the lowest differences.
 
-    Args:
-        differences: Float64[lines]; infinite for lines that are never selected. Of equal values, the first win.
-        share: 0 to 1, of the lines with finite values; rounded, but to one sentence at least, if there is any.
+    Lines with an infinite difference are never selected; of equal values, the first are. The number of sentences is
+    rounded, but to one at least.
     """
     sentences = int(np.isfinite(differences).sum())
     count = min(sentences, max(1, round(share * sentences)))
@@ -63,13 +68,9 @@ def lowest(differences: NDArray[np.float64], share: float) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class SentenceSelection:
-    """A stage that keeps selected lines of the side pe. It needs no n-gram models where it runs.
+    """A stage that keeps selected lines of the side pe. It needs no n-gram models where it runs."""
 
-    Args:
-        kept: one bit per line of the text, the first line in the highest bit.
-    """
-
-    kept: bytes
+    kept: bytes  # one bit per line of the text, the first line in the highest bit
 
     @classmethod
     def of(cls, kept: NDArray[np.bool_]) -> Self:
@@ -87,7 +88,7 @@ class SentenceSelection:
 def select_sentences(
     text: Path, total: int, domain: Sequence[str], *, share: float, order: int, models: tuple[Path, Path]
 ) -> SentenceSelection:
-    """Estimate two n-gram models and select the sentences of a text that are most like the domain.
+    """Estimate two n-gram models and select the `share` of the sentences of a text that are most like the domain.
 
     The out-of-domain model is estimated on a sample of the text as large as the domain. Memory: 8 bytes per line.
 
@@ -95,7 +96,7 @@ def select_sentences(
         text: file of sentences.
         total: its number of lines.
         domain: sentences of the domain.
-        share: 0 to 1, the part of the sentences to select.
+        share: 0 to 1.
         order: order of the models.
         models: files that the in-domain and the out-of-domain model are written to.
 
@@ -110,3 +111,133 @@ def select_sentences(
     difference = CrossEntropyDifference(*models)
     differences = (difference(line) if line.strip() else np.inf for line in read_lines(text))
     return SentenceSelection.of(lowest(np.fromiter(differences, np.float64, total), share))
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """All distinct k-grams of a text.
+
+    `counts` has their frequencies for the highest order and at the start of sentences; for lower orders, the number of
+    distinct words before them.
+    """
+
+    at: NDArray[np.int64]  # a position where each begins
+    counts: NDArray[np.float64]
+    of_position: NDArray[np.int64]  # the k-gram that begins at each position; -1 where the sentence is too short
+
+
+def estimate_ngrams(sentences: Iterable[str], order: int, path: Path) -> None:
+    """Write the n-gram model of some sentences as an ARPA file, which KenLM and all other such tools can read.
+
+    It has interpolated modified Kneser-Ney smoothing (Chen and Goodman 1999, section 3).
+
+    Args:
+        sentences: words separated by white space. The text is held in memory as integers.
+        order: words of the longest n-grams; at least 2.
+        path: the ARPA file.
+
+    Raises:
+        DataError: if there is no word.
+        OutputError: if the file cannot be written.
+    """
+    words, text, starts = _numbered(sentences)
+    orders = _count_ngrams(text, starts, len(words), order)
+    with atomic_write(path) as file:
+        sizes = (f"ngram {k}={len(found.at) + (k == 1)}\n" for k, found in enumerate(orders, start=1))
+        file.write("\\data\\\n" + "".join(sizes))
+        lower: NDArray[np.float64] | None = None
+        backoffs = [_backoffs(orders, k) for k in range(1, order)]
+        for k in range(1, order + 1):
+            lower = _probabilities(orders, k, lower, len(words))
+            logs = np.log10(lower)
+            weights = np.log10(backoffs[k - 1]) if k < order else None
+            file.write(f"\n\\{k}-grams:\n")
+            for number, position in enumerate(orders[k - 1].at.tolist()):
+                gram = " ".join(words[word] for word in text[position : position + k].tolist())
+                log = _IMPOSSIBLE if gram == _BOS else logs[number]
+                weight = "" if weights is None else f"\t{weights[number]:.6f}"
+                file.write(f"{log:.6f}\t{gram}{weight}\n")
+            if k == 1:
+                unknown = np.log10(_uniform_share(orders[0], len(words)))
+                file.write(f"{unknown:.6f}\t{_UNK}" + ("\t0\n" if weights is not None else "\n"))
+        file.write("\n\\end\\\n")
+
+
+def _numbered(sentences: Iterable[str]) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the words by id, the text as ids with sentence marks, and the positions where sentences start."""
+    ids = {_BOS: 0, _EOS: 1}
+    text: list[int] = []
+    starts: list[int] = []
+    for sentence in sentences:
+        found = [word for word in sentence.split() if word not in (_BOS, _EOS, _UNK)]
+        if found:
+            starts.append(len(text))
+            text += [0, *(ids.setdefault(word, len(ids)) for word in found), 1]
+    if not text:
+        raise DataError("there is no word to estimate an n-gram model from")
+    return list(ids), np.array(text), np.array([*starts, len(text)])
+
+
+def _count_ngrams(text: NDArray[np.int64], starts: NDArray[np.int64], words: int, order: int) -> list[_Order]:
+    left = np.repeat(starts[1:], np.diff(starts)) - np.arange(len(text))  # positions to the end of the sentence
+    orders: list[_Order] = []
+    for k in range(1, order + 1):
+        places = np.flatnonzero(left >= k)
+        keys = text[places] if k == 1 else orders[-1].of_position[places] * words + text[places + k - 1]
+        _, at, inverse, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+        of_position = np.full(len(text), -1)
+        of_position[places] = inverse
+        orders.append(_Order(places[at], counts.astype(np.float64), of_position))
+    for lower, higher in pairwise(orders):
+        suffixes = lower.of_position[higher.at + 1]
+        distinct = np.bincount(suffixes, minlength=len(lower.at)).astype(np.float64)
+        starts_sentence = text[lower.at] == 0
+        lower.counts[:] = np.where(starts_sentence, lower.counts, distinct)
+    orders[0].counts[text[orders[0].at] == 0] = 0.0  # the start of a sentence is never predicted
+    return orders
+
+
+def _discounts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the discount of each count, which is 0, 1, 2, or 3 or more (Chen and Goodman 1999, eq. 17)."""
+    discounts = _DEFAULT_DISCOUNTS
+    n1, n2, n3, n4 = (float((counts == count).sum()) for count in range(1, 5))
+    if n1 and n2 and n3 and n4:
+        y = n1 / (n1 + 2 * n2)
+        estimated = np.array([0.0, 1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3])
+        discounts = estimated if (estimated[1:] > 0).all() else discounts
+    return discounts[np.minimum(counts, 3).astype(np.int64)]
+
+
+def _contexts(orders: Sequence[_Order], k: int) -> NDArray[np.int64]:
+    """Return the (k-1)-gram that each k-gram begins with; the empty context, 0, if k is 1."""
+    return orders[k - 2].of_position[orders[k - 1].at] if k > 1 else np.zeros(len(orders[0].at), np.int64)
+
+
+def _backoffs(orders: Sequence[_Order], k: int) -> NDArray[np.float64]:
+    """Return Float64: for each k-gram as a context, the probability mass left to the shorter context."""
+    higher, contexts, size = orders[k], _contexts(orders, k + 1), len(orders[k - 1].at)
+    total = np.bincount(contexts, higher.counts, size)
+    left = np.bincount(contexts, _discounts(higher.counts), size)
+    return np.divide(left, total, out=np.ones(size), where=total > 0)
+
+
+def _probabilities(
+    orders: Sequence[_Order], k: int, lower: NDArray[np.float64] | None, words: int
+) -> NDArray[np.float64]:
+    """Return Float64: the probability of the last word of each k-gram given the others.
+
+    `lower` has the probabilities of order k - 1, None if k is 1; `words` is the size of the vocabulary.
+    """
+    found, contexts = orders[k - 1], _contexts(orders, k)
+    total = np.bincount(contexts, found.counts)[contexts]
+    kept = (found.counts - _discounts(found.counts)) / total
+    if lower is None:
+        return kept + _uniform_share(found, words)
+    shorter = orders[k - 2].of_position[found.at + 1]
+    return kept + _backoffs(orders, k - 1)[contexts] * lower[shorter]
+
+
+def _uniform_share(found: _Order, words: int) -> float:
+    """Return the probability that interpolation with a uniform distribution adds to each word, also the unknown one."""
+    # `words` counts <s>, which is never predicted, and not the unknown word.
+    return float(_discounts(found.counts).sum() / found.counts.sum() / words)

@@ -5,10 +5,8 @@ Junczys-Dowmunt and Grundkiewicz (2017, section 5.1) filtered artificial data by
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -16,7 +14,8 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from postedit.core.errors import DataError
-from postedit.data.triplets import Triplet, TripletFiles, check_files, read_triplets
+from postedit.data.blocks import blocks_of
+from postedit.data.triplets import Triplet, TripletFiles, as_list, read_triplets
 from postedit.distributed.chunks import Chunk, open_aligned
 from postedit.distributed.pipeline import Job, Phase
 from postedit.distributed.resumable_outputs import OutputFiles
@@ -33,18 +32,12 @@ RATES: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8, 
 
 CELLS: Final = (len(LENGTHS) + 1) * (len(RATES) + 1)
 
-_BISECTIONS: Final = 60
-"""Steps of the bisection: enough for the precision of a double."""
-
+_BISECTIONS: Final = 60  # enough for the precision of a double
 _BLOCK: Final = 1 << 14
 _NOT_KEPT: Final = "more of this length and edit rate than among real ones"
 
 
-def _as_list(value: Any) -> Any:
-    return value if value is None or isinstance(value, list | tuple) else [value]
-
-
-RealTriplets = Annotated[list[TripletFiles], BeforeValidator(_as_list)]
+RealTriplets = Annotated[list[TripletFiles], BeforeValidator(as_list)]
 
 
 class MatchingConfig(SynthConfig):
@@ -68,74 +61,40 @@ class MatchingConfig(SynthConfig):
         """The files of all triplets, before the selection."""
         return OutputFiles(self.triplets.named("translated"), SIDES)
 
-    def located_triplets(self, folder: Path) -> dict[str, Any]:
-        """Return the real triplets with absolute paths."""
-        return {"real": [files.under(folder) for files in self.real]}
-
-    def triplet_inputs(self) -> Sequence[tuple[str, TripletFiles]]:
-        """Return the files of the real triplets, each with its option."""
-        return [("synth.real", files) for files in self.real]
-
     def problems(self) -> list[str]:
         """Return a problem if there is a `mismatch` but nothing to match."""
-        if not self.real and "mismatch" in self.model_fields_set:
-            return [
-                "synth.mismatch: needs real triplets; name them in synth.real, or leave it out to keep all triplets"
-            ]
-        return []
-
-    def read_real(self) -> Iterator[Triplet]:
-        """Yield the real triplets.
-
-        Raises:
-            DataError: if they cannot be read.
-        """
-        for files in self.real:
-            check_files(files)
-        return read_triplets(self.real)
+        if self.real or "mismatch" not in self.model_fields_set:
+            return []
+        return ["synth.mismatch: needs real triplets; name them in synth.real, or leave it out to keep all triplets"]
 
     def matching_phase(self) -> Phase:
         """Return the phase that selects the final triplets among the candidates."""
         return Phase("selection of triplets", self.triplets, self._prepare_matching)
 
     def _prepare_matching(self) -> Job:
-        """Measure the real triplets and the candidates, and return the job that selects among these.
-
-        Raises:
-            DataError: if no selection reaches the allowed mismatch.
-        """
-        files = TripletFiles.of(self.candidates.prefix)
         source = open_aligned({side: self.candidates.named(side) for side in SIDES}, self.chunk_lines)
-        real, made = _measure(self.read_real()), _measure(read_triplets(files))
-        match = match_histogram(real.cells, made.cells, self.mismatch)
+        real_cells, real_counts = _measure(self.read_real())
+        made_cells, _ = _measure(read_triplets(TripletFiles.of(self.candidates.prefix)))
+        match = match_histogram(real_cells, made_cells, self.mismatch)
         rates = hashlib.sha256(match.keep_rates.tobytes()).hexdigest()
         settings = {**self.settings(), "phase": "fit", "mismatch": round(match.mismatch, 4), "shares": rates}
 
         def manifest(counts: Mapping[str, int]) -> dict[str, Any]:
             found = summary(counts, [_NOT_KEPT])
-            histogram = dict(sorted(histogram_of(real.counts, TER_BIN).items()))
-            return {
-                **found,
-                "real": {"triplets": real.counts["kept"], "histogram": histogram, **edit_rates(real.counts)},
-                "ks_ter": round(ks_distance(found["made"]["histogram"], histogram), 4),
-            }
+            histogram = dict(sorted(histogram_of(real_counts, TER_BIN).items()))
+            real = {"triplets": real_counts["kept"], "histogram": histogram, **edit_rates(real_counts)}
+            return {**found, "real": real, "ks_ter": round(ks_distance(found["made"]["histogram"], histogram), 4)}
 
         return Job(source, MatchingStage(match.keep_rates, self.seed), settings, manifest)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HistogramMatch:
-    """A selection of triplets by the cells of a histogram.
+    """A selection of triplets by the cells of a histogram."""
 
-    Args:
-        keep_rates: Float64[CELLS], the probability that a triplet of each cell is kept.
-        kept: expected number of triplets kept.
-        mismatch: total variation distance, 0 to 1, between their histogram and the real one.
-    """
-
-    keep_rates: NDArray[np.float64]
-    kept: float
-    mismatch: float
+    keep_rates: NDArray[np.float64]  # [CELLS], the probability that a triplet of each cell is kept
+    kept: float  # expected number of triplets kept
+    mismatch: float  # total variation distance, 0 to 1, between their histogram and the real one
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +132,7 @@ def match_histogram(real: NDArray[np.int64], made: NDArray[np.int64], mismatch: 
     Args:
         real: Int64[CELLS], number of real triplets by cell.
         made: Int64[CELLS], number of candidates by cell.
-        mismatch: total variation distance, 0 to 1.
+        mismatch: largest total variation distance, 0 to 1.
 
     Raises:
         DataError: if there are no triplets, or no factor reaches the mismatch.
@@ -182,8 +141,15 @@ def match_histogram(real: NDArray[np.int64], made: NDArray[np.int64], mismatch: 
         raise DataError("there are no triplets to select, or no real ones to match")
     target = real / real.sum()
     ratio = np.divide(target, made, out=np.zeros(CELLS), where=made > 0)
-    low = float(1.0 / ratio.max()) if ratio.any() else 0.0  # up to here, no rate is capped at 1
-    best = _match(ratio, made, target, low)
+    low = float(1.0 / ratio.max()) if ratio.any() else 0.0  # up to here, all rates are below 1
+
+    def match(factor: float) -> HistogramMatch:
+        rates = np.minimum(1.0, factor * ratio)
+        kept = rates * made
+        total = float(kept.sum())
+        return HistogramMatch(rates, total, float(np.abs(kept / total - target).sum() / 2) if total else 1.0)
+
+    best = match(low)
     if not ratio.any() or best.mismatch > mismatch:
         missing = target[made == 0].sum()
         raise DataError(
@@ -192,27 +158,17 @@ def match_histogram(real: NDArray[np.int64], made: NDArray[np.int64], mismatch: 
             "mismatch"
         )
     high = float(1.0 / ratio[ratio > 0].min())  # from here on, all rates are 1 or 0
-    everything = _match(ratio, made, target, high)
+    everything = match(high)
     if everything.mismatch <= mismatch:
         return everything
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        tried = _match(ratio, made, target, middle)
+        tried = match(middle)
         if tried.mismatch <= mismatch:
             low, best = middle, tried
         else:
             high = middle
     return best
-
-
-def _match(
-    ratio: NDArray[np.float64], made: NDArray[np.int64], target: NDArray[np.float64], factor: float
-) -> HistogramMatch:
-    rates = np.minimum(1.0, factor * ratio)
-    kept = rates * made
-    total = float(kept.sum())
-    distance = float(np.abs(kept / total - target).sum() / 2) if total else 1.0
-    return HistogramMatch(rates, total, distance)
 
 
 def uniform_by_line(seed: int, first: int, count: int) -> NDArray[np.float64]:
@@ -226,19 +182,11 @@ def uniform_by_line(seed: int, first: int, count: int) -> NDArray[np.float64]:
     return (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Measured:
-    """Int64[CELLS], the number of triplets by cell, and the counts of `triplet_counts`."""
-
-    cells: NDArray[np.int64]
-    counts: Mapping[str, int]
-
-
-def _measure(triplets: Iterable[Triplet]) -> _Measured:
-    cells, counts = np.zeros(CELLS, np.int64), Counter[str]()
-    reader, metric = iter(triplets), TER(case_sensitive=True)
-    while block := list(islice(reader, _BLOCK)):
+def _measure(triplets: Iterable[Triplet]) -> tuple[NDArray[np.int64], Mapping[str, int]]:
+    """Return Int64[CELLS], the number of triplets by cell, and the counts of `sum_edits`."""
+    cells, counts, metric = np.zeros(CELLS, np.int64), Counter[str](), TER(case_sensitive=True)
+    for block in blocks_of(triplets, _BLOCK):
         edits = metric.counts([triplet.mt for triplet in block], [triplet.pe for triplet in block])
         cells += np.bincount(cells_of(edits), minlength=CELLS)
         counts += sum_edits(edits)
-    return _Measured(cells, counts)
+    return cells, counts

@@ -1,23 +1,39 @@
-"""Triplets from parallel text: src and pe are given, and a translator makes mt from src.
+"""Triplets from parallel text, src and pe: a translator makes mt from src, or an error model makes it from pe.
 
-eSCAPE was made this way (Negri et al. 2018); Pal et al. (2020, section 4.1) train on it. Such a translation is often
-much farther from the reference than from a post-edit, so triplets can be selected to match real ones.
+eSCAPE was made with a translator (Negri et al. 2018); Pal et al. (2020, section 4.1) train on it. Such a translation is
+often much farther from the reference than from a post-edit, so triplets can be selected to match real ones.
+
+An error model is trained like any other, on real triplets with mt and pe exchanged. Its most probable output is close
+to pe itself; random samples have errors like those of real mt. The idea is that of noised and sampled back-translation
+(Xie et al. 2018 for grammatical error correction, Edunov et al. 2018 for translation).
 """
 
+import hashlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
+import torch
 from pydantic import Field
 
+from postedit.core.errors import DataError, PosteditError
 from postedit.data.text_paths import located
 from postedit.distributed.chunks import Chunk, Stage, open_aligned
 from postedit.distributed.pipeline import Job, Phase
+from postedit.search import Sampling
 from postedit.synthesis.selection.histogram_matching import MatchingConfig
 from postedit.synthesis.translation.translators import Translator, TranslatorConfig, open_translator
 from postedit.synthesis.triplet_counts import BLANK, summary, triplet_chunk
+
+if TYPE_CHECKING:
+    from postedit.editing.post_editor import PostEditor
+
+TOO_LONG: Final = "too long for the model"
+BROKEN: Final = "drawn with broken characters"
+
+_BROKEN_SIGNS: Final = ("\0", "\ufffd")  # results of byte tokens that are not UTF-8 when joined
 
 MATCHING_OPTIONS: Final = ("real", "mismatch", "seed")
 """Options that affect the selection of triplets only."""
@@ -33,12 +49,9 @@ class ParallelTextConfig(MatchingConfig):
     )
 
     text_columns: ClassVar[Mapping[str, str]] = {"src": "src", "pe": "pe"}
-    phase_name: ClassVar[str] = "translation"
-    """Name of the phase that makes mt."""
-    left_out: ClassVar[Sequence[str]] = (BLANK,)
-    """Counts of lines that give no triplet."""
-    later_options: ClassVar[Sequence[str]] = MATCHING_OPTIONS
-    """Options that do not affect mt."""
+    phase_name: ClassVar[str] = "translation"  # makes mt
+    left_out: ClassVar[Sequence[str]] = (BLANK,)  # counts of lines that give no triplet
+    later_options: ClassVar[Sequence[str]] = MATCHING_OPTIONS  # do not affect mt
 
     @abstractmethod
     def stage(self) -> Stage:
@@ -46,10 +59,9 @@ class ParallelTextConfig(MatchingConfig):
 
     def phases(self) -> list[Phase]:
         """Return the phase that makes mt and, with real triplets, the one that selects among its output."""
-        if not self.real:
-            return [Phase(self.phase_name, self.triplets, self.prepare, multithreaded=True)]
-        first = Phase(self.phase_name, self.candidates, self.prepare, multithreaded=True)
-        return [first, self.matching_phase()]
+        files = self.candidates if self.real else self.triplets
+        first = Phase(self.phase_name, files, self.prepare, multithreaded=True)
+        return [first, self.matching_phase()] if self.real else [first]
 
     def prepare(self) -> Job:
         """Read the inputs and return the job that makes mt.
@@ -73,20 +85,116 @@ class ForwardConfig(ParallelTextConfig):
 
     def stage(self) -> Stage:
         """Return the stage that translates src."""
-        return ForwardTranslation(self.translator)
+        return Translation(self.translator)
 
 
 @dataclass(frozen=True)
-class ForwardTranslation:
-    """A stage that translates src into mt."""
+class Translation:
+    """A stage that translates src into mt; with `back`, src is a translation of pe."""
 
-    config: TranslatorConfig
+    forward: TranslatorConfig
+    back: TranslatorConfig | None = None
 
     @cached_property
-    def _translator(self) -> Translator:
-        return open_translator(self.config)
+    def _translators(self) -> tuple[Translator | None, Translator]:
+        return open_translator(self.back) if self.back else None, open_translator(self.forward)
 
     def __call__(self, chunk: Chunk) -> Chunk:
         """Return the triplets of a chunk."""
-        src = chunk.lines("src")
-        return triplet_chunk(chunk, src, self._translator.translate(src), chunk.lines("pe"))
+        back, forward = self._translators
+        pe = chunk.lines("pe")
+        src = back.translate(pe) if back else chunk.lines("src")
+        return triplet_chunk(chunk, src, forward.translate(src), pe)
+
+
+class ErrorsConfig(ParallelTextConfig):
+    """The `[synth]` section with `kind = "errors"`: triplets from parallel text and an error model."""
+
+    kind: Literal["errors"] = Field("errors", description="how triplets are made")
+    model: str = Field(
+        description="error model, trained on triplets with mt and pe exchanged: a folder, relative to the current one, "
+        "or a hub id"
+    )
+    temperature: float = Field(
+        1.0, ge=0.01, le=100, description="sampling temperature: above 1 more errors, below 1 fewer"
+    )
+    top_k: int = Field(20, ge=0, description="sample from the most probable tokens only; 0: from all")
+    device: Literal["cpu", "cuda"] = Field("cpu", description="device of the model")
+    seed: int = Field(1, ge=0, lt=2**63, description="random seed of the samples, and of the selection of triplets")
+    chunk_lines: int = Field(
+        1000,
+        ge=1,
+        description="lines sampled together; at most so many are lost by an interruption. Another value gives other "
+        "samples",
+    )
+
+    phase_name: ClassVar[str] = "sampling of errors"
+    left_out: ClassVar[Sequence[str]] = (BLANK, TOO_LONG, BROKEN)
+    later_options: ClassVar[Sequence[str]] = ("real", "mismatch")
+
+    def problems(self) -> list[str]:
+        """Return the problems of the section, an unavailable device among them."""
+        found = super().problems()
+        if self.device == "cuda" and not torch.cuda.is_available():
+            found.append("synth.device: is cuda, but PyTorch finds no GPU here; write cpu")
+        return found
+
+    def stage(self) -> Stage:
+        """Return the stage that samples mt."""
+        sampling = Sampling(temperature=self.temperature, top_k=self.top_k)
+        return ErrorSampling(self.model, sampling, self.seed, self.device)
+
+    def job_settings(self) -> dict[str, Any]:
+        """Return the settings that determine mt; the model is identified by its content.
+
+        Raises:
+            DataError: if the model cannot be loaded, or does not read mt.
+        """
+        return {**super().job_settings(), "model": list(_load(self.model, self.device).identity().models)}
+
+
+def _load(model: str, device: str) -> "PostEditor":
+    from postedit.editing.post_editor import PostEditor
+
+    try:
+        editor = PostEditor.load(model, device=device)
+    except PosteditError as error:
+        raise DataError(f"synth.model: {error}") from None
+    if not isinstance(editor, PostEditor) or "mt" not in editor.abilities.inputs:
+        raise DataError(
+            f"synth.model: {model} reads src only, so it translates and is no error model; use kind = "
+            '"forward", or a model trained on triplets with mt and pe exchanged'
+        )
+    return editor
+
+
+@dataclass(frozen=True)
+class ErrorSampling:
+    """A stage that samples an mt for each pe."""
+
+    model: str
+    sampling: Sampling
+    seed: int
+    device: str
+
+    @cached_property
+    def _editor(self) -> "PostEditor":
+        return _load(self.model, self.device)
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        """Return the triplets of a chunk."""
+        src, pe = chunk.lines("src"), chunk.lines("pe")
+        device = self._editor.device
+        # A seed for each chunk, so that its samples do not depend on earlier ones.
+        digest = hashlib.blake2b(f"{self.seed} {chunk.first_line}".encode(), digest_size=7).digest()
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            torch.manual_seed(int.from_bytes(digest, "big"))
+            drawn = self._editor.draw(src, pe, self.sampling)
+        if any(one.skipped == "no memory" for one in drawn):
+            raise DataError("a single line does not fit into memory; leave out the longest ones, or use more memory")
+        too_long = [one.skipped == "too long" for one in drawn]
+        mt = [" ".join(one.text.splitlines()) for one in drawn]
+        broken = [any(sign in new and sign not in old for sign in _BROKEN_SIGNS) for new, old in zip(mt, pe)]
+        kept = [triplet for *triplet, long, bad in zip(src, mt, pe, too_long, broken, strict=True) if not (long or bad)]
+        made = triplet_chunk(chunk, *zip(*kept)) if kept else triplet_chunk(chunk, [], [], [])
+        return made.with_lines({}, {**made.counts, TOO_LONG: sum(too_long), BROKEN: sum(broken)})

@@ -8,8 +8,6 @@ its own, so that an interruption costs no finished phase.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
@@ -21,9 +19,9 @@ from postedit.distributed.pipeline import Job, Phase
 from postedit.distributed.resumable_outputs import OutputFiles
 from postedit.synthesis.selection.domain_selection import NOT_SELECTED, select_sentences
 from postedit.synthesis.selection.histogram_matching import MatchingConfig, RealTriplets
-from postedit.synthesis.translation.parallel_text import MATCHING_OPTIONS
-from postedit.synthesis.translation.translators import Translator, TranslatorConfig, open_translator
-from postedit.synthesis.triplet_counts import BLANK, summary, triplet_chunk
+from postedit.synthesis.translation.parallel_text import MATCHING_OPTIONS, Translation
+from postedit.synthesis.translation.translators import TranslatorConfig
+from postedit.synthesis.triplet_counts import BLANK, summary
 
 _MODELS: Final = ("inside.arpa", "outside.arpa")
 
@@ -69,7 +67,7 @@ class RoundtripConfig(MatchingConfig):
 
         Raises:
             DataError: if the files cannot be read.
-            RecipeError: if KenLM is not installed.
+            RecipeError: if KenLM is needed and not installed.
         """
         source = open_aligned({"pe": located(self.text)}, self.chunk_lines)
         settings = {**self.settings("back", "forward", "mismatch", "seed"), "phase": "choose"}
@@ -91,35 +89,12 @@ class RoundtripConfig(MatchingConfig):
         return Job(source, stage, settings, manifest)
 
     def prepare_translation(self) -> Job:
-        """Return the job that translates the selected sentences.
-
-        Raises:
-            DataError: if there are none.
-        """
+        """Return the job that translates the selected sentences."""
         source = open_aligned({"pe": self.chosen.named("pe")}, self.chunk_lines)
         settings = {**self.settings("choose", "order", *MATCHING_OPTIONS), "phase": "translate"}
-        stage = RoundtripTranslation(self.back, self.forward)
+        stage = Translation(self.forward, self.back)
         return Job(source, stage, settings, lambda counts: summary(counts, [BLANK]))
 
 
 def _keep_all(chunk: Chunk) -> Chunk:
     return chunk.with_lines({}, {"kept": chunk.size})
-
-
-@dataclass(frozen=True)
-class RoundtripTranslation:
-    """A stage that translates pe into src, and src into mt."""
-
-    back: TranslatorConfig
-    forward: TranslatorConfig
-
-    @cached_property
-    def _translators(self) -> tuple[Translator, Translator]:
-        return open_translator(self.back), open_translator(self.forward)
-
-    def __call__(self, chunk: Chunk) -> Chunk:
-        """Return the triplets of a chunk."""
-        back, forward = self._translators
-        pe = chunk.lines("pe")
-        src = back.translate(pe)
-        return triplet_chunk(chunk, src, forward.translate(src), pe)

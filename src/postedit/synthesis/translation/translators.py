@@ -1,6 +1,7 @@
 """Translators behind one protocol: models of postedit, CTranslate2 or Hugging Face, or any command."""
 
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +11,9 @@ from pydantic import Field, model_validator
 
 from postedit.core.config import Config
 from postedit.core.errors import PosteditError, library
+from postedit.data.lines import encode_lines
 
-_STDERR_SHOWN: Final = 500
-"""Characters from the end of a command's standard error that a message quotes."""
+_STDERR_SHOWN: Final = 500  # characters from the end of a command's standard error that a message quotes
 
 
 class TranslatorError(PosteditError):
@@ -28,7 +29,6 @@ class Translator(Protocol):
         Raises:
             TranslatorError: if it fails.
         """
-        ...
 
 
 class TranslatorConfig(Config):
@@ -57,9 +57,8 @@ class TranslatorConfig(Config):
     @model_validator(mode="after")
     def _check_complete(self) -> Self:
         if self.kind == "command" and not self.command:
-            raise ValueError(
-                'command: missing; kind = "command" needs it, such as ["marian-decoder", "-c", "config.yml"]'
-            )
+            example = '["marian-decoder", "-c", "config.yml"]'
+            raise ValueError(f'command: missing; kind = "command" needs it, such as {example}')
         if self.kind != "command" and self.model is None:
             raise ValueError(f'model: missing; kind = "{self.kind}" needs it')
         return self
@@ -114,9 +113,7 @@ class _Command:
     def translate(self, texts: Sequence[str]) -> list[str]:
         name = self._command[0]
         try:
-            process = subprocess.run(
-                self._command, input="".join(f"{text}\n" for text in texts).encode(), capture_output=True, check=False
-            )
+            process = subprocess.run(self._command, input=encode_lines(texts), capture_output=True, check=False)
         except OSError as error:
             raise TranslatorError(f"{name}: cannot be started: {error.strerror}; is it installed?") from None
         if process.returncode:
@@ -142,100 +139,79 @@ class _Postedit:
 
         self._editor, self._beam = PostEditor.load(str(config.model), device=config.device), config.beam
         if self._editor.abilities.needs_mt:
-            raise TranslatorError(
-                f"{config.model}: corrects translations and makes none; choose a model that reads src only"
-            )
+            problem = "corrects translations and makes none; choose a model that reads src only"
+            raise TranslatorError(f"{config.model}: {problem}")
 
     def translate(self, texts: Sequence[str]) -> list[str]:
         return [edit.text for edit in self._editor.edit(texts, beam=self._beam)]
 
 
-class _HuggingFace:
+class _LibraryTranslator(ABC):
+    """A model of a library with the tokenizer of a Transformers checkpoint; translates batches of similar length."""
+
+    def __init__(self, config: TranslatorConfig, transformers: Any, load: Callable[[], Any]) -> None:
+        self._config = config
+        name = (config.tokenizer if config.kind == "ctranslate2" else None) or str(config.model)
+        languages = {key: code for key in ("src_lang", "tgt_lang") if (code := getattr(config, key)) is not None}
+        self._tokenizer = _loaded(name, lambda: transformers.AutoTokenizer.from_pretrained(name, **languages))
+        self._model = _loaded(str(config.model), load)
+        self._target = None if config.tgt_lang is None else _language_token(self._tokenizer, config.tgt_lang)
+
+    def translate(self, texts: Sequence[str]) -> list[str]:
+        order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
+        translations = [""] * len(texts)
+        for start in range(0, len(order), self._config.batch):
+            group = order[start : start + self._config.batch]
+            for number, text in zip(group, self._translate_batch([texts[number] for number in group]), strict=True):
+                translations[number] = text
+        return translations
+
+    @abstractmethod
+    def _translate_batch(self, texts: list[str]) -> list[str]: ...
+
+
+class _HuggingFace(_LibraryTranslator):
     """A Transformers checkpoint."""
 
     def __init__(self, config: TranslatorConfig) -> None:
         transformers = library("transformers", "a translator of the kind huggingface")
-        self._config = config
-        self._tokenizer = _tokenizer(transformers, str(config.model), config)
-        self._model = _loaded(
-            str(config.model),
-            lambda: transformers.AutoModelForSeq2SeqLM.from_pretrained(config.model, use_safetensors=True),
-        )
+        load = transformers.AutoModelForSeq2SeqLM.from_pretrained
+        super().__init__(config, transformers, lambda: load(config.model, use_safetensors=True))
         self._model.to(config.device).eval()
-        self._target = None if config.tgt_lang is None else _language_token(self._tokenizer, config.tgt_lang)
 
-    def translate(self, texts: Sequence[str]) -> list[str]:
-        forced = {}
+    def _translate_batch(self, texts: list[str]) -> list[str]:
+        config, tokenizer, forced = self._config, self._tokenizer, {}
         if self._target is not None:
-            forced["forced_bos_token_id"] = self._tokenizer.convert_tokens_to_ids(self._target)
-
-        def batch(group: list[str]) -> list[str]:
-            inputs = self._tokenizer(group, return_tensors="pt", padding=True, truncation=True).to(self._config.device)
-            written = self._model.generate(
-                **inputs,
-                num_beams=self._config.beam,
-                max_new_tokens=self._config.max_tokens(inputs["input_ids"].shape[1]),
-                **forced,
-            )
-            texts: list[str] = self._tokenizer.batch_decode(written, skip_special_tokens=True)
-            return texts
-
-        return _by_length(texts, self._config.batch, batch)
+            forced["forced_bos_token_id"] = tokenizer.convert_tokens_to_ids(self._target)
+        inputs = tokenizer(texts, return_tensors="pt", padding=True, truncation=True).to(config.device)
+        longest = config.max_tokens(inputs["input_ids"].shape[1])
+        written = self._model.generate(**inputs, num_beams=config.beam, max_new_tokens=longest, **forced)
+        translations: list[str] = tokenizer.batch_decode(written, skip_special_tokens=True)
+        return translations
 
 
-class _CTranslate2:
-    """A CTranslate2 model converted from a Transformers checkpoint, with the tokenizer of that."""
+class _CTranslate2(_LibraryTranslator):
+    """A CTranslate2 model converted from a Transformers checkpoint."""
 
     def __init__(self, config: TranslatorConfig) -> None:
         ctranslate2 = library("ctranslate2", "a translator of the kind ctranslate2", "ctranslate2")
         transformers = library("transformers", "the tokenizer of a translator of the kind ctranslate2")
-        self._config = config
-        self._tokenizer = _tokenizer(transformers, config.tokenizer or str(config.model), config)
-        self._translator = _loaded(
-            str(config.model), lambda: ctranslate2.Translator(str(config.model), device=config.device)
+        super().__init__(config, transformers, lambda: ctranslate2.Translator(str(config.model), device=config.device))
+
+    def _translate_batch(self, texts: list[str]) -> list[str]:
+        config, tokenizer = self._config, self._tokenizer
+        tokens = [tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"]) for text in texts]
+        prefix = None if self._target is None else [[self._target]] * len(texts)
+        longest = config.max_tokens(max(map(len, tokens)))
+        results = self._model.translate_batch(
+            tokens, target_prefix=prefix, beam_size=config.beam, max_decoding_length=longest
         )
-        self._target = None if config.tgt_lang is None else _language_token(self._tokenizer, config.tgt_lang)
-
-    def translate(self, texts: Sequence[str]) -> list[str]:
-        tokenizer, config = self._tokenizer, self._config
-
-        def batch(group: list[str]) -> list[str]:
-            tokens = [tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"]) for text in group]
-            prefix = None if self._target is None else [[self._target]] * len(group)
-            results = self._translator.translate_batch(
-                tokens,
-                target_prefix=prefix,
-                beam_size=config.beam,
-                max_decoding_length=config.max_tokens(max(map(len, tokens))),
-            )
-            ids = [tokenizer.convert_tokens_to_ids(result.hypotheses[0]) for result in results]
-            return [tokenizer.decode(written, skip_special_tokens=True) for written in ids]
-
-        return _by_length(texts, config.batch, batch)
-
-
-def _by_length(texts: Sequence[str], size: int, translate: Callable[[list[str]], list[str]]) -> list[str]:
-    """Translate texts in batches of similar length; return the translations in the order of the texts."""
-    order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
-    translations = [""] * len(texts)
-    for start in range(0, len(order), size):
-        group = order[start : start + size]
-        for number, text in zip(group, translate([texts[number] for number in group]), strict=True):
-            translations[number] = text
-    return translations
-
-
-def _tokenizer(transformers: Any, name: str, config: TranslatorConfig) -> Any:
-    languages = {key: code for key in ("src_lang", "tgt_lang") if (code := getattr(config, key)) is not None}
-    return _loaded(name, lambda: transformers.AutoTokenizer.from_pretrained(name, **languages))
+        ids = [tokenizer.convert_tokens_to_ids(result.hypotheses[0]) for result in results]
+        return [tokenizer.decode(written, skip_special_tokens=True) for written in ids]
 
 
 def _language_token(tokenizer: Any, code: str) -> str:
-    """Return the token that a translation into a language begins with.
-
-    Raises:
-        TranslatorError: if the tokenizer lacks the language; it would read the code as an unknown word.
-    """
+    """Return the token that a translation into a language begins with."""
     token: str = getattr(tokenizer, "lang_code_to_token", {}).get(code, code)
     if tokenizer.convert_tokens_to_ids(token) in (None, tokenizer.unk_token_id):
         raise TranslatorError(

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from postedit.core.config import load_config
 from postedit.core.errors import DataError, RecipeError
 from postedit.distributed.chunks import Chunk
-from postedit.distributed.executors import Executor, ProcessExecutor, SerialExecutor
+from postedit.distributed.executors import Executor, LocalExecutor
 from postedit.distributed.pipeline import run_job
 from postedit.evaluate.ter import EditCount, count_edits, edit_rate
 from postedit.synthesis.noise.edit_profile import MAX_WORDS, EditProfile, inflected, measure_profile
+from postedit.synthesis.noise.noise_kernel import NoiseStage
 from postedit.synthesis.noise.noise_recipe import NoiseConfig
-from postedit.synthesis.noise.noise_stage import NoiseStage
 from postedit.synthesis.noise.noise_tables import NoiseTables, TextSample, matched_tables, plain_tables
 from postedit.synthesis.triplet_counts import EDIT_KINDS, TER_BIN, histogram_of, ks_distance
 
@@ -40,7 +40,7 @@ def noisy(
 
 
 def make(config: NoiseConfig, executor: Executor | None = None) -> dict[str, Any]:
-    return run_job(config.prepare(), config.triplets, executor or SerialExecutor())
+    return run_job(config.prepare(), config.triplets, executor or LocalExecutor())
 
 
 def ks(one: Iterable[float], other: Iterable[float]) -> float:
@@ -236,9 +236,9 @@ def test_real_triplets_without_edits_are_an_error(tmp_path: Path) -> None:
 def test_output_is_the_same_for_any_workers_and_chunks(tmp_path: Path) -> None:
     made = []
     for name, executor, size in (
-        ("a", SerialExecutor(), 4096),
-        ("b", SerialExecutor(), 7),
-        ("c", ProcessExecutor(2), 300),
+        ("a", LocalExecutor(), 4096),
+        ("b", LocalExecutor(), 7),
+        ("c", LocalExecutor(2), 300),
     ):
         (tmp_path / name).mkdir()
         config = files(tmp_path / name, read(SAMPLE / "dev.pe"), real=str(SAMPLE / "dev"), chunk_lines=size, seed=7)

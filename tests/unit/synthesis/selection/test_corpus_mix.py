@@ -54,6 +54,13 @@ def test_a_share_of_the_whole(synth: Synth, tmp_path: Path) -> None:
     assert sum(found["taken"] for found in manifest["corpora"]) == len(lines) == manifest["made"]["triplets"]
 
 
+def test_line_feeds_in_json_become_spaces(synth: Synth, tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text(json.dumps({"src": "a\nb", "mt": "c", "pe": "\nd"}) + "\n")
+    result = synth(recipe(tmp_path, {"files": "x.jsonl", "copies": 2.0}))
+    assert result.exit_code == 0, result.output
+    assert [read(tmp_path / f"out.{side}") for side in ("src", "mt", "pe")] == [["a b"] * 2, ["c"] * 2, [" d"] * 2]
+
+
 def test_the_seed_chooses_a_part(synth: Synth, tmp_path: Path) -> None:
     name, found = corpus(tmp_path, "made", 1000), []
     for seed in (1, 1, 2):

@@ -13,7 +13,7 @@ from synth_tools import read, sentences, write
 
 from postedit.core.errors import DataError
 from postedit.editing.post_editor import PostEditor
-from postedit.synthesis.translation import error_model
+from postedit.synthesis.translation import parallel_text
 
 Synth = Callable[..., Any]
 
@@ -22,7 +22,7 @@ Synth = Callable[..., Any]
 def anything_is_text(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Models that have learnt nothing draw single bytes, which are seldom text."""
     if "broken" not in request.fixturenames:
-        monkeypatch.setattr(error_model, "_BROKEN_SIGNS", ())
+        monkeypatch.setattr(parallel_text, "_BROKEN_SIGNS", ())
 
 
 def options(folder: Path, **others: Any) -> dict[str, Any]:

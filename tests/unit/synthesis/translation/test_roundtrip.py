@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from synth_tools import program, read, sentences, write
 
-from postedit.data.resumable_file import encode_lines
+from postedit.data.lines import encode_lines
 from postedit.distributed.chunks import Chunk
 from postedit.evaluate.ter import TER
 from postedit.synthesis.selection.domain_selection import SentenceSelection, lowest

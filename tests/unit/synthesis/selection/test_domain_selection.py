@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from postedit.core.errors import DataError
-from postedit.synthesis.selection.domain_selection import CrossEntropyDifference
-from postedit.synthesis.selection.ngrams import estimate_ngrams
+from postedit.synthesis.selection.domain_selection import CrossEntropyDifference, estimate_ngrams
 
 kenlm = pytest.importorskip("kenlm", reason="needs the extra postedit[roundtrip]")
 

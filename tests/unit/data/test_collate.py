@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postedit.data.ragged import Ragged
+from postedit.data.collate import Ragged
 
 ROWS = st.lists(st.lists(st.integers(1, 99), max_size=6), max_size=8)
 
