@@ -1,9 +1,9 @@
-"""A sequence-to-sequence checkpoint of the Transformers library as post-editor: it reads src and mt as one text."""
+"""A sequence-to-sequence checkpoint of the Transformers library, which reads src and mt as one text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, cast
 
 import torch
 from pydantic import Field, model_validator
@@ -16,38 +16,40 @@ from postedit.core.model import ModelSpec, Seq2Seq, Vocabularies
 from postedit.core.special_tokens import BOS, EOS, PAD, SEP, STEP, UNK
 from postedit.core.transformers_checkpoint import RowNumbering, TransformersCheckpoint, public_name
 from postedit.core.types import AttentionKey, Batch, DecoderOutput, LabelLoss, Shortlist
-from postedit.nn.attention import KeyValue
+from postedit.nn.cache import DenseKeyValueCache
 from postedit.nn.heads import SoftmaxDistribution
 from postedit.nn.memory import Memory
 from postedit.nn.tensors import at_least_float
+from postedit.nn.transformer import TransformerState
 from postedit.nn.transformers_cache import TransformersCache, from_library, to_library
 
 _KEY = AttentionKey("src+mt", "soft")
 
-# Added to the logits of tokens that no text has, so that they take no probability from the others. Finite, for label
-# smoothing needs the logarithm of it.
+_State = TransformerState[TransformersCache]
+
 _EXCLUDED_BIAS = -100.0
+"""Added to the logits of tokens that occur in no text; finite, because label smoothing uses their log-probabilities."""
 
 _SHORTLIST_POSITIONS: Final = 64
-"""Whose scores of all tokens are held at a time."""
+"""Positions whose logits of all tokens are held at a time."""
 
 
 class NetworkConfig(Config):
-    """What a checkpoint says of itself. Lists and numbers of rows are in its own numbering."""
+    """What a checkpoint says of itself; rows are in its own numbering."""
 
     settings: dict[str, Any] = Field(description="its config.json")
     pad: int | None = Field(None, ge=0, description="the row of its padding")
     eos: int | None = Field(None, ge=0, description="the row of its end of a text")
-    unk: int | None = Field(None, ge=0, description="the row of its unknown piece")
+    unk: int | None = Field(None, ge=0, description="the row of its unknown token")
     before_src: list[int] = Field([], description="rows that its encoder reads first")
     after_mt: list[int] = Field([], description="rows that its encoder reads last, after the end of the text")
-    before_pe: list[int] = Field(min_length=1, description="rows that its decoder reads before the first piece")
-    controls: list[int] = Field([], description="rows of what is no text, besides the three above")
-    fingerprint: str | None = Field(None, description="of its vocabulary")
+    before_pe: list[int] = Field(min_length=1, description="rows that its decoder reads before the first token")
+    controls: list[int] = Field([], description="rows of other tokens that occur in no text")
+    fingerprint: str | None = Field(None, description="fingerprint of its vocabulary")
 
     @property
     def numbering(self) -> RowNumbering:
-        """How its rows are numbered by tokens."""
+        """The numbering of rows by tokens."""
         return RowNumbering(int(self.settings["vocab_size"]), self.pad, self.eos, self.unk)
 
     @classmethod
@@ -74,7 +76,7 @@ class NetworkConfig(Config):
 
 
 class PretrainedConfig(Config):
-    """Which checkpoint, and what of it is trained; sizes are those of the checkpoint."""
+    """The checkpoint, and the part of it that is trained; sizes are those of the checkpoint."""
 
     checkpoint: str = Field(description="folder or hub id of a sequence-to-sequence model, read when training begins")
     src_lang: str | None = Field(None, description="the checkpoint's code of the language of src, if it has codes")
@@ -83,7 +85,7 @@ class PretrainedConfig(Config):
     lora_rank: int = Field(0, ge=0, description="0: all weights are trained; r: those of adapters of rank r alone")
     lora_alpha: float = Field(32.0, gt=0, description="adapters are scaled by lora_alpha / lora_rank")
     lora_dropout: float = Field(0.0, ge=0, lt=1, description="on what adapters read")
-    network: NetworkConfig = Field(description="what the checkpoint says of itself; read from it, no need to give it")
+    network: NetworkConfig = Field(description="what the checkpoint says of itself; read from the checkpoint")
 
     @model_validator(mode="before")
     @classmethod
@@ -98,25 +100,28 @@ class PretrainedConfig(Config):
         return self.model_copy(update={"checkpoint": public_name(self.checkpoint)})
 
 
-class Pretrained(Seq2Seq["PretrainedState"]):
-    """A network of the Transformers library behind the interface.
+class Pretrained(Seq2Seq[_State]):
+    """A network of the Transformers library as a `Seq2Seq`.
 
-    Its encoder reads `before src [SEP] mt EOS after`, without padding in between; `before` and `after` are what its
-    tokenizer puts around a text, such as a language code. Its decoder starts with what it was trained to start with,
-    whose last row is BOS. The network keeps its own numbering of rows, tokens are translated on the way in and out.
-    What the checkpoint has no row for gets a new one, which starts as zero, but that of SEP as a copy of that of EOS.
-    Attention is that of the last decoder layer to the joint text, the mean over heads, shared out among src and mt.
+    Its encoder reads `before src [SEP] mt EOS after` without padding between them; `before` and `after` are what its
+    tokenizer puts around a text, such as a language code. Its decoder starts with the rows it was trained to start
+    with, the last of which is BOS. The network keeps its own numbering of rows; tokens are translated on input and
+    output. Tokens without a row in the checkpoint get a new one, initialised to zero, that of SEP to the row of EOS.
+    Attention is that of the last decoder layer to the joint text, averaged over heads, normalised over src and mt.
+
+    Raises:
+        RecipeError: if the vocabularies are not those of the checkpoint, or a library is missing.
     """
 
     config_class: ClassVar = PretrainedConfig
     inputs: ClassVar = ("src", "mt")
+    network: Any  # a module of the library, whose methods PyTorch's type does not know
+    bias: Tensor
+    rows: Tensor
+    input_rows: Tensor
 
     def __init__(self, config: PretrainedConfig, vocabularies: Vocabularies) -> None:
-        """Create a network with fresh weights; `load_initial_weights` gives it those of the checkpoint.
-
-        Raises:
-            RecipeError: if the vocabularies are not those of the checkpoint, or a library is missing.
-        """
+        """Create a network with fresh weights; `load_initial_weights` loads those of the checkpoint."""
         super().__init__()
         self.config = config
         found = config.network
@@ -124,14 +129,8 @@ class Pretrained(Seq2Seq["PretrainedState"]):
         _check_vocabularies(vocabularies, len(table), config)
         longest = found.settings.get("max_position_embeddings")
         around = len(found.before_src) + len(found.after_mt) + len(found.before_pe)
-        self.spec = ModelSpec(
-            self.inputs,
-            vocabularies,
-            frozenset({_KEY}),
-            parallel=True,
-            longest=None if longest is None else int(longest) - around,
-        )
-        self.network: Any  # a module of the library, whose methods PyTorch's type does not know
+        longest = None if longest is None else int(longest) - around
+        self.spec = ModelSpec(self.inputs, vocabularies, frozenset({_KEY}), parallel=True, longest=longest)
         self.network, self.head = _network(config, len(table))
         bias = torch.zeros(max(table) + 1)
         bias[[table[BOS], table[STEP], table[SEP], *found.controls]] = _EXCLUDED_BIAS
@@ -142,15 +141,12 @@ class Pretrained(Seq2Seq["PretrainedState"]):
         self.register_buffer("rows", torch.tensor(table), persistent=False)
         inputs = [found.before_pe[-1] if token == BOS else row for token, row in enumerate(table)]
         self.register_buffer("input_rows", torch.tensor(inputs), persistent=False)
-        self.bias: Tensor
-        self.rows: Tensor
-        self.input_rows: Tensor
 
     def load_initial_weights(self) -> None:
-        """Take the weights of the checkpoint, from safetensors files alone.
+        """Load the weights of the checkpoint, from safetensors files alone.
 
         Raises:
-            RecipeError: if they cannot be had, or are of a network of other sizes.
+            RecipeError: if they cannot be loaded, or are of a network of other sizes.
         """
         checkpoint = TransformersCheckpoint(self.config.checkpoint)
         theirs = checkpoint.network(self.rows.numel())
@@ -168,31 +164,27 @@ class Pretrained(Seq2Seq["PretrainedState"]):
                 table[own:] = 0.0
                 table[self.rows[SEP]] = table[self.rows[EOS]]
 
-    def encode(self, batch: Batch) -> "PretrainedState":
+    def encode(self, batch: Batch) -> _State:
         """Encode src and mt as one text."""
         src, mt = batch.streams["src"], batch.streams["mt"]
         found = self.config.network
         texts = torch.cat([src.ids.masked_fill(src.ids == EOS, SEP), mt.ids], 1)
-        rows = [
-            self._constant(found.before_src, batch.rows),
-            self.rows[texts],
-            self._constant(found.after_mt, batch.rows),
-        ]
-        always = [torch.ones_like(rows[part], dtype=torch.bool) for part in (0, 2)]
+        before, after = (self._constant(rows, batch.rows) for rows in (found.before_src, found.after_mt))
+        always = [torch.ones_like(rows, dtype=torch.bool) for rows in (before, after)]
         mask = torch.cat([always[0], src.mask, mt.mask, always[1]], 1)
         order = (~mask).byte().argsort(dim=1, stable=True)[:, : int(mask.sum(1).max())]
         packed = mask.gather(1, order)
-        ids = torch.cat(rows, 1).gather(1, order).masked_fill(~packed, int(self.rows[PAD]))
+        ids = torch.cat([before, self.rows[texts], after], 1).gather(1, order).masked_fill(~packed, int(self.rows[PAD]))
         encoder = self.network.get_encoder()
         encoded_NSD = encoder(input_ids=ids, attention_mask=packed.long()).last_hidden_state
-        first = len(found.before_src)
-        real = mask[:, first : first + texts.size(1)]
-        positions = (mask.cumsum(1) - 1)[:, first : first + texts.size(1)].masked_fill(~real, 0)
-        return PretrainedState(
-            Memory.of(encoded=encoded_NSD, packed=packed, real=real, positions=positions), TransformersCache()
-        )
+        # `packed` marks the real positions of the joint text; `positions` are those of src, then mt, where `real`.
+        joint = slice(before.size(1), before.size(1) + texts.size(1))
+        real = mask[:, joint]
+        positions = (mask.cumsum(1) - 1)[:, joint].masked_fill(~real, 0)
+        memory = Memory.of(encoded=encoded_NSD, packed=packed, real=real, positions=positions)
+        return TransformerState(memory, TransformersCache())
 
-    def decode(self, tokens: Tensor, state: "PretrainedState") -> tuple[DecoderOutput, "PretrainedState"]:
+    def decode(self, tokens: Tensor, state: _State) -> tuple[DecoderOutput, _State]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
         from transformers.modeling_outputs import BaseModelOutput
 
@@ -201,20 +193,21 @@ class Pretrained(Seq2Seq["PretrainedState"]):
         prefix = 0 if state.cache.layers else len(self.config.network.before_pe) - 1
         if prefix:
             rows = torch.cat([self._constant(self.config.network.before_pe[:prefix], rows.size(0)), rows], 1)
-        memory = state.memory
+        memory, known = state.memory, state.memory.key_values.get("joint")
         output = self.network(
             encoder_outputs=BaseModelOutput(last_hidden_state=memory["encoded"]),
             attention_mask=memory["packed"].long(),
             decoder_input_ids=rows,
-            past_key_values=to_library(inputs.layers, state.cross),
+            past_key_values=to_library(inputs.layers, () if known is None else cast(DenseKeyValueCache, known).layers),
             use_cache=True,
             output_attentions=True,
         )
         h_NKD = inputs.select_new(output.logits[:, prefix:])  # the library's output layer is the identity
         w_NKP = inputs.select_new(output.cross_attentions[-1].mean(1)[:, prefix:])
         layers, cross = from_library(output.past_key_values)
-        memory_after = memory if state.cross else _with_cross(memory, cross)
-        after = PretrainedState(memory_after, inputs.cache_after(layers, prefix))
+        if known is None:
+            memory = replace(memory, key_values={"joint": DenseKeyValueCache(cross)})
+        after = TransformerState(memory, inputs.cache_after(layers, prefix))
         return DecoderOutput(self._distribution(h_NKD), {_KEY: _input_attention(w_NKP, memory)}), after
 
     def _distribution(self, h_NKD: Tensor) -> "_RenumberedDistribution":
@@ -231,40 +224,6 @@ class Pretrained(Seq2Seq["PretrainedState"]):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class PretrainedState:
-    """The state of a network of the library.
-
-    Args:
-        memory: `encoded` Float[N,P,D], what the encoder makes of the joint text; `packed` Bool[N,P], which of that is
-            real; `places` Long[N,S], where in it each position of src and then of mt stands, and `real` Bool[N,S],
-            which of those are real. From the first decode on also keys and values of `encoded`, layer by layer.
-        past: the tokens decoded so far.
-    """
-
-    memory: Memory
-    cache: TransformersCache
-
-    @property
-    def cross(self) -> tuple[KeyValue, ...]:
-        """Keys and values of `encoded`, empty before the first decode."""
-        layers = sum(name.startswith("keys.") for name in self.memory.tensors)
-        return tuple(KeyValue(self.memory[f"keys.{i}"], self.memory[f"values.{i}"]) for i in range(layers))
-
-    def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
-        return type(self)(self.memory.select(rows), self.cache.select(rows))
-
-    def rollback(self, keep: Tensor) -> Self:
-        """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
-        return type(self)(self.memory, self.cache.rollback(keep))
-
-    def join(self, other: Self) -> Self:
-        """Return the rows of both, those of `other` last."""
-        counts = len(self.memory.sentence), len(other.memory.sentence)
-        return type(self)(self.memory.join(other.memory), self.cache.join(other.cache, counts))
-
-
-@dataclass(frozen=True, eq=False, slots=True)
 class _RenumberedDistribution:
     """A distribution over the rows of a network, by tokens: `rows` Long[V] has the row of each token."""
 
@@ -276,43 +235,34 @@ class _RenumberedDistribution:
         return self.of_rows.log_probs().index_select(-1, self.rows)
 
     def at(self, mask: Tensor) -> Self:
-        """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
+        """Return the distributions where `mask` Bool[N,K] is True: M of them, in order, as [M,1]."""
         return type(self)(self.of_rows.at(mask), self.rows)
 
     def among(self, shortlist: Shortlist) -> Tensor:
-        """Return Float[N,K,C], natural logarithms, of the tokens of a shortlist if there were no others."""
-        # Of all tokens: weights that are laid out for inference have no rows to choose from. Few places at a time.
-        columns, features = self.rows[shortlist.token_ids], self.of_rows.features_NKD
-        some = (
-            features[start : start + _SHORTLIST_POSITIONS] for start in range(0, len(features), _SHORTLIST_POSITIONS)
-        )
-        logits = torch.cat([replace(self.of_rows, features_NKD=one).logits().index_select(-1, columns) for one in some])
-        return shortlist.normalised(logits.to(at_least_float(logits.dtype)))
+        """Return Float[N,K,C]: natural logarithms over the tokens of a shortlist, as if there were no others."""
+        # Weights that are laid out for inference have no rows to choose from, so logits of all tokens are computed.
+        columns, features_NKD = self.rows[shortlist.token_ids], self.of_rows.features_NKD
+        parts = torch.split(features_NKD, _SHORTLIST_POSITIONS)
+        logits = [replace(self.of_rows, features_NKD=part).logits().index_select(-1, columns) for part in parts]
+        return shortlist.normalised(torch.cat(logits).to(at_least_float(logits[0].dtype)))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
-        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K]; see `core.types.Distribution`."""
+        """Return the loss of `labels` Long[N,K] where `mask` Bool[N,K] is True; see `core.types.Distribution`."""
         return self.of_rows.label_loss(self.rows[labels], mask, smoothing)
 
 
-def _with_cross(memory: Memory, cross: Sequence[KeyValue]) -> Memory:
-    tensors = dict(memory.tensors)
-    for i, (keys, values) in enumerate(cross):
-        tensors |= {f"keys.{i}": keys, f"values.{i}": values}
-    return Memory(tensors, memory.sentence)
-
-
 def _input_attention(w_NKP: Tensor, memory: Memory) -> Tensor:
-    """Return Float[N,K,S], the attention to src and mt alone, each row's sum made 1."""
+    """Return Float[N,K,S], the attention to src and mt alone, normalised in each row."""
     positions, real = memory["positions"].unsqueeze(1), memory["real"].unsqueeze(1)
     w_NKS = w_NKP.gather(2, positions.expand(-1, w_NKP.size(1), -1)).masked_fill(~real, 0.0)
     return w_NKS / w_NKS.sum(-1, keepdim=True).clamp(min=torch.finfo(w_NKS.dtype).tiny)
 
 
 def _network(config: PretrainedConfig, rows: int) -> tuple[Any, nn.Linear]:
-    """Return a network with tables of `rows` rows and fresh weights, and apart from it its output layer."""
+    """Return a network with tables of `rows` rows and fresh weights, and its output layer, detached from it."""
     transformers = library("transformers", "the architecture pretrained")
     settings = {**config.network.settings, "vocab_size": rows}
-    # A layer that is dropped leaves a gap in the caches, and weights without gradients.
+    # A dropped layer would leave a gap in the caches, and weights without gradients.
     settings |= {name: 0.0 for name in settings if name.endswith("layerdrop")}
     if config.dropout is not None:
         settings |= {name: config.dropout for name in ("dropout", "dropout_rate") if name in settings}
@@ -325,12 +275,8 @@ def _network(config: PretrainedConfig, rows: int) -> tuple[Any, nn.Linear]:
         network.register_buffer("final_logits_bias", torch.zeros(1, 1), persistent=False)
     if config.lora_rank:
         peft = library("peft", "model.lora_rank")
-        adapters = peft.LoraConfig(
-            r=config.lora_rank,
-            lora_alpha=config.lora_alpha,
-            lora_dropout=config.lora_dropout,
-            target_modules="all-linear",
-        )
+        options = {"lora_alpha": config.lora_alpha, "lora_dropout": config.lora_dropout}
+        adapters = peft.LoraConfig(r=config.lora_rank, target_modules="all-linear", **options)
         network = peft.inject_adapter_in_model(adapters, network)
         head.requires_grad_(False)
     return network, head
@@ -344,11 +290,7 @@ def _copy(tensor: Tensor, weights: Mapping[str, Tensor], name: str, checkpoint: 
 
 
 def _check_weights(name: str) -> None:
-    """Refuse a folder without weights that can be read; what the hub has is found when it is fetched.
-
-    Raises:
-        RecipeError: if there are none in safetensors files, or they are damaged.
-    """
+    """Raise a RecipeError for a folder without readable weights in safetensors files; hub ids are not checked."""
     folder = Path(name).expanduser()
     files = sorted(folder.glob("*.safetensors"))
     if folder.is_dir() and not files:
@@ -371,7 +313,7 @@ def _check_vocabularies(vocabularies: Vocabularies, size: int, config: Pretraine
         sizes = " and ".join(f"{number:,}" for number in sorted({info.size for info in given}))
         problem = f"has one vocabulary of {size:,} tokens, but [text] has {sizes}"
     elif config.network.fingerprint not in (None, vocabularies.target.fingerprint):
-        problem = "has a vocabulary with other pieces than [text]"
+        problem = "has a vocabulary with other tokens than [text]"
     if problem:
         raise RecipeError(
             f"model.checkpoint: {config.checkpoint} {problem}; set text.vocabulary.checkpoint to the same checkpoint"

@@ -56,10 +56,9 @@ class TransformerModel(Seq2Seq[TransformerState]):
     def run_decoder(self, tokens: Tensor, state: TransformerState) -> tuple[LayerOutput, TransformerState]:
         """Run the decoder over K more target tokens Long[N,K]; return its output and the next state."""
         slots = state.cache.next_slots(tokens)
-        memories = [state.stack_memory(name) for name in state.memory.key_values]
         x_NKD = self.embed_pe(tokens, slots.positions)
-        output, cache = self.decoder.decode(x_NKD, slots, state.cache, memories)
-        return output, state.with_cache(cache)
+        output, cache = self.decoder.decode(x_NKD, slots, state.cache, state.stack_memories())
+        return output, TransformerState(state.memory, cache)
 
     def soft_attention(self, output: LayerOutput) -> dict[AttentionKey, Tensor]:
         """Return the attention of the last decoder layer to each memory."""

@@ -1,70 +1,14 @@
 """Attention: additive (recurrent models) and multi-head scaled dot-product (Transformers)."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from postedit.nn.dropout import dropout as drop
-from postedit.nn.tensors import Packing, compute_dtype, join_rows
-
-
-class KeyValueCache(Protocol):
-    """Keys and values of the tokens of N rows, in all layers of a stack. Immutable: methods return new caches."""
-
-    def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
-
-    def join(self, other: Self) -> Self:
-        """Return the rows of both caches, those of `other` last."""
-
-    def truncate(self, slots: int) -> Self:
-        """Return the first `slots` slots of every row."""
-
-    def empty(self, rows: int) -> Self:
-        """Return a cache of `rows` rows without tokens."""
-
-
-class KeyValue(NamedTuple):
-    """Keys and values of one multi-head attention, each Float[N,H,S,E]."""
-
-    k_NHSE: Tensor
-    v_NHSE: Tensor
-
-    def append(self, new: "KeyValue", write: Callable[[Tensor, Tensor], Tensor]) -> "KeyValue":
-        """Return the keys and values with those of more tokens; see `cache.Appendable`."""
-        return KeyValue(*map(write, self, new))
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class DenseKeyValueCache:
-    """One `KeyValue` per layer; see `KeyValueCache`."""
-
-    layers: tuple[KeyValue, ...]
-
-    def select(self, rows: Tensor) -> Self:
-        """Return the rows Long[M] in that order."""
-        return self._map(lambda part: part[rows])
-
-    def join(self, other: Self) -> Self:
-        """Return the rows of both caches, those of `other` last."""
-        pairs = zip(self.layers, other.layers, strict=True)
-        return type(self)(tuple(KeyValue(*map(join_rows, *pair)) for pair in pairs))
-
-    def truncate(self, slots: int) -> Self:
-        """Return the first `slots` slots of every row."""
-        return self._map(lambda part: part[:, :, :slots])
-
-    def empty(self, rows: int) -> Self:
-        """Return a cache of `rows` rows without tokens."""
-        return self._map(lambda part: part.new_empty(rows, part.size(1), 0, part.size(3)))
-
-    def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
-        return type(self)(tuple(KeyValue(*map(change, layer)) for layer in self.layers))
+from postedit.nn.cache import KeyValue
+from postedit.nn.dropout import dropout
+from postedit.nn.tensors import Packing, compute_dtype
 
 
 class MultiHeadAttention(nn.Module):
@@ -92,8 +36,9 @@ class MultiHeadAttention(nn.Module):
 
     def project(self, memory_NSD: Tensor, packing: Packing | None = None) -> KeyValue:
         """Return the keys and values of a text, which is packed if there is a packing."""
-        k_NSD, v_NSD = _unpacked(self.key_value(memory_NSD), packing).chunk(2, -1)
-        return KeyValue(split_heads(k_NSD, self.heads), split_heads(v_NSD, self.heads))
+        projected = self.key_value(memory_NSD)
+        k_NSD, v_NSD = (projected if packing is None else packing.unpack(projected)).chunk(2, -1)
+        return KeyValue(self._split_heads(k_NSD), self._split_heads(v_NSD))
 
     def forward(
         self,
@@ -108,40 +53,22 @@ class MultiHeadAttention(nn.Module):
         Returns:
             Float[N,K,D], packed as x is, and, if asked for, the weights Float[N,K,S] averaged over heads.
         """
-        q_NKD = _unpacked(self.query(x_NKD), packing)
-        dropout = self.dropout if self.training else 0.0
-        mixed_NKD, weights_NKS = attend(split_heads(q_NKD, self.heads), key_value, mask, dropout, need_weights)
+        projected = self.query(x_NKD)
+        q_NHKE = self._split_heads(projected if packing is None else packing.unpack(projected))
+        dropout_rate, allowed = self.dropout if self.training else 0.0, None if mask is None else mask.unsqueeze(1)
+        mixed_NHKE, weights_NHKS = dot_product_attention(q_NHKE, key_value, allowed, dropout_rate, need_weights)
+        mixed_NKD = mixed_NHKE.transpose(1, 2).flatten(2)
         if packing is not None:
             mixed_NKD = packing.pack(mixed_NKD)
-        return self.output(mixed_NKD), weights_NKS
+        return self.output(mixed_NKD), None if weights_NHKS is None else weights_NHKS.mean(1)
 
-
-def _unpacked(x: Tensor, packing: Packing | None) -> Tensor:
-    return x if packing is None else packing.unpack(x)
-
-
-def split_heads(x_NKD: Tensor, heads: int) -> Tensor:
-    """Return Float[N,H,K,E], the part of each head."""
-    rows, length, width = x_NKD.shape
-    return x_NKD.view(rows, length, heads, width // heads).transpose(1, 2)
-
-
-def attend(
-    q_NHKE: Tensor, key_value: KeyValue, mask: Tensor | None, dropout: float = 0.0, need_weights: bool = False
-) -> tuple[Tensor, Tensor | None]:
-    """Attend to positions where `mask` Bool[N or 1,K or 1,S] is True (None: to all).
-
-    Returns:
-        Float[N,K,D], the outputs of all heads concatenated, and, if asked for, the weights Float[N,K,S] averaged over
-        heads.
-    """
-    allowed = None if mask is None else mask.unsqueeze(1)
-    mixed_NHKE, weights_NHKS = dot_product_attention(q_NHKE, key_value, allowed, dropout, need_weights)
-    return mixed_NHKE.transpose(1, 2).flatten(2), None if weights_NHKS is None else weights_NHKS.mean(1)
+    def _split_heads(self, x_NKD: Tensor) -> Tensor:
+        rows, length, width = x_NKD.shape
+        return x_NKD.view(rows, length, self.heads, width // self.heads).transpose(1, 2)
 
 
 def dot_product_attention(
-    q_NHKE: Tensor, key_value: KeyValue, mask: Tensor | None, dropout: float, need_weights: bool
+    q_NHKE: Tensor, key_value: KeyValue, mask: Tensor | None, dropout_rate: float, need_weights: bool
 ) -> tuple[Tensor, Tensor | None]:
     """Compute scaled dot-product attention; return its weights (before dropout) if asked for.
 
@@ -149,7 +76,7 @@ def dot_product_attention(
     """
     k_NHSE, v_NHSE = key_value
     if not need_weights and q_NHKE.device.type != "cpu":
-        mixed = F.scaled_dot_product_attention(q_NHKE, k_NHSE, v_NHSE, attn_mask=mask, dropout_p=dropout)
+        mixed = F.scaled_dot_product_attention(q_NHKE, k_NHSE, v_NHSE, attn_mask=mask, dropout_p=dropout_rate)
         return mixed, None
     scores_NHKS = (q_NHKE * q_NHKE.size(-1) ** -0.5) @ k_NHSE.transpose(-1, -2)
     if mask is not None:
@@ -158,7 +85,7 @@ def dot_product_attention(
     # Autocast would convert to single precision and back; the softmax computes in single precision anyway.
     with torch.autocast(q_NHKE.device.type, enabled=need_weights and compute_dtype(q_NHKE) != q_NHKE.dtype):
         weights_NHKS = torch.softmax(scores_NHKS, -1)
-    dropped = drop(weights_NHKS.to(v_NHSE.dtype), dropout, training=True)
+    dropped = dropout(weights_NHKS.to(v_NHSE.dtype), dropout_rate, training=True)
     return dropped @ v_NHSE, weights_NHKS if need_weights else None
 
 
@@ -180,8 +107,8 @@ class AdditiveAttention(nn.Module):
 
     def project(self, annotations_NSC: Tensor) -> Tensor:
         """Return the keys W h + b, Float[N,S,A], which do not depend on the state."""
-        projected: Tensor = self.annotation(annotations_NSC)
-        return projected
+        keys_NSA: Tensor = self.annotation(annotations_NSC)
+        return keys_NSA
 
     def forward(
         self, state_ND: Tensor, keys_NSA: Tensor, annotations_NSC: Tensor, mask_NS: Tensor

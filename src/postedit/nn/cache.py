@@ -1,57 +1,86 @@
-"""The self-attention cache of a decoder: keys and values of the tokens decoded so far.
+"""Keys and values of attention, and the self-attention cache of a decoder: those of the tokens decoded so far.
 
-Caches are left-aligned: token i of a row is in slot i. While all rows have equal lengths, a call appends. After a
-row-wise rollback rows differ in length, and a call writes each row to its own slots. Slots beyond a row's length are
-stale and never attended to: a query at position p attends to slots 0..p only.
+Decoder caches are left-aligned: token i of a row is in slot i. While all rows have equal lengths, a call appends. After
+a row-wise rollback rows differ in length, and a call writes each row to its own slots. Slots beyond the length of a row
+are stale and never attended to: a query at position p attends to slots 0..p only.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self
 
 import torch
 from torch import Tensor
 
 from postedit.core.special_tokens import PAD
-from postedit.nn.attention import KeyValueCache
-from postedit.nn.tensors import Packing
+from postedit.nn.tensors import Packing, join_rows
 
 
-class Appendable(Protocol):
-    """Keys and values of tokens, to which those of more tokens can be appended."""
+class KeyValueCache(Protocol):
+    """Keys and values of the tokens of N rows, in all layers of a stack. Immutable: methods return new caches."""
 
-    def append(self, new: Self, write: Callable[[Tensor, Tensor], Tensor]) -> Self:
-        """Return the keys and values with those of more tokens.
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows Long[M] in that order."""
 
-        `write` takes the old tensor [N,.,L,.] and the new one [N,.,K,.]; it returns the old one, grown if necessary,
-        with the new one written to its slots.
-        """
+    def join(self, other: Self) -> Self:
+        """Return the rows of both caches, those of `other` last."""
+
+    def truncate(self, slots: int) -> Self:
+        """Return the first `slots` slots of every row."""
+
+    def empty(self, rows: int) -> Self:
+        """Return a cache of `rows` rows without tokens."""
 
 
-_AppendableT = TypeVar("_AppendableT", bound=Appendable)
+class KeyValue(NamedTuple):
+    """Keys and values of one multi-head attention, each Float[N,H,S,E]."""
+
+    k_NHSE: Tensor
+    v_NHSE: Tensor
+
+    def append(self, new: "KeyValue", write: Callable[[Tensor, Tensor], Tensor]) -> "KeyValue":
+        """Return the keys and values with those of more tokens, written by `CacheSlots.write`."""
+        return KeyValue(*map(write, self, new))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DenseKeyValueCache:
+    """One `KeyValue` per layer; see `KeyValueCache`."""
+
+    layers: tuple[KeyValue, ...]
+
+    def select(self, rows: Tensor) -> Self:
+        """Return the rows Long[M] in that order."""
+        return self._map(lambda part: part[rows])
+
+    def join(self, other: Self) -> Self:
+        """Return the rows of both caches, those of `other` last."""
+        pairs = zip(self.layers, other.layers, strict=True)
+        return type(self)(tuple(KeyValue(*map(join_rows, *pair)) for pair in pairs))
+
+    def truncate(self, slots: int) -> Self:
+        """Return the first `slots` slots of every row."""
+        return self._map(lambda part: part[:, :, :slots])
+
+    def empty(self, rows: int) -> Self:
+        """Return a cache of `rows` rows without tokens."""
+        return self._map(lambda part: part.new_empty(rows, part.size(1), 0, part.size(3)))
+
+    def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
+        return type(self)(tuple(KeyValue(*map(change, layer)) for layer in self.layers))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CacheSlots:
-    """The slots of the cache that the K tokens of one call are written to.
+    """The slots of the cache that the K tokens of one call are written to."""
 
-    Args:
-        positions: Long[N or 1,K], the position of each token in its row, which is its slot.
-        mask: Bool[N or 1,K,L], True at slots that a token attends to; None if it attends to all of them.
-        ragged: True if rows differ in length.
-        packing: of the tokens that are not PAD, if leaving out PAD saves work.
-    """
+    positions: Tensor  # Long[N or 1,K], the position of each token in its row, which is its slot
+    mask: Tensor | None  # Bool[N or 1,K,L], True at slots that a token attends to; None if it attends to all of them
+    ragged: bool  # True if rows differ in length
+    packing: Packing | None = None  # of the tokens that are not PAD, if leaving out PAD saves work
 
-    positions: Tensor
-    mask: Tensor | None
-    ragged: bool
-    packing: Packing | None = None
-
-    def append(self, cached: _AppendableT | None, new: _AppendableT) -> _AppendableT:
-        """Return the cached keys and values with those of this call's tokens written to their slots."""
-        return new if cached is None else cached.append(new, self._write)
-
-    def _write(self, old_NHLE: Tensor, new_NHKE: Tensor) -> Tensor:
+    def write(self, old_NHLE: Tensor, new_NHKE: Tensor) -> Tensor:
+        """Return the old keys or values, grown if necessary, with the new ones written to their slots."""
         if not self.ragged:
             return torch.cat([old_NHLE, new_NHKE], 2)
         assert self.mask is not None
@@ -66,19 +95,12 @@ class CacheSlots:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DecoderCache:
-    """Keys and values of the tokens decoded so far, and the length of each row.
+    """Keys and values of the tokens decoded so far, and the length of each row."""
 
-    Args:
-        key_values: None before the first call.
-        length: number of tokens in every row, if rows have equal lengths; else None.
-        lengths: Long[N], number of tokens in each row, if rows differ in length; else None.
-        last: K of the last call, the most that a rollback can take back.
-    """
-
-    key_values: KeyValueCache | None = None
-    length: int | None = 0
-    lengths: Tensor | None = None
-    last: int = 0
+    key_values: KeyValueCache | None = None  # None before the first call
+    length: int | None = 0  # number of tokens in every row, if rows have equal lengths; else None
+    lengths: Tensor | None = None  # Long[N], number of tokens in each row, if rows differ in length; else None
+    last: int = 0  # K of the last call, the most that a rollback can take back
 
     def next_slots(self, tokens_NK: Tensor) -> CacheSlots:
         """Return the slots of the tokens of the next call."""

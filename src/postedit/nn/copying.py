@@ -22,17 +22,11 @@ from postedit.nn.tensors import at_least_float, compute_dtype
 
 
 class CopySource(NamedTuple):
-    """A text that tokens are copied from.
+    """A text that tokens are copied from."""
 
-    Args:
-        log_weights: Float[N,K,S], log of a distribution over its positions; -inf at padding.
-        ids: Long[N,S], its tokens, in the target vocabulary.
-        mask: Bool[N,S], True at real positions.
-    """
-
-    log_weights: Tensor
-    ids: Tensor
-    mask: Tensor
+    log_weights: Tensor  # Float[N,K,S], log of a distribution over its positions; -inf at padding
+    ids: Tensor  # Long[N,S], its tokens, in the target vocabulary
+    mask: Tensor  # Bool[N,S], True at real positions
 
 
 def pointer_log_weights(queries_NKD: Tensor, memory_NSD: Tensor, mask_NS: Tensor, scale: float = 1.0) -> Tensor:
@@ -47,17 +41,11 @@ def pointer_log_weights(queries_NKD: Tensor, memory_NSD: Tensor, mask_NS: Tensor
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CopyDistribution:
-    """The mixture at each of N x K positions, computed when asked for.
+    """The mixture at each of N x K positions, computed when asked for."""
 
-    Args:
-        generator: the distribution over the vocabulary.
-        log_gates_NKG: log weights of the generator and of each copy source, in that order.
-        sources: the texts that are copied from.
-    """
-
-    generator: SoftmaxDistribution
-    log_gates_NKG: Tensor
-    sources: tuple[CopySource, ...]
+    generator: SoftmaxDistribution  # the distribution over the vocabulary
+    log_gates_NKG: Tensor  # log weights of the generator and of each copy source, in that order
+    sources: tuple[CopySource, ...]  # the texts that are copied from
 
     def log_probs(self) -> Tensor:
         """Float[N,K,V], at least in single precision."""
@@ -76,7 +64,7 @@ class CopyDistribution:
         return shortlist.normalised(mixed)
 
     def _mixed(self, generated: Tensor, columns_NS: Tensor, added: Tensor | float) -> Tensor:
-        """Return the mixture Float[N,K,V], where the symbol of each position is a column of `generated`."""
+        """Return the mixture Float[N,K,V], where the token of each position is a column of `generated`."""
         log_gates = self.log_gates_NKG.to(generated.dtype)
         copying = _scatter_log(self._terms(generated.dtype) + added, columns_NS, generated.size(-1))
         return torch.logaddexp(log_gates[..., :1] + generated, copying)
@@ -106,7 +94,6 @@ class CopyDistribution:
             labels.flatten()[positions],
             mask.flatten()[positions],
             smoothing,
-            compute_dtype(self.generator.features_NKD),
             torch.is_grad_enabled(),
         )
         return LabelLoss(loss, nll, mask.sum())
@@ -142,9 +129,9 @@ class _ChunkedMixture(torch.autograd.Function):
         labels_M: Tensor,
         real_M: Tensor,
         smoothing: float,
-        dtype: torch.dtype,
         need_gradients: bool,
     ) -> tuple[Tensor, Tensor]:
+        dtype = compute_dtype(features_MD)
         precise = at_least_float(dtype)
         shared = [tensor.detach().to(dtype).requires_grad_(need_gradients) for tensor in (weight_VD, bias_V)]
         own = features_MD.detach().to(dtype), log_gate_M.detach(), terms_MS.detach()
@@ -175,7 +162,7 @@ class _ChunkedMixture(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *d_outputs: Tensor) -> tuple[Tensor | None, ...]:
         scaled = [(gradient * d_outputs[0]).to(dtype) for gradient, dtype in zip(ctx.gradients, ctx.dtypes)]
-        return (*scaled, None, None, None, None, None, None, None)
+        return (*scaled, None, None, None, None, None, None)
 
 
 def _mixture_loss(
@@ -200,15 +187,13 @@ def _mixture_loss(
     if smoothing == 0.0:
         return nll, nll
     # log p(y) is the generator's term except for tokens of the inputs; each of these is corrected once.
-    vocabulary = weight_VD.size(0)
     same_MSS = (ids_MS.unsqueeze(2) == ids_MS.unsqueeze(1)) & mask_MS.unsqueeze(1)
     first_MS = mask_MS & ~same_MSS.tril(-1).any(2)
     copying_MS = _log_sum_exp(terms_MS.unsqueeze(1).masked_fill(~same_MSS, -math.inf))
     shares_MS = log_gate_M1 + generated_MV.gather(1, ids_MS)
     gained_MS = (torch.logaddexp(shares_MS, copying_MS) - shares_MS).masked_fill(~first_MS, 0.0)
-    everything_M = vocabulary * log_gate_M + generated_MV.sum(1) + gained_MS.sum(1)
-    everything = everything_M.masked_fill(~real_M, 0.0).sum()
-    return (1.0 - smoothing) * nll - smoothing / vocabulary * everything, nll
+    all_M = weight_VD.size(0) * log_gate_M + generated_MV.sum(1) + gained_MS.sum(1)
+    return (1.0 - smoothing) * nll - smoothing / weight_VD.size(0) * all_M.masked_fill(~real_M, 0.0).sum(), nll
 
 
 def _log_sum_exp(x: Tensor) -> Tensor:

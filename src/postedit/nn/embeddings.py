@@ -35,7 +35,7 @@ def embedding_tables(
         else:
             raise RecipeError(
                 f'model.share_embeddings = "{sharing}" needs one vocabulary for {name} and pe, but they differ '
-                f"({vocabulary.size} and {vocabularies.target.size} symbols); set text.vocabulary.sharing to match"
+                f"({vocabulary.size} and {vocabularies.target.size} tokens); set text.vocabulary.sharing to match"
             )
     return streams, target
 

@@ -24,16 +24,11 @@ class StepGrammar:
     """The tokens allowed at a position of mt: the output must pass over all of mt and no more (4.1).
 
     EOS is allowed only at the last position, which is that of mt's EOS, and STEP only before it.
-
-    Args:
-        position: Long[N], 0-based.
-        last: Long[N], the last position.
-        vocabulary: the number of tokens.
     """
 
-    position: Tensor
-    last: Tensor
-    vocabulary: int
+    position: Tensor  # Long[N], 0-based
+    last: Tensor  # Long[N], the last position
+    vocabulary: int  # the number of tokens
 
     @classmethod
     def of(cls, lengths: Tensor, vocabulary: int) -> Self:

@@ -1,9 +1,8 @@
 """Output heads: from features to a distribution over the target vocabulary.
 
-The N x K x V logits of the output layer are by far the largest tensor of a model. Search needs all of them; training
-needs one number per position. A head therefore returns a distribution that computes what is asked for. Its label loss
-processes positions in chunks whose logits fit the cache, computes the gradients in the same pass (softmax minus
-labels), and stores neither logits nor probabilities.
+The N x K x V logits are by far the largest tensor of a model. Search needs all of them, training one number per
+position, so a head returns a distribution that computes what is asked for. Its label loss processes positions in chunks
+whose logits fit the cache, and computes the gradients (softmax minus labels) in the same pass.
 """
 
 from collections.abc import Callable
@@ -111,7 +110,6 @@ class SoftmaxDistribution:
             labels.flatten()[positions],
             mask.flatten()[positions],
             smoothing,
-            compute_dtype(self.features_NKD),
             torch.is_grad_enabled(),
         )
         return LabelLoss(loss, nll, mask.sum())
@@ -134,9 +132,9 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         labels_M: Tensor,
         real_M: Tensor,
         smoothing: float,
-        dtype: torch.dtype,
         need_gradients: bool,
     ) -> tuple[Tensor, Tensor]:
+        dtype = compute_dtype(features_MD)
         with torch.autocast(features_MD.device.type, enabled=False):
             h_MD, w_VD, b_V = features_MD.to(dtype), weight_VD.to(dtype), bias_V.to(dtype)
             precise = at_least_float(dtype)
@@ -174,7 +172,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             (gradient * scale).to(dtype)
             for gradient, dtype in zip((gradients.h_MD, gradients.w_VD, gradients.b_V), ctx.dtypes, strict=True)
         )
-        return features, weight, bias, None, None, None, None, None
+        return features, weight, bias, None, None, None, None
 
 
 class _GradientSums:

@@ -7,7 +7,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from postedit.nn.attention import KeyValueCache
+from postedit.nn.cache import KeyValueCache
 from postedit.nn.tensors import join_rows
 
 
@@ -17,15 +17,11 @@ class Memory:
 
     Beam search reorders hypotheses at every step, nearly always within a sentence. Hypotheses of one sentence share
     their inputs, so such a `select` copies nothing.
-
-    Args:
-        tensors: by name, each with N rows.
-        sentence: Long[N], the sentence of the encoded batch that a row belongs to.
-        key_values: by name, keys and values of an encoded text in the cross-attentions of a stack.
     """
 
-    tensors: dict[str, Tensor]
-    sentence: Tensor
+    tensors: dict[str, Tensor]  # by name, each with N rows
+    sentence: Tensor  # Long[N], the sentence of the encoded batch that a row belongs to
+    # by name, keys and values of an encoded text in the cross-attentions of a stack
     key_values: Mapping[str, KeyValueCache] = field(default_factory=dict)
 
     @classmethod
@@ -48,11 +44,8 @@ class Memory:
         return type(self)(tensors, sentence, key_values)
 
     def join(self, other: Self) -> Self:
-        """Return the rows of both, those of `other` last, for the tensors that both have."""
-        tensors = {
-            name: join_rows(tensor, other.tensors[name])
-            for name, tensor in self.tensors.items()
-            if name in other.tensors
-        }
-        key_values = {name: cache.join(other.key_values[name]) for name, cache in self.key_values.items()}
+        """Return the rows of both, those of `other` last, with the keys and values that both have."""
+        tensors = {name: join_rows(tensor, other.tensors[name]) for name, tensor in self.tensors.items()}
+        shared = [name for name in self.key_values if name in other.key_values]
+        key_values = {name: self.key_values[name].join(other.key_values[name]) for name in shared}
         return type(self)(tensors, torch.cat([self.sentence, other.sentence + self.sentence.max() + 1]), key_values)

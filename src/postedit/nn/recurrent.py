@@ -110,14 +110,10 @@ class MaxoutReadout(nn.Module):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RecurrentState:
-    """The state of a recurrent decoder.
+    """The state of a recurrent decoder."""
 
-    Args:
-        memory: annotations, attention keys and masks of the inputs.
-        history: by name, [N,K+1,...]: a part of the state before the last call and after each of its K tokens.
-    """
-
-    memory: Memory
+    memory: Memory  # annotations, attention keys and masks of the inputs
+    # by name, [N,K+1,...]: a part of the state before the last call and after each of its K tokens
     history: Mapping[str, Tensor]
 
     def current(self, name: str) -> Tensor:

@@ -13,11 +13,6 @@ def compute_dtype(tensor: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else tensor.dtype
 
 
-def to_compute_dtype(x: Tensor) -> Tensor:
-    """Return x in its compute type, so that autocast need not convert it for each of several products."""
-    return x.to(compute_dtype(x))
-
-
 def at_least_float(dtype: torch.dtype) -> torch.dtype:
     """Return single precision for a narrower type, else the type itself."""
     return torch.promote_types(dtype, torch.float32)
@@ -40,15 +35,10 @@ def _padded(tensor: Tensor, sizes: list[int]) -> Tensor:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Packing:
-    """The real tokens of N rows of K, so that layers which treat tokens separately need not compute padding.
+    """The real tokens of N rows of K, so that layers that treat tokens separately need not compute padding."""
 
-    Args:
-        real_NK: Bool[N,K], True at real tokens.
-        index_M: Long[M], their positions among all N x K tokens, ascending.
-    """
-
-    real_NK: Tensor
-    index_M: Tensor
+    real_NK: Tensor  # Bool[N,K], True at real tokens
+    index_M: Tensor  # Long[M], their positions among all N x K tokens, ascending
 
     @classmethod
     def of(cls, real_NK: Tensor) -> "Packing":

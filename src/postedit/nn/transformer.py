@@ -1,21 +1,23 @@
 """Transformer layers (Vaswani et al. 2017, 3): one class for encoder and decoder layers, and stacks of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, Self, cast
+from typing import Generic, Literal, NamedTuple, Self, cast
 
 import torch
 import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
+from typing_extensions import TypeVar
 
 from postedit.core.config import Config
-from postedit.nn.attention import DenseKeyValueCache, KeyValue, KeyValueCache, MultiHeadAttention
-from postedit.nn.cache import CacheSlots, DecoderCache
+from postedit.nn.attention import MultiHeadAttention
+from postedit.nn.cache import CacheSlots, DecoderCache, DenseKeyValueCache, KeyValue, KeyValueCache
 from postedit.nn.dropout import dropout
 from postedit.nn.embeddings import Sharing, sinusoids
 from postedit.nn.memory import Memory
-from postedit.nn.tensors import Packing, to_compute_dtype
+from postedit.nn.tensors import Packing, compute_dtype
+from postedit.nn.transformers_cache import TransformersCache
 
 Norm = Literal["pre", "post"]
 
@@ -38,32 +40,12 @@ class StackMemory(NamedTuple):
         return LayerMemory(cast(DenseKeyValueCache, self.key_values).layers[index], self.mask.unsqueeze(1))
 
 
-class SelfAttentionInput(NamedTuple):
-    """K tokens at the entry of a layer.
-
-    Args:
-        x_NKD: hidden states.
-        queries_NKD: hidden states, normalised for self-attention if the layer normalises first.
-        key_value: keys and values of the tokens.
-    """
-
-    x_NKD: Tensor
-    queries_NKD: Tensor
-    key_value: KeyValue
-
-
 class LayerOutput(NamedTuple):
-    """The output of a layer, or of the last layer of a stack, for K tokens.
+    """The output of a layer, or of the last layer of a stack, for K tokens."""
 
-    Args:
-        x_NKD: hidden states.
-        weights: Float[N,K,S] for each cross-attention, averaged over heads, if asked for.
-        cross_outputs: Float[N,K,D] for each cross-attention: its sum with the residual, before any normalisation.
-    """
-
-    x_NKD: Tensor
-    weights: tuple[Tensor, ...]
-    cross_outputs: tuple[Tensor, ...]
+    x_NKD: Tensor  # hidden states
+    weights: tuple[Tensor, ...]  # Float[N,K,S] for each cross-attention, averaged over heads, if asked for
+    cross_outputs: tuple[Tensor, ...]  # Float[N,K,D] for each: its sum with the residual, before normalisation
 
     def unpacked(self, packing: Packing) -> "LayerOutput":
         """Return the output of packed tokens with padding restored."""
@@ -93,25 +75,27 @@ class TransformerLayer(nn.Module):
 
     def forward(
         self,
-        tokens: SelfAttentionInput,
-        key_value: KeyValue,
+        x_NKD: Tensor,
         mask: Tensor | None,
         memories: Sequence[LayerMemory],
         need_weights: bool = False,
         packing: Packing | None = None,
+        append: Callable[[KeyValue], KeyValue] = lambda new: new,
     ) -> LayerOutput:
         """Return the layer's output.
 
         Args:
-            tokens: from `self_attention_input`; separate, so that a decoder can add its keys and values to the cache.
-            key_value: keys and values for self-attention; an encoder passes those of `tokens`.
+            x_NKD: hidden states.
             mask: Bool[N or 1,K or 1,S], True where self-attention is allowed; None: everywhere.
             memories: one for each cross-attention.
             need_weights: whether to return the weights of cross-attention.
             packing: None, or that of the hidden states, which are then packed on input and output.
+            append: returns the keys and values to attend to, given those of x; a decoder appends to its cache.
         """
-        attended, _ = self.self_attention(tokens.queries_NKD, key_value, mask, packing=packing)
-        x_NKD = self._norm_after(0, self._add(tokens.x_NKD, attended))
+        queries_NKD = self._norm_before(0, x_NKD)
+        key_value = append(self.self_attention.project(queries_NKD, packing))
+        attended, _ = self.self_attention(queries_NKD, key_value, mask, packing=packing)
+        x_NKD = self._norm_after(0, self._add(x_NKD, attended))
         weights: list[Tensor] = []
         cross_outputs: list[Tensor] = []
         for i, (attention, memory) in enumerate(zip(self.cross_attentions, memories, strict=True), start=1):
@@ -126,17 +110,13 @@ class TransformerLayer(nn.Module):
         x_NKD = self._norm_after(last, self._add(x_NKD, self.outer(hidden)))
         return LayerOutput(x_NKD, tuple(weights), tuple(cross_outputs))
 
-    def self_attention_input(self, x_NKD: Tensor, packing: Packing | None = None) -> SelfAttentionInput:
-        """Return the queries, keys and values of x in self-attention."""
-        queries_NKD = self._norm_before(0, x_NKD)
-        return SelfAttentionInput(x_NKD, queries_NKD, self.self_attention.project(queries_NKD, packing))
-
     def project_memory(self, memory_NSD: Tensor, index: int = 0, packing: Packing | None = None) -> KeyValue:
         """Return the keys and values of a memory, packed if there is a packing, in cross-attention `index`."""
         return cast(MultiHeadAttention, self.cross_attentions[index]).project(memory_NSD, packing)
 
     def _norm_before(self, sublayer: int, x_NKD: Tensor) -> Tensor:
-        return to_compute_dtype(self.norms[sublayer](x_NKD) if self.norm == "pre" else x_NKD)
+        x_NKD = self.norms[sublayer](x_NKD) if self.norm == "pre" else x_NKD
+        return x_NKD.to(compute_dtype(x_NKD))  # so that autocast need not convert it for each of several products
 
     def _add(self, x_NKD: Tensor, change_NKD: Tensor) -> Tensor:
         return x_NKD + dropout(change_NKD, self.dropout, self.training)
@@ -161,7 +141,7 @@ class TransformerStack(nn.Module):
     def project(self, memory_NSD: Tensor, mask_NS: Tensor, index: int = 0) -> StackMemory:
         """Return the keys and values of a memory with mask Bool[N,S], for cross-attention `index` of each layer."""
         packing = Packing.if_useful(mask_NS)
-        packed_NSD = to_compute_dtype(memory_NSD if packing is None else packing.pack(memory_NSD))
+        packed_NSD = (memory_NSD if packing is None else packing.pack(memory_NSD)).to(compute_dtype(memory_NSD))
         layers = tuple(layer.project_memory(packed_NSD, index, packing) for layer in self.blocks())
         return StackMemory(DenseKeyValueCache(layers), mask_NS)
 
@@ -178,15 +158,7 @@ class TransformerStack(nn.Module):
 
         Attention weights and `cross_outputs` are those of the last layer.
         """
-        mask, packing = mask_NS.unsqueeze(1), Packing.if_useful(mask_NS)
-        output = LayerOutput(x_NSD if packing is None else packing.pack(x_NSD), (), ())
-        for i, layer in enumerate(self.blocks()):
-            last = i == len(self.layers) - 1
-            tokens = layer.self_attention_input(output.x_NKD, packing)
-            layer_memories = [memory.layer(i) for memory in memories]
-            output = layer(tokens, tokens.key_value, mask, layer_memories, need_weights and last, packing)
-        output = output._replace(x_NKD=self.final_norm(output.x_NKD))
-        return output if packing is None else output.unpacked(packing)
+        return self._run(x_NSD, mask_NS.unsqueeze(1), Packing.if_useful(mask_NS), memories, need_weights)
 
     def decode(
         self, x_NKD: Tensor, slots: CacheSlots, cache: DecoderCache, memories: Sequence[StackMemory]
@@ -196,50 +168,57 @@ class TransformerStack(nn.Module):
         Returns:
             The output, with attention weights and `cross_outputs` of the last layer, and the grown cache.
         """
-        count, packing = x_NKD.size(1), slots.packing
+        past = cast("DenseKeyValueCache | None", cache.key_values)
+        grown: list[KeyValue] = []
+
+        def append(new: KeyValue) -> KeyValue:
+            grown.append(new if past is None else past.layers[len(grown)].append(new, slots.write))
+            return grown[-1]
+
+        output = self._run(x_NKD, slots.mask, slots.packing, memories, need_weights=True, append=append)
+        return output, cache.advanced(DenseKeyValueCache(tuple(grown)), x_NKD.size(1))
+
+    def _run(
+        self,
+        x_NKD: Tensor,
+        mask: Tensor | None,
+        packing: Packing | None,
+        memories: Sequence[StackMemory],
+        need_weights: bool,
+        append: Callable[[KeyValue], KeyValue] = lambda new: new,
+    ) -> LayerOutput:
         output = LayerOutput(x_NKD if packing is None else packing.pack(x_NKD), (), ())
-        cached, grown = cast("DenseKeyValueCache | None", cache.key_values), []
         for i, layer in enumerate(self.blocks()):
-            last = i == len(self.layers) - 1
-            tokens = layer.self_attention_input(output.x_NKD, packing)
-            grown.append(slots.append(None if cached is None else cached.layers[i], tokens.key_value))
-            layer_memories = [memory.layer(i) for memory in memories]
-            output = layer(tokens, grown[i], slots.mask, layer_memories, need_weights=last, packing=packing)
+            layer_memories, last = [memory.layer(i) for memory in memories], i == len(self.layers) - 1
+            output = layer(output.x_NKD, mask, layer_memories, need_weights and last, packing, append)
         output = output._replace(x_NKD=self.final_norm(output.x_NKD))
-        cache = cache.advanced(DenseKeyValueCache(tuple(grown)), count)
-        return output if packing is None else output.unpacked(packing), cache
+        return output if packing is None else output.unpacked(packing)
 
     def blocks(self) -> list[TransformerLayer]:
         """Return the layers."""
         return cast("list[TransformerLayer]", list(self.layers))
 
 
+_CacheT = TypeVar("_CacheT", DecoderCache, TransformersCache, default=DecoderCache)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
-class TransformerState:
-    """The state of a Transformer decoder.
+class TransformerState(Generic[_CacheT]):
+    """The state of a Transformer decoder."""
 
-    Args:
-        memory: tensors computed from the inputs, one row per hypothesis.
-        cache: keys and values of the tokens decoded so far.
-    """
+    memory: Memory  # tensors computed from the inputs, one row per hypothesis
+    cache: _CacheT  # keys and values of the tokens decoded so far
 
-    memory: Memory
-    cache: DecoderCache
-
-    @classmethod
-    def of(cls, memories: Mapping[str, StackMemory], **others: Tensor) -> Self:
+    @staticmethod
+    def of(memories: Mapping[str, StackMemory], **others: Tensor) -> "TransformerState[DecoderCache]":
         """Return the state of a freshly encoded batch: memories by name, and any other tensors of the inputs."""
         masks = {f"{name}.mask": memory.mask for name, memory in memories.items()}
         key_values = {name: memory.key_values for name, memory in memories.items()}
-        return cls(replace(Memory.of(**masks, **others), key_values=key_values), DecoderCache())
+        return TransformerState(replace(Memory.of(**masks, **others), key_values=key_values), DecoderCache())
 
-    def stack_memory(self, name: str) -> StackMemory:
-        """Return the memory called `name`."""
-        return StackMemory(self.memory.key_values[name], self.memory[f"{name}.mask"])
-
-    def with_cache(self, cache: DecoderCache) -> Self:
-        """Return the state with another cache."""
-        return type(self)(self.memory, cache)
+    def stack_memories(self) -> list[StackMemory]:
+        """Return all memories, in the order in which they were given."""
+        return [StackMemory(cache, self.memory[f"{name}.mask"]) for name, cache in self.memory.key_values.items()]
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
@@ -251,9 +230,9 @@ class TransformerState:
 
     def join(self, other: Self) -> Self:
         """Return the rows of both states, those of `other` last."""
-        sentences = self.memory.sentence, other.memory.sentence
-        counts = len(sentences[0]), len(sentences[1])
-        return type(self)(self.memory.join(other.memory), self.cache.join(other.cache, counts, sentences[0].device))
+        counts = len(self.memory.sentence), len(other.memory.sentence)
+        cache = self.cache.join(other.cache, counts, self.memory.sentence.device)
+        return type(self)(self.memory.join(other.memory), cache)
 
 
 class StackConfig(Config):

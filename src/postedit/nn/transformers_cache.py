@@ -12,27 +12,20 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from postedit.nn.attention import KeyValue
+from postedit.nn.cache import KeyValue
 from postedit.nn.tensors import join_rows
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DecoderInput:
-    """The input of one decoder call.
+    """The input of one decoder call."""
 
-    Args:
-        layers: cached keys and values, of the columns that need not be decoded again.
-        tokens: Long[N,W], the tokens of the next columns; tokens after the new ones of a row are ignored.
-        offsets: Long[N], the number of columns in each row before its new tokens; None if it is 0 in every row.
-        count: K, the number of new tokens.
-        cache: the cache after the call, but for its layers.
-    """
-
-    layers: tuple[KeyValue, ...]
-    tokens: Tensor
+    layers: tuple[KeyValue, ...]  # cached keys and values, of the columns that need not be decoded again
+    tokens: Tensor  # Long[N,W], the tokens of the next columns; tokens after the new ones of a row are ignored
+    # Long[N], the number of columns in each row before its new tokens; None if it is 0 in every row
     offsets: Tensor | None
-    count: int
-    cache: "TransformersCache"
+    count: int  # K, the number of new tokens
+    cache: "TransformersCache"  # the cache after the call, but for its layers
 
     def select_new(self, values: Tensor) -> Tensor:
         """Return the part of `values` [N,W,...] at the new tokens of each row, [N,K,...]."""
@@ -48,28 +41,22 @@ class DecoderInput:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TransformersCache:
-    """The tokens decoded so far, with keys and values of the columns that all rows share.
+    """The tokens decoded so far, with keys and values of the columns that all rows share."""
 
-    Args:
-        layers: keys and values of the first columns; empty if there are none.
-        prefix: the number of these columns that come before the first token.
-        tokens: Long[N,L], all tokens.
-        lengths: Long[N], the number of tokens in each row, those after them being stale; None if every row has L.
-        last: K of the last call, the most that a rollback can take back.
-    """
-
-    layers: tuple[KeyValue, ...] = ()
-    prefix: int = 0
-    tokens: Tensor | None = None
+    layers: tuple[KeyValue, ...] = ()  # keys and values of the first columns; empty if there are none
+    prefix: int = 0  # the number of these columns that come before the first token
+    tokens: Tensor | None = None  # Long[N,L], all tokens
+    # Long[N], the number of tokens in each row, those after them being stale; None if every row has L
     lengths: Tensor | None = None
-    last: int = 0
+    last: int = 0  # K of the last call, the most that a rollback can take back
 
     def next_input(self, tokens: Tensor) -> DecoderInput:
         """Return the decoder input for the next `tokens` Long[N,K]."""
         count = tokens.size(1)
         if self.tokens is None:
             return DecoderInput((), tokens, None, count, TransformersCache(tokens=tokens, last=count))
-        grown = replace(self, layers=(), tokens=self._append(tokens), lengths=self._lengths_plus(count), last=count)
+        lengths = None if self.lengths is None else self.lengths + count
+        grown = replace(self, layers=(), tokens=self._append(tokens), lengths=lengths, last=count)
         length = self.tokens.size(1)
         shared = 0 if not self.layers else length if self.lengths is None else int(self.lengths.min())
         layers = tuple(KeyValue(*(part[:, :, : self.prefix + shared] for part in layer)) for layer in self.layers)
@@ -97,15 +84,13 @@ class TransformersCache:
         equal = bool((lengths == longest).all())
         return replace(self, tokens=self.tokens[:, :longest], lengths=None if equal else lengths, last=0)
 
-    def join(self, other: Self, counts: tuple[int, int]) -> Self:
+    def join(self, other: Self, counts: tuple[int, int], device: torch.device) -> Self:
         """Return the rows of both caches, `counts` of them; all their tokens will be decoded again."""
-        ours, theirs = self.tokens, other.tokens
-        if ours is None and theirs is None:
+        if self.tokens is None and other.tokens is None:
             return self
-        device = next(tokens.device for tokens in (ours, theirs) if tokens is not None)
         parts = [
-            torch.empty((count, 0), dtype=torch.long, device=device) if tokens is None else tokens
-            for tokens, count in zip((ours, theirs), counts, strict=True)
+            torch.empty((count, 0), dtype=torch.long, device=device) if cache.tokens is None else cache.tokens
+            for cache, count in zip((self, other), counts, strict=True)
         ]
         lengths = [
             torch.full((count,), tokens.size(1), device=device) if cache.lengths is None else cache.lengths
@@ -121,9 +106,6 @@ class TransformersCache:
         longest = int(self.lengths.max())
         columns = self.lengths.unsqueeze(1) + torch.arange(tokens.size(1), device=tokens.device)
         return torch.cat([self.tokens[:, :longest], torch.zeros_like(tokens)], 1).scatter(1, columns, tokens)
-
-    def _lengths_plus(self, count: int) -> Tensor | None:
-        return None if self.lengths is None else self.lengths + count
 
 
 def to_library(own: tuple[KeyValue, ...], cross: tuple[KeyValue, ...]) -> Any:

@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from postedit.nn.attention import DenseKeyValueCache, KeyValue
-from postedit.nn.cache import DecoderCache
+from postedit.nn.cache import DecoderCache, DenseKeyValueCache, KeyValue
 
 
 def call(cache: DecoderCache, tokens: list[list[int]]) -> tuple[DecoderCache, Tensor, Tensor | None]:
@@ -13,7 +12,7 @@ def call(cache: DecoderCache, tokens: list[list[int]]) -> tuple[DecoderCache, Te
     ids = torch.tensor(tokens)
     slots = cache.next_slots(ids)
     new = KeyValue(ids[:, None, :, None].double(), -ids[:, None, :, None].double())
-    layer = slots.append(None if cache.key_values is None else held(cache), new)
+    layer = new if cache.key_values is None else held(cache).append(new, slots.write)
     return cache.advanced(DenseKeyValueCache((layer,)), ids.size(1)), slots.positions, slots.mask
 
 

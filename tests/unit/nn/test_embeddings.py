@@ -5,7 +5,8 @@ import torch
 
 from postedit.core.errors import RecipeError
 from postedit.core.model import Vocabularies, VocabularyInfo
-from postedit.nn.attention import KeyValue, MultiHeadAttention, dot_product_attention
+from postedit.nn.attention import MultiHeadAttention, dot_product_attention
+from postedit.nn.cache import KeyValue
 from postedit.nn.embeddings import embedding_tables
 
 SRC, PE = VocabularyInfo(9, "src"), VocabularyInfo(7, "pe")

@@ -94,24 +94,14 @@ def _normalise_row(row: Any, weight: Any, bias: Any, epsilon: Any, out: Any) -> 
 
 
 class LinearWeights(NamedTuple):
-    """A quantised linear layer.
+    """A quantised linear layer."""
 
-    Args:
-        packed: Int8[N/16,K/4,16,4], from `integer_products.pack_weights`.
-        steps: Float32[N], the value of one step of each output's weights; padded with at least 16 zeros, as are the
-            next two.
-        zeros: Int32[N], what the zero point of the unsigned inputs adds to each output.
-        bias: Float32[N].
-        outputs: N.
-        tiles: from `integer_products.tile_config`.
-    """
-
-    packed: Any
-    steps: Any
-    zeros: Any
-    bias: Any
-    outputs: Any
-    tiles: Any
+    packed: Any  # Int8[N/16,K/4,16,4], from `integer_products.pack_weights`
+    steps: Any  # Float32[N], the value of one step of each output's weights; padded with at least 16 zeros
+    zeros: Any  # Int32[N], what the zero point of the unsigned inputs adds to each output; padded likewise
+    bias: Any  # Float32[N], padded likewise
+    outputs: Any  # N
+    tiles: Any  # from `integer_products.tile_config`
 
     @classmethod
     def of(cls, packed: Any, steps: Any, zeros: Any, bias: Any, outputs: int) -> Self:
@@ -147,45 +137,26 @@ class NormWeights(NamedTuple):
 
 
 class StackWeights(NamedTuple):
-    """L Transformer layers, each with self-attention and R cross-attentions.
+    """L Transformer layers, each with self-attention and R cross-attentions."""
 
-    Args:
-        layers: L.
-        cross_attentions: R.
-        heads: H.
-        pre_norm: whether sublayers normalise their input; else the sum with the residual.
-        norms: `NormWeights` of Float32[L (R + 2),D].
-        self_projections: `LinearWeights.stack` of L: queries, keys and values of self-attention.
-        cross_queries: of L R.
-        attention_outputs: of L (R + 1).
-        inner: of L.
-        outer: of L.
-    """
-
-    layers: Any
-    cross_attentions: Any
-    heads: Any
-    pre_norm: Any
-    norms: Any
-    self_projections: Any
-    cross_queries: Any
-    attention_outputs: Any
-    inner: Any
-    outer: Any
+    layers: Any  # L
+    cross_attentions: Any  # R
+    heads: Any  # H
+    pre_norm: Any  # whether sublayers normalise their input; else the sum with the residual
+    norms: Any  # `NormWeights` of Float32[L (R + 2),D]
+    self_projections: Any  # `LinearWeights.stack` of L: queries, keys and values of self-attention
+    cross_queries: Any  # of L R
+    attention_outputs: Any  # of L (R + 1)
+    inner: Any  # of L
+    outer: Any  # of L
 
 
 class PagedMemory(NamedTuple):
-    """A memory that the layers of a stack attend to.
+    """A memory that the layers of a stack attend to."""
 
-    Args:
-        pages: Int64[2,P], from `PagedKeyValueCache.addresses`.
-        slots: Int64[N,S], from `PagedKeyValueCache`.
-        mask: Bool[N or 1,K or 1,S], True at slots that a token may attend to.
-    """
-
-    pages: Any
-    slots: Any
-    mask: Any
+    pages: Any  # Int64[2,P], from `PagedKeyValueCache.addresses`
+    slots: Any  # Int64[N,S], from `PagedKeyValueCache`
+    mask: Any  # Bool[N or 1,K or 1,S], True at slots that a token may attend to
 
 
 @_compiled
@@ -333,15 +304,10 @@ def _add_rows(x: Any, first: Any, count: Any, out: Any) -> None:
 
 
 @_compiled
-def _layer_weights(stacked: Any, layer: Any) -> Any:
+def _layer_weights(stack: Any, layer: Any) -> Any:
     """Return one layer of `LinearWeights.stack`."""
     return LinearWeights(
-        stacked.packed[layer],
-        stacked.steps[layer],
-        stacked.zeros[layer],
-        stacked.bias[layer],
-        stacked.outputs,
-        stacked.tiles,
+        stack.packed[layer], stack.steps[layer], stack.zeros[layer], stack.bias[layer], stack.outputs, stack.tiles
     )
 
 

@@ -1,11 +1,7 @@
 """Linear layers with 8-bit weights, and stacks of Transformer layers made of them, as modules.
 
-Each row of activations has its own scale, and sums of products are exact integers. The result of a row therefore does
-not depend on other rows of the batch. PyTorch's dynamic quantisation has one scale per tensor, so that a longer call or
-other rows would change the output.
-
-The integer products (`nn.int8.integer_products`) and the steps around them (`nn.int8.fused_layers`) are compiled on
-first use. They read weights at memory bandwidth, and process each row while it is cached.
+Each row of activations has its own scale, and sums of products are exact integers, so the result of a row does not
+depend on other rows. PyTorch's dynamic quantisation has one scale per tensor, so other rows would change the output.
 """
 
 from collections.abc import Iterable, Sequence
@@ -76,8 +72,8 @@ _MAX_INPUTS = (2**31 - 1) // 127**2
 class Int8TransformerStack(nn.Module):
     """Transformer layers for inference, in one kernel call; has the methods of `TransformerStack`.
 
-    The weights of a layer evict Python's and PyTorch's data from the processor's cache. One call per stack is therefore
-    faster than one per sublayer, most of all for sentences that are edited alone.
+    The weights of a layer evict other data from the processor's cache, so one call per stack is faster than one per
+    sublayer, most of all for single sentences.
     """
 
     def __init__(self, stack: TransformerStack) -> None:
@@ -151,7 +147,8 @@ class Int8TransformerStack(nn.Module):
     ) -> tuple[LayerOutput, DecoderCache]:
         """Run K more tokens causally; return the output and the grown cache."""
         page = PagedKeyValueCache.allocate(self.stack.layers, 2 * x_NKD.size(2), x_NKD.shape[:2], slots.packing)
-        key_values = slots.append(cast("PagedKeyValueCache | None", cache.key_values), page)
+        past = cast("PagedKeyValueCache | None", cache.key_values)
+        key_values = page if past is None else past.append(page, slots.write)
         output = self._run(x_NKD, slots.packing, page, key_values, slots.mask, memories, need_weights=True)
         return output, cache.advanced(key_values, x_NKD.size(1))
 
@@ -177,16 +174,9 @@ class Int8TransformerStack(nn.Module):
         means = [np.zeros((rows, count, wide) if need_weights else (0, 0, 0), np.float32) for wide in slots]
         # Kernels have a fixed number of arguments; the missing ones are never used.
         missing = _MAX_MEMORIES - 1 - len(cross)
-        kernels.transformer_layers(
-            x,
-            self.stack,
-            (own, *cross, *[own] * missing),
-            positions,
-            count,
-            _page_array(page),
-            (*cross_outputs, *[x] * missing),
-            (*means, *[_NO_MEANS] * missing),
-        )
+        all_memories, outputs = (own, *cross, *[own] * missing), (*cross_outputs, *[x] * missing)
+        all_means = (*means, *[_NO_MEANS] * missing)
+        kernels.transformer_layers(x, self.stack, all_memories, positions, count, _page_array(page), outputs, all_means)
         shape = x_NKD.shape if packing is None else (1, len(x), width)
         last, *after_cross = (torch.from_numpy(one).view(shape) for one in (x, *cross_outputs))
         weights = tuple(map(torch.from_numpy, means)) if need_weights else ()

@@ -1,7 +1,6 @@
 """Compiled attention of packed queries to paged keys and values.
 
-The result of a row does not depend on other rows: slots that no query of a sentence may attend to are left out, so
-that the visible ones are in the same places as if the sentence were alone.
+The result of a row does not depend on other rows: slots that no query of a sentence may attend to are left out.
 """
 
 from typing import Any, Final, NamedTuple
@@ -22,17 +21,11 @@ _TOKEN_MASK: Final = 2**PAGE_BITS - 1
 
 
 class PagedKeyValues(NamedTuple):
-    """Keys and values that one layer attends to.
+    """Keys and values that one layer attends to."""
 
-    Args:
-        pages: Int64[P], addresses of the layer's part of each page of a `PagedKeyValueCache`, with its padding.
-        slots: Int64[N,S], the token number of each slot; keys and values must be finite, even at masked slots.
-        heads: H; each has D / H numbers of a token.
-    """
-
-    pages: Any
-    slots: Any
-    heads: Any
+    pages: Any  # Int64[P], addresses of the layer's part of each page of a `PagedKeyValueCache`, with its padding
+    slots: Any  # Int64[N,S], the token number of each slot; keys and values must be finite, even at masked slots
+    heads: Any  # H; each has D / H numbers of a token
 
 
 @compiled
@@ -75,31 +68,18 @@ def attend(q: Any, key_values: Any, mask: Any, positions: Any, tokens: Any, mixe
 
 
 class _Workspace(NamedTuple):
-    """Buffers for one head of a sentence: K queries, S visible slots, width E; S and E are padded to multiples of 16.
+    """Buffers for a head of a sentence: K queries, S visible slots, width E; S and E are padded to multiples of 16."""
 
-    Args:
-        visible: Int64[S], the slots that any query of the sentence may attend to.
-        queries: Float32[K,E], scaled and padded with zeros.
-        additive_mask: Float32[K,S], 0 at allowed slots, else -inf.
-        scores: Float32[K,S].
-        inverse_sums: Float32[K], one over the sum of the exponentials of each query.
-        keys: Float32[S/16,E/16,16,16], in the layout of `dot_products`.
-        values: Float32[S,E].
-        mixed: Float32[K,E].
-        addresses: Int64[S], the address of the token in each slot, or of `zero_token` if there is none.
-        zero_token: UInt16[2D], keys and values of zero.
-    """
-
-    visible: Any
-    queries: Any
-    additive_mask: Any
-    scores: Any
-    inverse_sums: Any
-    keys: Any
-    values: Any
-    mixed: Any
-    addresses: Any
-    zero_token: Any
+    visible: Any  # Int64[S], the slots that any query of the sentence may attend to
+    queries: Any  # Float32[K,E], scaled and padded with zeros
+    additive_mask: Any  # Float32[K,S], 0 at allowed slots, else -inf
+    scores: Any  # Float32[K,S]
+    inverse_sums: Any  # Float32[K], one over the sum of the exponentials of each query
+    keys: Any  # Float32[S/16,E/16,16,16], in the layout of `dot_products`
+    values: Any  # Float32[S,E]
+    mixed: Any  # Float32[K,E]
+    addresses: Any  # Int64[S], the address of the token in each slot, or of `zero_token` if there is none
+    zero_token: Any  # UInt16[2D], keys and values of zero
 
 
 @compiled

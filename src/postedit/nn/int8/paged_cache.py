@@ -21,16 +21,13 @@ PAGE_PADDING: Final = 15
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PagedKeyValueCache:
-    """Keys and values of L layers for the tokens of N rows; see `attention.KeyValueCache`.
+    """Keys and values of L layers for the tokens of N rows; see `nn.cache.KeyValueCache`."""
 
-    Args:
-        pages: one page per call, Bfloat16[L,M,2D]: keys of all heads side by side, then values. `PAGE_PADDING` numbers
-            follow each page in memory; copies of the tensors lack them.
-        slots_NS: Long[N,S], the token number at each slot of a row: its page times 2^32, plus 1 for the first token of
-            the page, 2 for the next; 0 if the slot is empty.
-    """
-
+    # One page per call, Bfloat16[L,M,2D]: keys of all heads side by side, then values. `PAGE_PADDING` numbers follow
+    # each page in memory; copies of the tensors lack them.
     pages: tuple[Tensor, ...]
+    # Long[N,S], the token number at each slot of a row: its page times 2^32, plus 1 for the first token of the page, 2
+    # for the next; 0 if the slot is empty.
     slots_NS: Tensor
 
     @classmethod
@@ -71,7 +68,7 @@ class PagedKeyValueCache:
         return type(self)((), self.slots_NS.new_empty(rows, 0))
 
     def append(self, new: Self, write: Callable[[Tensor, Tensor], Tensor]) -> Self:
-        """Return the cache with the page of `new`; see `cache.Appendable`."""
+        """Return the cache with the page of `new`, whose slots `CacheSlots.write` writes."""
         return self._merge(new, lambda *slots: write(*(part.view(len(part), 1, -1, 1) for part in slots)).flatten(1))
 
     def _merge(self, other: Self, combine: Callable[[Tensor, Tensor], Tensor]) -> Self:

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from postedit.nn.attention import DenseKeyValueCache, KeyValue, MultiHeadAttention
-from postedit.nn.cache import DecoderCache
+from postedit.nn.attention import MultiHeadAttention
+from postedit.nn.cache import DecoderCache, DenseKeyValueCache, KeyValue
 from postedit.nn.inference import prepare_for_inference
 from postedit.nn.int8 import (
     Int8Linear,

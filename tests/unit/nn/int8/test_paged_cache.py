@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from postedit.nn.attention import DenseKeyValueCache, KeyValue
-from postedit.nn.cache import DecoderCache
+from postedit.nn.cache import DecoderCache, DenseKeyValueCache, KeyValue
 from postedit.nn.int8.paged_cache import PAGE_BITS, PagedKeyValueCache
 from postedit.nn.tensors import Packing
 
@@ -48,10 +47,14 @@ def test_what_is_done_to_both_leaves_the_same(data: st.DataObject) -> None:
         past, grown = dense.key_values, kept[0]
         if past is not None:
             assert isinstance(past, DenseKeyValueCache)
-            grown = DenseKeyValueCache(tuple(map(slots.append, past.layers, kept[0].layers)))
+            layers = zip(past.layers, kept[0].layers, strict=True)
+            grown = DenseKeyValueCache(tuple(layer.append(new, slots.write) for layer, new in layers))
         dense = dense.advanced(grown, count)
-        assert pages.key_values is None or isinstance(pages.key_values, PagedKeyValueCache)
-        pages = pages.advanced(slots.append(pages.key_values, kept[1]), count)
+        pages_before, page = pages.key_values, kept[1]
+        if pages_before is not None:
+            assert isinstance(pages_before, PagedKeyValueCache)
+            page = pages_before.append(page, slots.write)
+        pages = pages.advanced(page, count)
         what = data.draw(st.sampled_from(["go on", "roll back", "select", "join"]))
         if what == "roll back":
             keep = torch.tensor(data.draw(st.lists(st.integers(0, count), min_size=rows, max_size=rows)))
