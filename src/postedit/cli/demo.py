@@ -135,7 +135,7 @@ def choose(edits: Sequence["PostEdit"], count: int = SHOWN) -> list[int]:
 def _print_differences(triplets: Sequence["Triplet"], outputs: Sequence[str], screen: "Console") -> None:
     from rich.text import Text
 
-    from postedit.explain.word_diff import differences_text, word_differences
+    from postedit.cli.tables import differences_text, word_differences
 
     marks = screen.no_color or not screen.is_terminal
     for triplet, output in zip(triplets, outputs, strict=True):

@@ -176,7 +176,7 @@ def explain(
         values = {"tables": [table.to_dict() for table in tables]}
         _write(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
     if markdown is not None:
-        from postedit.evaluate.table_formats import to_markdown
+        from postedit.evaluate.table import to_markdown
 
         _write(markdown, to_markdown(tables))
     if kept is not None:
