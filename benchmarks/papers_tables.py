@@ -24,8 +24,7 @@ from postedit.core.files import atomic_write
 from postedit.data.lines import read_lines
 from postedit.evaluate import analyses
 from postedit.evaluate.summarisation import rouge_signature, summary_scores
-from postedit.evaluate.table import Column, Row, Table
-from postedit.evaluate.table_formats import to_markdown
+from postedit.evaluate.table import Column, Row, Table, to_markdown
 from postedit.evaluate.ter import ter_signature
 from postedit.evaluate.test_set import EvaluatedSystem, TestSet, evaluate_systems
 from postedit.explain import focus

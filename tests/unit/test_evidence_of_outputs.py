@@ -57,7 +57,7 @@ def test_losses_are_differences_of_forced_scores(editor: PostEditor) -> None:
         assert losses.shape == (len(edit.evidence.output), len(words))
         np.testing.assert_allclose(edit.evidence.by_word().losses.sum(0), losses.sum(0), atol=1e-6)  # type: ignore[union-attr]
         scored = editor.score([src], [mt], [edit.text])[0]
-        if np.isclose(scored.score, edit.score, atol=1e-4):  # else search divided the text into other pieces
+        if np.isclose(scored.score, edit.score, atol=1e-4):  # else search divided the text into other tokens
             for place in range(len(words)):
                 less = " ".join(words[:place] + words[place + 1 :])
                 without = editor.score([less], [mt], [edit.text])[0]

@@ -152,7 +152,7 @@ def test_another_vocabulary_of_the_same_size_is_refused(tmp_path: Path) -> None:
     vocabulary["a"], vocabulary["b"] = vocabulary["b"], vocabulary["a"]
     (other / "tokenizer.json").write_text(json.dumps(tokenizer))
     path = write_recipe(tmp_path, one, text={"vocabulary": {"checkpoint": str(other)}})
-    with pytest.raises(RecipeError, match=r"has a vocabulary with other pieces than \[text\]"):
+    with pytest.raises(RecipeError, match=r"has a vocabulary with other tokens than \[text\]"):
         load_recipe(path)
 
 

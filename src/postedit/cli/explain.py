@@ -92,7 +92,7 @@ def explain(
     if resume and evidence is None:
         raise DataError("--resume needs --evidence: only what is written there can be continued")
     from postedit.cli.tables import console, print_explanation, print_table
-    from postedit.evaluate.table_formats import to_markdown
+    from postedit.evaluate.table import to_markdown
     from postedit.jobs import explain_files as job
 
     if evidence is not None:

@@ -57,7 +57,8 @@ def score(
         raise DataError("--comet needs the sources: give --src")
     from postedit.cli.tables import console, print_scores, print_table
     from postedit.data.lines import read_aligned
-    from postedit.evaluate import analyses, table_formats
+    from postedit.evaluate import analyses
+    from postedit.evaluate.table import to_csv, to_latex, to_markdown
     from postedit.evaluate.test_set import TestSet, evaluate_systems
     from postedit.progress import LineProgress
 
@@ -88,11 +89,7 @@ def score(
             "tables": [table.to_dict() for table in tables],
         }
         shared.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
-    for path, render in (
-        (csv_out, table_formats.to_csv),
-        (latex, table_formats.to_latex),
-        (markdown, table_formats.to_markdown),
-    ):
+    for path, render in ((csv_out, to_csv), (latex, to_latex), (markdown, to_markdown)):
         if path is not None:
             shared.write_text(path, render(tables))
     if html is not None:

@@ -2,9 +2,10 @@
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
 
 from rich import box
 from rich.console import Console
@@ -24,6 +25,11 @@ _NAMED: Final = 3
 
 _MIN_SHARE: Final = 0.01
 """Weight or probability below which a word is not listed."""
+
+
+_STYLES: Final = {"equal": "", "delete": "red strike", "insert": "bold green"}
+_MARKS: Final = {"equal": ("", ""), "delete": ("[-", "-]"), "insert": ("{+", "+}")}
+"""As `git diff --word-diff` writes them; what remains legible where there is no colour."""
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -136,8 +142,6 @@ def print_explanation(sentence: "ExplainedSentence | None", out: Console) -> Non
 
 def differences(before: str, after: str, out: Console) -> Text:
     """Return the differences between two texts, marked with characters if `out` shows no colours."""
-    from postedit.explain.word_diff import differences_text, word_differences
-
     return differences_text(word_differences(before.split(), after.split()), marks=out.no_color or not out.is_terminal)
 
 
@@ -148,3 +152,32 @@ def _probability(log_prob: float) -> float:
 def _strongest(pairs: Sequence[tuple[str, float]]) -> str:
     best = sorted(pairs, key=lambda pair: -pair[1])[:_NAMED]
     return ", ".join(f"{text} {100 * weight:.0f}" for text, weight in best if weight >= _MIN_SHARE)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A run of words that both versions have, or only the old (`delete`), or only the new (`insert`)."""
+
+    op: Literal["equal", "delete", "insert"]
+    words: tuple[str, ...]
+
+
+def word_differences(before: Sequence[str], after: Sequence[str]) -> list[Difference]:
+    """Return a shortest edit script from the words `before` to `after`; deletions come before insertions."""
+    from rapidfuzz.distance import Levenshtein
+
+    runs: list[Difference] = []
+    for code in Levenshtein.opcodes(before, after):
+        old, new = tuple(before[code.src_start : code.src_end]), tuple(after[code.dest_start : code.dest_end])
+        changed = [Difference("delete", old), Difference("insert", new)]
+        runs += [Difference("equal", old)] if code.tag == "equal" else [one for one in changed if one.words]
+    return runs
+
+
+def differences_text(differences: Iterable[Difference], *, marks: bool = False) -> Text:
+    """Return the differences as coloured text; `marks` puts `[-...-]` and `{+...+}` around changes, too."""
+    parts = []
+    for difference in differences:
+        opening, closing = _MARKS[difference.op] if marks else ("", "")
+        parts.append(Text(f"{opening}{' '.join(difference.words)}{closing}", style=_STYLES[difference.op]))
+    return Text(" ").join(parts)

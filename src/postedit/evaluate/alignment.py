@@ -62,11 +62,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 
 def parse_alignment(line: str, where: str) -> Alignment:
-    """Return the links in a line such as "0-0 1-2".
-
-    Raises:
-        DataError: naming `where`, if the line holds anything else.
-    """
+    """Return the links in a line such as "0-0 1-2"; a DataError names `where` if the line holds anything else."""
     links = []
     for item in line.split():
         match = _LINK.fullmatch(item)
@@ -82,11 +78,7 @@ def format_alignment(links: Alignment) -> str:
 
 
 def score_alignments(found: Sequence[Alignment], gold: Sequence[Alignment]) -> AlignmentScores:
-    """Return the scores of all sentences together.
-
-    Raises:
-        ValueError: if the numbers of sentences differ.
-    """
+    """Return the scores of all sentences together."""
     common = sum(len(one & other) for one, other in zip(found, gold, strict=True))
     return AlignmentScores(sum(map(len, found)), sum(map(len, gold)), common)
 

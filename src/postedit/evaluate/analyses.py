@@ -130,15 +130,10 @@ def verdicts(systems: Sequence[EvaluatedSystem], differences: Table) -> list[str
 
 
 def verdict(name: str, other: str, difference: Sequence[float | None], sentences: int, better: int, worse: int) -> str:
-    """Return a sentence that compares the TER of two systems.
+    """Return a sentence that compares the TER of two systems on so many sentences.
 
-    Args:
-        name: the system.
-        other: the system it is compared with.
-        difference: its TER less that of the other, the ends of the interval, and p-values, the last of which decides.
-        sentences: of the test set.
-        better: sentences with fewer edits left to do than the other's.
-        worse: sentences with more.
+    `difference` is the TER of `name` less that of `other`, the ends of its interval, and p-values, the last of which
+    decides; `better` and `worse` count sentences with fewer and more edits left to do than the other's.
     """
     points, low, high, *_, p = (value or 0.0 for value in difference)
     is_sure = p < 1.0 - CONFIDENCE

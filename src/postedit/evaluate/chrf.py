@@ -15,14 +15,9 @@ from postedit.evaluate.metrics import Floats, Ints
 _ORDERS: Final = CHRF.CHAR_ORDER
 _BETA: Final = CHRF.BETA
 
-_BLOCK: Final = 2000
-"""Sentences counted at a time, which bounds memory."""
-
-_CODE_BITS: Final = 21
-"""Bits of a Unicode character."""
-
-_KEY_BITS: Final = 63
-"""Bits of a non-negative int64."""
+_BLOCK: Final = 2000  # sentences counted at a time, which bounds memory
+_CODE_BITS: Final = 21  # bits of a Unicode character
+_KEY_BITS: Final = 63  # bits of a non-negative int64
 
 
 @dataclass(frozen=True, slots=True)

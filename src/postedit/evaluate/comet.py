@@ -1,7 +1,6 @@
 """COMET and xCOMET, by the command `comet-score` of unbabel-comet.
 
-It runs as a separate program: it needs other versions of libraries than this package, so it is usually installed in
-another environment, and its checkpoints are pickles, which this package does not load.
+A separate program, as it needs other versions of libraries, and its checkpoints are pickles, which are not loaded here.
 """
 
 import json

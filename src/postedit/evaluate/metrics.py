@@ -19,8 +19,7 @@ MetricName = Literal["ter", "bleu"]
 Tokenize = Literal["none", "13a"]
 """How metrics separate words: at spaces, or, for running text, by the rules of mteval (TER: of Tercom)."""
 
-_MAX_ORDER: Final = 4
-"""The longest n-grams of BLEU."""
+_MAX_ORDER: Final = 4  # the longest n-grams of BLEU
 
 
 class AdditiveMetric(Protocol):
@@ -29,19 +28,15 @@ class AdditiveMetric(Protocol):
     @property
     def signature(self) -> str:
         """The signature in the form of sacrebleu."""
-        ...
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
         """Return the statistics of each sentence, Float[sentences,statistics]."""
-        ...
 
     def loss(self, sums: Floats) -> Floats:
         """Return the loss Float[...] of sums Float[...,statistics]: TER, or 100 - BLEU; 0 is perfect."""
-        ...
 
     def score(self, loss: float) -> float:
         """Return the score as it is printed for a loss."""
-        ...
 
 
 def additive_metric(name: MetricName, tokenize: Tokenize = "none") -> AdditiveMetric:
@@ -126,22 +121,12 @@ SentenceCost = Callable[[Sequence[str], Sequence[str]], list[float]]
 
 
 def ter_costs(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
-    """Return the case-sensitive TER of each sentence as a fraction: edits per word of the reference.
-
-    Raises:
-        ValueError: if the numbers of lines differ.
-    """
+    """Return the case-sensitive TER of each sentence as a fraction: edits per word of the reference."""
     return [edit_rate([count]) / 100.0 for count in count_edits(hypotheses, references)]
 
 
 def bleu_costs(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
-    """Return 1 - BLEU of each sentence, with exponential smoothing and effective order.
-
-    An empty hypothesis of an empty reference costs 0.
-
-    Raises:
-        ValueError: if the numbers of lines differ.
-    """
+    """Return 1 - BLEU of each sentence, smoothed ("exp", effective order); equal texts cost 0, also empty ones."""
     metric = BLEU(tokenize="none", effective_order=True)
     return [
         0.0 if text == reference else 1.0 - metric.sentence_score(text, [reference]).score / 100.0

@@ -15,11 +15,8 @@ from postedit.evaluate.metrics import Floats
 RESAMPLES: Final = 10_000
 CONFIDENCE: Final = 0.95
 
-_BLOCK: Final = 2**20
-"""Weights held in memory at a time."""
-
-_TIE: Final = 1e-9
-"""Score differences closer than this are equal: sums in another order differ by rounding."""
+_BLOCK: Final = 2**20  # weights held in memory at a time
+_TIE: Final = 1e-9  # score differences closer than this are equal: sums in another order differ by rounding
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
 """Word-level quality tags, OK or BAD, made from edits, and their scores against gold tags.
 
-A text of n words has 2n + 1 tags: of the gap before the first word, the first word, the gap after it, and so on. A word
-is BAD if it is deleted or replaced, a gap if something is inserted there (as in the WMT quality estimation tasks and
-MLQE-PE).
+As in the WMT tasks on quality estimation, a text of n words has 2n + 1 tags: of the gap before the first word, the
+first word, the gap after it, and so on. A word is BAD if it is deleted or replaced, a gap if text is inserted there.
 """
 
 import math
@@ -92,11 +91,7 @@ def format_tags(bad: Sequence[bool]) -> str:
 
 
 def score_tags(found: Sequence[Sequence[bool]], gold: Sequence[Sequence[bool]]) -> TagScores:
-    """Return the scores of all sentences together.
-
-    Raises:
-        ValueError: if the numbers of tags differ.
-    """
+    """Return the scores of all sentences together."""
     pairs = Counter(pair for one, other in zip(found, gold, strict=True) for pair in zip(one, other, strict=True))
     return TagScores(pairs[True, True], pairs[True, False], pairs[False, True], pairs[False, False])
 

@@ -11,17 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics import ter as sacrebleu_ter
 
-from postedit.evaluate import ter_pairs
+from postedit.evaluate import ter_kernel
 from postedit.evaluate.ter_words import NumberedTexts, number_words
 
-_EMPTY_REFERENCE: Final = 100.0
-"""TER, in per cent, of words where the reference has none: the convention of sacrebleu."""
-
-_BLOCK: Final = 2**16
-"""Pairs that are mapped to ids at a time, so that memory does not grow with the corpus."""
-
-_CHUNK: Final = 2**10
-"""Pairs that a thread takes at a time; small, as some pairs take much longer than others."""
+_EMPTY_REFERENCE: Final = 100.0  # TER, in per cent, of words where the reference has none: the convention of sacrebleu
+_BLOCK: Final = 2**16  # pairs that are mapped to ids at a time, so that memory does not grow with the corpus
+_CHUNK: Final = 2**10  # pairs that a thread takes at a time; small, as some pairs take much longer than others
 
 Op = Literal["keep", "substitute", "insert", "delete"]
 
@@ -119,19 +114,11 @@ class TER(sacrebleu_ter.TER):
     """`sacrebleu.metrics.TER` with the same arguments, scores and signature, in compiled code on all cores."""
 
     def edits(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[EditScript]:
-        """Return the edits of each sentence with their positions.
-
-        Raises:
-            ValueError: if there are not as many references as hypotheses.
-        """
+        """Return the edits of each sentence with their positions, for as many references as hypotheses."""
         return [script for block in self._blocks(hypotheses, references) for script in _scripts(*block)]
 
     def counts(self, hypotheses: Sequence[str], references: Sequence[str]) -> list[EditCount]:
-        """Return the number of edits of each kind for each sentence; faster than `edits`.
-
-        Raises:
-            ValueError: if there are not as many references as hypotheses.
-        """
+        """Return the number of edits of each kind for each sentence; faster than `edits`."""
         counts = []
         for block in self._blocks(hypotheses, references):
             kinds, lengths = _kinds(*block)
@@ -201,15 +188,15 @@ def _kinds(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[NDArra
     """Return the edits of each pair by kind, Int32[pairs,4], and the words of each reference, Int64[pairs]."""
     (h, r), vocabulary = number_words(hypotheses, references)
     kinds = np.zeros((len(hypotheses), 4), np.int32)
-    _in_threads(ter_pairs.count_kinds, h, r, vocabulary, kinds)
+    _in_threads(ter_kernel.count_kinds, h, r, vocabulary, kinds)
     return kinds, np.diff(r.ends)
 
 
 def _scripts(hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[EditScript]:
     """Yield the edit script of each pair; all are computed before the first is yielded."""
     (h, r), vocabulary = number_words(hypotheses, references)
-    found = ter_pairs.new_scripts(h.ends, r.ends)
-    _in_threads(ter_pairs.find_scripts, h, r, vocabulary, found)
+    found = ter_kernel.new_scripts(h.ends, r.ends)
+    _in_threads(ter_kernel.find_scripts, h, r, vocabulary, found)
     for place, (hypothesis, reference) in enumerate(zip(hypotheses, references)):
         first, (shifts, ops) = found.first[place], found.sizes[place]
         yield EditScript(
@@ -222,7 +209,7 @@ def _scripts(hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[E
 
 
 def _in_threads(function: Callable[..., None], h: NumberedTexts, r: NumberedTexts, vocabulary: int, found: Any) -> None:
-    """Call a function of `ter_pairs`, which writes into `found`, with each `_CHUNK` of pairs, in threads."""
+    """Call a function of `ter_kernel`, which writes into `found`, with each `_CHUNK` of pairs, in threads."""
     pairs = len(h.ends) - 1
     starts = range(0, pairs, _CHUNK)
 

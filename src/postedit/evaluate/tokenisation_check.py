@@ -22,17 +22,14 @@ _RUNNING: Final = 0.8
 """Share of punctuation that directly follows a word: at most the first in tokenised text, at least the second in
 running text."""
 
-_MIN_COUNT: Final = 5
-"""Occurrences of a sign below which it is not reported."""
-
+_MIN_COUNT: Final = 5  # occurrences of a sign below which it is not reported
 _CAPITALS: Final = 0.1
 """Rate of capital letters, relative to the reference, below which the output was probably lower-cased."""
 
 _LENGTH_RATIO: Final = 1.5
 """Ratio of mean word lengths of output and reference beyond which they are tokenised differently."""
 
-_MIN_WORDS: Final = 50
-"""Words that one of the texts must have before mean word lengths are compared."""
+_MIN_WORDS: Final = 50  # words that one of the texts must have before mean word lengths are compared
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ _LEFT: Final = 38
 _BOTTOM: Final = 22
 """Pixels on a telephone; wider screens enlarge a chart."""
 
-_TICKS: Final = 5
-"""Most ticks above zero."""
+_TICKS: Final = 5  # most ticks above zero
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ from postedit.explain.document import analysis, asset, data_element, document
 from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span
 from postedit.explain.reasons import Reason, edit_reasons, style_corrections
 
-_LEAST: Final = 0.01
-"""Weights and runners-up below this are left out, which keeps the page small."""
+_LEAST: Final = 0.01  # weights and runners-up below this are left out, which keeps the page small
 
 
 def explanation_page(

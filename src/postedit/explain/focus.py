@@ -22,14 +22,11 @@ from postedit.evaluate.table import Column, Row, Table, percentage
 from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence
 from postedit.text.edits import Change, changes
 
-THRESHOLD: Final = 0.6
-"""The threshold of the paper."""
-
+THRESHOLD: Final = 0.6  # the threshold of the paper
 _MIN_GAIN: Final = 0.05
 """Nats that both texts together must add to the log-probability of a word, or the step is led by neither."""
 
-_MAX_GAIN: Final = 50.0
-"""Upper limit of the nats that a text adds: without it a word may be impossible."""
+_MAX_GAIN: Final = 50.0  # upper limit of the nats that a text adds: without it a word may be impossible
 
 
 FocusMeasure = StrEnum("FocusMeasure", ["attention", "occlusion"])
@@ -65,11 +62,7 @@ def default_measure(words: Evidence) -> FocusMeasure | None:
 
 
 def src_weights(words: Evidence, measure: FocusMeasure) -> NDArray[np.float64]:
-    """Return the weight of src for each word, Float[K]; NaN where neither text matters.
-
-    Raises:
-        ValueError: if the evidence does not allow the measure.
-    """
+    """Return the weight of src for each word, Float[K]; NaN where neither text matters."""
     if measure is FocusMeasure.attention:
         for key in words.attention:
             if {"src", "mt"} <= set(key.streams):
@@ -86,11 +79,7 @@ def src_weights(words: Evidence, measure: FocusMeasure) -> NDArray[np.float64]:
 
 
 def steps(sentence: ExplainedSentence, measure: FocusMeasure, threshold: float = THRESHOLD) -> list[Step]:
-    """Return the steps of a sentence.
-
-    Raises:
-        ValueError: if the threshold is not at least one half and below 1, or the evidence does not allow the measure.
-    """
+    """Return the steps of a sentence; a ValueError says that the threshold or the measure is not possible."""
     if not 0.5 <= threshold < 1.0:
         raise ValueError(f"the threshold must be at least 0.5 and below 1, not {threshold}")
     leads = [_lead(float(weight), threshold) for weight in src_weights(sentence.words, measure)]

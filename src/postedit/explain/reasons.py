@@ -18,12 +18,8 @@ from rapidfuzz.distance import Levenshtein
 from postedit.core.editor import Edit
 from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span
 
-COVERED: Final = 0.5
-"""The share of the weight of a text that the cited words hold."""
-
-MIN_LOSS: Final = 0.05
-"""Nats that an edit must lose without words of src, all together, for any of them to be cited."""
-
+COVERED: Final = 0.5  # the share of the weight of a text that the cited words hold
+MIN_LOSS: Final = 0.05  # nats that an edit must lose without words of src, all together, for any of them to be cited
 MAX_LOSS: Final = 50.0
 """Upper limit of the nats that an edit loses without a word of src: without it the edit may be impossible."""
 
@@ -33,8 +29,7 @@ _OUTSTANDING_LOSS: Final = math.log(2.0)
 _OUTSTANDING_RATIO: Final = 2.0
 """Weight of the words that stand out, relative to their weight if all words of the text weighed alike."""
 
-_MIN_CORRECTIONS: Final = 5
-"""Corrections of one kind in the training data that make a style."""
+_MIN_CORRECTIONS: Final = 5  # corrections of one kind in the training data that make a style
 
 
 _STOPS: Final = frozenset(" .,;:!?…。，、；：！？．؟،۔।")

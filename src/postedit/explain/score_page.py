@@ -18,8 +18,7 @@ _BIN: Final = 10
 _BINS: Final = 11
 """Bars of the histogram of TER: none, ten of ten per cent each, the last one without an end."""
 
-_MOST: Final = 6
-"""Edits more or fewer, beyond which the histogram of gains puts all together."""
+_MOST: Final = 6  # edits more or fewer, beyond which the histogram of gains puts all together
 
 
 def score_page(
@@ -35,8 +34,8 @@ def score_page(
     Args:
         title: heading of the page.
         test: the texts.
-        systems: over them, doing nothing first if the machine translations are known.
-        tables: the analyses, in the order they are shown.
+        systems: the unedited MT first, if mt is known.
+        tables: the analyses.
         warnings: sentences about the texts that a reader must know.
         verdicts: sentences that say which system is better.
     """

@@ -12,11 +12,8 @@ from postedit.core.evidence import Alternative, Evidence
 from postedit.core.types import AttentionKey
 from postedit.explain.explained_sentence import ExplainedSentence, Span
 
-_DECIMALS: Final = 6
-"""Of weights and log-probabilities: more than the precision of a model in fp32."""
-
-_INFINITY: Final = 1e6
-"""Nats that stand for infinity, which JSON cannot write."""
+_DECIMALS: Final = 6  # of weights and log-probabilities: more than the precision of a model in fp32
+_INFINITY: Final = 1e6  # nats that stand for infinity, which JSON cannot write
 
 
 def sentence_to_record(sentence: ExplainedSentence) -> dict[str, Any]:

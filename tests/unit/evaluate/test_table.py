@@ -1,8 +1,7 @@
 import csv
 import io
 
-from postedit.evaluate.table import Column, Row, Table
-from postedit.evaluate.table_formats import to_csv, to_latex, to_markdown
+from postedit.evaluate.table import Column, Row, Table, to_csv, to_latex, to_markdown
 
 TABLE = Table(
     "shares, %",

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postedit.explain.word_diff import Difference, differences_text, word_differences
+from postedit.cli.tables import Difference, differences_text, word_differences
 
 words = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=8)
 BEFORE, AFTER = ["the", "cat", "sat"], ["the", "dog", "sat", "down"]
