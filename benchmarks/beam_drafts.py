@@ -73,15 +73,15 @@ class Drafts:
     """The position of each hypothesis of a sentence in the draft."""
 
     def __init__(self, draft: Sequence[int], start: Symbols) -> None:
-        self._proposers = {start: DraftFollower(draft)}
+        self._followers = {start: DraftFollower(draft)}
 
     def of(self, path: Symbols) -> DraftFollower:
         """Return the follower that follows the draft for a hypothesis."""
-        if path not in self._proposers:
+        if path not in self._followers:
             follower = copy.copy(self.of(path[:-1]))
             follower.follow(path[1:], 0, rejected=False)
-            self._proposers[path] = follower
-        return self._proposers[path]
+            self._followers[path] = follower
+        return self._followers[path]
 
 
 def checked_ahead(steps: Sequence[Step], draft: Sequence[int], reach: int) -> tuple[int, int]:
