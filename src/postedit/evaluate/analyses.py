@@ -22,17 +22,14 @@ _RATES: Final = (0, 10, 20, 30, 50, 75)
 
 def overview(scores: Sequence[SystemScores]) -> Table:
     """Return TER, BLEU and chrF, and if mt is known, how many sentences were changed, for better and for worse."""
-    with_changes = any(row.changes for row in scores)
+    counts = ["changed", "better", "worse", "same"] if scores[0].changes else []
     rows = []
     for row in scores:
-        values: list[float | None] = [row.ter, row.bleu, row.chrf]
-        if row.changes:
-            values += [row.changes.changed, row.changes.better, row.changes.worse, row.changes.same]
-        rows.append(Row((row.name,), tuple(values)))
-    counts = columns(["changed", "better", "worse", "same"]) if with_changes else ()
-    what = "; changed, better, worse, same count sentences against mt" if with_changes else ""
-    measures = columns(["TER", "BLEU", "chrF"], 2)
-    return Table("scores", ("system",), (*measures, *counts), tuple(rows), f"{scores[0].lines:,} sentences{what}")
+        changed = [getattr(row.changes, name) for name in counts]
+        rows.append(Row((row.name,), (row.ter, row.bleu, row.chrf, *changed)))
+    what = f"; {', '.join(counts)} count sentences against mt" if counts else ""
+    measures = (*columns(["TER", "BLEU", "chrF"], 2), *columns(counts))
+    return Table("scores", ("system",), measures, tuple(rows), f"{scores[0].lines:,} sentences{what}")
 
 
 def signatures(scores: Sequence[SystemScores]) -> Table:

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from sacrebleu.metrics.chrf import CHRF
 
-from postedit.evaluate.metrics import Floats, Ints
+from postedit.evaluate.metrics import Floats, Ints, metric_signature
 
 _ORDERS: Final = CHRF.CHAR_ORDER
 _BETA: Final = CHRF.BETA
@@ -22,18 +22,15 @@ _KEY_BITS: Final = 63  # bits of a non-negative int64
 
 @dataclass(frozen=True, slots=True)
 class AdditiveCHRF:
-    """chrF2 with the defaults of sacrebleu: n-grams of 1 to 6 characters, spaces removed.
+    """chrF2 with the defaults of sacrebleu: n-grams of 1 to 6 characters, without spaces, however text is tokenised.
 
-    The statistics are the matching n-grams, those of the output and those of the reference, six of each, and the words
-    of the reference. The score does not depend on tokenisation.
+    Statistics: matching n-grams, those of the output and those of the reference, six of each; words of the reference.
     """
 
     @property
     def signature(self) -> str:
         """The signature in the form of sacrebleu."""
-        metric = CHRF()
-        metric.corpus_score([""], [[""]])  # sacrebleu knows the number of references only after a score
-        return str(metric.get_signature())
+        return metric_signature(CHRF())
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
         """Return the statistics of each sentence, Float[sentences,19]."""

@@ -9,6 +9,7 @@ from typing import Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 
 from postedit.evaluate.ter import count_edits, edit_rate, ter_signature
@@ -37,6 +38,12 @@ class AdditiveMetric(Protocol):
 
     def score(self, loss: float) -> float:
         """Return the score as it is printed for a loss."""
+
+
+def metric_signature(metric: Metric) -> str:
+    """Return the signature of a metric of sacrebleu, which knows the number of references only after a score."""
+    metric.corpus_score([""], [[""]])
+    return str(metric.get_signature())
 
 
 def additive_metric(name: MetricName, tokenize: Tokenize = "none") -> AdditiveMetric:
@@ -83,9 +90,7 @@ class AdditiveBLEU:
     @property
     def signature(self) -> str:
         """The signature in the form of sacrebleu."""
-        metric = self._metric(effective_order=False)
-        metric.corpus_score([""], [[""]])  # sacrebleu knows the number of references only after a score
-        return str(metric.get_signature())
+        return metric_signature(self._metric(effective_order=False))
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
         """Return the statistics of each sentence, Float[sentences,10]."""

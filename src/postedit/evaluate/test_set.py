@@ -46,13 +46,6 @@ class EditCounts:
 class TestSet:
     """The texts that systems are compared on, line by line.
 
-    Args:
-        pe: the post-edits, or other references.
-        mt: the machine translations.
-        src: the sources.
-        groups: a label for each line, such as the system that translated it.
-        tokenize: how metrics separate words.
-
     Raises:
         DataError: if there are no lines, if the texts have not as many lines, or if there are more than `MAX_GROUPS`
             labels.
@@ -60,11 +53,11 @@ class TestSet:
 
     __test__ = False  # not a test case of pytest
 
-    pe: Sequence[str]
+    pe: Sequence[str]  # the post-edits, or other references
     mt: Sequence[str] | None = None
     src: Sequence[str] | None = None
-    groups: Sequence[str] | None = None
-    tokenize: Tokenize = "none"
+    groups: Sequence[str] | None = None  # a label for each line, such as the system that translated it
+    tokenize: Tokenize = "none"  # how metrics separate words
 
     def __post_init__(self) -> None:
         given = {"mt": self.mt, "src": self.src, "groups": self.groups}

@@ -66,11 +66,6 @@ class TokenisationSigns:
         """Mean characters per word."""
         return self.characters / max(1, self.words)
 
-    @property
-    def capital_rate(self) -> float:
-        """The share of characters that are upper-case letters."""
-        return self.capitals / max(1, self.characters)
-
 
 def tokenisation_signs(lines: Sequence[str]) -> TokenisationSigns:
     """Return the counts of the signs in a text."""
@@ -110,7 +105,8 @@ def tokenisation_differences(
         )
     if here.marked and not there.marked:
         found.append(f"{name} begins with a byte order mark, which is part of its first word: save it as UTF-8 without")
-    if there.capitals >= _MIN_COUNT and here.words and here.capital_rate < _CAPITALS * there.capital_rate:
+    rates = [signs.capitals / max(1, signs.characters) for signs in (here, there)]
+    if there.capitals >= _MIN_COUNT and here.words and rates[0] < _CAPITALS * rates[1]:
         found.append(f"{name} has hardly any capital letters and {reference_name} has: scores are case-sensitive")
     found += _empty_lines(name, lines, reference_name, reference)
     found += _empty_lines(reference_name, reference, name, lines)

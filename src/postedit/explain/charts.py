@@ -26,11 +26,6 @@ class Series:
     values: Sequence[float]
     colour: int
 
-    @property
-    def fill(self) -> str:
-        """The colour as CSS writes it; after the last one they begin again."""
-        return _COLOURS[self.colour % len(_COLOURS)]
-
 
 def bar_chart(title: str, labels: Sequence[str], series: Sequence[Series], unit: str) -> str:
     """Return a figure with a group of bars, one of each series, over each label."""
@@ -38,6 +33,7 @@ def bar_chart(title: str, labels: Sequence[str], series: Sequence[Series], unit:
     most = ticks[-1]
     step = (_WIDTH - _LEFT) / max(1, len(labels))
     width = 0.8 * step / max(1, len(series))
+    fills = [_COLOURS[one.colour % len(_COLOURS)] for one in series]
     parts = [_axis(ticks, unit)]
     for group, label in enumerate(labels):
         middle = _LEFT + (group + 0.5) * step
@@ -48,12 +44,12 @@ def bar_chart(title: str, labels: Sequence[str], series: Sequence[Series], unit:
             hint = escape(f"{one.name}, {label}: {one.values[group]:,.{int(unit == '%')}f} {unit}")
             parts.append(
                 f'<rect x="{left:.1f}" y="{_TOP + _HEIGHT - height:.1f}" width="{max(width - 1, 0.5):.1f}" '
-                f'height="{height:.1f}" fill="{one.fill}"><title>{hint}</title></rect>'
+                f'height="{height:.1f}" fill="{fills[place]}"><title>{hint}</title></rect>'
             )
     keys = "".join(
         f'<li><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" '
-        f'fill="{one.fill}"/></svg> {escape(one.name)}</li>'
-        for one in series
+        f'fill="{fill}"/></svg> {escape(one.name)}</li>'
+        for one, fill in zip(series, fills)
     )
     total = _TOP + _HEIGHT + _BOTTOM
     return (

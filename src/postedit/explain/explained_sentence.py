@@ -74,9 +74,7 @@ def explained_sentence(
     special = {name: special_words(tokens[name]) for name, _, _, _ in sides}
     spans = {name: _spans(editor, side, text, len(found), special[name]) for name, side, text, found in sides}
     spelt = {
-        name: tuple(
-            word if at is None else text[at.start : at.end] for word, at in zip(found, spans[name], strict=True)
-        )
+        name: tuple(text[at.start : at.end] if at else word for word, at in zip(found, spans[name]))
         for name, _, text, found in sides
     }
     words = replace(words, streams={name: spelt[name] for name in words.streams}, output=spelt[OUTPUT])
@@ -88,9 +86,7 @@ def explained_sentence(
 def _spans(editor: Editor, side: Side, text: str, count: int, special: frozenset[int]) -> tuple[Span | None, ...]:
     """Return the span of each word; None for all if the text does not have exactly as many words."""
     found = editor.word_spans(side, text)
-    positions = [position for position in range(count) if position not in special]
-    result: list[Span | None] = [None] * count
-    if found is not None and len(found) == len(positions):
-        for position, word in zip(positions, found, strict=True):
-            result[position] = Span(*word)
-    return tuple(result)
+    if found is None or len(found) != count - len(special):
+        return (None,) * count
+    words = iter(found)
+    return tuple(None if position in special else Span(*next(words)) for position in range(count))
