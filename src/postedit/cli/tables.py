@@ -134,7 +134,7 @@ def print_explanation(sentence: "ExplainedSentence | None", out: Console) -> Non
         cited = [
             f"{name}: {text[found.span.start : found.span.end]!r} ({100 * found.weight:.0f} %)"
             for name, text, found in (("src", sentence.src, why.src), ("mt", sentence.mt, why.mt))
-            if found is not None
+            if found is not None and found.stands_out
         ]
         line = ", ".join([f"{why.edit.op} {why.old!r} -> {why.new!r}: confidence {100 * why.confidence:.0f} %", *cited])
         out.print(line, markup=False, soft_wrap=True)

@@ -1,7 +1,12 @@
+from io import StringIO
+
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
+from tests.unit.explain.sentences import sentence
 
-from postedit.cli.tables import Difference, differences_text, word_differences
+from postedit.cli.tables import Difference, differences_text, print_explanation, word_differences
 
 words = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=8)
 BEFORE, AFTER = ["the", "cat", "sat"], ["the", "dog", "sat", "down"]
@@ -43,3 +48,12 @@ def test_changes_have_their_colours() -> None:
 
 def test_square_brackets_are_text_not_markup() -> None:
     assert differences_text(word_differences(["[red]x[/red]"], [])).plain == "[red]x[/red]"
+
+
+def test_an_explanation_names_the_words_that_stand_out() -> None:
+    losses = np.zeros((4, 3))
+    losses[1] = [0.0, 2.0, 0.0]
+    for explained, cited in ((sentence(losses=losses), ", src: 'red' (100 %)"), (sentence(losses=losses / 4), "")):
+        out = StringIO()
+        print_explanation(explained, Console(file=out, width=200))
+        assert f"replace 'blaue' -> 'rote': confidence 50 %{cited}\n" in out.getvalue()
