@@ -1,12 +1,12 @@
 """The models that every law is tried on."""
 
 import pytest
-from tiny import DTYPES, PRECISIONS, build
+from tiny import DTYPES, SUBJECTS_BY_DTYPE, build
 
 from postedit.core.model import Seq2Seq
 
 
-@pytest.fixture(scope="session", params=PRECISIONS)
+@pytest.fixture(scope="session", params=SUBJECTS_BY_DTYPE)
 def model(request: pytest.FixtureRequest) -> Seq2Seq:
     """Return each tiny model in each precision, without gradients."""
     name, _, dtype = request.param.rpartition("-")

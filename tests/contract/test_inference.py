@@ -4,7 +4,7 @@ import random
 
 import pytest
 import torch
-from tiny import SUBJECTS, alone, assert_close, batch_of, build, random_prefix, random_sentences
+from tiny import SUBJECT_NAMES, alone, assert_close, batch_of, build, random_prefix, random_sentences
 
 from postedit.core.model import Seq2Seq
 from postedit.core.special_tokens import BOS
@@ -30,14 +30,14 @@ def prepared(name: str, precision: Precision) -> Seq2Seq:
     return prepare_for_inference(build(name, torch.float32), precision)
 
 
-@pytest.mark.parametrize("name", SUBJECTS)
+@pytest.mark.parametrize("name", SUBJECT_NAMES)
 def test_packed_weights_do_not_change_log_probs(name: str) -> None:
     with torch.inference_mode():
         assert_close(log_probs(prepared(name, "float32")), log_probs(build(name, torch.float32)))
 
 
 @pytest.mark.parametrize("precision", ["int8", "bf16"])
-@pytest.mark.parametrize("name", SUBJECTS)
+@pytest.mark.parametrize("name", SUBJECT_NAMES)
 def test_rounded_weights_change_log_probs_little(name: str, precision: Precision) -> None:
     with torch.inference_mode():
         found, exact = log_probs(prepared(name, precision)), log_probs(build(name, torch.float32))
@@ -46,7 +46,7 @@ def test_rounded_weights_change_log_probs_little(name: str, precision: Precision
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
-@pytest.mark.parametrize("name", SUBJECTS)
+@pytest.mark.parametrize("name", SUBJECT_NAMES)
 def test_law_1_holds_for_shortlists_of_prepared_models(name: str, precision: Precision) -> None:
     shortlist = Shortlist(7, torch.tensor([8, 10]))
     said = []
@@ -58,7 +58,7 @@ def test_law_1_holds_for_shortlists_of_prepared_models(name: str, precision: Pre
     assert said[0].logsumexp(-1).abs().max() < 1e-4
 
 
-@pytest.mark.parametrize("name", SUBJECTS)
+@pytest.mark.parametrize("name", SUBJECT_NAMES)
 def test_law_6_holds_with_int8_weights(name: str) -> None:
     model, rng = prepared(name, "int8"), random.Random(5)
     sentences = random_sentences(rng, model, count=4)

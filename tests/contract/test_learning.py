@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 from sacrebleu.metrics import TER
-from tiny import Sentence, batch_of, joint, needs_joint, options_of, vocabularies
+from tiny import Sentence, batch_of, joint, needs_joint, options_of, slow_unless_representative, vocabularies
 
 from postedit.core.config import load_config
 from postedit.core.model import Seq2Seq
@@ -99,10 +99,10 @@ def test_every_registered_architecture_has_a_learning_configuration() -> None:
 
 @pytest.mark.parametrize(
     "dtype",
-    [torch.float32, pytest.param(torch.float64, marks=pytest.mark.slow)],  # to learn by heart takes seconds
+    [torch.float32, pytest.param(torch.float64, marks=pytest.mark.slow)],  # learning by heart takes seconds
     ids=["fp32", "fp64"],
 )
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", slow_unless_representative(LEARNERS))
 def test_law_11_twenty_triplets_can_be_learnt_by_heart(name: str, dtype: torch.dtype) -> None:
     torch.manual_seed(11)
     architecture = ARCHITECTURES[name]

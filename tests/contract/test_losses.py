@@ -5,7 +5,7 @@ import random
 import pytest
 import torch
 import torch.nn.functional as F
-from tiny import TINY, assert_close, batch_of, build, random_sentences, random_text
+from tiny import ARCHITECTURE_NAMES, assert_close, batch_of, build, random_sentences, random_text
 
 from postedit.core.model import Seq2Seq
 from postedit.core.special_tokens import BOS, EOS
@@ -24,7 +24,7 @@ def sides(name: str) -> tuple[Seq2Seq, Batch, random.Random]:
     return model, batch_of(random_sentences(rng, model, 4)), rng
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", ARCHITECTURE_NAMES)
 def test_label_scores_and_divergences_agree_with_log_probs(name: str) -> None:
     model, batch, _ = sides(name)
     assert batch.target is not None
@@ -48,7 +48,7 @@ def test_stretches_cover_all_real_positions_in_order() -> None:
     assert found.tolist() == mask.flatten().nonzero().squeeze(1).tolist()
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", ARCHITECTURE_NAMES)
 def test_the_risk_of_candidates_equals_its_definition(name: str) -> None:
     model, batch, rng = sides(name)
     assert batch.target is not None
@@ -84,7 +84,7 @@ def test_the_risk_of_candidates_equals_its_definition(name: str) -> None:
     torch.testing.assert_close(risk, total, rtol=1e-6, atol=0.0)
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", ARCHITECTURE_NAMES)
 def test_two_passes_without_dropout_do_not_diverge(name: str) -> None:
     model, batch, _ = sides(name)
     for one, other in zip(RDropLoss(model, 3.0)(batch, 0.1), model(batch, 0.1)):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_model, save_model
-from tiny import DTYPES, SUBJECTS, alone, assert_close, batch_of, build, dtype_of, random_prefix, random_sentences
+from tiny import DTYPES, SUBJECT_NAMES, alone, assert_close, batch_of, build, dtype_of, random_prefix, random_sentences
 from torch import Tensor
 
 from postedit.core.model import Seq2Seq
@@ -56,8 +56,7 @@ def test_law_1_log_probs_over_a_shortlist_are_normalised(model: Seq2Seq) -> None
 
 
 def test_a_pretrained_model_holds_logits_of_few_positions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = next(name for name in SUBJECTS if name.startswith("pretrained"))
-    model, rng = build(name, torch.float64).requires_grad_(False), random.Random(3)
+    model, rng = build("pretrained", torch.float64).requires_grad_(False), random.Random(3)
     state = model.encode(batch_of(random_sentences(rng, model, count=5)))
     output, _ = model.decode(torch.tensor([random_prefix(rng, model, 2) for _ in range(5)]), state)
     shortlist, held, logits = Shortlist(8, torch.tensor([9])), [], SoftmaxDistribution.logits
@@ -143,7 +142,7 @@ def test_the_error_for_a_missing_stream_names_it_and_the_others(model: Seq2Seq) 
 
 
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
-@pytest.mark.parametrize("name", SUBJECTS)
+@pytest.mark.parametrize("name", SUBJECT_NAMES)
 class TestTraining:
     def test_law_7_every_trained_parameter_gets_a_gradient(self, name: str, dtype: torch.dtype) -> None:
         model = build(name, dtype).train()

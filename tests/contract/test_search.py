@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import (
     DTYPES,
-    PRECISIONS,
+    SUBJECTS_BY_DTYPE,
     TOLERANCES,
     Sentence,
     alone,
@@ -97,7 +97,7 @@ def exhaustive(model: Seq2Seq, sentence: Sentence, limit: int, length_penalty: f
     return sorted(found, reverse=True)
 
 
-@pytest.mark.parametrize("subject", PRECISIONS)
+@pytest.mark.parametrize("subject", SUBJECTS_BY_DTYPE)
 def test_law_9_a_wide_beam_equals_exhaustive_search(subject: str) -> None:
     name, _, precision = subject.rpartition("-")
     dtype = DTYPES[precision]
@@ -201,9 +201,10 @@ def test_law_6_the_batch_does_not_change_what_a_beam_finds(model: Seq2Seq, seed:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=3)
     limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
-    together = beam_search(model, batch_of(sentences, columns=1, junk=rng), limits, SearchConfig(beam=beam))
+    asked = SearchConfig(beam=beam)
+    together = beam_search(model, batch_of(sentences, columns=1, junk=rng), limits, asked)
     for sentence, limit, (hypothesis,) in zip(sentences, limits, together):
-        ((single,),) = beam_search(model, batch_of([sentence]), limit.unsqueeze(0), SearchConfig(beam=beam))
+        ((single,),) = beam_search(model, batch_of([sentence]), limit.unsqueeze(0), asked)
         per_token = SearchConfig(length_penalty=1.0)
         assert hypothesis.rank(per_token) == pytest.approx(
             single.rank(per_token), rel=0, abs=TIE[dtype_of(model)] + 1e-12

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import (
     DTYPES,
-    PRECISIONS,
+    SUBJECTS_BY_DTYPE,
     Sentence,
     alone,
     assert_close,
@@ -17,6 +17,7 @@ from tiny import (
     build,
     random_prefix,
     random_sentences,
+    slow_unless_representative,
     tried,
 )
 from torch import Tensor
@@ -27,12 +28,12 @@ from postedit.nn.inference import prepare_for_inference
 from postedit.nn.int8 import Int8Linear
 
 INT8 = ("transformer/both", "transference", "dual-transformer")
-"""What int8 keeps of tokens is the same in all Transformers."""
+"""Transformers whose caches are tried in int8 as well; the caches are the same in all others."""
 
 seeds = st.integers(0, 2**32)
 
 
-@pytest.fixture(scope="module", params=[*PRECISIONS, *INT8])
+@pytest.fixture(scope="module", params=[*SUBJECTS_BY_DTYPE, *slow_unless_representative(INT8)])
 def model(request: pytest.FixtureRequest) -> Seq2Seq:
     """Return each tiny model in each precision, and some in int8, without gradients."""
     name, _, dtype = request.param.rpartition("-")

@@ -8,6 +8,7 @@ from typing import Literal
 
 import pytest
 import torch
+from _pytest.mark import ParameterSet
 from hypothesis import settings
 from torch import Tensor
 
@@ -174,14 +175,42 @@ ENSEMBLES = _ensembles()
 
 SUBJECTS = [*TINY, *ENSEMBLES]
 
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "recurrent with soft attention": (
+        "m-cgru", "cgru", "attention-nmt", "double-attention", "shared-attention", "flat-attention", "merged-attention",
+    ),
+    "recurrent with hard attention": ("m-cgru-hard", "cgru-hard", "gru-hard"),
+    "copying": ("copycat-src", "copycat-trg", "copycat"),
+    "Transformer": (
+        "transference", "cross-encoder", "joint-encoder", "concat-encoders", "dual-transformer", "transformer",
+    ),
+    "pretrained": ("pretrained",),
+    "ensemble": ("mixed double-attention cgru m-cgru transformer", *ENSEMBLES),
+}  # fmt: skip
+"""The architectures and ensembles by family; the first of a family represents it.
+
+The quick tests try each law on the representatives, the slow tests on all others and on the variants. No member of a
+family reads more streams than its representative or reports more attentions: the representative has every part that
+the others are made of. The ensemble has members of several families, some with one input and some with two.
+"""
+
+REPRESENTATIVES = tuple(members[0] for members in FAMILIES.values())
+
 DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
 
-# Members are tried in both precisions anyway, so ensembles, which take longest, are in one alone by `make test`.
-PRECISIONS = [
-    pytest.param(f"{name}-{dtype}", marks=pytest.mark.slow if name in ENSEMBLES and dtype == "fp32" else ())
-    for name in SUBJECTS
-    for dtype in DTYPES
-]
+
+def slow_unless_representative(names: Iterable[str], suffixes: Iterable[str] = ("",)) -> list[ParameterSet]:
+    """Return the parameters of a law: each name with each suffix, marked slow if the name represents no family."""
+    return [
+        pytest.param(name + suffix, marks=() if name in REPRESENTATIVES else pytest.mark.slow)
+        for name in names
+        for suffix in suffixes
+    ]
+
+
+ARCHITECTURE_NAMES = slow_unless_representative(TINY)
+SUBJECT_NAMES = slow_unless_representative(SUBJECTS)
+SUBJECTS_BY_DTYPE = slow_unless_representative(SUBJECTS, [f"-{dtype}" for dtype in DTYPES])
 
 # Bounds on absolute differences of log-probabilities and attention weights that are equal but for rounding.
 TOLERANCES = {torch.float32: 2e-5, torch.float64: 1e-12}
