@@ -38,11 +38,11 @@ def write(folder: Path, **draft: Any) -> Path:
         "text": {"vocabulary": {"size": 280}},
         "data": {part: {"src": f"{part}.en", "pe": f"{part}.de"} for part in ("train", "dev")},
         "train": END,
-        "decode": {"max_ratio": 1.0, "max_extra": 2},
+        "search": {"max_ratio": 1.0, "max_extra": 2},
         "draft": {
             "model": {"name": "attention-nmt", **SIZES},
             "train": END,
-            "decode": {"beam": 2, "max_ratio": 1.0, "max_extra": 2},
+            "search": {"beam": 2, "max_ratio": 1.0, "max_extra": 2},
             **draft,
         },
     }

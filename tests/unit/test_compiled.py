@@ -23,7 +23,7 @@ def drawn(cache: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_that_functions_are_compiled_is_said_once_and_not_where_they_are_on_disk(tmp_path: Path) -> None:
+def test_compiling_is_announced_once_and_not_if_cached_on_disk(tmp_path: Path) -> None:
     first, second = drawn(tmp_path), drawn(tmp_path)
     assert first.stderr.splitlines() == ["Compiling for this processor (up to a minute, once; the result is cached)"]
     assert second.stderr == ""

@@ -152,7 +152,7 @@ def test_flipped_bytes_in_the_weights_are_found(tmp_path: Path) -> None:
         ModelFolder.load(tmp_path / "model")
 
 
-def test_folders_written_before_load_with_options_under_their_former_names(tmp_path: Path) -> None:
+def test_older_folders_load_with_options_under_their_former_names(tmp_path: Path) -> None:
     folder = tiny_models.folder()
     replace(folder, search=SearchConfig(beam=2, post_edit_penalty=0.5, exempt_src=True)).save(tmp_path / "model")
     file = tmp_path / "model" / "config.json"

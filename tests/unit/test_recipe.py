@@ -56,7 +56,7 @@ def test_missing_files_are_reported_with_other_faults_of_their_section(tmp_path:
     assert any(line.startswith("data.debug: no such option") for line in found)
 
 
-def test_what_else_is_wrong_with_training_is_told_with_faults_of_its_section(tmp_path: Path) -> None:
+def test_faults_of_init_and_freeze_come_with_others_of_training(tmp_path: Path) -> None:
     found = problems(tmp_path, train={"lr": "high", "init": "nowhere", "freeze": ["embd*"]})
     assert any(line.startswith("train.lr") for line in found)
     assert any(line.startswith(f"train.init: {tmp_path}/nowhere: no such model folder") for line in found)
@@ -82,7 +82,7 @@ def test_sections_that_are_missing_or_no_sections(tmp_path: Path) -> None:
         assert part in str(caught.value)
 
 
-def test_sizes_and_vocabularies_that_do_not_go_together_are_found_before_any_work(tmp_path: Path) -> None:
+def test_sizes_that_do_not_fit_the_vocabularies_are_found_before_work(tmp_path: Path) -> None:
     tiny_models.write_triplets(tmp_path)
     assert problems(tmp_path, model={"heads": 3}) == [
         "model: the model width 8 must be a multiple of the number of heads 3"
@@ -149,7 +149,7 @@ def data_overrides(recipe: str) -> list[str]:
     return overrides
 
 
-def test_a_model_of_errors_learns_from_exchanged_triplets_as_the_comment_of_its_recipe_says() -> None:
+def test_the_error_model_recipe_works_as_its_comment_says() -> None:
     path = REPOSITORY / "recipes/reference/fine-tuned.toml"
     data = load_recipe(path, data_overrides("errors.toml"), check_data=False).data
     for files, name in ((data.train[0], "train"), (data.dev, "dev")):
@@ -160,7 +160,7 @@ def test_a_model_of_errors_learns_from_exchanged_triplets_as_the_comment_of_its_
         ]
 
 
-def test_the_recipe_of_translators_goes_the_other_way_round_as_its_comment_says() -> None:
+def test_the_reverse_translator_recipe_works_as_its_comment_says() -> None:
     path = REPOSITORY / "recipes/reference/translator.toml"
     data = load_recipe(path, data_overrides("translator.toml"), check_data=False).data
     assert data.train[0].src.endswith("parallel.pe")
@@ -172,7 +172,7 @@ def test_the_recipe_of_translators_goes_the_other_way_round_as_its_comment_says(
     [path for path in sorted((REPOSITORY / "recipes").glob("*.toml")) if not path.stem.startswith("pretrained")],
     ids=lambda path: path.stem,
 )
-def test_the_parameters_that_a_recipe_counts_in_its_comment_are_those_of_its_model(path: Path) -> None:
+def test_parameter_counts_in_recipe_comments_are_those_of_the_models(path: Path) -> None:
     comment = " ".join(line.removeprefix("#").strip() for line in path.read_text().splitlines() if line.startswith("#"))
     for counted in re.findall(r"has ([\d,]+) parameters", comment):
         assert counted == f"{count_parameters(load_recipe(path, check_data=False)):,}"

@@ -127,7 +127,7 @@ def test_options_of_the_search_reach_the_editor(run: Any, editor: Any, files: Fi
         ),
     ],
 )
-def test_options_that_contradict_each_other_or_do_nothing_are_refused_before_work(
+def test_contradictory_or_idle_options_are_refused_before_work(
     run: Any, editor: Any, files: Files, given: list[Any], message: str
 ) -> None:
     result = run(*options(files, *given))

@@ -68,20 +68,22 @@ def test_lines_that_are_not_edited_are_written_as_they_are_and_said(
     assert "line 10: not edited, because a text is too long" in result.stderr
 
 
-@pytest.mark.parametrize("option", ["--set", "search.banned=--require"])
-def test_words_that_a_model_cannot_write_are_named_before_anything_is_written(
+@pytest.mark.parametrize("option", ["banned", "required"])
+def test_words_that_a_model_cannot_write_are_refused_before_work(
     run: Any, files: list[object], tmp_path: Path, option: str
 ) -> None:
     text = tiny_models.processor(tokenizer="moses", src_lang="en", tgt_lang="de")  # which drops control characters
     tiny_models.folder(text=text).save(tmp_path / "model")
     (tmp_path / "words").write_text("Haus\n\x01\n")
-    result = run("edit", tmp_path / "model", *files, option, tmp_path / "words", "--out", tmp_path / "out")
+    result = run(
+        "edit", tmp_path / "model", *files, "--set", f"search.{option}={tmp_path / 'words'}", "--out", tmp_path / "out"
+    )
     assert result.exit_code == 1
     assert "'\\x01' cannot be written with the tokens of this model" in result.stderr
     assert not list(tmp_path.glob("out*"))
 
 
-def test_lines_before_a_bad_one_are_written_whatever_the_number_of_processes(run: Any, model: Path) -> None:
+def test_lines_before_a_bad_line_are_written_with_any_number_of_workers(run: Any, model: Path) -> None:
     stdin = "".join(f"the house {n}\tdas Haus {n}\n" for n in range(6)) + "no tab\n"
     results = [
         run("edit", model, "--set", "chunk_lines=1", *more, stdin=stdin.encode()) for more in ([], ["--workers", 2])

@@ -66,11 +66,11 @@ def test_all_problems_are_reported_together(run: Any, tmp_path: Path) -> None:
     ("change", "message"),
     [
         ("synth.kind=nois", 'did you mean "noise"?'),
-        ("synth.mode=plain", "looks at no real triplets"),
-        ("synth.profile=p.json", "needs one of real and profile"),
+        ("synth.mode=plain", "uses no real triplets"),
+        ("synth.profile=p.json", "needs either real or profile"),
         ("synth.ter=0", "greater than 0"),
         ("synth.ter=5000", "cannot be reached: edits cancel each other, "),
-        ("synth.ter=5000", " at most, so ask for less than that"),
+        ("synth.ter=5000", " at most; ask for less than that"),
         ("synth.ter=inf", "synth.ter: Input should be a finite number"),
         ("synth.ter=nan", "synth.ter: Input should be a finite number"),
         ("synth.out=nowhere/x", "does not exist"),
@@ -108,7 +108,7 @@ def test_a_text_of_lines_that_are_all_too_long_is_an_error(run: Any, recipe: Pat
     arguments = [word for value in values for word in ("--set", value)]
     result = run("synth", recipe, "--workers", 1, *arguments)
     assert result.exit_code == 1
-    assert "out: would be empty, since none of 120 lines can be used (120 too long)" in result.stderr
+    assert "out: would be empty: none of 120 lines can be used (120 too long)" in result.stderr
     assert {path.name for path in tmp_path.glob("out*")} == {"out.profile.json"}
     result = run("synth", recipe, "--workers", 1, *arguments, "--set", "synth.ter=20")
     assert result.exit_code == 1
@@ -212,15 +212,15 @@ def wait_for_work(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGINT])
 def test_stopped_in_the_middle_it_ends_as_if_unbroken(run: Any, recipe: Path, tmp_path: Path, how: int) -> None:
-    process = start(long_text(recipe, tmp_path), "--workers", "2", start_new_session=True)
+    process = start(long_text(recipe, tmp_path, 10), "--workers", "2", start_new_session=True)
     wait_for_work(tmp_path)
     os.killpg(process.pid, how)
     stderr = process.communicate()[1]
     assert process.returncode == (-signal.SIGKILL if how == signal.SIGKILL else 130)
     assert "Traceback" not in stderr
     if how == signal.SIGINT:
-        assert "of 210,000 lines, kept in" in stderr
-        assert "--resume goes on after them" in stderr
+        assert "of 70,000 lines, kept in" in stderr
+        assert "run the same command with --resume to continue" in stderr
     assert not (tmp_path / "out.mt").exists()
     assert run("synth", recipe, "--resume", "--workers", 1).exit_code == 0
     assert run("synth", recipe, "--workers", 1, "--set", f"synth.out={tmp_path}/whole").exit_code == 0

@@ -19,6 +19,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         base = score_system("unedited MT", ["a b c d"], ["a b c e"], None)
         return RunResult(folder, folder / "model", training, base)  # type: ignore[arg-type]
 
+    monkeypatch.setattr("postedit.shipped.find_recipe", lambda path: path)
     monkeypatch.setattr("postedit.recipe.load_recipe", lambda path, overrides: (path, tuple(overrides)))
     monkeypatch.setattr("postedit.jobs.training.train", train)
     return found

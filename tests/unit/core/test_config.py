@@ -62,7 +62,7 @@ def test_an_integer_does_for_a_real_number_and_nothing_else_is_converted() -> No
     assert len(lines({"steps": True})) == 1
 
 
-def test_all_problems_are_reported_together_with_what_was_found_and_what_is_allowed() -> None:
+def test_all_problems_are_reported_with_found_and_allowed_values() -> None:
     problems = lines({"drop_out": 0.2, "dropout": 2.0, "layer": {"widht": 3, "kind": "sft"}, "size": "many"})
     report = "\n".join(problems)
     assert len(problems) == 6

@@ -35,9 +35,7 @@ def test_blocks_are_read_in_the_order_asked_for_and_outlive_their_pages(small: C
 
 
 @pytest.mark.skipif(not hasattr(mmap, "MADV_DONTNEED"), reason="this system takes no pages back")
-def test_pages_are_given_back_while_the_sizes_of_many_blocks_are_looked_at(
-    small: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_are_released_while_block_sizes_are_read(small: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[int] = []
     given_back: list[int] = []
     reader = small._reader

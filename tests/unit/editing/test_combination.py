@@ -45,7 +45,7 @@ def write(path: Path, models: list[Path], known: tuple[str, ...] = ("mt",)) -> N
     Combination.of(members, LogLinear(WEIGHTS, known), "log", search, {"metric": "ter"}).save(path)
 
 
-def test_a_combination_searches_with_the_weights_of_members_and_ranks_by_all(file: Path, models: list[Path]) -> None:
+def test_a_combination_searches_with_member_weights_and_ranks_by_all(file: Path, models: list[Path]) -> None:
     editor = PostEditor.load(file, device="cpu")
     assert editor.search.beam == 4
     ensemble = PostEditor.load(*models, weights=[0.6, 0.4], device="cpu")

@@ -63,7 +63,7 @@ def made(outcomes: Outcomes, **options: object) -> Calibrated:
     return calibrate(outcomes, replace(GateOptions(), **options))
 
 
-def test_the_promise_holds_over_many_draws_of_a_model_that_does_neither_good_nor_harm(
+def test_a_neutral_model_opens_a_gate_no_more_often_than_promised(
     generator: np.random.Generator,
 ) -> None:
     # Whatever passes, a gate saves 0 edits on average: to be open at all is the error whose probability is promised.

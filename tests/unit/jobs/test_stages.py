@@ -33,7 +33,7 @@ def problems(path: Path, change: tuple[str, str]) -> str:
     return str(caught.value)
 
 
-def test_each_stage_has_its_own_data_and_schedule_and_starts_from_the_one_before(tmp_path: Path) -> None:
+def test_a_stage_has_its_own_data_and_starts_from_the_one_before(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
     result = training.train(load_recipe(path), tmp_path / "run", console=QUIET)
     generic, tuned = (tmp_path / "run" / "stages" / name for name in ("generic", "fine-tuning"))
@@ -224,7 +224,7 @@ def test_a_stage_that_is_done_is_told(tmp_path: Path) -> None:
     assert "Stage 1 of 2, generic, is done and stays as it is" in console.export_text()
 
 
-def test_what_went_in_is_on_record_and_an_epoch_has_the_shares_that_were_wanted(tmp_path: Path) -> None:
+def test_provenance_lists_data_and_epochs_keep_sampling_weights(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
     path.write_text(path.read_text().partition("[[stage]]")[0])
     recipe = load_recipe(path, ["data.train=['train', {files='real', weight=3.0, from_epoch=1}]"])
@@ -268,7 +268,7 @@ def test_several_seeds_share_vocabularies_and_corpora_and_are_an_ensemble(tmp_pa
         training.train_seeds(recipe, tmp_path / "run" / "seed-1", 2, resume=False, console=QUIET)
 
 
-def test_a_seed_that_is_still_to_come_learns_from_changed_data_if_that_is_accepted(tmp_path: Path) -> None:
+def test_later_seeds_train_on_changed_data_if_it_is_accepted(tmp_path: Path) -> None:
     recipe = load_recipe(stage_tools.write_recipe(tmp_path), ["train.max_steps=2"])
     training.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET)
     shutil.rmtree(tmp_path / "run" / "seed-2")
@@ -281,7 +281,7 @@ def test_a_seed_that_is_still_to_come_learns_from_changed_data_if_that_is_accept
     assert made_now == finished + 1
 
 
-def test_patterns_of_parameters_are_checked_with_the_recipe_and_hold_in_a_stage(tmp_path: Path) -> None:
+def test_freeze_patterns_are_checked_with_the_recipe_and_apply_in_a_stage(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
     with pytest.raises(
         RecipeError, match=r'stage\.fine-tuning\.train\.freeze: no parameter is called "embd\*"; did you'

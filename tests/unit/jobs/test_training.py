@@ -141,7 +141,7 @@ def test_a_run_is_not_resumed_with_another_recipe_and_keeps_its_own(path: Path, 
     ("content", "message"),
     [(b"one\n", "numbers of lines differ"), (b"\xff\n" * 8, "not UTF-8"), (b"", "is empty")],
 )
-def test_bad_data_is_found_first_and_the_same_command_works_once_it_is_mended(
+def test_the_same_command_works_once_bad_data_is_mended(
     recipe: Recipe, tmp_path: Path, content: bytes, message: str
 ) -> None:
     good = (tmp_path / "dev.pe").read_bytes()
@@ -201,7 +201,7 @@ def test_with_another_dev_set_the_best_counts_no_more(path: Path, tmp_path: Path
     assert "step-00000001" not in (tmp_path / "run" / "best" / "best.json").read_text()
 
 
-def test_with_another_dev_set_a_run_that_was_validated_at_its_end_is_validated_anew(path: Path, tmp_path: Path) -> None:
+def test_a_finished_run_is_validated_again_with_another_dev_set(path: Path, tmp_path: Path) -> None:
     recipe = load_recipe(path, ["train.validate_every=1", "train.save_every=1"])
     training.train(recipe, tmp_path / "run", console=QUIET)
     for side in ("src", "mt", "pe"):
@@ -235,7 +235,7 @@ def test_the_text_is_learnt_from_a_sample_of_many_triplets(path: Path, tmp_path:
     assert expected != TextProcessor.fit(recipe.text, lambda: read_triplets(recipe.data.train)).vocabularies
 
 
-def test_rate_and_time_left_are_shown_while_the_text_is_learnt_and_the_corpora_are_written(
+def test_preparing_text_and_corpora_shows_rate_and_time_left(
     recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "_LOG_SECONDS", 0.0)
@@ -261,9 +261,7 @@ train(load_recipe(Path(sys.argv[1])), Path(sys.argv[2]), console=Console(quiet=T
 """
 
 
-def test_what_a_kill_left_of_the_corpora_is_removed_and_they_are_written_anew(
-    recipe: Recipe, path: Path, tmp_path: Path
-) -> None:
+def test_corpora_left_unfinished_by_a_kill_are_written_again(recipe: Recipe, path: Path, tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     folder = tmp_path / "killed"
     ended = subprocess.run([sys.executable, "-c", KILLED, str(path), str(folder)], env=environment, timeout=120)

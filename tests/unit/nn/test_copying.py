@@ -88,7 +88,7 @@ def test_the_loss_and_its_gradients_are_those_through_all_probabilities(seed: in
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_a_device_that_computes_padding_too_has_the_same_loss_and_gradients(
+def test_loss_and_gradients_are_the_same_where_padding_is_computed(
     monkeypatch: pytest.MonkeyPatch, smoothing: float
 ) -> None:
     leaves, ids, masks = parts(3)

@@ -70,7 +70,7 @@ def test_words_are_dropped_whole_and_each_on_its_own() -> None:
     assert (words != words[:, :1]).any()
 
 
-def test_variational_dropout_drops_the_same_units_at_every_step_and_others_in_other_rows() -> None:
+def test_variational_dropout_drops_the_same_units_at_every_step() -> None:
     kept = variational_dropout(torch.ones(20, 30, 8), P, True)
     assert (kept == kept[:, :1]).all()
     units = kept[:, 0]

@@ -88,7 +88,7 @@ def test_positions_outside_the_mask_count_for_nothing() -> None:
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_a_device_that_computes_padding_too_has_the_same_loss_and_gradients(
+def test_loss_and_gradients_are_the_same_where_padding_is_computed(
     monkeypatch: pytest.MonkeyPatch, smoothing: float
 ) -> None:
     distribution, labels, mask = case(torch.float64)
@@ -101,7 +101,7 @@ def test_a_device_that_computes_padding_too_has_the_same_loss_and_gradients(
     torch.testing.assert_close(gradients(found.loss, distribution), wanted_gradients)
 
 
-def test_under_autocast_the_loss_is_that_of_the_same_logits_in_double_precision() -> None:
+def test_under_autocast_the_loss_equals_that_in_double_precision() -> None:
     torch.manual_seed(1)
     positions, width, vocabulary = 300, 32, 1001
     features, weight = torch.randn(positions, 1, width), torch.randn(vocabulary, width) / width**0.5

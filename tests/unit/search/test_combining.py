@@ -102,7 +102,7 @@ def test_members_of_other_target_vocabularies_are_named() -> None:
         Ensemble([Fixed(P), other])
 
 
-def test_what_members_read_goes_to_their_devices_and_what_they_say_comes_back() -> None:
+def test_members_get_inputs_on_their_devices_and_outputs_come_back() -> None:
     here, there = Fixed(P), Fixed(Q, ("src",), device="meta")
     model = Ensemble([here, there])
     assert model.spec.inputs == ("mt", "src")

@@ -32,7 +32,7 @@ PHRASES = [["a"], ["ab"], ["a b"], ["ab", "ba"], ["a-b", "b"], ["-"], ["a a", "a
 
 
 @pytest.mark.parametrize("phrases", PHRASES, ids=str)
-def test_no_beginning_of_an_output_has_a_banned_phrase_and_all_others_may_be_written(phrases: list[str]) -> None:
+def test_exactly_the_outputs_without_a_banned_phrase_may_be_written(phrases: list[str]) -> None:
     guard = Banned(SPELLING, phrases).start([Reading()], SPELLING.size, CPU)
     for output in outputs(len(PIECES), LONGEST):
         beginnings = [text_of(output[:end]) for end in range(len(output) + 1)]

@@ -9,7 +9,7 @@ A, B, C, D, E, X = range(10, 16)
 DRAFT = [A, B, C, D, E, EOS]
 
 
-def test_a_draft_is_proposed_from_its_start_and_gone_on_with_where_it_is_right() -> None:
+def test_a_draft_is_proposed_from_its_start_and_continued_where_right() -> None:
     follower = DraftFollower(DRAFT)
     assert follower.propose(3) == [A, B, C]
     follower.follow([A, B, C, D], 3, rejected=False)
@@ -35,7 +35,7 @@ def test_after_an_edit_the_draft_goes_on_where_it_meets_the_output(
     assert (follower.propose(9), follower.context) == (rest, context)
 
 
-def test_of_several_places_the_one_after_the_same_token_is_taken_and_then_the_nearest() -> None:
+def test_the_place_after_the_same_token_wins_then_the_nearest() -> None:
     follower = DraftFollower([A, B, C, A, B, D, X, B, EOS])
     follower.follow([X, B], 0, rejected=True)
     assert (follower.at, follower.context) == (8, "pair")
@@ -73,7 +73,7 @@ def test_reach_is_what_makes_a_symbol_cheapest() -> None:
         assert cost_of_a_symbol[reach] == pytest.approx(min(cost_of_a_symbol.values()), rel=1e-3)
 
 
-def test_what_is_always_accepted_is_proposed_far_and_what_never_is_not_at_all() -> None:
+def test_proposals_lengthen_when_accepted_and_stop_when_rejected() -> None:
     acceptance = Acceptance()
     for _ in range(10_000):
         acceptance.learn("start", 30, rejected=False)

@@ -30,7 +30,7 @@ def test_n_grams_come_as_often_as_in_an_input_or_once(n: int, mt: list[int], src
         assert passes(guard, output) == few, output
 
 
-def test_steps_and_waiting_rows_are_passed_over_and_rows_go_where_they_are_selected() -> None:
+def test_steps_and_waiting_rows_are_skipped_and_select_moves_rows() -> None:
     guard = NoRepeat.of(2, (torch.full((2, 1), PAD),), SIZE)
     for tokens in ([6, PAD], [STEP, 7], [7, PAD], [6, 7]):
         guard = guard.advance(torch.tensor(tokens))

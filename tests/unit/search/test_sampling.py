@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 import torch
-from tiny import SUBJECTS, TOLERANCES, batch_of, build, dtype_of, random_sentences, vocabularies
+from tiny import SUBJECT_NAMES, TOLERANCES, batch_of, build, dtype_of, random_sentences, vocabularies
 from written import A, B, C, Table, batch, limits
 
 from postedit.core.errors import DataError, ModelFolderError
@@ -64,8 +64,8 @@ def test_scores_are_those_of_the_model_whatever_the_temperature() -> None:
         assert math.exp(hypothesis.score) == pytest.approx(exact[hypothesis.tokens])
 
 
-@pytest.mark.parametrize("name", SUBJECTS)
-def test_every_model_can_be_sampled_and_its_samples_are_as_likely_as_they_say(name: str) -> None:
+@pytest.mark.parametrize("name", SUBJECT_NAMES)
+def test_samples_of_every_model_have_their_forced_scores(name: str) -> None:
     model = build(name, torch.float64, sizes=vocabularies(target=11))
     sentences = random_sentences(random.Random(2), model, 3)
     with torch.random.fork_rng():

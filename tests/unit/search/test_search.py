@@ -29,7 +29,7 @@ ENDLESS = {A: 0.6, B: 0.3, EOS: 0.1}
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("limit", [0, 1, 5])
-def test_an_output_ends_at_its_limit_at_the_probability_that_the_model_gives(kind: str, limit: int) -> None:
+def test_an_output_at_its_limit_ends_with_the_model_s_probability(kind: str, limit: int) -> None:
     found = searched(Table({}, ENDLESS), kind, limit, draft=[A] * 9)
     if kind != "beam":  # a beam may find a shorter one that is better by symbol
         assert found.tokens == (A,) * limit
@@ -41,7 +41,7 @@ def test_an_output_ends_at_its_limit_at_the_probability_that_the_model_gives(kin
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("bad", [math.nan, 0.0], ids=["not a number", "no probability"])
-def test_a_model_that_gives_nothing_a_probability_is_refused_and_not_waited_for(kind: str, bad: float) -> None:
+def test_a_model_without_finite_log_probs_is_refused(kind: str, bad: float) -> None:
     with pytest.raises(ModelFolderError, match="weights are damaged"):
         searched(Table({}, {A: 1.0, EOS: bad} if bad == 0.0 else dict.fromkeys(range(SIZE), bad)), kind, 4)
 
@@ -210,7 +210,7 @@ def test_a_constraint_that_depends_on_what_is_written_holds_for_drafts(draft: li
     assert found.tokens == (A, B, C, A), "without the constraint its third symbol is B"
 
 
-def test_a_shortlist_has_the_first_symbols_and_those_of_the_sentence_itself() -> None:
+def test_a_shortlist_holds_the_first_tokens_and_those_of_the_segment() -> None:
     wants_c = {(): {C: 0.6, B: 0.3, A: 0.1}}
     rest = {EOS: 1.0}
     for draft, expected in (([A], A), ([A, B], B), ([C], C), ([], None)):

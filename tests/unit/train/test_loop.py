@@ -233,7 +233,7 @@ def test_on_a_terminal_there_is_one_line_that_is_renewed(tmp_path: Path, corpora
     assert "dev nll" in shown(console)
 
 
-def test_a_checkpoint_that_does_not_say_how_large_an_update_is_was_of_an_earlier_version(
+def test_a_checkpoint_without_an_update_size_is_of_an_earlier_version(
     tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as earlier:

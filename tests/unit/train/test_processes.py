@@ -68,9 +68,7 @@ def test_two_processes_do_what_one_does_with_twice_the_batches(
 
 
 @pytest.mark.parametrize("tokens", [10, 70], ids=["less than a batch", "batches that cannot be shared equally"])
-def test_updates_of_so_many_tokens_are_the_same_on_any_number_of_processes(
-    tmp_path: Path, corpora: Path, tokens: int
-) -> None:
+def test_updates_by_tokens_are_the_same_on_any_number_of_processes(tmp_path: Path, corpora: Path, tokens: int) -> None:
     settings = PROCESSES | {"update_tokens": tokens, "batch_tokens": 50, "log_every": 1}
     for count in (1, 2):
         run_processes(tmp_path / str(count), corpora, settings, count)

@@ -149,7 +149,7 @@ def test_candidates_come_from_the_model_inference_mode() -> None:
     assert model.training
 
 
-def test_in_bf16_the_search_does_not_take_the_gradients_of_the_weights_away() -> None:
+def test_search_in_bf16_keeps_the_gradients_of_the_weights() -> None:
     model, batch = tiny_model(dropout=0.0), batch_of(0, 12)
     lists = candidates_of(batch)
 

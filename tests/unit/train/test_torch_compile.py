@@ -168,7 +168,7 @@ def test_a_run_without_it_is_not_compiled(tmp_path: Path, corpora: Path, monkeyp
 
 
 @pytest.mark.slow
-def test_a_transformer_is_compiled_by_its_first_batches_and_learns_the_same(counter: CompileCounterWithBackend) -> None:
+def test_a_compiled_transformer_learns_what_an_uncompiled_one_learns(counter: CompileCounterWithBackend) -> None:
     def make() -> Seq2Seq:
         return tiny_models.folder(layers_src=1, layers_mt=1, layers_pe=2, dropout=0.0).model
 

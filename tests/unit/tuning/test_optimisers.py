@@ -85,7 +85,7 @@ def test_mert_of_two_weights_is_as_good_as_trying_all_of_them(seed: int, metric:
 
 @settings(max_examples=25, derandomize=True)
 @given(st.integers(0, 2**32))
-def test_mert_never_ends_above_where_it_began_and_a_seed_makes_it_repeatable(seed: int) -> None:
+def test_mert_never_ends_worse_than_it_began_and_repeats_with_a_seed(seed: int) -> None:
     lists = random_lists(seed, features=4)
     start, lower = np.array([0.5, 0.5, 0.0, 0.0]), np.array([1e-3, 1e-3, NOWHERE, NOWHERE])
     weights = mert(lists, start, lower, restarts=3, seed=seed)

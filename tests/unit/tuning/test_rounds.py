@@ -104,7 +104,7 @@ def test_searches_that_were_made_are_not_made_again(searches: list[dict[str, flo
     assert len(searches) == count
 
 
-def test_the_best_weights_that_were_tried_are_taken_even_if_they_are_the_first(
+def test_the_best_weights_tried_are_taken_even_if_they_are_the_first(
     searches: list[dict[str, float]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("postedit.tuning.rounds.optimise", lambda lists, *_: lists.scales * 0 + [5.0, 0.1, 0.0, 9.0])

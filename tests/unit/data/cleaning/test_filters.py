@@ -47,7 +47,7 @@ class TestCopy:
         assert verdict("copy_of_source", "click the OK button", "Click the OK button") == reason
         assert verdict("copy_of_source", "click the OK button", "klicken Sie auf OK") is None
 
-    def test_a_translation_by_machine_that_is_a_copy_is_what_post_editing_is_for(self) -> None:
+    def test_mt_equal_to_src_is_kept(self) -> None:
         assert verdict("copy_of_source", "click the OK button", "klicken Sie auf OK", mt="click the OK button") is None
 
     def test_short_copies_may_be_names(self) -> None:
