@@ -298,6 +298,7 @@ def test_a_check_that_died_is_made_anew(tmp_path: Path) -> None:
     assert (run_folder / "check.json").read_text() == done
 
 
+@pytest.mark.slow
 def test_slice_without_time_for_training_says_so_and_ends_well(tmp_path: Path) -> None:
     script = str(ROOT / "benchmarks/gpu.py")
     command = [sys.executable, script, "--results", str(tmp_path), "train", "none.toml", str(tmp_path / "run")]
@@ -306,6 +307,7 @@ def test_slice_without_time_for_training_says_so_and_ends_well(tmp_path: Path) -
     assert "the next one goes on" in done.stdout
 
 
+@pytest.mark.slow
 def test_pack_of_a_run_without_a_model_says_so(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     script = str(ROOT / "benchmarks/gpu.py")

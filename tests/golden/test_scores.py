@@ -16,7 +16,8 @@ def lines(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "ter", "bleu"), [("wmt18-smt.en-de", 26.06, 61.30), ("wmt18-nmt.en-de", 14.12, 78.02)]
+    ("name", "ter", "bleu"),
+    [pytest.param("wmt18-smt.en-de", 26.06, 61.30, marks=pytest.mark.slow), ("wmt18-nmt.en-de", 14.12, 78.02)],
 )
 def test_doing_nothing_on_the_development_sets(name: str, ter: float, bleu: float) -> None:
     (scores,) = score_systems({}, lines(DATA / name / "dev.pe"), lines(DATA / name / "dev.mt"))

@@ -160,12 +160,12 @@ class TestClean:
     @pytest.mark.parametrize(
         ("fails", "after"),  # which of its calls: blocks have two files each, and there are three blocks
         [
-            ("os.fsync", 0),
+            pytest.param("os.fsync", 0, marks=pytest.mark.slow),
             ("os.fsync", 3),
-            ("os.fsync", 8),
+            pytest.param("os.fsync", 8, marks=pytest.mark.slow),
             ("postedit.data.cleaning.cleaner.save_rows", 1),
             ("postedit.data.cleaning.cleaner.tempfile.mkdtemp", 0),
-            ("postedit.data.cleaning.cleaner.tempfile.mkdtemp", 1),
+            pytest.param("postedit.data.cleaning.cleaner.tempfile.mkdtemp", 1, marks=pytest.mark.slow),
         ],
     )
     def test_a_full_disk_costs_nothing_that_is_done(

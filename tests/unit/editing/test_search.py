@@ -28,7 +28,14 @@ SRC = ["the house", "it goes", "the house it goes ."]
 MT = ["das Haus", "es geht", "das Haus , es geht ."]
 
 
-@pytest.fixture(scope="module", params=["transference", "m-cgru", "raw text", "transformer"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "m-cgru",
+        "raw text",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("transference", "transformer")),
+    ],
+)
 def editor(request: pytest.FixtureRequest) -> PostEditor:
     """Return an editor with random weights, which writes nonsense: all the more has to be kept from it."""
     if request.param == "raw text":

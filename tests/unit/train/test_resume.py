@@ -15,14 +15,19 @@ from postedit.data.batching import Position
 from postedit.train.resume import with_changed_data
 from postedit.train.train_state import Plateau, TrainState
 
-SCHEDULES: list[dict[str, Any]] = [
-    {"schedule": "inverse-sqrt", "accumulate": 2, "optimizer": "adamw", "weight_decay": 0.1},
-    {"schedule": "plateau", "plateau_patience": 1, "patience": 20, "keep_best": 2, "lr": 0.05},
-    {"schedule": "constant", "optimizer": "sgd", "momentum": 0.9, "ema": 0.9, "average": "last", "keep_best": 3},
-    {"schedule": "inverse-sqrt", "optimizer": "adafactor", "ema": 0.99},
-    {"schedule": "constant", "risk": {"weight": 0.7}},
-    {"schedule": "constant", "rdrop": 2.0, "warmup_steps": 0},
-]
+SCHEDULES: dict[str, dict[str, Any]] = {
+    "plateau": {"schedule": "plateau", "plateau_patience": 1, "patience": 20, "keep_best": 2, "lr": 0.05},
+    "sgd": {
+        "schedule": "constant", "optimizer": "sgd", "momentum": 0.9, "ema": 0.9, "average": "last", "keep_best": 3,
+    },
+}  # fmt: skip
+# Law 12 of tests/contract tries inverse-sqrt with Adam and accumulation in the quick tests.
+SLOW_SCHEDULES: dict[str, dict[str, Any]] = {
+    "inverse-sqrt": {"schedule": "inverse-sqrt", "accumulate": 2, "optimizer": "adamw", "weight_decay": 0.1},
+    "adafactor": {"schedule": "inverse-sqrt", "optimizer": "adafactor", "ema": 0.99},
+    "risk": {"schedule": "constant", "risk": {"weight": 0.7}},
+    "rdrop": {"schedule": "constant", "rdrop": 2.0, "warmup_steps": 0},
+}
 
 
 def finish(folder: Path, corpora: Path, settings: dict[str, Any], **options: Any) -> int | None:
@@ -49,9 +54,9 @@ def logged_steps(folder: Path) -> list[int]:
     return [json.loads(line)["step"] for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize("settings", SCHEDULES, ids=["inverse-sqrt", "plateau", "sgd", "adafactor", "risk", "rdrop"])
-def test_killed_and_resumed_training_ends_bit_equal(tmp_path: Path, corpora: Path, settings: dict[str, Any]) -> None:
-    settings = settings | {"max_steps": 30, "save_every": 5, "validate_every": 4}
+@pytest.mark.parametrize("name", [*SCHEDULES, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW_SCHEDULES)])
+def test_killed_and_resumed_training_ends_bit_equal(tmp_path: Path, corpora: Path, name: str) -> None:
+    settings = {**SCHEDULES, **SLOW_SCHEDULES}[name] | {"max_steps": 30, "save_every": 5, "validate_every": 4}
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert finish(whole, corpora, settings) == 0
     assert finish(killed, corpora, settings, kill_at=13) == -signal.SIGKILL

@@ -139,7 +139,7 @@ def test_risk_cannot_be_compiled() -> None:
         train_config({"compile": True, "risk": {}})
 
 
-@pytest.mark.parametrize("ema", [0.0, 0.9])
+@pytest.mark.parametrize("ema", [pytest.param(0.0, marks=pytest.mark.slow), 0.9])
 def test_a_run_is_compiled_once_and_goes_on_as_if_never_stopped(
     tmp_path: Path, corpora: Path, counter: CompileCounterWithBackend, monkeypatch: pytest.MonkeyPatch, ema: float
 ) -> None:

@@ -87,6 +87,7 @@ def test_the_distance_can_tell_plain_noise_from_real_edits(
     assert ks(rates(real, "shifts"), rates(made, "shifts")) > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("real", ["wmt18-smt.en-de", "wmt18-nmt.en-de"])
 def test_noise_in_other_text_fits_larger_data(real: str, tmp_path: Path) -> None:
     if not SHARED.is_dir():
@@ -208,7 +209,9 @@ def files(folder: Path, text: Sequence[str], **values: Any) -> NoiseConfig:
     return load_config(NoiseConfig, {**paths, **values}, "options")
 
 
-@pytest.mark.parametrize("ter", [5.0, 20.0, 45.0])
+@pytest.mark.parametrize(
+    "ter", [pytest.param(5.0, marks=pytest.mark.slow), 20.0, pytest.param(45.0, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("mode", ["plain", "matched"])
 def test_a_ter_asked_for_is_reached(ter: float, mode: str, tmp_path: Path) -> None:
     real = {"real": str(SAMPLE / "train")} if mode == "matched" else {}
@@ -218,7 +221,7 @@ def test_a_ter_asked_for_is_reached(ter: float, mode: str, tmp_path: Path) -> No
     assert edit_rate(edits) == pytest.approx(ter, rel=0.06)
 
 
-@pytest.mark.parametrize("mode", ["plain", "matched"])
+@pytest.mark.parametrize("mode", ["plain", pytest.param("matched", marks=pytest.mark.slow)])
 def test_a_ter_that_edits_cannot_reach_is_an_error(mode: str, tmp_path: Path) -> None:
     real = {"real": str(SAMPLE / "dev")} if mode == "matched" else {}
     config = files(tmp_path, read(SAMPLE / "dev.pe"), mode=mode, ter=900.0, **real)
