@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from postedit.core.errors import DataError
-from postedit.core.evidence import Evidence
 from postedit.core.search_config import SearchConfig
 
 if TYPE_CHECKING:
+    from postedit.core.evidence import Evidence
     from postedit.core.types import AttentionKey
 
 Side = Literal["src", "mt", "pe"]  # A text of a triplet
@@ -97,7 +97,7 @@ class PostEdit:
     edits: tuple[Edit, ...] = ()
     hit_limit: bool = False
     skipped: Skipped | None = None
-    evidence: Evidence | None = None
+    evidence: "Evidence | None" = None
     alternatives: tuple["PostEdit", ...] = ()
     draft: str | None = None
     features: Mapping[str, float] | None = None
