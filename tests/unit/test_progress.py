@@ -41,7 +41,7 @@ def test_a_terminal_gets_a_bar_that_goes_away() -> None:
     assert "lines/s" in out.getvalue()
 
 
-def test_what_is_tracked_is_counted_on(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tracked_items_add_to_the_count(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_LINES_PER_UPDATE", 2)
     out = io.StringIO()
     with LineProgress(Console(file=out, width=100), total=8) as shown:

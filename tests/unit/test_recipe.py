@@ -178,7 +178,7 @@ def test_parameter_counts_in_recipe_comments_are_those_of_the_models(path: Path)
         assert counted == f"{count_parameters(load_recipe(path, check_data=False)):,}"
 
 
-def test_what_cannot_be_compiled_is_said_before_any_work() -> None:
+def test_models_that_cannot_be_compiled_are_refused_before_work() -> None:
     path = REPOSITORY / "recipes/reference/generic.toml"
     with pytest.raises(RecipeError, match=r"train\.compile: MCGRU has no stack of layers"):
         load_recipe(path, ["train.compile=true"], check_data=False)

@@ -93,3 +93,15 @@ def test_style_violations_do_not_exceed_their_bound(violations, bound: int) -> N
 @pytest.mark.parametrize("name", SIBLINGS)
 def test_modules_listed_as_siblings_exist(name: str) -> None:
     assert len(list(PACKAGE.rglob(name))) > 1
+
+
+WHOLE_REPOSITORY = {"test_imports.py", "test_reading_path.py", "test_style.py"}
+"""Test files in tests/unit that belong to no module."""
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests/unit").rglob("test_*.py")), ids=lambda path: path.stem)
+def test_a_test_file_is_named_after_the_module_it_tests(path: Path) -> None:
+    folder = PACKAGE / path.relative_to(ROOT / "tests/unit").parent
+    modules = {module.stem for module in folder.iterdir() if module.suffix == ".py" or module.is_dir()} | {folder.name}
+    tested = path.stem.removeprefix("test_")
+    assert path.name in WHOLE_REPOSITORY or any(f"{tested}_".startswith(f"{module}_") for module in modules)

@@ -128,6 +128,10 @@ def _check_options(
         raise DataError("--gate and --min-confidence take edits of mt back: give --mt, or leave them out")
     if reverting and force:
         raise DataError("--gate and --min-confidence decide on outputs of the model; leave out --force")
+    if given.get("n_best", 1) != 1:
+        raise DataError(
+            f"--gate and --min-confidence decide on one correction per segment: n_best must be 1, not {given['n_best']}"
+        )
     for name in ("banned", "required"):
         if reverting and given.get(name):
             raise DataError(

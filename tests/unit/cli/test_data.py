@@ -75,7 +75,7 @@ class TestStats:
             (["test", "--json", ""], "is a folder; give the name of a file"),
         ],
     )
-    def test_what_cannot_be_done_is_explained(
+    def test_impossible_requests_end_with_an_explanation(
         self, run: Any, sample: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
     ) -> None:
         monkeypatch.chdir(sample)

@@ -76,9 +76,7 @@ class TestInput:
         assert (result.exit_code, result.stdout) == (1, "a!\n")
         assert f"{sides[shorter]} ends after line 1 and" in result.stderr
 
-    def test_what_can_be_read_once_cannot_be_resumed(
-        self, run: Any, editor: Any, src: Path, mt: Path, tmp_path: Path
-    ) -> None:
+    def test_pipes_cannot_be_resumed(self, run: Any, editor: Any, src: Path, mt: Path, tmp_path: Path) -> None:
         for given in ((pipe(SRC), mt), (src, pipe(MT)), ("-", mt)):
             result = run("edit", "MODEL", "--src", given[0], "--mt", given[1], "--out", tmp_path / "out", "--resume")
             assert (result.exit_code, editor.loaded) == (1, [])

@@ -183,7 +183,7 @@ def interrupt_after(windows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Editor, "edit", interrupted)
 
 
-def test_who_interrupts_it_is_told_that_it_starts_over(
+def test_an_interruption_says_that_the_command_starts_over(
     run: Any, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupt_after(0, monkeypatch)

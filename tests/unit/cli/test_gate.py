@@ -166,7 +166,9 @@ def test_least_confidence_without_a_gate(run: Any, model: Path, outputs: list[st
 
 
 @pytest.mark.parametrize("option", [("--min-confidence", 0.5), ("--gate", "gate.json")])
-def test_what_makes_no_sense_is_refused(run: Any, model: Path, tmp_path: Path, option: tuple[object, ...]) -> None:
+def test_options_that_contradict_a_gate_are_refused(
+    run: Any, model: Path, tmp_path: Path, option: tuple[object, ...]
+) -> None:
     files(tmp_path, MT)
     src, mt = ("--src", tmp_path / "dev.src"), ("--mt", tmp_path / "dev.mt")
     for more, message in (

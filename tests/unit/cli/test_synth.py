@@ -83,7 +83,9 @@ def test_all_problems_are_reported_together(run: Any, tmp_path: Path) -> None:
         (f"synth.pe={SAMPLE}/LICENSE", "dev.src has 500, "),
     ],
 )
-def test_what_cannot_be_is_an_error_in_words(run: Any, recipe: Path, tmp_path: Path, change: str, message: str) -> None:
+def test_impossible_options_end_with_an_explanation(
+    run: Any, recipe: Path, tmp_path: Path, change: str, message: str
+) -> None:
     result = run("synth", recipe, "--set", change)
     assert result.exit_code == 1
     assert message in result.stderr
@@ -167,7 +169,7 @@ def test_inputs_are_not_overwritten(run: Any, recipe: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["profile.json", "pe.partial", "partial.json"])
-def test_nor_are_they_by_what_else_is_written(run: Any, recipe: Path, tmp_path: Path, name: str) -> None:
+def test_inputs_are_not_overwritten_by_other_outputs(run: Any, recipe: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / f"text.{name}").write_text("a b\n")
     values = [f"synth.pe={tmp_path}/text.{name}", f"synth.out={tmp_path}/text"]
     result = run("synth", recipe, *(word for value in values for word in ("--set", value)))

@@ -24,7 +24,7 @@ def test_equal_sentences_have_no_difference(before: list[str]) -> None:
     assert all(run.op == "equal" for run in word_differences(before, before))
 
 
-def test_what_is_replaced_comes_before_what_replaces() -> None:
+def test_deleted_words_come_before_their_replacement() -> None:
     assert word_differences(BEFORE, AFTER) == [
         Difference("equal", ("the",)),
         Difference("delete", ("cat",)),

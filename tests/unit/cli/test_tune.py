@@ -161,7 +161,7 @@ def damaged(model: Path, copy: Path) -> Path:
         (lambda models, dev: models.append(damaged(models[0], dev["pe"].with_name("copy"))), "truncated or damaged"),
     ],
 )
-def test_what_cannot_be_tuned(
+def test_models_that_cannot_be_tuned_are_refused(
     run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path, change: Any, message: str
 ) -> None:
     models = list(models)

@@ -129,7 +129,7 @@ class TestOverride:
         assert override({}, ["a=1\nb = 2"]) == {"a": "1\nb = 2"}
 
     @pytest.mark.parametrize("assignment", ["train.lr", "=3", "train.=3", ".lr=3", "a..b=3", ""])
-    def test_what_is_not_an_assignment_is_refused_with_an_example(self, assignment: str) -> None:
+    def test_an_override_without_an_equals_sign_is_refused_with_an_example(self, assignment: str) -> None:
         with pytest.raises(RecipeError, match=r"write it as option=value, for instance .train\.lr=3e-4"):
             override({}, [assignment])
 
@@ -163,7 +163,7 @@ class TestReadToml:
         with pytest.raises(RecipeError, match=r"byte 5 is not UTF-8"):
             read_toml(path)
 
-    def test_what_is_not_toml_says_where(self, tmp_path: Path) -> None:
+    def test_invalid_toml_is_reported_with_its_line(self, tmp_path: Path) -> None:
         path = tmp_path / "recipe.toml"
         path.write_text("a = 1\nb =\n")
         with pytest.raises(RecipeError, match=r"recipe\.toml: not valid TOML: .*line 2"):

@@ -163,7 +163,7 @@ class TestSameFile:
         assert not same_file(Path("/dev/null"), Path("/dev/null"))
 
 
-def test_what_is_a_stream(tmp_path: Path) -> None:
+def test_devices_and_the_dash_are_streams_and_files_are_not(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     assert not is_stream(tmp_path / "file")
     assert not is_stream(tmp_path)

@@ -43,7 +43,7 @@ def test_get_with_a_default_raises_like_an_index() -> None:
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_every_architecture_says_what_it_is(name: str) -> None:
+def test_every_architecture_has_a_paper_a_summary_and_described_options(name: str) -> None:
     architecture = ARCHITECTURES[name]
     assert architecture.name == name
     assert architecture.paper

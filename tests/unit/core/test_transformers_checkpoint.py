@@ -18,7 +18,7 @@ def test_reserved_symbols_have_the_checkpoints_rows_or_new_ones() -> None:
     assert table[6:] == [2, 3, 4]
 
 
-def test_what_a_checkpoint_lacks_is_new() -> None:
+def test_rows_that_a_checkpoint_lacks_are_new() -> None:
     table = RowNumbering(rows=3, pad=None, eos=2, unk=None).table()
     assert sorted(table) == list(range(3 + 5))
     assert table[EOS] == 2

@@ -239,7 +239,7 @@ def test_an_error_ahead_is_raised_in_its_place() -> None:
         next(coming)
 
 
-def test_whoever_stops_early_leaves_no_thread_behind() -> None:
+def test_closing_a_prefetcher_early_ends_its_thread() -> None:
     before = set(threading.enumerate())
     coming = prefetch(iter(range(1000)), 3)
     next(coming)

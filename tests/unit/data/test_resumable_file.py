@@ -58,7 +58,7 @@ def test_lines_are_on_the_disk_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("torn", [b"", b"half", b"h" * (3 << 20)])
-def test_what_follows_the_last_line_end_is_cut(tmp_path: Path, torn: bytes) -> None:
+def test_text_after_the_last_line_end_is_cut_off_on_resume(tmp_path: Path, torn: bytes) -> None:
     PartialFile(tmp_path / "out", {}).write(["a" * 100, "b"])
     with (tmp_path / "out.partial").open("ab") as file:
         file.write(torn)

@@ -62,7 +62,7 @@ def test_far_text_is_read_as_near_text_is(far: Any) -> None:
         list(read_lines(located("memory://far/z.gz")))
 
 
-def test_what_is_wrong_with_far_files_is_said(far: Any) -> None:
+def test_faults_of_remote_files_are_reported(far: Any) -> None:
     far("empty", b"")
     assert path_problem(located("memory://far/empty")) == "memory://far/empty: is empty"
     assert path_problem(located("memory://far")) == "memory://far: is a folder, not a file"
@@ -71,7 +71,7 @@ def test_what_is_wrong_with_far_files_is_said(far: Any) -> None:
         located("nowhere://x")
 
 
-def test_whatever_a_network_does_is_a_sentence(far: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_network_failures_are_reported_in_one_sentence(far: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     path = located(far("x.src", b"a\n"))
 
     class LostError(Exception):

@@ -213,7 +213,7 @@ def test_all_problems_of_the_files_are_returned(tmp_path: Path) -> None:
         ({"train": "x", "dev": "x", "max_length": 1}, "max_length"),
     ],
 )
-def test_what_cannot_work_is_refused(values: dict[str, Any], message: str) -> None:
+def test_contradictory_data_options_are_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(RecipeError, match=message):
         load_config(DataConfig, values, "recipe")
 

@@ -288,7 +288,7 @@ def test_an_unwritable_journal_promises_only_what_it_records(tmp_path: Path, mon
     assert files(tmp_path / "out") == files(tmp_path / "whole")
 
 
-def test_where_the_system_fails_it_is_said_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_finished_chunks_are_kept(tmp_path: Path) -> None:
     todo, full = job(tmp_path, list("abcdefghi"), 2), OSError(errno.ENOSPC, "No space left on device", "/tmp/x")
     with pytest.raises(PosteditError, match=r"^/tmp/x: the disk is full; free some space .* 4 of 9 lines .*--resume"):
         run(todo, tmp_path / "out", StopsAt(2, full))
@@ -297,7 +297,7 @@ def test_where_the_system_fails_it_is_said_and_nothing_is_lost(tmp_path: Path) -
     assert files(tmp_path / "out") == files(tmp_path / "whole")
 
 
-def test_where_no_line_can_be_used_nothing_is_written(tmp_path: Path) -> None:
+def test_nothing_is_written_if_no_line_can_be_used(tmp_path: Path) -> None:
     todo = job(tmp_path, ["", "", ""], 2)
     todo = replace(todo, manifest=lambda counts: {"left_out": {"empty": counts["lost"], "odd": 0}})
     with pytest.raises(DataError, match=r"out: would be empty: none of 3 lines can be used \(3 empty\)$"):

@@ -212,7 +212,7 @@ def test_weights_that_several_layers_share_may_have_any_of_their_names(models: l
 
 
 @pytest.mark.parametrize("name", ["transference", "m-cgru", "m-cgru-hard"])
-def test_forced_scores_are_what_training_makes_small(name: str) -> None:
+def test_forced_scores_equal_the_training_loss(name: str) -> None:
     folder = tiny_models.folder(name)
     editor = PostEditor(folder.model, folder.processor, folder.search)
     outputs = ["das Häuschen", "es ging .", ""]

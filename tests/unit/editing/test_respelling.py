@@ -41,7 +41,7 @@ def said(model: Seq2Seq, by: TextProcessor) -> torch.Tensor:
         ("m-cgru", {"share_embeddings": "none"}),
     ],
 )
-def test_it_says_what_it_says_of_pieces_of_its_own(name: str, options: dict[str, str]) -> None:
+def test_a_respelt_model_gives_the_log_probs_of_its_own_tokens(name: str, options: dict[str, str]) -> None:
     own, given = text("separate", src=262, mt=262), text("separate")
     model = tiny_models.folder(name, own, **options).model
     wrapped = Respelling(model, own, given).eval()

@@ -55,7 +55,7 @@ def test_an_edit_that_damages_text_is_taken_back(src: str, mt: str, pe: str, exp
     assert result.changed == (expected != mt)
 
 
-def test_where_no_edit_can_be_blamed_mt_stays() -> None:
+def test_mt_stays_if_no_single_edit_causes_the_damage() -> None:
     whole = PostEdit(
         "\ufffd\ufffd",
         True,

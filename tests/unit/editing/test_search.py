@@ -51,7 +51,7 @@ def edited(editor: PostEditor, **options: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_nothing_asked_for_is_the_plain_search(editor: PostEditor, beam: int) -> None:
+def test_default_constraints_equal_the_plain_search(editor: PostEditor, beam: int) -> None:
     assert edited(editor, beam=beam, search=SearchConfig()) == edited(editor, beam=beam)
     off = SearchConfig(post_edit_penalty=0.0, edit_cost=0.0)
     assert edited(editor, beam=beam, search=off) == edited(editor, beam=beam)
@@ -61,7 +61,7 @@ def test_nothing_asked_for_is_the_plain_search(editor: PostEditor, beam: int) ->
 @pytest.mark.parametrize(
     "prefix", ["das", "das Hä", "es ging ", "Häusch", "x", "das Haus , es", "C++ ist", "AT&T ist ", ""]
 )
-def test_corrections_begin_as_they_are_to(editor: PostEditor, prefix: str, beam: int) -> None:
+def test_corrections_begin_with_their_prefix(editor: PostEditor, prefix: str, beam: int) -> None:
     for result in edited(editor, beam=beam, prefix=[prefix] * 3):
         assert result.skipped is None
         assert result.text.startswith(prefix)
@@ -69,7 +69,7 @@ def test_corrections_begin_as_they_are_to(editor: PostEditor, prefix: str, beam:
 
 @pytest.mark.parametrize("beam", [1, 4])
 @pytest.mark.parametrize("phrases", [["Häuschen"], ["ging", "das Haus"], ["ö 7 %"], ["C++", "km/h"]], ids=str)
-def test_corrections_have_what_is_required(editor: PostEditor, phrases: list[str], beam: int) -> None:
+def test_corrections_contain_required_phrases(editor: PostEditor, phrases: list[str], beam: int) -> None:
     everywhere = SearchConfig(beam=beam, required=tuple(phrases))
     for results in (edited(editor, search=everywhere), edited(editor, beam=beam, required=[phrases] * 3)):
         for result in results:
@@ -88,7 +88,7 @@ def test_terms_hold_where_the_source_has_them_as_whole_words(editor: PostEditor)
 
 @settings(max_examples=15, derandomize=True)
 @given(data=st.data(), beam=st.sampled_from([1, 3]))
-def test_what_is_banned_is_never_written(editor: PostEditor, data: st.DataObject, beam: int) -> None:
+def test_banned_words_are_never_written(editor: PostEditor, data: st.DataObject, beam: int) -> None:
     plain = edited(editor, beam=beam)
     words = sorted({word for result in plain for word in re.findall(r"\w+", result.text)})
     banned = tuple(data.draw(st.lists(st.sampled_from(words or ["das"]), min_size=1, max_size=3)))
@@ -131,7 +131,9 @@ def test_mt_on_the_list_has_the_score_that_the_model_gives_it(editor: PostEditor
         assert unchanged.score == pytest.approx(scored.score, abs=1e-4)
 
 
-def test_what_cannot_be_is_left_as_it_was_and_reported(editor: PostEditor, caplog: pytest.LogCaptureFixture) -> None:
+def test_segments_without_a_possible_output_stay_and_are_reported(
+    editor: PostEditor, caplog: pytest.LogCaptureFixture
+) -> None:
     for beam in (1, 3):
         with caplog.at_level(logging.WARNING, "postedit"):
             results = edited(editor, search=SearchConfig(beam=beam, max_edits=1), prefix=["", "", "zzzz"])
@@ -156,7 +158,7 @@ def test_demands_that_make_no_sense(editor: PostEditor, options: dict[str, Any],
         edited(editor, **options)
 
 
-def test_what_compares_with_mt_needs_it() -> None:
+def test_options_that_compare_with_mt_need_mt() -> None:
     folder = tiny_models.folder("transformer", input="src")
     translator = PostEditor(folder.model, folder.processor, folder.search)
     assert len(translator.edit(SRC, beam=2, n_best=2)) == 3
@@ -225,7 +227,7 @@ def test_segments_that_require_nothing_have_drafts_beside_others_that_do(monkeyp
     assert [results[0], results[2]] == editor.edit([SRC[0], SRC[2]], [MT[0], MT[2]])
 
 
-def test_what_is_stuck_in_greedy_search_is_sought_with_a_wider_beam(
+def test_stuck_segments_are_searched_again_with_a_wider_beam(
     editor: PostEditor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stuck, beams = Hypothesis((), (), False, 0.0, True), []

@@ -9,7 +9,7 @@ links = st.frozensets(st.builds(Link, st.integers(0, 30), st.integers(0, 30)), m
 
 
 @given(links)
-def test_what_is_written_is_read_again(alignment: frozenset[Link]) -> None:
+def test_a_formatted_alignment_parses_to_itself(alignment: frozenset[Link]) -> None:
     assert parse_alignment(format_alignment(alignment), "here") == alignment
 
 

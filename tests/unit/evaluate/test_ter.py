@@ -45,7 +45,10 @@ def assert_equal(hypotheses: list[str], references: list[list[str]], **chosen: b
     assert str(ours.get_signature()) == str(theirs.get_signature())
 
 
-@pytest.mark.parametrize(("longest", "count"), [(6, 600), (25, 400), (90, 12)])
+@pytest.mark.parametrize(
+    ("longest", "count"),
+    [(6, 600), (25, 100), *(pytest.param(*sizes, marks=pytest.mark.slow) for sizes in ((25, 400), (90, 12)))],
+)
 @pytest.mark.parametrize("vocabulary", [2, 5, 40])
 def test_it_counts_the_edits_that_sacrebleu_counts(longest: int, count: int, vocabulary: int) -> None:
     rng = random.Random(longest * vocabulary)

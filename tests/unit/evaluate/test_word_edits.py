@@ -8,14 +8,14 @@ SENTENCES = st.lists(st.tuples(WORDS, WORDS, WORDS), min_size=1, max_size=4)
 
 
 @given(SENTENCES)
-def test_who_copies_the_post_editor_is_right_throughout(sentences: list[tuple[list[str], ...]]) -> None:
+def test_output_equal_to_the_post_edit_has_only_right_edits(sentences: list[tuple[list[str], ...]]) -> None:
     mt, _, pe = zip(*sentences, strict=True)
     quality = word_edits(mt, pe, pe).quality()
     assert quality.made == quality.needed == quality.right
 
 
 @given(SENTENCES)
-def test_who_does_nothing_makes_no_edit(sentences: list[tuple[list[str], ...]]) -> None:
+def test_unedited_mt_has_no_edits(sentences: list[tuple[list[str], ...]]) -> None:
     mt, _, pe = zip(*sentences, strict=True)
     quality = word_edits(mt, mt, pe).quality()
     assert quality.made == quality.right == 0

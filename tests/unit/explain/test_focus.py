@@ -45,7 +45,7 @@ def test_leads_by_occlusion() -> None:
     assert leads == [Lead.src, Lead.mt, Lead.both, Lead.neither]
 
 
-def test_what_is_impossible_without_either_text_is_led_by_both() -> None:
+def test_a_token_impossible_without_either_text_is_led_by_both() -> None:
     never = (float("-inf"),) * 4
     one = sentence(without={"src": never, "mt": (float("-inf"), -0.7, float("-inf"), -0.7)})
     assert [step.lead for step in steps(one, FocusMeasure.occlusion)] == [Lead.both, Lead.src, Lead.both, Lead.src]

@@ -40,7 +40,7 @@ def test_losses_are_cited_in_place_of_attention() -> None:
     assert reason.mt.span == Span(4, 9)
 
 
-def test_what_does_not_matter_is_not_cited() -> None:
+def test_words_without_influence_are_not_cited() -> None:
     (reason,) = edit_reasons(1, sentence(losses=np.full((4, 3), 0.01)))
     assert reason.src is None
 
@@ -79,7 +79,7 @@ def test_corrections_are_counted_by_their_words() -> None:
     assert counts == {(",", "，"): 1, (".", "。"): 2}
 
 
-def test_what_is_impossible_without_a_word_is_cited_with_a_number() -> None:
+def test_a_word_with_infinite_influence_is_cited_with_weight_one() -> None:
     losses = np.zeros((4, 3))
     losses[1] = [np.inf, 0.0, np.nan]
     (reason,) = edit_reasons(1, sentence(losses=losses))

@@ -80,7 +80,7 @@ def test_nothing_is_fetched() -> None:
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", html)
 
 
-def test_what_is_not_given_is_not_in_it() -> None:
+def test_missing_texts_are_left_out_of_the_page() -> None:
     test = TestSet(["a b"])
     systems = evaluate_systems(test, {"model": ["a c"]})
     html = score_page("t", test, systems, [analyses.overview([system.scores for system in systems])])

@@ -36,7 +36,7 @@ def same(one: Any, other: Any) -> None:
 
 
 @given(WORDS, WORDS, WORDS)
-def test_what_is_read_is_what_was_written(src: list[str], mt: list[str], output: list[str]) -> None:
+def test_a_record_is_read_as_it_was_written(src: list[str], mt: list[str], output: list[str]) -> None:
     one = sentence(" ".join(src), " ".join(mt), " ".join(output))
     same(one, written_and_read(one))
 
@@ -53,7 +53,7 @@ def test_all_that_may_be_known_is_kept() -> None:
     same(judged, written_and_read(judged))
 
 
-def test_what_is_read_is_written_alike_again() -> None:
+def test_a_record_that_was_read_is_written_identically() -> None:
     once = written_and_read(sentence(losses=np.full((4, 3), 1 / 3)))
     assert sentence_to_record(once) == sentence_to_record(written_and_read(once))
 

@@ -91,7 +91,7 @@ def test_of_a_model_that_does_good_and_harm_the_good_is_kept(generator: np.rando
     assert expected_calibration_error(forecasts(fresh, rows, found.rule)) < 0.1
 
 
-def test_what_the_rule_writes_is_what_was_counted(generator: np.random.Generator) -> None:
+def test_the_rule_writes_the_texts_whose_gains_were_counted(generator: np.random.Generator) -> None:
     outcomes = dev(generator, 500, 3.0)
     rule = made(outcomes).rule
     rows = list(range(len(outcomes)))

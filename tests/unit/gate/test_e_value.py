@@ -17,7 +17,7 @@ NULLS = {
 
 @pytest.mark.parametrize("name", NULLS)
 @pytest.mark.parametrize("lines", [20, 300])
-def test_what_saves_nothing_on_average_seldom_passes(name: str, lines: int) -> None:
+def test_edits_that_save_nothing_on_average_seldom_pass(name: str, lines: int) -> None:
     values, shares = NULLS[name]
     generator = np.random.default_rng(1)
     samples = generator.choice(values, (DRAWS, 2, lines), p=shares)
@@ -26,7 +26,7 @@ def test_what_saves_nothing_on_average_seldom_passes(name: str, lines: int) -> N
     assert np.mean([value >= 20.0 for value in found]) <= 0.05 + 0.033
 
 
-def test_what_saves_edits_is_found_out() -> None:
+def test_edits_that_save_work_are_detected() -> None:
     generator = np.random.default_rng(2)
     gains = generator.choice([-1.0, 0.0, 1.0], 600, p=[0.1, 0.65, 0.25])
     assert e_value(gains, 5.0) > 20.0

@@ -132,7 +132,7 @@ def test_features_compare_the_text_with_mt_under_the_model(editor: PostEditor) -
             assert judged.parts[0].values() == pytest.approx(judged.whole.values(), abs=1e-3)
 
 
-def test_what_is_written_is_what_is_read(editor: PostEditor, tmp_path: Path) -> None:
+def test_a_saved_gate_loads_unchanged(editor: PostEditor, tmp_path: Path) -> None:
     for threshold in (None, 0.25):
         one = gate(editor, threshold)
         one.save(tmp_path / "gate.json")
@@ -164,7 +164,7 @@ def test_a_gate_and_a_bound_on_edits_go_together(editor: PostEditor) -> None:
     assert [found.text for found in Gated(editor, one).edit(SRC, MT, search=search)] == [r.text for r in bounded]
 
 
-def test_what_makes_no_sense_is_refused(editor: PostEditor) -> None:
+def test_search_options_that_contradict_a_gate_are_refused(editor: PostEditor) -> None:
     one = gate(editor, 0.5)
     with pytest.raises(DataError, match="one correction per segment: n_best must be 1, not 2"):
         Gated(editor, one).edit(SRC, MT, beam=2, n_best=2)

@@ -61,7 +61,7 @@ class TestEdits:
         assert self.edits("a", "b") == [EditInContext("", "a", "b", "")]
         assert self.edits("a b", "a") == [EditInContext("a", "b", "", "")]
 
-    def test_what_was_only_moved_is_no_word_edit(self) -> None:
+    def test_a_moved_word_is_no_word_edit(self) -> None:
         assert self.edits("c d a b", "a b c d") == []
 
     @given(mt=st.lists(st.sampled_from("abcd"), max_size=8), pe=st.lists(st.sampled_from("abcd"), max_size=8))

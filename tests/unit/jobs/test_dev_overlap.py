@@ -37,7 +37,7 @@ def texts(folder: Path, name: str) -> DevTexts:
     return DevTexts.read(*(folder / f"{name}.{side}" for side in ("src", "mt", "pe")))
 
 
-def test_what_chose_and_what_taught_are_told_apart(folder: Path) -> None:
+def test_dev_overlap_and_training_overlap_are_told_apart(folder: Path) -> None:
     model = folder / "run" / "model"
     assert uses_of(texts(folder, "dev"), model) == {"dev"}
     assert uses_of(texts(folder, "real"), model) == {"train"}

@@ -25,7 +25,7 @@ def test_identity_outside_training_and_at_zero(kind: Callable[[Tensor, float, bo
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_expectation_is_what_came_in(kind: Callable[[Tensor, float, bool], Tensor]) -> None:
+def test_dropout_keeps_the_expectation_of_its_input(kind: Callable[[Tensor, float, bool], Tensor]) -> None:
     kept = kind(torch.ones(200, 50, 20), P, True)
     assert kept.unique().tolist() == pytest.approx([0.0, 1 / (1 - P)])
     assert kept.mean().item() == pytest.approx(1.0, abs=0.02)
@@ -47,7 +47,7 @@ def test_any_shape_can_be_dropped_from(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
-def test_what_is_kept_gets_the_gradient_and_the_dtype_stays(dtype: torch.dtype) -> None:
+def test_kept_units_alone_get_gradients_and_the_dtype_stays(dtype: torch.dtype) -> None:
     x = torch.randn(50, 50, dtype=dtype, requires_grad=True)
     kept = dropout(x, 0.5, True)
     assert kept.dtype == dtype

@@ -48,7 +48,7 @@ def test_an_output_may_end_when_it_has_all_that_is_required(phrases: list[str]) 
 
 
 @pytest.mark.parametrize("phrases", PHRASES, ids=str)
-def test_what_is_required_can_be_written_from_everywhere(phrases: list[str]) -> None:
+def test_required_phrases_can_be_written_from_every_state(phrases: list[str]) -> None:
     guard = Required(SPELLING, phrases).start([Missing(frozenset(phrases))], SPELLING.size, CPU)
     for output in outputs(len(PIECES), 3):
         written = after(guard, output)
@@ -59,7 +59,7 @@ def test_what_is_required_can_be_written_from_everywhere(phrases: list[str]) -> 
 
 
 @pytest.mark.parametrize("beginning", ["", " a", " ab a", " ", " a-", " aba", "a"], ids=repr)
-def test_an_output_begins_as_it_is_given_and_in_every_way_there_is(beginning: str) -> None:
+def test_exactly_the_outputs_with_the_prefix_may_be_written(beginning: str) -> None:
     guard = Beginning(SPELLING).start([beginning], SPELLING.size, CPU)
     for output in outputs(len(PIECES), LONGEST):
         assert passes(guard, output) == SPELLING.spell(output).startswith(beginning), SPELLING.spell(output)

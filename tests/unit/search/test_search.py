@@ -51,7 +51,7 @@ def test_padding_and_the_start_are_never_written() -> None:
     assert [searched(model, kind, 3).tokens for kind in KINDS] == [(A,)] * 3
 
 
-def test_a_beam_wider_than_all_there_is_to_write_returns_what_there_is() -> None:
+def test_a_beam_wider_than_the_search_space_returns_all_outputs() -> None:
     model = Table({(): {A: 0.6, B: 0.4}})
     (found,) = beam_search(model, batch(), limits(3), SearchConfig(beam=50, n_best=50))
     assert [hypothesis.tokens for hypothesis in found] == [(A,), (B,)]

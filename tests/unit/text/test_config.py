@@ -26,6 +26,6 @@ def test_sizes_override_the_common_size() -> None:
         ({"tokenizer": "spacy"}, "tokenizer"),
     ],
 )
-def test_what_cannot_work_is_refused(values: dict[str, object], message: str) -> None:
+def test_contradictory_text_options_are_refused(values: dict[str, object], message: str) -> None:
     with pytest.raises(RecipeError, match=message):
         load_config(TextConfig, values, "recipe")

@@ -74,7 +74,7 @@ def test_control_symbols_have_no_text(processor: TextProcessor, control: str) ->
     mt=st.text(max_size=30)
     | st.lists(st.sampled_from(["ein", "Haus", "…", "½", "😀", "\u200b", "ﬁn", "  "])).map(" ".join)
 )
-def test_what_the_model_leaves_alone_comes_back_as_it_was(processor: TextProcessor, mt: str) -> None:
+def test_unedited_mt_comes_back_byte_for_byte(processor: TextProcessor, mt: str) -> None:
     try:
         ids = processor.encode_batch("pe", [mt])[0]
     except DataError:
@@ -101,7 +101,7 @@ def test_words_that_stay_are_as_they_were(
     assert apply_edits(mt, rendering.text, rendering.edits) == rendering.text
 
 
-def test_what_cannot_be_written_is_left_out_where_it_is_new(tmp_path: Path) -> None:
+def test_new_unknown_tokens_are_left_out(tmp_path: Path) -> None:
     config = TextConfig(vocabulary=VocabularyConfig(checkpoint=str(t5(tmp_path / "t5"))))
     processor = TextProcessor.fit(config, lambda: iter(()))
     pe = processor.vocabulary("pe")

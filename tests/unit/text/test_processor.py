@@ -68,7 +68,7 @@ def test_edits_always_explain_the_text(mt: str, pe: str, name: str) -> None:
 
 @given(ids=st.lists(st.integers(0, 319), max_size=20), mt=ODD)
 @settings(max_examples=200)
-def test_whatever_a_model_writes_is_rendered_without_new_lines(ids: list[int], mt: str) -> None:
+def test_rendering_adds_no_line_breaks(ids: list[int], mt: str) -> None:
     text = PROCESSORS["plain"].render(mt, ids).text
     assert text.count("\n") <= mt.count("\n")
 

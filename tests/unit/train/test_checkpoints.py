@@ -27,7 +27,7 @@ def names(checkpoints: Checkpoints) -> list[str]:
     return [path.name for path in checkpoints.paths()]
 
 
-def test_what_was_saved_comes_back(tmp_path: Path) -> None:
+def test_a_checkpoint_loads_as_it_was_saved(tmp_path: Path) -> None:
     loaded = saved(tmp_path / "new", 7).load_newest(pytest.fail)
     assert loaded is not None
     assert loaded.state == {"step": 7}
@@ -39,7 +39,7 @@ def test_the_newest_are_kept(tmp_path: Path) -> None:
     assert names(saved(tmp_path, 5, 10, 15, 20)) == ["step-00000020", "step-00000015"]
 
 
-def test_what_a_kill_left_half_written_is_removed(tmp_path: Path) -> None:
+def test_unfinished_checkpoints_of_a_kill_are_removed(tmp_path: Path) -> None:
     (tmp_path / ".step-00000005.abc.tmp").mkdir()
     (tmp_path / ".step-00000005.abc.tmp/model.safetensors").write_bytes(b"half")
     saved(tmp_path, 5)

@@ -35,7 +35,7 @@ def test_any_end_will_do(end: str) -> None:
         ("average", "worst"),
     ],
 )
-def test_what_is_not_allowed_is_named(option: str, value: object) -> None:
+def test_values_out_of_range_are_named(option: str, value: object) -> None:
     with pytest.raises(RecipeError, match=option):
         load_config(TrainConfig, {"max_steps": 1, "max_minutes": 1.0} | {option: value}, "train")
 

@@ -37,7 +37,7 @@ def test_a_pattern_that_fits_nothing_or_leaves_nothing(patterns: list[str], mess
 
 
 @pytest.mark.parametrize("kind", ["adam", "adamw", "sgd", "adafactor"])
-def test_what_is_frozen_stays_and_the_rest_is_trained(tmp_path: Path, corpora: Path, kind: str) -> None:
+def test_frozen_parameters_stay_and_the_others_are_trained(tmp_path: Path, corpora: Path, kind: str) -> None:
     model = tiny_model()
     freeze(model, ["mix.*"])
     settings = {"optimizer": kind, "weight_decay": 0.1, "average": "none", "ema": 0.5}

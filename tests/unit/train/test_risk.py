@@ -126,7 +126,7 @@ def test_a_sentence_without_candidates_has_no_risk() -> None:
 
 @settings(max_examples=15)
 @given(st.integers(1, 11), st.integers(0, 99))
-def test_how_rows_are_divided_into_batches_changes_nothing(cut: int, seed: int) -> None:
+def test_dividing_rows_into_batches_changes_no_risk(cut: int, seed: int) -> None:
     model = double()
     lists = candidates_of(batch_of(0, 12), seed)
     whole, *parts = (

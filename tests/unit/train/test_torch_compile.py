@@ -106,7 +106,7 @@ def test_a_batch_that_failed_is_tried_again_as_it_was_computed(counter: CompileC
     assert counter.frame_count
 
 
-def test_where_nothing_can_be_compiled_there_is_a_sentence() -> None:
+def test_a_missing_compiler_is_reported_in_one_sentence() -> None:
     def broken(*_: object) -> None:
         raise OSError("no compiler was found\nand much more")
 

@@ -58,7 +58,7 @@ def test_it_is_adam_on_the_clipped_gradient_of_the_mean_loss(clip: float, kind: 
 
 @settings(max_examples=15)
 @given(st.sets(st.integers(1, 23), max_size=4))
-def test_how_rows_are_divided_into_batches_changes_nothing(cuts: set[int]) -> None:
+def test_dividing_rows_into_batches_changes_no_update(cuts: set[int]) -> None:
     bounds = [0, *sorted(cuts), 24]
     divided = weights_after([batch_of(first, last) for first, last in pairwise(bounds)])
     for one, other in zip(divided, weights_after([batch_of(0, 24)])):
@@ -123,7 +123,7 @@ def test_bf16_keeps_weights_and_adam_in_fp32_and_differs_by_rounding_only() -> N
         torch.testing.assert_close(one, other, rtol=0.0, atol=0.02)
 
 
-def test_whether_a_batch_alone_is_fine() -> None:
+def test_a_batch_without_finite_gradients_is_detected() -> None:
     model, config = tiny_model(), train_config({})
     assert has_finite_gradient(model, batch_of(0, 4), config, torch.device("cpu"))
     hook = model.mix.weight.register_hook(lambda gradient: gradient * float("nan"))

@@ -128,7 +128,7 @@ class TestLanguage:
         reason = self.check("The file is there.", "无法打开这个文件，因为它已经被另一个程序使用。")
         assert (reason or "").startswith("pe is zh, not de (margin ")
 
-    def test_what_is_not_sure_stays(self) -> None:
+    def test_segments_of_uncertain_language_stay(self) -> None:
         assert self.check("OK", "OK") is None
         assert self.check("Photo", "Photo") is None
 

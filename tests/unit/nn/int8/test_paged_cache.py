@@ -35,7 +35,7 @@ def written(kept: PagedKeyValueCache) -> Tensor:
 
 
 @given(st.data())
-def test_what_is_done_to_both_leaves_the_same(data: st.DataObject) -> None:
+def test_paged_and_dense_caches_agree_after_any_operations(data: st.DataObject) -> None:
     new = iter(range(1, 10**6))
     dense = pages = DecoderCache()
     older: list[tuple[PagedKeyValueCache, Tensor]] = []

@@ -63,7 +63,7 @@ def test_a_profile_is_read_as_it_was_saved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": 7}', '{"format": 1, "sentences": 3}'])
-def test_what_is_no_profile_is_an_error(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_no_edit_profile_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "p.json"
     path.write_text(content)
     with pytest.raises(DataError, match=r"p\.json: is not an edit profile"):
@@ -117,7 +117,7 @@ GOOD: dict[str, Any] = {
         ({"more": 1}, "more: "),
     ],
 )
-def test_what_cannot_have_been_measured_is_named(tmp_path: Path, change: dict[str, Any], where: str) -> None:
+def test_impossible_values_of_a_profile_are_named(tmp_path: Path, change: dict[str, Any], where: str) -> None:
     path = tmp_path / "p.json"
     path.write_text(json.dumps(GOOD))
     assert EditProfile.load(path).triplets == 5

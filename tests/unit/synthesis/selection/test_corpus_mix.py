@@ -95,7 +95,7 @@ def test_chunks_and_workers_change_nothing(synth: Synth, tmp_path: Path) -> None
         ([], "corpus: "),
     ],
 )
-def test_what_cannot_be_mixed_is_named(
+def test_corpora_that_cannot_be_mixed_are_named(
     synth: Synth, tmp_path: Path, corpora: list[dict[str, Any]], message: str
 ) -> None:
     corpus(tmp_path, "real", 10)

@@ -23,7 +23,7 @@ def text(seed: int, sentences: int = 300, vocabulary: int = 30) -> list[str]:
 
 @pytest.mark.parametrize("order", [2, 3, 4])
 @pytest.mark.parametrize("sentences", [3, 300])
-def test_what_may_follow_a_context_has_probability_one(tmp_path: Path, order: int, sentences: int) -> None:
+def test_probabilities_after_a_context_sum_to_one(tmp_path: Path, order: int, sentences: int) -> None:
     estimate_ngrams(text(1, sentences), order, tmp_path / "model.arpa")
     model = kenlm.Model(str(tmp_path / "model.arpa"))
     words = sorted({word for line in text(1, sentences) for word in line.split()})

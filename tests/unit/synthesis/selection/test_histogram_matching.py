@@ -39,7 +39,7 @@ def test_each_length_and_rate_has_its_cell() -> None:
 
 @settings(max_examples=300)
 @given(histograms, histograms, st.floats(0.01, 0.6))
-def test_what_is_kept_is_within_the_mismatch_and_cannot_be_more(
+def test_matching_keeps_the_most_triplets_within_the_mismatch(
     real: np.ndarray, made: np.ndarray, mismatch: float
 ) -> None:
     try:
@@ -62,7 +62,7 @@ def test_triplets_that_are_like_real_ones_are_all_kept() -> None:
     assert match_histogram(real, 3 * real, 0.0 + 1e-9).kept == pytest.approx(3 * real.sum())
 
 
-def test_what_cannot_be_matched_is_said() -> None:
+def test_triplets_that_cannot_be_matched_are_reported() -> None:
     real, made = np.zeros(CELLS, int), np.zeros(CELLS, int)
     real[[3, 4]], made[4] = 30, 100
     with pytest.raises(

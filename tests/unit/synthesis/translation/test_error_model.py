@@ -82,7 +82,7 @@ def test_another_choice_draws_nothing_and_another_seed_draws_anew(synth: Synth, 
     assert read(tmp_path / "out.translated.mt") != drawn
 
 
-def test_what_an_interruption_leaves_goes_on_as_if_there_had_been_none(
+def test_an_interrupted_job_resumes_to_the_same_result(
     synth: Synth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert synth(options(tmp_path, out=str(tmp_path / "whole"))).exit_code == 0
@@ -124,7 +124,7 @@ def test_lines_too_long_for_the_model_are_left_out_and_counted(synth: Synth, tmp
 
 
 @pytest.mark.parametrize("broken", ["das \0", "H\ufffdus"])
-def test_what_is_no_text_is_left_out_and_counted(
+def test_samples_that_are_no_text_are_left_out_and_counted(
     synth: Synth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
     recipe, draw = options(tmp_path), PostEditor.draw
@@ -151,9 +151,7 @@ def test_what_is_no_text_is_left_out_and_counted(
         ({"pe": "none"}, "synth.pe: "),
     ],
 )
-def test_what_is_wrong_is_named_before_any_work(
-    synth: Synth, tmp_path: Path, change: dict[str, Any], message: str
-) -> None:
+def test_faults_are_reported_before_work(synth: Synth, tmp_path: Path, change: dict[str, Any], message: str) -> None:
     result = synth(options(tmp_path, **change))
     assert result.exit_code == 1
     assert message in result.stderr

@@ -39,7 +39,7 @@ def test_lines_that_are_blank_on_a_side_are_left_out_and_counted(synth: Synth, t
     assert "left out: 3 blank on a side" in result.stdout
 
 
-def test_where_all_lines_are_blank_on_a_side_it_is_an_error(synth: Synth, tmp_path: Path) -> None:
+def test_text_without_usable_lines_is_refused(synth: Synth, tmp_path: Path) -> None:
     recipe = options(tmp_path)
     write(tmp_path / "text.src", ["a", "", " "])
     write(tmp_path / "text.pe", ["", "B", "C"])
@@ -56,7 +56,9 @@ def test_where_all_lines_are_blank_on_a_side_it_is_an_error(synth: Synth, tmp_pa
         ("continue", "returned 6 lines for 7"),
     ],
 )
-def test_what_is_done_survives_a_translator_that_fails(synth: Synth, tmp_path: Path, fault: str, message: str) -> None:
+def test_finished_translations_survive_a_failing_translator(
+    synth: Synth, tmp_path: Path, fault: str, message: str
+) -> None:
     mended = tmp_path / "mended"
     body = (
         "from pathlib import Path",
@@ -109,9 +111,7 @@ def test_the_output_does_not_depend_on_workers(synth: Synth, tmp_path: Path) -> 
         ({"kind": "forwards"}, 'did you mean "forward"'),
     ],
 )
-def test_what_is_wrong_is_named_before_any_work(
-    synth: Synth, tmp_path: Path, change: dict[str, Any], message: str
-) -> None:
+def test_faults_are_reported_before_work(synth: Synth, tmp_path: Path, change: dict[str, Any], message: str) -> None:
     result = synth(options(tmp_path, **change))
     assert result.exit_code == 1
     assert message in result.stderr
@@ -189,7 +189,7 @@ def test_a_finished_choice_is_made_anew_without_translating_again(synth: Synth, 
         ({"real": []}, "synth.mismatch: needs real triplets; name them in synth.real"),
     ],
 )
-def test_what_is_wrong_with_real_triplets_is_named(
+def test_faults_of_real_triplets_are_reported(
     synth: Synth, tmp_path: Path, change: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

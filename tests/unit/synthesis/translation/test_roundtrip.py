@@ -44,7 +44,7 @@ def triplets(folder: Path) -> list[tuple[str, str, str]]:
     return list(zip(*(read(folder / f"out.{side}") for side in ("src", "mt", "pe"))))
 
 
-def test_text_goes_there_and_back_and_what_is_kept_is_like_the_real(synth: Synth, tmp_path: Path) -> None:
+def test_kept_round_trips_resemble_real_triplets(synth: Synth, tmp_path: Path) -> None:
     result = synth(options(tmp_path))
     assert result.exit_code == 0, result.output
     made = triplets(tmp_path)
@@ -139,7 +139,7 @@ def test_a_phase_that_is_done_is_not_done_again(synth: Synth, tmp_path: Path) ->
     assert [pe for _, _, pe in triplets(tmp_path)] == [mt for _, mt, _ in triplets(tmp_path)]
 
 
-def test_what_cannot_be_fitted_is_said(synth: Synth, tmp_path: Path) -> None:
+def test_round_trips_that_cannot_resemble_real_triplets_are_reported(synth: Synth, tmp_path: Path) -> None:
     result = synth(options(tmp_path, forward=program("print(line.replace('_en', ''))"), mismatch=0.05))
     assert result.exit_code == 1
     assert "make more, or allow a larger mismatch" in result.stderr

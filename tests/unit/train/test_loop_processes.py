@@ -91,7 +91,7 @@ def test_a_run_goes_on_with_another_number_of_processes(
     assert states[0]["target_tokens"] == states[1]["target_tokens"]
 
 
-def test_who_cannot_share_an_update_equally_is_told(tmp_path: Path, corpora: Path) -> None:
+def test_processes_that_cannot_share_an_update_equally_are_reported(tmp_path: Path, corpora: Path) -> None:
     run_processes(tmp_path, corpora, PROCESSES | {"max_steps": 4}, 1)
     run_processes(tmp_path, corpora, PROCESSES, 2, resume=True)
     told = (tmp_path / "console.txt").read_text()

@@ -76,7 +76,7 @@ def test_it_edits_lines_and_is_scored(editor: TableEditor) -> None:
     assert system.ter == pytest.approx(100 * 2 / 12)
 
 
-def test_it_says_what_it_cannot_do(editor: TableEditor) -> None:
+def test_requests_beyond_its_abilities_are_refused(editor: TableEditor) -> None:
     with pytest.raises(DataError, match="cannot score given outputs"):
         editor.score(SRC[:1], MT[:1], PE[:1])
     with pytest.raises(DataError, match="n_best must be 1, not 2"):

@@ -74,7 +74,7 @@ def test_half_precision_attention_is_accepted() -> None:
         ({"attention": {SRC: np.ones((2, 4))}}, "has the shape"),
     ],
 )
-def test_what_does_not_fit_is_refused(changes: dict[str, object], message: str) -> None:
+def test_evidence_of_inconsistent_shapes_is_refused(changes: dict[str, object], message: str) -> None:
     good = evidence()
     values = {"streams": good.streams, "output": good.output, "log_probs": good.log_probs, "attention": good.attention}
     with pytest.raises(ValueError, match=message):
@@ -124,7 +124,7 @@ def test_shares_are_averaged_and_scores_added_up_over_pieces() -> None:
         ("without", {"src": (0.0,)}),
     ],
 )
-def test_what_does_not_fit_the_output_is_refused(name: str, value: object) -> None:
+def test_evidence_that_does_not_fit_the_output_is_refused(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=r"3 output tokens|shape"):
         replace(evidence(), **{name: value})
 

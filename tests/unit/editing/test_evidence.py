@@ -64,7 +64,7 @@ def test_losses_are_differences_of_forced_scores(editor: PostEditor) -> None:
                 assert losses[:, place].sum() == pytest.approx(edit.score - without.score, abs=1e-3)
 
 
-def test_what_is_not_asked_for_is_not_there(editor: PostEditor) -> None:
+def test_evidence_that_was_not_requested_is_absent(editor: PostEditor) -> None:
     (edit,) = editor.edit(SRC[:1], MT[:1], evidence=True)
     assert edit.evidence is not None
     assert edit.evidence.losses is None
@@ -82,7 +82,7 @@ def test_a_given_output_is_read_with_attention_too(editor: PostEditor) -> None:
         np.testing.assert_allclose(over.sum(1), 1.0, atol=1e-5)
 
 
-def test_what_cannot_be_written_has_no_evidence(editor: PostEditor) -> None:
+def test_segments_without_an_output_have_no_evidence(editor: PostEditor) -> None:
     search = SearchConfig(beam=1, max_edits=0, banned=("Haus",))
     (edit,) = editor.edit(SRC[:1], MT[:1], search=search, evidence=True)
     assert edit.skipped == "impossible"

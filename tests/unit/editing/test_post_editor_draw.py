@@ -42,7 +42,7 @@ def test_as_many_as_asked_for_and_blank_segments_stay(editor: PostEditor) -> Non
     assert (blank.text, blank.skipped, blank.alternatives) == (" ", "empty", ())
 
 
-def test_what_is_more_probable_is_drawn_more_often() -> None:
+def test_more_probable_outputs_are_drawn_more_often() -> None:
     folder = tiny_models.folder("m-cgru")
     editor = PostEditor(folder.model, folder.processor, folder.search)
     torch.manual_seed(2)

@@ -20,7 +20,7 @@ def test_it_is_loaded_where_none_is_named() -> None:
     assert PostEditor.load(device="cpu").sources == (shipped.MODEL,)
 
 
-def test_it_is_under_40_megabytes_and_says_what_it_is() -> None:
+def test_the_shipped_model_is_under_40_megabytes_with_a_model_card() -> None:
     files = [path for path in shipped.MODEL.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 40e6
     card = (shipped.MODEL / "README.md").read_text(encoding="utf-8")

@@ -26,6 +26,11 @@ QUIET = Console(quiet=True)
 KILLED_RUN = Path(__file__).parents[2] / "contract" / "killed_run.py"
 
 
+@pytest.fixture(autouse=True)
+def nonsense_is_text() -> None:
+    """Check outputs here as in the child processes that runs are compared with."""
+
+
 def problems(path: Path, change: tuple[str, str]) -> str:
     path.write_text(path.read_text().replace(*change))
     with pytest.raises(RecipeError) as caught:

@@ -168,7 +168,7 @@ def test_lists_of_any_length_and_no_more_rows_at_once_than_fit(monkeypatch: pyte
     assert model.read == [[BOS, 5]]  # the last of three calls
 
 
-def test_what_a_model_cannot_write_has_no_probability() -> None:
+def test_tokens_that_a_model_cannot_write_have_score_minus_infinity() -> None:
     (found,) = force(Fixed(P), Batch({"mt": stream(1)}), [[1, 6]])
     assert found.score == -math.inf
 
@@ -178,7 +178,7 @@ def test_outputs_of_other_sentences_are_refused() -> None:
         force(Fixed(P), Batch({"mt": stream()}), [[6]])
 
 
-def test_members_say_what_they_say_alone() -> None:
+def test_member_features_equal_the_scores_of_members_alone() -> None:
     lists = [[Hypothesis((6, 7), (0.0, 0.0, 0.0))], [Hypothesis((1,), (0.0, 0.0))]]
     found = member_features(Ensemble([Fixed(P), Fixed(Q)]), Batch({"mt": stream()}), lists)
     assert found[0][0] == pytest.approx({"model 1": sum(logs(P, [6, 7])), "model 2": sum(logs(Q, [6, 7]))})

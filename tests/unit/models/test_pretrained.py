@@ -23,7 +23,7 @@ from postedit.recipe import load_recipe
 from postedit.text.config import GROUPS
 from postedit.text.pretrained_vocabulary import checkpoint_vocabularies
 
-RECIPES = Path(__file__).resolve().parents[2] / "recipes"
+RECIPES = Path(__file__).resolve().parents[3] / "recipes"
 
 
 def build(folder: Path, **options: Any) -> Pretrained:
@@ -139,7 +139,7 @@ def test_texts_longer_than_the_network_can_read_stay_as_they_are(tmp_path: Path)
         ({"text": {"vocabulary": {"checkpoint": "./none"}}}, r"\./none: no such folder"),
     ],
 )
-def test_what_is_wrong_in_a_recipe_is_named(tmp_path: Path, sections: dict[str, Any], message: str) -> None:
+def test_faults_of_a_recipe_are_named(tmp_path: Path, sections: dict[str, Any], message: str) -> None:
     path = write_recipe(tmp_path, marian(tmp_path / "marian"), **sections)
     with pytest.raises(RecipeError, match=message):
         load_recipe(path)
