@@ -114,7 +114,7 @@ def prepared(folder: Path) -> tuple[Path, dict[str, str]]:
 
 
 class TestBundle:
-    def test_packs_the_same_bytes_each_time_and_says_what_to_carry(self, tmp_path: Path) -> None:
+    def test_packing_is_repeatable_and_lists_the_files_to_carry(self, tmp_path: Path) -> None:
         data = small_sample(tmp_path / "data")
         first, second = bundle_of(tmp_path / "one", data), bundle_of(tmp_path / "two", data)
         assert first.returncode == second.returncode == 0, first.stderr
@@ -126,7 +126,7 @@ class TestBundle:
         assert "pip download" in first.stdout
         assert "pydantic==" in first.stdout
 
-    def test_nothing_else_than_it_says_is_needed_there(self) -> None:
+    def test_the_listed_packages_suffice(self) -> None:
         done = run([sys.executable, "-c", WITH_WHAT_IT_SAYS])
         assert done.returncode == 0, done.stderr
 
@@ -183,7 +183,7 @@ def test_decoding_before_there_is_a_model_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_slice_that_is_cut_off_goes_on_through_all_stages(tmp_path: Path) -> None:
+def test_an_interrupted_slice_resumes_through_all_stages(tmp_path: Path) -> None:
     recipe, data = tmp_path / "tiny.toml", small_sample(tmp_path / "data")
     stages = '[[stage]]\nname = "generic"\n[[stage]]\nname = "tuned"\n[stage.train]\nmax_steps = 3\n'
     recipe.write_text(TINY + stages, encoding="utf-8")

@@ -25,7 +25,7 @@ def test_a_log_has_a_line_now_and_then(clock: list[float]) -> None:
     assert len(others) == 2
 
 
-def test_without_a_total_nothing_is_said_of_the_end(clock: list[float]) -> None:
+def test_no_time_left_is_shown_without_a_total(clock: list[float]) -> None:
     out = io.StringIO()
     with LineProgress(Console(file=out, width=100), total=None) as shown:
         clock[0] += 60

@@ -16,7 +16,7 @@ def lines(name: str) -> list[str]:
     return (SAMPLE / name).read_text(encoding="utf-8").split("\n")[:60]
 
 
-def test_it_is_loaded_where_none_is_named() -> None:
+def test_the_shipped_model_is_the_default() -> None:
     assert PostEditor.load(device="cpu").sources == (shipped.MODEL,)
 
 
@@ -37,7 +37,7 @@ def test_it_makes_unseen_translations_better() -> None:
 
 
 @pytest.mark.skipif(not SAMPLE.is_dir(), reason="needs the sample in examples/")
-def test_it_knows_when_source_and_translation_have_changed_places() -> None:
+def test_swapped_source_and_translation_are_detected() -> None:
     editor, src, mt = PostEditor.load(device="cpu"), lines("test.src")[:20], lines("test.mt")[:20]
     assert editor.seem_swapped(mt, src)
     assert not editor.seem_swapped(src, mt)

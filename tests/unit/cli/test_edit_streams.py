@@ -89,7 +89,7 @@ class TestInput:
         assert result.exit_code == 130
         assert result.stderr == f"stopped after 2 lines, kept in {out}.partial\n"
 
-    def test_a_terminal_is_told_what_to_type(self, capsys: pytest.CaptureFixture[str], mt: Path) -> None:
+    def test_input_from_a_terminal_gets_a_hint(self, capsys: pytest.CaptureFixture[str], mt: Path) -> None:
         master, slave = pty.openpty()
         os.write(master, b"one\ntwo\n\x04")
         with os.fdopen(slave, "rb") as terminal, pytest.MonkeyPatch.context() as patch:

@@ -57,7 +57,7 @@ def test_the_output_does_not_depend_on_the_number_of_processes(
 
 
 @pytest.mark.parametrize("search", [[], ["--beam", 3, "--n-best", 2]])
-def test_lines_that_are_not_edited_are_written_as_they_are_and_said(
+def test_skipped_lines_are_written_unchanged_and_reported(
     run: Any, model: Path, files: list[object], tmp_path: Path, search: list[object]
 ) -> None:
     result = run("edit", model, *files, "--format", "jsonl", *search, "--out", tmp_path / "out")

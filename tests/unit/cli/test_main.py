@@ -55,7 +55,7 @@ def test_help_of_a_verb_imports_nothing_heavy(verb: str) -> None:
     assert f"postedit {verb} " in result.stdout
 
 
-def test_a_missing_file_is_told_before_anything_heavy_is_imported() -> None:
+def test_a_missing_file_is_reported_before_heavy_imports() -> None:
     heavy, result = imported("edit", "MODEL", "--src", "nowhere", "--mt", "nowhere")
     assert not {"torch", "transformers", "pandas"} & set(heavy)
     assert "nowhere: no such file" in result.stderr
@@ -126,7 +126,7 @@ command.main()
     assert (result.returncode, result.stdout, result.stderr) == (1, "line\n", "")
 
 
-def test_a_full_disk_behind_stdout_is_told() -> None:
+def test_a_full_disk_behind_stdout_is_reported() -> None:
     code = """
 import sys
 from postedit.cli import main as command

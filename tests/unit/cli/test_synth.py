@@ -29,7 +29,7 @@ def recipe(tmp_path: Path) -> Path:
     return path
 
 
-def test_makes_triplets_and_says_what_they_are_like(run: Any, recipe: Path, tmp_path: Path) -> None:
+def test_triplets_are_written_with_statistics(run: Any, recipe: Path, tmp_path: Path) -> None:
     result = run("synth", recipe, "--workers", 1)
     assert result.exit_code == 0, result.output
     lines = {side: (tmp_path / f"out.{side}").read_text(encoding="utf-8").split("\n") for side in ("src", "mt", "pe")}
@@ -119,7 +119,7 @@ def test_a_text_of_lines_that_are_all_too_long_is_an_error(run: Any, recipe: Pat
 
 @pytest.mark.parametrize("ter", [1e-9, 0.01, 1.0])
 @pytest.mark.parametrize("mode", [(), ("synth.real=[]", "synth.mode=plain")])
-def test_as_few_edits_as_one_likes_can_be_asked_for(
+def test_the_requested_ter_is_reached_in_every_mode(
     run: Any, recipe: Path, tmp_path: Path, ter: float, mode: tuple[str, ...]
 ) -> None:
     values = (f"synth.ter={ter}", *mode)

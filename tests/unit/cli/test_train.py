@@ -54,7 +54,9 @@ def test_all_faults_of_a_recipe_are_told_at_once(run: Any, tmp_path: Path) -> No
         assert part in result.stderr
 
 
-def test_several_seeds_end_with_how_to_use_them(run: Any, calls: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_seeds_end_with_the_command_for_their_ensemble(
+    run: Any, calls: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from postedit.jobs import training
 
     def train_seeds(recipe: Any, folder: Path, seeds: int, resume: bool, console: Any, accept: bool) -> list[RunResult]:
@@ -68,9 +70,7 @@ def test_several_seeds_end_with_how_to_use_them(run: Any, calls: list[Any], monk
     assert run("train", "some/small.toml", "--seeds", "1").exit_code == 2
 
 
-def test_of_several_processes_the_main_one_alone_says_how_it_went(
-    run: Any, calls: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_main_process_reports_the_result(run: Any, calls: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("postedit.jobs.training.is_main_process", lambda: False)
     assert run("train", "x.toml").stdout == ""
     assert len(calls) == 1

@@ -98,7 +98,7 @@ class TestLinks:
         with pytest.raises(OutputError, match="symbolic links form a loop"):
             write(one)
 
-    def test_a_link_into_a_missing_folder_is_told(self, tmp_path: Path) -> None:
+    def test_a_link_into_a_missing_folder_is_reported(self, tmp_path: Path) -> None:
         (tmp_path / "link").symlink_to("missing/target")
         with pytest.raises(OutputError, match=r"its folder .*missing does not exist"):
             check_writable(tmp_path / "link")

@@ -19,7 +19,7 @@ if __name__ == "__main__":
 """
 
 
-def test_processes_that_are_stopped_while_they_send_end(tmp_path: Path) -> None:
+def test_processes_stopped_while_sending_end(tmp_path: Path) -> None:
     script = tmp_path / "large.py"
     script.write_text(LARGE)
     subprocess.run([sys.executable, script], check=True, timeout=100)

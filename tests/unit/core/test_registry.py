@@ -54,7 +54,7 @@ def test_every_architecture_has_a_paper_a_summary_and_described_options(name: st
     assert all(described), "every option of a recipe has a description"
 
 
-def test_nearest_names_only_what_is_near() -> None:
+def test_nearest_returns_only_similar_names() -> None:
     assert nearest("drpout", ["dropout", "size"]) == '; did you mean "dropout"?'
     assert nearest("xyz", ["dropout", "size"]) == ""
     assert nearest("x", []) == ""

@@ -79,7 +79,7 @@ def test_tensors_of_other_shapes_are_named_and_the_model_is_unchanged(tmp_path: 
     assert all(torch.equal(tensor, before[name]) for name, tensor in model_tensors(model).items())
 
 
-def test_a_full_disk_is_told_as_such_and_the_old_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_and_the_old_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.safetensors"
     save_tensors(path, {"x": torch.ones(2)})
 

@@ -48,7 +48,7 @@ def test_codes_of_marian_stand_before_the_source_and_name_the_target(tmp_path: P
     assert checkpoint.tokens.rows.index(german) in checkpoint.tokens.controls
 
 
-def test_without_languages_there_is_what_the_tokenizer_puts_around(tmp_path: Path) -> None:
+def test_without_languages_the_tokenizer_s_own_special_tokens_remain(tmp_path: Path) -> None:
     assert TransformersCheckpoint(str(marian(tmp_path / "marian"))).around(None, None) == ([], [])
     assert TransformersCheckpoint(str(bart(tmp_path / "bart"))).around(None, None) == ([0], [])
     assert TransformersCheckpoint(str(bart(tmp_path / "bart2"))).start(None) == [2, 0]

@@ -48,7 +48,7 @@ def test_a_device_takes_lines() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-def test_a_device_that_is_full_is_told() -> None:
+def test_a_full_device_is_reported() -> None:
     with pytest.raises(OutputError, match="/dev/full: cannot be written: the disk is full"):
         open_sink(Path("/dev/full"), {}).write(["one"])
 

@@ -71,7 +71,7 @@ def test_text_after_the_last_line_end_is_cut_off_on_resume(tmp_path: Path, torn:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_without_permission_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_permission_is_reported(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(OutputError, match="permission"):
         PartialFile(tmp_path / "out", {})

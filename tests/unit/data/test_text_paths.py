@@ -87,7 +87,7 @@ def test_network_failures_are_reported_in_one_sentence(far: Any, monkeypatch: py
     assert path_problem(path) == "memory://far/x.src: cannot be read: the line is dead"
 
 
-def test_without_the_library_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "upath", None)
     with pytest.raises(RecipeError, match=r"s3://x/y needs upath; install it by: pip install 'postedit\[remote\]'"):
         located("s3://x/y")

@@ -100,7 +100,7 @@ def test_addresses_where_nobody_is_are_errors(tmp_path: Path, address: str, mess
         run(job(tmp_path, 5, Doubling()), tmp_path / "out", RayExecutor(2, address))
 
 
-def test_without_ray_there_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_ray_is_reported_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(RecipeError, match=r"--engine ray needs ray; install it by: pip install 'postedit\[ray\]'"):
         run(job(tmp_path, 5, Doubling()), tmp_path / "out", RayExecutor(2))

@@ -92,7 +92,7 @@ def test_segments_that_do_not_fit_into_memory(
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bf16", "int8"])
-def test_every_dtype_edits_and_what_is_saved_is_the_model_as_it_was(
+def test_every_dtype_edits_and_saves_the_original_weights(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: Precision
 ) -> None:
     for kind in (PackedLinear, Int8Linear):

@@ -32,7 +32,7 @@ def batch_of(folder: tiny_models.ModelFolder) -> Batch:
 
 @pytest.mark.parametrize("name", ["transference", "m-cgru-hard"])
 @pytest.mark.parametrize("search", ["sample", "beam"])
-def test_candidates_differ_and_cost_what_their_text_costs(name: str, search: str) -> None:
+def test_candidates_differ_and_have_the_cost_of_their_text(name: str, search: str) -> None:
     torch.manual_seed(2)
     folder = tiny_models.folder(name)
     batch = batch_of(folder)

@@ -106,7 +106,7 @@ def test_no_edits_allowed_or_all_too_dear_is_mt(editor: PostEditor, beam: int) -
             assert (result.text, result.changed) == (mt, False) or (result.hit_limit and search.max_edits is None)
 
 
-def test_a_penalty_for_what_is_new_leaves_the_pieces_of_the_inputs(editor: PostEditor) -> None:
+def test_a_high_post_edit_penalty_leaves_only_tokens_of_the_inputs(editor: PostEditor) -> None:
     for exempt_src in (False, True):
         search = SearchConfig(beam=2, post_edit_penalty=1e4, exempt_src=exempt_src)
         for result, *texts in zip(edited(editor, search=search), MT, SRC):

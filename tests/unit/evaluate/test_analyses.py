@@ -92,7 +92,7 @@ def test_edits_are_judged_in_each_bucket() -> None:
     assert of(kinds, "model", "insertions")["needed"] == 0
 
 
-def test_without_mt_nothing_is_said_of_edits() -> None:
+def test_edits_are_not_reported_without_mt() -> None:
     test = TestSet(PE, groups=["x"] * 4)
     systems = evaluate_systems(test, {"good": GOOD})
     (by_length, by_group) = analyses.by_bucket(systems, test)

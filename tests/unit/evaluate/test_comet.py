@@ -22,7 +22,7 @@ def test_the_mean_of_each_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert Comet("m").score([["a", "b"], ["c", "d"]], ["s", "s"], ["p", "p"]) == [0.75, 0.25]
 
 
-def test_a_failure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command(tmp_path, "#!/bin/sh\necho 'no model called m' >&2\nexit 3\n", monkeypatch)
     with pytest.raises(UnavailableError, match="no model called m"):
         Comet("m").score([["a"]], ["s"], ["p"])

@@ -90,7 +90,7 @@ def test_an_edit_without_outstanding_evidence_is_a_learnt_style() -> None:
         assert (reason["cited"], reason["style"]) == ([], style)
 
 
-def test_texts_are_put_together_again_from_words_and_what_is_between() -> None:
+def test_words_and_the_text_between_them_join_to_the_text() -> None:
     for one, kept in zip(data_of(explanation_page("t", nasty())), [row for row in nasty() if row], strict=True):
         parts = one["output"]["parts"][: 2 * one["output"]["ends"][0]]
         assert "".join(parts) == kept.output
@@ -107,7 +107,7 @@ def test_a_browser_shows_a_page_of_it(tmp_path: Path) -> None:
 
 
 @needs_browser
-def test_pointing_at_a_word_lights_what_it_looked_at(tmp_path: Path) -> None:
+def test_pointing_at_a_word_highlights_its_attention(tmp_path: Path) -> None:
     dom = opened(explanation_page("t", nasty()), tmp_path, 'document.querySelectorAll("article")[3]'
                  '.querySelectorAll(".output [role=button]")[1].click();')  # fmt: skip
     reading = re.findall(r'<p class="reading" aria-live="polite">(.*?)</p>', dom)[3]

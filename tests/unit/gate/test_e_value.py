@@ -33,11 +33,11 @@ def test_edits_that_save_work_are_detected() -> None:
     assert e_value(-gains, 5.0) <= 1.0
 
 
-def test_few_lines_prove_nothing_however_good_they_are() -> None:
+def test_few_lines_prove_nothing() -> None:
     assert e_value(np.ones(5), 5.0, np.ones(50)) < 20.0
 
 
-def test_evidence_is_a_number_however_strong_it_is() -> None:
+def test_strong_evidence_stays_finite() -> None:
     assert np.isfinite(e_value(np.full(30_000, 3.0), 5.0))
 
 

@@ -91,7 +91,7 @@ def test_a_least_confidence_holds_with_a_gate_and_without(editor: PostEditor) ->
     assert [one.text for one in gated] == MT
 
 
-def test_confidence_is_the_same_wherever_it_is_spoken_of(editor: PostEditor) -> None:
+def test_confidence_has_one_definition_everywhere(editor: PostEditor) -> None:
     spoken = explain(editor, SRC, MT)
     for result, sentence in zip(editor.edit(SRC, MT), spoken, strict=True):
         products = tuple(math.exp(sum(result.token_scores[start:end])) for start, end in result.token_spans)

@@ -32,7 +32,7 @@ def tsv(path: Path, *triplets: tuple[str, str, str]) -> TripletFiles:
 
 class TestFrequent:
     @given(things=st.lists(st.sampled_from("aaaabbbccdefghij"), max_size=200), capacity=st.integers(2, 12))
-    def test_counts_are_never_too_high_and_too_low_by_what_it_says(self, things: list[str], capacity: int) -> None:
+    def test_counts_are_low_by_at_most_the_stated_error(self, things: list[str], capacity: int) -> None:
         frequent: FrequentItems[str] = FrequentItems(capacity)
         for start in range(0, len(things), 5):
             frequent.add(things[start : start + 5])
@@ -57,7 +57,7 @@ class TestEdits:
         assert self.edits("in Datei", "in der Datei") == [EditInContext("in", "", "der", "Datei")]
         assert self.edits("in der Datei", "in Datei") == [EditInContext("in", "der", "", "Datei")]
 
-    def test_at_the_ends_there_is_no_word(self) -> None:
+    def test_there_are_no_words_beyond_the_ends(self) -> None:
         assert self.edits("a", "b") == [EditInContext("", "a", "b", "")]
         assert self.edits("a b", "a") == [EditInContext("a", "b", "", "")]
 
@@ -107,7 +107,7 @@ def test_columns_of_the_histogram(edits: int, length: int, name: str) -> None:
     assert len(bin_names()) == TER_BINS
 
 
-def test_a_sample_has_the_scores_that_it_has_elsewhere() -> None:
+def test_statistics_of_a_sample_agree_with_its_scores() -> None:
     statistics = gather_statistics([SAMPLE], {})
     triplets = list(read_triplets(SAMPLE))
     (row,) = score_systems({"mt": [one.mt for one in triplets]}, [one.pe for one in triplets], None)

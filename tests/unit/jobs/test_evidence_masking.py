@@ -31,7 +31,7 @@ def masked(count: int, seed: int = 1) -> tuple[Stub, list[Any]]:
     return stub, mask(stub, sentences, found, seed)  # type: ignore[arg-type]
 
 
-def test_an_edit_goes_with_what_it_cites_and_stays_without_other_words() -> None:
+def test_an_edit_depends_on_the_words_it_cites_alone() -> None:
     stub, found = masked(12)
     assert [one.gone_without_cited for one in found] == [True] * 12
     assert [one.gone_without_random for one in found] == [False] * 12

@@ -275,7 +275,7 @@ def test_corpora_left_unfinished_by_a_kill_are_written_again(recipe: Recipe, pat
         assert (folder / "corpus" / name).read_bytes() == (tmp_path / "whole" / "corpus" / name).read_bytes()
 
 
-def test_a_machine_that_does_not_see_the_folder_is_told(tmp_path: Path) -> None:
+def test_a_machine_that_does_not_see_the_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(
         OutputError, match=r"does not see what the first process wrote there; .* that all machines share"
     ):

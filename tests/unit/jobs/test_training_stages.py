@@ -61,7 +61,7 @@ def test_a_stage_has_its_own_data_and_starts_from_the_one_before(tmp_path: Path)
     assert ModelFolder.load(result.model).processor.symbols == ModelFolder.load(generic / "model").processor.symbols
 
 
-def test_it_starts_from_the_very_weights(tmp_path: Path) -> None:
+def test_a_stage_starts_from_the_weights_of_the_one_before(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
     change = ["stage.fine-tuning.train.lr=1e-30", "stage.fine-tuning.train.average=false"]
     training.train(load_recipe(path, change), tmp_path / "run", console=QUIET)
@@ -171,7 +171,7 @@ def test_a_model_to_start_from_must_be_there_and_have_something_to_give(tmp_path
         training.train(load_recipe(path), tmp_path / "run", console=QUIET)
 
 
-def test_a_resumed_run_needs_no_more_what_it_started_from(tmp_path: Path) -> None:
+def test_a_resumed_run_does_not_need_its_initial_model(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path, train={"init": "first"})
     path.write_text(path.read_text().partition("[[stage]]")[0])
     tiny_models.folder("transference").save(tmp_path / "first")
@@ -181,7 +181,7 @@ def test_a_resumed_run_needs_no_more_what_it_started_from(tmp_path: Path) -> Non
     assert again.training.steps == 3
 
 
-def test_a_run_in_place_of_its_model_is_told_before_any_work(tmp_path: Path) -> None:
+def test_a_run_given_as_its_model_is_reported_before_work(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path, train={"init": "first"})
     tiny_models.folder("m-cgru").save(tmp_path / "first" / "model")
     with pytest.raises(RecipeError, match=f"no such model folder; did you mean {tmp_path}/first/model"):
@@ -220,7 +220,7 @@ def test_with_several_seeds_no_stage_has_its_own(tmp_path: Path) -> None:
         training.train_seeds(recipe, tmp_path / "run", 2, False, QUIET)
 
 
-def test_a_stage_that_is_done_is_told(tmp_path: Path) -> None:
+def test_a_finished_stage_is_reported(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
     training.train(load_recipe(path), tmp_path / "run", console=QUIET)
     console = Console(record=True, width=200, file=(tmp_path / "console").open("w"))

@@ -97,7 +97,7 @@ def test_rollback_before_any_decode_keeps_nothing() -> None:
     assert (cache.length, cache.key_values) == (0, None)
 
 
-def test_an_older_cache_stays_what_it_was() -> None:
+def test_an_older_cache_stays_unchanged() -> None:
     cache, _, _ = call(DecoderCache(), [[1, 2], [3, 4]])
     ragged = cache.rollback(torch.tensor([1, 2]))
     before = held(ragged).k_NHSE.clone()

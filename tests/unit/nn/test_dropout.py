@@ -78,7 +78,7 @@ def test_variational_dropout_drops_the_same_units_at_every_step() -> None:
     assert (units != units[:, :1]).any()
 
 
-def test_masks_have_the_dtype_of_what_they_drop_and_need_no_gradient() -> None:
+def test_masks_have_the_dtype_of_their_input_and_no_gradient() -> None:
     mask = keep_mask(torch.zeros(1, dtype=torch.float64, requires_grad=True), (7, 9), P)
     assert mask.shape == (7, 9)
     assert mask.dtype == torch.float64

@@ -67,7 +67,7 @@ class Twice(nn.Module):
         self.table, self.head = table, SoftmaxHead(1024, 1024, tied=table)
 
 
-def test_large_layers_alone_change_and_what_is_shared_stays_shared() -> None:
+def test_only_large_layers_change_and_shared_weights_stay_shared() -> None:
     model = prepare_for_inference(Twice())
     assert isinstance(model.first, PackedLinear)
     assert model.first is model.second

@@ -143,7 +143,7 @@ def test_fitting_again_gives_the_same(processor: TextProcessor) -> None:
     assert TextProcessor.fit(processor.config, lambda: TRIPLETS).vocabularies == processor.vocabularies
 
 
-def test_it_is_known_how_often_triplets_are_read(processor: TextProcessor) -> None:
+def test_the_number_of_passes_over_the_text_is_known(processor: TextProcessor) -> None:
     reads: list[int] = []
 
     def read() -> list[Texts]:

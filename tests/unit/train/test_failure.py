@@ -176,7 +176,7 @@ def test_a_loss_that_explodes_ends_training_and_its_batch_is_kept(
     assert (description["step"], len(description["batches"])) == (step, 1)
 
 
-def test_the_batch_is_told_in_words(tmp_path: Path, corpora: Path) -> None:
+def test_the_batch_is_described_in_words(tmp_path: Path, corpora: Path) -> None:
     def spell(side: str, ids: Sequence[int]) -> str:
         return f"{side}: {len(ids)}"
 
@@ -272,7 +272,7 @@ def test_bf16_on_a_processor_that_has_none_is_warned_of(
     assert ('start again with train.precision = "fp32"' in shown(console)) == warns
 
 
-def test_bf16_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bf16_is_refused_where_it_is_not_supported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "an old GPU")
     check_bf16(torch.device("cpu"))

@@ -57,7 +57,9 @@ def test_the_log_says_what_happened(tmp_path: Path, corpora: Path) -> None:
         ({"max_steps": 1, "max_epochs": 9}, "all 1 steps are done"),
     ],
 )
-def test_it_ends_at_the_first_end(tmp_path: Path, corpora: Path, settings: dict[str, Any], reason: str) -> None:
+def test_training_ends_at_the_first_limit_reached(
+    tmp_path: Path, corpora: Path, settings: dict[str, Any], reason: str
+) -> None:
     settings = {"max_steps": None, "validate_every": 1000} | settings
     result = trainer(tmp_path, corpora, settings).run()
     assert result.reason == reason
@@ -160,7 +162,7 @@ def test_dev_loss_is_the_mean_over_labels(tmp_path: Path, corpora: Path) -> None
     assert run.model.training
 
 
-def test_a_longer_run_resumes_as_if_it_had_always_been_meant_to_be_long(tmp_path: Path, corpora: Path) -> None:
+def test_a_run_resumed_with_more_steps_equals_one_uninterrupted_run(tmp_path: Path, corpora: Path) -> None:
     long, extended = tmp_path / "long", tmp_path / "extended"
     trainer(long, corpora, {"max_steps": 14}).run()
     trainer(extended, corpora, {"max_steps": 6}).run()  # ends between validations

@@ -45,7 +45,7 @@ def test_weight_decay_is_for_matrices_only() -> None:
 
 
 @pytest.mark.parametrize("kind", ["adam", "adamw", "sgd", "adafactor"])
-def test_a_step_that_failed_leaves_all_as_it_is(kind: str) -> None:
+def test_a_failed_step_changes_nothing(kind: str) -> None:
     model = tiny_model()
     optimizer = build_optimizer(model, train_config({"optimizer": kind}))
     step(model, optimizer, 1)

@@ -108,7 +108,7 @@ def test_the_gradient_of_the_risk_is_that_of_finite_differences() -> None:
 
 
 @pytest.mark.parametrize("costs", [[0.7], [0.4, 0.4, 0.4]])
-def test_without_a_choice_of_costs_there_is_no_gradient(costs: list[float]) -> None:
+def test_equal_costs_have_no_gradient(costs: list[float]) -> None:
     model, batch = double(), batch_of(0, 5)
     lists = [[Candidate((6 + i,), cost) for i, cost in enumerate(costs)] for _ in range(batch.rows)]
     result = RiskLoss(model, given_back(lists), 1.0, 1.0)(batch)

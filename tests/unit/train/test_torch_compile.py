@@ -140,7 +140,7 @@ def test_risk_cannot_be_compiled() -> None:
 
 
 @pytest.mark.parametrize("ema", [pytest.param(0.0, marks=pytest.mark.slow), 0.9])
-def test_a_run_is_compiled_once_and_goes_on_as_if_never_stopped(
+def test_a_compiled_run_resumes_to_the_same_result(
     tmp_path: Path, corpora: Path, counter: CompileCounterWithBackend, monkeypatch: pytest.MonkeyPatch, ema: float
 ) -> None:
     monkeypatch.setattr(loop, "compile_layers", lambda model, _: compiled(model, counter))

@@ -129,7 +129,7 @@ def test_mira_keeps_weights_above_their_bounds() -> None:
     assert lists.loss(weights) < lists.loss(np.ones(4))
 
 
-def test_lists_grow_by_what_is_new() -> None:
+def test_lists_grow_by_new_hypotheses() -> None:
     pool = NBestPool(["x", "y"], ["a b", "c"], additive_metric("ter"))
     assert (
         pool.add([[NBestEntry("a b", {"x": 1.0}), NBestEntry("a", {"x": 2.0, "y": 3.0})], [NBestEntry("d", {})]]) == 3

@@ -60,7 +60,7 @@ TRIPLETS = [
 ]
 
 
-def test_every_filter_says_what_it_took_and_why(tmp_path: Path) -> None:
+def test_every_filter_reports_what_it_removed_and_why(tmp_path: Path) -> None:
     report = clean([write(tmp_path / "x", TRIPLETS)], tmp_path / "out", config())
     assert kept(tmp_path / "out") == [TRIPLETS[0], TRIPLETS[4], TRIPLETS[7]]
     name = str(tmp_path / "x.jsonl")
