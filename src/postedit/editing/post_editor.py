@@ -300,6 +300,14 @@ class TwoStage(EditorWrapper):
         """Check the search options of the second stage, which always has mt or a draft."""
         self.second.check(search, with_mt=True)
 
+    def save_pretrained(self, path: str | Path) -> None:
+        """Write the model folder with both stages; see `PostEditor.save_pretrained`."""
+        self.second.save_pretrained(path)
+
+    def push_to_hub(self, repository: str, *, private: bool = False) -> str:
+        """Upload the model folder with both stages; see `PostEditor.push_to_hub`."""
+        return self.second.push_to_hub(repository, private=private)
+
 
 def _places(device: Device | Sequence[Device] | None) -> list[torch.device]:
     default: Device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -50,9 +50,7 @@ def test_the_place_after_the_same_token_wins_then_the_nearest() -> None:
     written=st.lists(st.integers(10, 15), min_size=1, max_size=12),
     reach=st.integers(-1, 20),
 )
-def test_a_proposal_is_always_a_part_of_the_draft(
-    draft: list[int], written: list[int], reach: int
-) -> None:
+def test_a_proposal_is_always_a_part_of_the_draft(draft: list[int], written: list[int], reach: int) -> None:
     follower = DraftFollower([*draft, EOS])
     for length in range(1, len(written) + 1):
         follower.follow(written[:length], 0, rejected=length % 2 == 0)
