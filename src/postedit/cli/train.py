@@ -54,6 +54,6 @@ def describe(result: "RunResult") -> str:
     lines = [f"Trained {training.steps:,} updates{where}; ended because {training.reason}."]
     if (base := result.do_nothing) is not None:
         label = f"dev, {base.name}:"
-        lines.append(f"{label:17}TER {base.ter:.2f}  BLEU {base.bleu:.2f}  ({base.signatures['TER']})")
-    lines += [f"dev, model:      {ours}  ({training.exported}, greedy search)", f"Model: {result.model}"]
+        lines.append(f"{label:18}TER {base.ter:.2f}  BLEU {base.bleu:.2f}  ({base.signatures['TER']})")
+    lines += [f"dev, model:       {ours}  ({training.exported}, greedy search)", f"Model: {result.model}"]
     return "\n".join(lines)

@@ -184,7 +184,7 @@ def test_a_shortlist_is_not_refused_for_options_of_the_model(
     assert editor.searches[0] == own.with_options(shortlist=shortlist, **({"beam": 1} if shortlist else {}))
 
 
-def test_what_a_model_cannot_be_asked_is_found_before_work(run: Any, editor: Any, files: Files) -> None:
+def test_options_that_the_model_refuses_are_found_before_work(run: Any, editor: Any, files: Files) -> None:
     def refuse(settings: SearchConfig, *, with_mt: bool) -> None:
         raise DataError("cannot be written")
 
