@@ -12,7 +12,7 @@ from postedit.jobs.training import RunResult
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = []
     best = SimpleNamespace(metrics={"ter": 25.5, "bleu": 61.0, "nll": 1.0})
-    training = SimpleNamespace(steps=1200, reason="60 minutes are over", exported="average", average=best, single=None)
+    training = SimpleNamespace(steps=1200, reason="60 minutes are over", exported="average", chosen=best)
 
     def train(recipe: Any, folder: Path, resume: bool, console: Any, accept_changed_data: bool = False) -> RunResult:
         found.append((recipe, folder, resume))

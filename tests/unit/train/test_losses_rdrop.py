@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from test_risk import double, small_stretches  # noqa: F401  # a fixture for all tests here
+from test_losses_risk import double, small_stretches  # noqa: F401  # a fixture for all tests here
 from test_update import batch_of
 from tiny_run import TinyModel
 from torch.nn import functional as F
