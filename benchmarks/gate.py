@@ -20,18 +20,20 @@ from rich.console import Console
 from postedit import PostEditor
 from postedit.data.lines import read_lines
 from postedit.gate.calibrate import (
+    Floats,
     Forecasts,
     GateOptions,
     Levels,
+    Outcomes,
     calibrate,
     draw_reliability,
     e_value,
+    everything,
     expected_calibration_error,
     forecasts,
     is_learnt,
     rule_gains,
 )
-from postedit.gate.outcomes import Floats, Outcomes, everything
 from postedit.jobs.gating import DevTexts, judge_lines
 
 LEVELS: tuple[Levels, ...] = ("sentence", "edit", "auto")

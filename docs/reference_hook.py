@@ -4,6 +4,7 @@ A page asks with a comment: `<!-- reference: recipe -->`, `<!-- reference: clean
 `<!-- reference: python postedit.PostEditor -->` (any public name, by its full path).
 """
 
+import dataclasses
 import html
 import importlib
 import inspect
@@ -194,7 +195,20 @@ def _python(path: str) -> str:
 
 def _entry(title: str, name: str, thing: Any) -> str:
     signature = str(inspect.signature(thing)).replace("'", "")
-    return f"{title}\n\n```text\n{name}{signature}\n```\n\n{_sections(inspect.getdoc(thing) or '')}"
+    fields = _commented_fields(thing) if dataclasses.is_dataclass(thing) else ""
+    return f"{title}\n\n```text\n{name}{signature}\n```\n\n{_sections(inspect.getdoc(thing) or '')}{fields}"
+
+
+def _commented_fields(thing: Any) -> str:
+    """Return the fields of a dataclass that a comment describes, beside or above them, as a Markdown list."""
+    found, above = [], ""
+    for line in inspect.getsource(thing).split("\n"):
+        item = re.fullmatch(r" {4}(\w+): .*?(?:  # (.*))?", line)
+        if item and (item[2] or above):
+            found.append(f"- `{item[1]}`: {item[2] or above}")
+        comment = re.fullmatch(r" {4}# (.*)", line)
+        above = f"{above} {comment[1]}".strip() if comment else ""
+    return "\n\n**Fields**\n\n" + "\n".join(found) if found else ""
 
 
 def _sections(docstring: str) -> str:

@@ -102,9 +102,8 @@ def _named(tables: list[Any], name: str) -> Any:
     """Return the one of several named tables ([[stage]]) with this name."""
     known = {table["name"]: table for table in tables if isinstance(table, dict) and isinstance(table.get("name"), str)}
     if name not in known:
-        raise RecipeError(
-            f"--set: nothing here is called {name}{nearest(name, known)} (known here: {', '.join(known)})"
-        )
+        listed = ", ".join(known)
+        raise RecipeError(f"--set: nothing here is called {name}{nearest(name, known)} (known here: {listed})")
     return known[name]
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from postedit.core.evidence import Evidence
     from postedit.core.types import AttentionKey
 
-Side = Literal["src", "mt", "pe"]  # A text of a triplet
+Side = Literal["src", "mt", "pe"]  # a text of a triplet
 
 Skipped = Literal["empty", "too long", "no memory", "impossible", "damaged"]
 """Why a segment stays as it is: a text that the editor reads is blank, or too long for `search.max_input` or the model;
@@ -30,15 +30,10 @@ Detail = Literal["attention", "reasons", "losses"]
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Lexical constraints on the output of one segment.
+    """Lexical constraints on the output of one segment."""
 
-    Args:
-        prefix: text that the output begins with; it may end within a word.
-        required: words and phrases that the output contains.
-    """
-
-    prefix: str = ""
-    required: tuple[str, ...] = ()
+    prefix: str = ""  # text that the output begins with; it may end within a word
+    required: tuple[str, ...] = ()  # words and phrases that the output contains
 
     def __bool__(self) -> bool:
         return bool(self.prefix or self.required)

@@ -48,7 +48,7 @@ class SearchConfig(Config):
     shortlist: int = Field(
         0,
         ge=0,
-        description="greedy search writes only tokens of mt, of src and so many frequent ones; 0: the vocabulary",
+        description="greedy search writes only tokens of mt, of src and so many frequent ones; 0: all tokens",
     )
     post_edit_penalty: float = Field(0.0, ge=0, description="nats for each output token that mt does not have; 0: off")
     exempt_src: bool = Field(False, description="tokens of src are exempt from post_edit_penalty")

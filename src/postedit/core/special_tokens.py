@@ -1,7 +1,6 @@
 """The reserved tokens with which every vocabulary begins, in this order.
 
-`STEP` moves hard attention to the next position of mt (Junczys-Dowmunt and Grundkiewicz 2017, 4.1); `SEP` divides two
-texts in one input stream.
+STEP moves hard attention to the next position of mt (Junczys-Dowmunt and Grundkiewicz 2017, 4.1); SEP divides texts.
 """
 
 from typing import Final

@@ -8,11 +8,9 @@ from functools import cached_property
 class Spelling:
     """The texts of tokens, and the characters that make words.
 
-    Characters are those of the vocabulary's own alphabet, such as one for each byte; white space is written " ".
-
-    Args:
-        texts: by token; empty for tokens that are no text.
-        joins: whether a character is inside a word; None if it continues the character before it.
+    Characters are those of the vocabulary's own alphabet, such as one for each byte; white space is written " ". A text
+    is empty if the token is no text; `joins` returns whether a character is inside a word, or None if it continues the
+    character before it.
     """
 
     def __init__(self, texts: Sequence[str], joins: Callable[[str], bool | None]) -> None:

@@ -23,13 +23,9 @@ def in_batches(
 ) -> list[Result | None]:
     """Return the result of `work` for each item, in order; None for an item that does not fit into memory even alone.
 
-    A batch that does not fit into memory is halved, and so are all later ones that are as large.
-
-    Args:
-        items: to work on.
-        lengths: tokens of each item.
-        budget: items x tokens of a batch; a single longer item is a batch too.
-        work: takes items, the longest first, and returns one result for each.
+    A batch that does not fit into memory is halved, and so are all later ones that are as large. `lengths` and `budget`
+    are in tokens: of each item, and items x tokens of a batch; a single longer item is a batch too. `work` takes items,
+    the longest first.
     """
     results: list[Result | None] = [None] * len(items)
     waiting = [batch.tolist() for batch in reversed(length_batches(np.asarray(lengths, dtype=np.int64), budget))]

@@ -1,7 +1,7 @@
 """Search for the outputs of any number of segments, in batches that fit into memory; n-best lists of distinct texts."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
@@ -81,7 +81,8 @@ class SegmentSearch:
             (False, self._search_batch, max(1, tokens // self._config.beam)),
         ):
             rows = [row for row, chosen in enumerate(drafted) if chosen == with_draft]
-            for row, found in zip(rows, _in_batches([segments[row] for row in rows], budget, work), strict=True):
+            part = [segments[row] for row in rows]
+            for row, found in zip(rows, in_batches(part, [one.length for one in part], budget, work), strict=True):
                 results[row] = found
         return results
 
@@ -92,7 +93,8 @@ class SegmentSearch:
             batch = batch_of(self._model, part)
             return sample(self._model, batch, self._limits(batch), sampling)
 
-        return _in_batches(segments, max(1, self._config.batch_tokens // sampling.count), work)
+        budget = max(1, self._config.batch_tokens // sampling.count)
+        return in_batches(segments, [one.length for one in segments], budget, work)
 
     def force(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis] | None]:
         """Return the scores and features of the given output of each segment; None where memory does not suffice."""
@@ -261,14 +263,6 @@ class SegmentSearch:
                 ]
             )
         return result
-
-
-def _in_batches(
-    segments: Sequence[EncodedSegment],
-    budget: int,
-    work: Callable[[Sequence[EncodedSegment]], Iterable[list[Hypothesis]]],
-) -> list[list[Hypothesis] | None]:
-    return in_batches(segments, [segment.length for segment in segments], budget, work)
 
 
 def _rows(batch: Batch, rows: Sequence[int]) -> Batch:

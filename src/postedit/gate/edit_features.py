@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 
@@ -37,11 +37,6 @@ class Features:
     def values(self) -> tuple[float, ...]:
         """Return the values in that order."""
         return _VALUES(self)
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Self:
-        """Return the features with these values, in that order."""
-        return cls(*values)
 
 
 _VALUES: Final[Callable[[Features], tuple[float, ...]]] = attrgetter(*Features.names())

@@ -13,10 +13,9 @@ from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import save_json
 from postedit.data.lines import DevTexts
 from postedit.data.resumable_file import PartialFile, check_job
-from postedit.gate.calibrate import Calibrated, GateOptions, calibrate, expected_calibration_error
+from postedit.gate.calibrate import Calibrated, GateOptions, Outcomes, calibrate, expected_calibration_error
 from postedit.gate.edit_features import Features, Judged, judge
 from postedit.gate.gate import Gate
-from postedit.gate.outcomes import Outcomes
 from postedit.progress import fill
 
 _CHUNK: Final = 100
@@ -115,8 +114,8 @@ def _judged(record: dict[str, Any]) -> Judged:
         token_spans=tuple(map(_pair, record["token_spans"])),
         confidences=tuple(record["confidences"]),
     )
-    whole = None if record["whole"] is None else Features.of(record["whole"])
-    return Judged(result, whole, tuple(map(Features.of, record["parts"])))
+    whole = None if record["whole"] is None else Features(*record["whole"])
+    return Judged(result, whole, tuple(Features(*values) for values in record["parts"]))
 
 
 def _pair(values: Sequence[int]) -> tuple[int, int]:

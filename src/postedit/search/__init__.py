@@ -11,9 +11,9 @@ from postedit.search.draft import draft_decode as draft_decode
 from postedit.search.ensemble import Ensemble as Ensemble
 from postedit.search.forced import force as force
 from postedit.search.forced import force_lists as force_lists
+from postedit.search.greedy import Sampling as Sampling
 from postedit.search.greedy import greedy as greedy
+from postedit.search.greedy import sample as sample
 from postedit.search.guidance import Guidance as Guidance
 from postedit.search.hypothesis import Hypothesis as Hypothesis
 from postedit.search.rules import length_limits as length_limits
-from postedit.search.sampling import Sampling as Sampling
-from postedit.search.sampling import sample as sample

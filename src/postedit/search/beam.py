@@ -160,9 +160,7 @@ class _Trace:
     def read(self, places: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Return the tokens Long[B,M,T] and log-probabilities Float[B,M,T] of hypotheses, padded.
 
-        Args:
-            places: Long[B,M], index in the beam after the last token.
-            lengths: Long[B,M], number of tokens.
+        `places` Long[B,M] are indices in the beam after the last token, `lengths` Long[B,M] numbers of tokens.
         """
         shape = (*places.shape, self.length)
         tokens = torch.full(shape, PAD, device=places.device)

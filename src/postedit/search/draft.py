@@ -43,7 +43,7 @@ _SCORES: Final = 2**21
 class Drafted:
     """Sentences that are encoded together, with their drafts."""
 
-    batch: Batch  # b sentences
+    batch: Batch  # B sentences
     drafts: Sequence[Sequence[int]]  # one per sentence, in target tokens without EOS
     limits: Tensor  # Long[B], maximum number of tokens of each output
     guidance: Guidance = NONE  # for the B sentences

@@ -1,10 +1,12 @@
-"""Greedy search: take the best token at each step."""
+"""Greedy search and sampling: write one token at a time."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from postedit.core.errors import DataError
 from postedit.core.model import Seq2Seq, State
 from postedit.core.special_tokens import BOS, EOS
 from postedit.core.types import Batch
@@ -21,6 +23,38 @@ def greedy(model: Seq2Seq, batch: Batch, limits: Tensor, guidance: Guidance = NO
     with torch.inference_mode():
         rules = Rules.of(model, batch, limits, guidance)
         return write(model, model.encode(batch), rules, lambda now, scores, length: now.best(scores, length, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Options of sampling; one out of range raises a DataError."""
+
+    count: int = 1  # outputs per sentence; some may be equal
+    temperature: float = 1.0  # divides log-probabilities; below 1, probable tokens become more probable
+    top_k: int = 0  # draw from this many of the most probable tokens; 0: from all that are allowed
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise DataError(f"count must be at least 1, not {self.count}")
+        if not self.temperature > 0.0:
+            raise DataError(f"temperature must be above 0, not {self.temperature}; greedy search is what 0 would be")
+        if self.top_k < 0:
+            raise DataError(f"top_k must be at least 0, not {self.top_k}")
+
+
+@torch.inference_mode()
+def sample(model: Seq2Seq, batch: Batch, limits: Tensor, sampling: Sampling) -> list[list[Hypothesis]]:
+    """Return `sampling.count` outputs per sentence, in no order, of at most `limits` Long[B] tokens.
+
+    The sentences are encoded once. Random numbers come from the default generator of torch on the model's device.
+    Scores are those of the model, whatever the temperature.
+    """
+    rows = torch.arange(batch.rows, device=limits.device).repeat_interleave(sampling.count)
+    state, rules = model.encode(batch).select(rows), Rules.of(model, batch, limits).select(rows)
+    found = write(
+        model, state, rules, lambda now, scores, length: now.draw(scores, length, sampling.temperature, sampling.top_k)
+    )
+    return [found[start : start + sampling.count] for start in range(0, len(found), sampling.count)]
 
 
 @torch.inference_mode()

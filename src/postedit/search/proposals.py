@@ -65,12 +65,9 @@ class DraftFollower:
         return list(self.draft[self.at : self.at + max(0, reach)])
 
     def follow(self, written: Sequence[int], agreed: int, *, rejected: bool) -> None:
-        """Find the position where the draft continues.
+        """Find the position where the draft continues after `written`, the whole output without EOS.
 
-        Args:
-            written: the whole output, without EOS.
-            agreed: number of tokens of the last proposal that were accepted.
-            rejected: whether the model then wrote another token than proposed.
+        Of the last proposal, `agreed` tokens were accepted, and then one was `rejected` or none.
         """
         self.at += agreed
         if not rejected and self.at < len(self.draft) and self.draft[self.at] == written[-1]:

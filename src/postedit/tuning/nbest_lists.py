@@ -129,16 +129,9 @@ def _best_indices(scores: Any, first: Any) -> Any:
 def envelopes(heights: Any, slopes: Any, first: Any, low: float, high: float) -> Any:
     """Return the upper envelope, between `low` and `high`, of the lines height + slope * x of each sentence.
 
-    Args:
-        heights: Float[H].
-        slopes: Float[H].
-        first: Int[S+1], the offset of the lines of each sentence.
-        low: left end; may be -inf.
-        high: right end; may be inf.
-
-    Returns:
-        Int[S], the line on top at `low` (the first of equal ones); and for each corner, unordered, its x, Float[C], and
-        the lines on top before and after it, Int[C] each.
+    Given heights and slopes Float[H], and the offsets `first` Int[S+1] of the lines of each sentence, return Int[S],
+    the line on top at `low` (the first of equal ones); and for each corner, unordered, its x, Float[C], and the lines
+    on top before and after it, Int[C] each.
     """
     start = np.empty(first.size - 1, np.int64)
     at = np.empty(heights.size, np.float64)

@@ -18,9 +18,8 @@ from postedit.evaluate.metrics import AdditiveMetric, Floats
 from postedit.progress import fill
 from postedit.search.ensemble import Space
 from postedit.search.rescoring import LENGTH, PENALTY, LogLinear, member_name
-from postedit.tuning.mert import mert
-from postedit.tuning.mira import mira
 from postedit.tuning.nbest_lists import NBestEntry, NBestLists, NBestPool
+from postedit.tuning.optimisers import mert, mira
 
 Method = Literal["mert", "mira"]
 
@@ -66,16 +65,8 @@ def tune(
 ) -> TuningResult:
     """Return the weights of the round that scores best on `dev`; the first round has equal weights.
 
-    The score of a round is that of a search with its weights. Everything is deterministic, so lists that an interrupted
-    run left in `folder` are used again.
-
-    Args:
-        editor: the members, with search options; `search.beam` is the length of the lists.
-        dev: the texts to tune on.
-        metric: to tune for.
-        options: of tuning.
-        folder: for the lists of each round; it exists.
-        console: shows progress.
+    The score of a round is that of a search with its weights; `search.beam` is the length of its n-best lists, which go
+    to `folder`. Everything is deterministic, so the lists of an interrupted run are used again.
 
     Raises:
         OutputError: if lists cannot be written.

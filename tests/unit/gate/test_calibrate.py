@@ -14,14 +14,15 @@ from postedit.gate.calibrate import (
     Calibrated,
     Forecasts,
     GateOptions,
+    Outcomes,
     calibrate,
+    everything,
     expected_calibration_error,
     forecasts,
     is_learnt,
     rule_gains,
 )
 from postedit.gate.edit_features import Features, Judged, judge, words_changed
-from postedit.gate.outcomes import Outcomes, everything
 
 MT = "a b c d e f g h"
 PLAIN = Features(0.0, 0.0, 0.0, 0.0, 0.1, 0.7, 0.0, 0.0, 2.2)

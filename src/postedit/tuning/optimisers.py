@@ -1,8 +1,11 @@
-"""Minimum error rate training: exact line search for weights (Och 2003).
+"""Optimisers of weights on n-best lists: MERT (Och 2003) and batch MIRA (Cherry and Foster 2012).
 
-Along a line of weights w + x d, the score of each output is linear in x, and the best output of a sentence changes only
-at the corners of the upper envelope of these lines. Between corners the corpus loss is constant, so one pass over the
-corners gives the loss for every x.
+MERT searches exactly along lines of weights w + x d. There the score of each output is linear in x, and the best output
+of a sentence changes only at the corners of the upper envelope of these lines. Between corners the corpus loss is
+constant, so one pass over the corners gives the loss for every x.
+
+MIRA copes with many features. Each update is the smallest, up to a bound, after which the hope (an output with a high
+score and a low loss) scores above the fear (a high score and a high loss) by the difference of their losses.
 """
 
 import os
@@ -17,6 +20,10 @@ from postedit.tuning.nbest_lists import NBestLists, envelopes
 
 _MIN_LENGTH: Final = 1e-9  # length below which an interval between corners is a rounding error
 _OUTER_LENGTH: Final = 1.0  # length of the intervals beyond the outer corners, for scaled features
+
+
+_DECAY: Final = 0.999
+"""Decay of the statistics of past sentences, the context in which the BLEU of an output is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +97,40 @@ def _reach(weights: Floats, direction: Floats, lower: Floats) -> tuple[float, fl
     steps = (lower[bound] - weights[bound]) / direction[bound]
     down, up = steps[direction[bound] > 0.0], steps[direction[bound] < 0.0]
     return float(down.max(initial=-np.inf)), float(up.min(initial=np.inf))
+
+
+def mira(
+    lists: NBestLists, start: Floats, lower: Floats, *, passes: int = 30, bound: float = 0.01, seed: int = 1
+) -> Floats:
+    """Return the weights Float[F] with the lowest loss on the lists, among the mean weights of each pass.
+
+    `lower` Float[F] are lower bounds of the weights; -inf for none. `bound` is the largest step of an update (C in the
+    paper), for scaled features and gains in words.
+    """
+    rng = np.random.default_rng(seed)
+    scaled, scales = lists.scaled(), lists.scales
+    floor = lower * scales
+    weights = np.maximum(start * scales, floor)
+    best, best_loss = weights, scaled.loss(weights)
+    features, statistics = (np.split(values, scaled.first[1:-1]) for values in (scaled.features, scaled.statistics))
+    past = np.zeros(scaled.statistics.shape[1])
+    for _ in range(passes):
+        total = np.zeros_like(weights)
+        for sentence in rng.permutation(len(features)):
+            own, counts = features[sentence], statistics[sentence]
+            # The gain of adding each output to the context, in words of the corpus (Chiang et al. 2008, section 4).
+            sums = past + counts
+            scores, gains = own @ weights, -scaled.metric.loss(sums) * sums[..., -1] / 100.0
+            hope, fear = int(np.argmax(scores + gains)), int(np.argmax(scores - gains))
+            apart = own[hope] - own[fear]
+            wanted = gains[hope] - gains[fear] - apart @ weights
+            length = apart @ apart
+            if wanted > 0.0 and length > 0.0:
+                weights = np.maximum(weights + min(bound, wanted / length) * apart, floor)
+            past = _DECAY * (past + counts[hope])
+            total += weights
+        mean = total / len(features)
+        loss = scaled.loss(mean)
+        if loss < best_loss:
+            best, best_loss = mean, loss
+    return best / scales
