@@ -333,7 +333,7 @@ def test_unequal_files_are_an_error_with_both_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a", "a.gz"])
 def test_empty_files_are_an_error_compressed_or_not(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(gzip.compress(b"") if name.endswith(".gz") else b"")
-    with pytest.raises(DataError, match=f"{name}: is empty"):
+    with pytest.raises(DataError, match=r"a(\.gz)?: is empty"):
         open_aligned({"src": tmp_path / "a"}, 2)
 
 
