@@ -15,8 +15,8 @@ from collections.abc import Callable
 import numpy as np
 
 from postedit.evaluate.metrics import additive_metric
+from postedit.tuning.mert_mira import line_optimum, mert, mira
 from postedit.tuning.nbest_lists import NBestLists
-from postedit.tuning.optimisers import line_optimum, mert, mira
 
 
 def main() -> None:

@@ -18,8 +18,8 @@ from postedit.evaluate.metrics import AdditiveMetric, Floats
 from postedit.progress import fill
 from postedit.search.ensemble import Space
 from postedit.search.rescoring import LENGTH, PENALTY, LogLinear, member_name
+from postedit.tuning.mert_mira import mert, mira
 from postedit.tuning.nbest_lists import NBestEntry, NBestLists, NBestPool
-from postedit.tuning.optimisers import mert, mira
 
 Method = Literal["mert", "mira"]
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postedit.evaluate.metrics import additive_metric
+from postedit.tuning.mert_mira import line_optimum, mert, mira
 from postedit.tuning.nbest_lists import NBestEntry, NBestLists, NBestPool
-from postedit.tuning.optimisers import line_optimum, mert, mira
 
 NOWHERE = -np.inf
 

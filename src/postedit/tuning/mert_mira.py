@@ -1,4 +1,4 @@
-"""Optimisers of weights on n-best lists: MERT (Och 2003) and batch MIRA (Cherry and Foster 2012).
+"""MERT (Och 2003) and batch MIRA (Cherry and Foster 2012): find weights on n-best lists.
 
 MERT searches exactly along lines of weights w + x d. There the score of each output is linear in x, and the best output
 of a sentence changes only at the corners of the upper envelope of these lines. Between corners the corpus loss is
