@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from postedit.cli import lines, shared
+from postedit.cli import input_lines, shared
 from postedit.cli import search_options as options
 from postedit.core.errors import DataError
 from postedit.core.processes import map_in_processes
@@ -65,7 +65,7 @@ def edit(
     chosen = options.read_options(assignments, search_file)
     given = {**chosen.search, **{k: v for k, v in (("beam", beam), ("n_best", n_best)) if v is not None}}
     _check_options(src, mt, given, force, form, reverting=bool(gate or min_confidence))
-    if resume and (out is None or not lines.can_be_read_again(src, *([mt] if mt else []))):
+    if resume and (out is None or not input_lines.can_be_read_again(src, *([mt] if mt else []))):
         raise DataError("--resume needs --src and --out, and regular files: only work on these can be continued")
     shared.check_outputs({"--out": out}, (src, mt, force, search_file, gate))
     spec = chosen.editor_spec(models, dtype=dtype, gate=gate, min_confidence=min_confidence)
@@ -74,7 +74,7 @@ def edit(
     from postedit.cli.tables import console
     from postedit.data.lines import check_aligned, read_lines
 
-    total = lines.count_lines(src, mt) if src else None
+    total = input_lines.count_lines(src, mt) if src else None
     if src and force and total is not None:
         check_aligned(src, total, force, sum(1 for _ in read_lines(force)))
     places = job.places_of(workers, devices)
@@ -88,12 +88,12 @@ def edit(
     with_mt = bool(mt or not src)
     search = editor.search if force else options.search_config(editor, {"n_best": 1, **given}, with_mt=with_mt)
     inputs = {
-        "source file": lines.input_fingerprint(src),
-        "mt file": lines.input_fingerprint(mt),
+        "source file": input_lines.input_fingerprint(src),
+        "mt file": input_lines.input_fingerprint(mt),
         "file of outputs": None if force is None else file_fingerprint(force),
     }
     sink = open_sink(out, {**inputs, **spec.job(editor, search, form)}, resume=resume)
-    pairs = islice(lines.file_pairs(src, mt) if src else lines.stdin_pairs(), sink.done, None)
+    pairs = islice(input_lines.file_pairs(src, mt) if src else input_lines.stdin_pairs(), sink.done, None)
     outputs = islice(read_lines(force), sink.done, None) if force else None
     size = chosen.chunk_lines or job.window_lines(search.batch_tokens)
     windows = job.windows_of(pairs, outputs, size, sink.done + 1, with_mt=with_mt)
@@ -102,7 +102,8 @@ def edit(
         del editor
         from postedit.cli.main import show_log
 
-        worker = partial(spec.worker, [place or "cpu" for place in places], search, form, show_log)
+        on_start = partial(show_log, "postedit.compiled")
+        worker = partial(spec.worker, [place or "cpu" for place in places], search, form, on_start)
         edited = map_in_processes(worker, windows, len(places))
     else:
         edited = (job.edit_window(editor, search, form, window) for window in windows)
@@ -119,7 +120,7 @@ def _check_options(
     *,
     reverting: bool,
 ) -> None:
-    lines.check_standard_input(src, mt)
+    input_lines.check_standard_input(src, mt)
     if mt and not src:
         raise DataError("give --src with --mt, or neither to read src<TAB>mt from stdin")
     if given.get("n_best", 1) != 1 and form == "text":
@@ -128,7 +129,7 @@ def _check_options(
         raise DataError("--gate and --min-confidence take edits of mt back: give --mt, or leave them out")
     if reverting and force:
         raise DataError("--gate and --min-confidence decide on outputs of the model; leave out --force")
-    if given.get("n_best", 1) != 1:
+    if reverting and given.get("n_best", 1) != 1:
         raise DataError(
             f"--gate and --min-confidence decide on one correction per segment: n_best must be 1, not {given['n_best']}"
         )

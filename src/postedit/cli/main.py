@@ -43,9 +43,9 @@ class _Stderr(logging.Handler):
         typer.echo(f"{label}{record.getMessage()}", err=True)
 
 
-def show_log() -> None:
-    """Show the log messages about compiling functions, which takes a while, and about loading models."""
-    for name in ("postedit.compiled", "postedit.editing.loading"):
+def show_log(*names: str) -> None:
+    """Show the messages of these loggers."""
+    for name in names:
         log = logging.getLogger(name)
         log.setLevel(logging.INFO)
         log.propagate = False
@@ -136,7 +136,7 @@ def _options(
 def main() -> None:
     """Run the command line."""
     if os.environ.get("RANK", "0") == "0":  # the first process of a run
-        show_log()
+        show_log("postedit.compiled", "postedit.editing.loading")
     app()
 
 

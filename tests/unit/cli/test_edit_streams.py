@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from postedit.cli.lines import Pair, file_pairs
+from postedit.cli.input_lines import Pair, file_pairs
 from postedit.data.lines import read_lines
 
 SRC = "".join(f"source {n}\n" for n in range(5))

@@ -173,6 +173,7 @@ def test_options_that_contradict_a_gate_are_refused(
     src, mt = ("--src", tmp_path / "dev.src"), ("--mt", tmp_path / "dev.mt")
     for more, message in (
         (src, "give --mt"),
+        ((*src, *mt, "--n-best", 2, "--format", "jsonl"), "n_best must be 1, not 2"),
         ((*src, *mt, "--force", tmp_path / "dev.mt"), "leave out --force"),
         ((*src, *mt, "--set", f"search.required={tmp_path / 'dev.mt'}"), "may take back what search.required asks for"),
         ((*src, *mt, "--set", f"search.banned={tmp_path / 'dev.mt'}"), "may take back what search.banned asks for"),
@@ -180,13 +181,6 @@ def test_options_that_contradict_a_gate_are_refused(
         result = run("edit", model, *more, *option)
         assert result.exit_code == 1
         assert message in result.stderr
-
-
-def test_gated_lists_of_outputs_are_refused(run: Any, model: Path, tmp_path: Path) -> None:
-    given = [*files(tmp_path, MT)[:4], "--beam", 2, "--n-best", 2, "--format", "jsonl", "--min-confidence", 0.5]
-    result = run("edit", model, *given)
-    assert result.exit_code == 1
-    assert "n_best must be 1, not 2" in result.stderr
 
 
 def test_texts_of_other_lengths_are_refused(run: Any, model: Path, tmp_path: Path) -> None:

@@ -280,7 +280,7 @@ def test_a_model_that_made_its_development_set_worse_is_warned_of(
         "worse: its outputs had TER 19.0 on the development set, worse than 18.0 of unedited MT"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "postedit", "edit", str(tmp_path / "worse"), "--devices", "cpu"],
+        [sys.executable, "-m", "postedit", "edit", str(tmp_path / "worse"), "--devices", "cpu,cpu"],
         input="a\tb\n",
         capture_output=True,
         text=True,
