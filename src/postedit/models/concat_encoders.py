@@ -24,7 +24,7 @@ class ConcatEncodersConfig(StackConfig):
 class ConcatEncoders(TransformerModel):
     """A decoder attends to [encoded src; encoded mt] as one text (Tebbifakhr et al. 2018; Pal et al. 2020, section 3).
 
-    One softmax goes over the positions of both, so its weight tells which text a step relied on. Each text has its own
+    One softmax covers the positions of both, so its weights show which text a step relied on. Each text has its own
     encoder and counts its positions from 0.
     """
 
@@ -40,7 +40,7 @@ class ConcatEncoders(TransformerModel):
         self.head = self.create_head(config)
 
     def encode(self, batch: Batch) -> TransformerState:
-        """Encode both texts; keep each decoder layer's keys and values of the two one after the other."""
+        """Encode both texts into one memory."""
         src, mt = batch.streams["src"], batch.streams["mt"]
         src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
         mt_NSD = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask).x_NKD
@@ -60,10 +60,9 @@ class JointEncoderConfig(StackConfig):
 class JointEncoder(TransformerModel):
     """A third encoder reads [encoded src; encoded mt] (Pal et al. 2018; Pal et al. 2020, section 2).
 
-    The description names the three encoders and that the joint one attends over a combination of the two encoded
-    texts. Taken here: the combination is concatenation along the positions; the joint encoder is a stack of ordinary
-    encoder layers on it, without positions of its own, as its inputs have theirs; the decoder attends to its output
-    alone, which holds both texts.
+    The description names the three encoders, and says that the joint one attends over a combination of the two encoded
+    texts. Here the texts are concatenated along positions. The joint encoder is a stack of ordinary encoder layers
+    without positions of its own, because its inputs have theirs. The decoder attends to its output alone.
     """
 
     config_class: ClassVar = JointEncoderConfig
@@ -79,7 +78,7 @@ class JointEncoder(TransformerModel):
         self.head = self.create_head(config)
 
     def encode(self, batch: Batch) -> TransformerState:
-        """Encode src, mt, and both; keep each decoder layer's keys and values of the last."""
+        """Encode src, mt, and both, the last into a memory."""
         src, mt = batch.streams["src"], batch.streams["mt"]
         src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
         mt_NSD = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask).x_NKD

@@ -159,13 +159,13 @@ class ConditionalGRUModel(Seq2Seq[RecurrentState]):
         memory, s_ND = state.memory, state.current("s")
         states, contexts = [s_ND], []
         weights: dict[str, list[Tensor]] = {name: [] for name in self.soft}
+        texts = {name: [memory[f"{name}.{part}"] for part in ("keys", "annotations", "mask")] for name in self.soft}
         for projected in self.gru1.project(inputs_NKX).unbind(1):
             s_ND = self.gru1(projected, s_ND, masks.state1)
             if self.gru2 is not None:
                 parts = []
                 for name in self.soft:
-                    text = (memory[f"{name}.{part}"] for part in ("keys", "annotations", "mask"))
-                    context, weight = self.attentions[name](s_ND, *text)
+                    context, weight = self.attentions[name](s_ND, *texts[name])
                     parts.append(context)
                     weights[name].append(weight)
                 context_NC = torch.cat(parts, -1)

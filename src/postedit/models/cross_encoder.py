@@ -1,4 +1,4 @@
-"""Attention from mt to src inside of the decoder (Shin and Lee 2018, as Pal et al. 2020, section 2, describe it)."""
+"""Attention from mt to src within the decoder (Shin and Lee 2018, as Pal et al. 2020, section 2, describe it)."""
 
 from typing import ClassVar, cast
 
@@ -24,12 +24,12 @@ class CrossEncoderConfig(StackConfig):
 
 
 class CrossEncoder(TransformerModel):
-    """Each decoder layer lets mt look into src, pe look into src, and then pe look into that view of mt.
+    """In each decoder layer mt attends to src, pe attends to src, and pe attends to the result for mt.
 
     In layer l, with encoded texts h_src and h_mt: m = h_mt + ATT(h_mt, h_src); x = x + ATT(x, x, causal);
     x = x + ATT(x, h_src); x = x + ATT(x, m); x = x + FF(x). The description gives the attentions and their order;
     residual connections and normalisation are those of every other sublayer. m does not depend on pe, so it is
-    computed once, for all layers, when a batch is encoded.
+    computed for all layers when a batch is encoded.
     """
 
     config_class: ClassVar = CrossEncoderConfig
@@ -47,7 +47,7 @@ class CrossEncoder(TransformerModel):
         self.head = self.create_head(config)
 
     def encode(self, batch: Batch) -> TransformerState:
-        """Encode both texts; keep each decoder layer's keys and values of src, and of mt in view of src."""
+        """Encode both texts into a memory of src, and one of mt after attention to src for each decoder layer."""
         src, mt = batch.streams["src"], batch.streams["mt"]
         src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
         mt_NSD = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask).x_NKD
@@ -57,7 +57,7 @@ class CrossEncoder(TransformerModel):
 
 
 class _SrcAttention(nn.Module):
-    """A sublayer in which one text attends to another, with residual connection and normalisation."""
+    """A sublayer in which mt attends to src, with residual connection and normalisation."""
 
     def __init__(self, dim: int, heads: int, dropout_rate: float, norm: Norm) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class _SrcAttention(nn.Module):
         self.dropout, self.norm = dropout_rate, norm
 
     def forward(self, x_NSD: Tensor, other_NTD: Tensor, other_mask_NT: Tensor) -> Tensor:
-        """Return x in view of the other text, Float[N,S,D]; of padding in x it is whatever it is."""
+        """Return x after attention to the other text, Float[N,S,D]; rows of padding in x are arbitrary."""
         queries = self.layer_norm(x_NSD) if self.norm == "pre" else x_NSD
         attended, _ = self.attention(queries, self.attention.project(other_NTD), other_mask_NT.unsqueeze(1))
         x_NSD = x_NSD + dropout(attended, self.dropout, self.training)

@@ -113,14 +113,14 @@ class Translator(Seq2Seq[RecurrentState]):
         state_mask, context_mask = self._masks(s_ND)
         states, contexts = [s_ND], []
         weights: dict[str, list[Tensor]] = {name: [] for name in self.inputs}
+        texts = {name: [memory[f"{name}.{part}"] for part in ("keys", "annotations", "mask")] for name in self.inputs}
         for projected in self.gru.project(embedded_NKE).unbind(1):
             parts = []
-            for name, layers in self.input_layers.items():
-                keys_NSA, annotations_NSC = memory[f"{name}.keys"], memory[f"{name}.annotations"]
-                context, weight = layers.attention(s_ND, keys_NSA, annotations_NSC, memory[f"{name}.mask"])
+            for name, text in texts.items():
+                context, weight = self.input_layers[name].attention(s_ND, *text)
                 parts.append(context)
                 weights[name].append(weight)
-            contexts.append(torch.cat(parts, -1))
+            contexts.append(torch.cat(parts, -1) if len(parts) > 1 else parts[0])
             dropped = contexts[-1] if context_mask is None else contexts[-1] * context_mask
             s_ND = self.gru(projected + self.gru_context(dropped), s_ND, state_mask)
             states.append(s_ND)
@@ -164,7 +164,7 @@ class AttentionNMT(Translator):
     def create_input_layers(
         self, tables: Mapping[str, nn.Embedding], config: TranslatorConfig
     ) -> dict[str, InputLayers]:
-        """Create the layers that read src, and that of s_0."""
+        """Create the layers that read src, and the layer of s_0."""
         hidden, self.embed_src = config.hidden, tables["src"]
         self.encoder = BiGRU(config.embedding, hidden, config.dropout)
         self.attention = AdditiveAttention(hidden, 2 * hidden, config.attention)

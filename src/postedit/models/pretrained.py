@@ -80,7 +80,9 @@ class PretrainedConfig(Config):
 
     checkpoint: str = Field(description="folder or hub id of a sequence-to-sequence model, read when training begins")
     src_lang: str | None = Field(None, description="the checkpoint's code of the language of src, if it has codes")
-    tgt_lang: str | None = Field(None, description="likewise, of the language of mt and pe")
+    tgt_lang: str | None = Field(
+        None, description="the checkpoint's code of the language of mt and pe, if it has codes"
+    )
     dropout: float | None = Field(None, ge=0, lt=1, description="instead of the checkpoint's own")
     lora_rank: int = Field(0, ge=0, description="0: all weights are trained; r: those of adapters of rank r alone")
     lora_alpha: float = Field(32.0, gt=0, description="adapters are scaled by lora_alpha / lora_rank")

@@ -136,10 +136,8 @@ class LSTMModel(Seq2Seq[RecurrentState]):
 
     def decode(self, tokens: Tensor, state: RecurrentState) -> tuple[DecoderOutput, RecurrentState]:
         """Read K more target tokens Long[N,K]; predict the one after each of them."""
-        # Float[N,2,layers,D] and Float[N,D]
-        start, u_ND = state.current("h and c"), state.current("u")
-        h, c = (part.unbind(1) for part in start.unbind(1))
-        states, attentional = [start], [u_ND]
+        states, attentional = [state.current("h and c")], [state.current("u")]  # Float[N,2,layers,D], Float[N,D]
+        (h, c), u_ND = (part.unbind(1) for part in states[0].unbind(1)), attentional[0]
         weights: dict[AttentionKey, list[Tensor]] = {key: [] for key in self.keys}
         for embedded in self.embed_pe(tokens).unbind(1):
             h, c = self._step(torch.cat([embedded, u_ND], -1) if self.input_feeding else embedded, h, c)

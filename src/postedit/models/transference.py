@@ -23,14 +23,13 @@ class TransferenceConfig(StackConfig):
 
 
 class Transference(TransformerModel):
-    """A source encoder; a decoder block over mt without causal mask that attends to it; a decoder of pe.
+    """A source encoder; a second encoder of mt, with attention to src; a decoder with attention to the second encoder.
 
-    The decoder attends to the second encoder alone. Attention to src is therefore not a layer of the model but
-    the composition of its last memories: decoder to mt, times second encoder from mt to src. Both factors are
-    means over heads and rows of the product still sum to 1.
+    The second encoder is a decoder stack without causal mask. Attention to src is reported as a product: that of the
+    decoder to mt times that of the second encoder from mt to src, each averaged over heads. Its rows sum to 1.
 
-    Deviation: the paper says that each stack is followed by layer normalisation, which is needed where the
-    sublayers are normalised at their input, so `norm = "pre"` is the default; `"post"` is the original Transformer.
+    Deviation: the paper says that layer normalisation follows each stack, which is needed where sublayers normalise
+    their input, so `norm = "pre"` is the default; `"post"` is the original Transformer.
     """
 
     config_class: ClassVar = TransferenceConfig
@@ -45,7 +44,7 @@ class Transference(TransformerModel):
         self.head = self.create_head(config)
 
     def encode(self, batch: Batch) -> TransformerState:
-        """Encode src, then mt in view of it; keep each decoder layer's keys and values of the result."""
+        """Encode src, then mt with attention to src, into a memory."""
         src, mt = batch.streams["src"], batch.streams["mt"]
         src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
         encoded_src = self.encoder_mt.project(src_NSD, src.mask)

@@ -59,7 +59,7 @@ class Transformer(TransformerModel):
         self.embed = ScaledEmbedding(table, config.dropout)
 
     def encode(self, batch: Batch) -> TransformerState:
-        """Encode the text; keep each decoder layer's keys and values of it."""
+        """Encode the text into a memory."""
         streams = [batch.streams[name] for name in self.spec.inputs]
         mask = torch.cat([stream.mask for stream in streams], 1)
         separated = [stream.ids.masked_fill(stream.ids == EOS, SEP) for stream in streams[:-1]]

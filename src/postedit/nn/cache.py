@@ -2,7 +2,7 @@
 
 Decoder caches are left-aligned: token i of a row is in slot i. While all rows have equal lengths, a call appends. After
 a row-wise rollback rows differ in length, and a call writes each row to its own slots. Slots beyond the length of a row
-are stale and never attended to: a query at position p attends to slots 0..p only.
+are stale and never attended to: a query at position p attends to slots 0 to p only.
 """
 
 from collections.abc import Callable

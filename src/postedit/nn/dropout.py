@@ -1,4 +1,4 @@
-"""Dropout, plain and as the papers use it; each is the identity outside training, and scales by 1/(1-p) in training."""
+"""Dropout, plain and as the papers use it: the identity outside training; units that are kept are scaled by 1/(1-p)."""
 
 import math
 
@@ -11,8 +11,8 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """Drop single units with probability p.
 
     On a CPU PyTorch draws one number at a time, and dropout would take a third of a training step. Here random bits are
-    drawn in 64-bit words, of which each unit uses 16; p is thereby rounded to a multiple of 2**-16. A compiler cannot
-    trace that and gets PyTorch's own function.
+    drawn in 64-bit words, and each unit uses 16, which rounds p to a multiple of 2**-16. A compiler cannot trace that
+    and gets PyTorch's own function.
     """
     if not training or p == 0.0:
         return x

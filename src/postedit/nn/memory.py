@@ -15,8 +15,8 @@ from postedit.nn.tensors import join_rows
 class Memory:
     """Tensors computed once from the inputs, and the sentence that each row belongs to.
 
-    Beam search reorders hypotheses at every step, nearly always within a sentence. Hypotheses of one sentence share
-    their inputs, so such a `select` copies nothing.
+    Beam search reorders hypotheses at every step, nearly always within a sentence. They share their inputs, so such a
+    `select` copies nothing.
     """
 
     tensors: dict[str, Tensor]  # by name, each with N rows

@@ -56,7 +56,7 @@ class LayerOutput(NamedTuple):
 class TransformerLayer(nn.Module):
     """Self-attention, then cross-attention to each of `memories` encoded texts, then a feed-forward network.
 
-    Without memories it is an encoder layer, with one a decoder layer (causal if its mask is). Every sublayer has a
+    Without memories it is an encoder layer, with one a decoder layer, causal if its mask is. Every sublayer has a
     residual connection, and layer normalisation before it (`pre`) or after the sum (`post`).
     """
 
@@ -146,7 +146,7 @@ class TransformerStack(nn.Module):
         return StackMemory(DenseKeyValueCache(layers), mask_NS)
 
     def project_per_layer(self, memories: Sequence[Tensor], mask_NS: Tensor, index: int = 0) -> StackMemory:
-        """Return the same for a memory Float[N,S,D] of its own for each layer."""
+        """Return keys and values as `project` does, given a separate memory Float[N,S,D] for each layer."""
         layers = zip(self.blocks(), memories, strict=True)
         key_values = DenseKeyValueCache(tuple(layer.project_memory(memory, index) for layer, memory in layers))
         return StackMemory(key_values, mask_NS)

@@ -22,8 +22,7 @@ class DecoderInput:
 
     layers: tuple[KeyValue, ...]  # cached keys and values, of the columns that need not be decoded again
     tokens: Tensor  # Long[N,W], the tokens of the next columns; tokens after the new ones of a row are ignored
-    # Long[N], the number of columns in each row before its new tokens; None if it is 0 in every row
-    offsets: Tensor | None
+    offsets: Tensor | None  # Long[N], the number of columns before the new tokens of each row; None: 0 in every row
     count: int  # K, the number of new tokens
     cache: "TransformersCache"  # the cache after the call, but for its layers
 
@@ -46,8 +45,7 @@ class TransformersCache:
     layers: tuple[KeyValue, ...] = ()  # keys and values of the first columns; empty if there are none
     prefix: int = 0  # the number of these columns that come before the first token
     tokens: Tensor | None = None  # Long[N,L], all tokens
-    # Long[N], the number of tokens in each row, those after them being stale; None if every row has L
-    lengths: Tensor | None = None
+    lengths: Tensor | None = None  # Long[N], tokens in each row, those after them being stale; None: L in every row
     last: int = 0  # K of the last call, the most that a rollback can take back
 
     def next_input(self, tokens: Tensor) -> DecoderInput:

@@ -1,8 +1,7 @@
 """Compiled Transformer layers: everything around the integer products, in one pass over each row while it is cached.
 
-A row is quantised to bytes 1 .. 255 around 128, with a scale from its largest absolute value. The result of a row does
-not depend on other rows. PyTorch has no such operators; composed of its operators, these steps take longer than the
-products. All arrays are contiguous.
+A row is quantised to bytes 1 .. 255 around 128, with a scale from its largest absolute value, so the result of a row
+does not depend on other rows. All arrays are contiguous.
 
 Letters: M rows of width D; N sentences of K tokens, H heads of width E, S slots that are attended to. Rows are
 Float32[M,D], quantised rows UInt8[M,D], their scales (the value of one step) Float32[M].

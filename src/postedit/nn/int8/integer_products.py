@@ -1,9 +1,8 @@
 """Matrix products of unsigned bytes and 8-bit weights, with the instructions that the processor has for them.
 
-A product of few rows is limited by the bandwidth at which weights come from memory. These kernels read weights in
-memory order, 64 bytes at a time, without any setup. AMX multiplies tiles of 16 rows and 16 columns; VNNI multiplies one
-row by 16 columns; without either, AVX2 or generic vectors do the same more slowly. All give the same exact integers
-from the same layout of weights.
+A product of few rows is limited by memory bandwidth, so kernels read weights in memory order, 64 bytes at a time. AMX
+multiplies tiles of 16 rows and 16 columns, VNNI one row by 16 columns; without either, AVX2 or generic vectors do the
+same more slowly. All give the same exact integers from the same layout of weights.
 
 Letters: M rows of width K, times weights for N outputs, all quantised integers. M, K and N are padded to multiples of
 16, 64 and 64. Padding of rows is multiplied by zero weights, or its result is not used.

@@ -120,7 +120,7 @@ class Int8TransformerStack(nn.Module):
         return self._project(_rows(memory_NSD, packing)[None], mask_NS, packing, index)
 
     def project_per_layer(self, memories: Sequence[Tensor], mask_NS: Tensor, index: int = 0) -> StackMemory:
-        """Return the same for a memory Float[N,S,D] of its own for each layer."""
+        """Return keys and values as `project` does, given a separate memory Float[N,S,D] for each layer."""
         assert len(memories) == self.stack.layers
         packing = Packing.if_useful(mask_NS)
         return self._project(np.stack([_rows(memory, packing) for memory in memories]), mask_NS, packing, index)
