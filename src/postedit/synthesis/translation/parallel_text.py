@@ -24,7 +24,7 @@ from postedit.distributed.chunks import Chunk, Stage, open_aligned
 from postedit.distributed.pipeline import Job, Phase
 from postedit.search import Sampling
 from postedit.synthesis.selection.histogram_matching import MatchingConfig
-from postedit.synthesis.translation.translators import Translator, TranslatorConfig, open_translator
+from postedit.synthesis.translation.translators import TextTranslator, TextTranslatorConfig, open_translator
 from postedit.synthesis.triplet_counts import BLANK, summary, triplet_chunk
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class ForwardConfig(ParallelTextConfig):
     """The `[synth]` section with `kind = "forward"`: triplets from parallel text and a translator."""
 
     kind: Literal["forward"] = Field("forward", description="how triplets are made")
-    translator: TranslatorConfig = Field(description="translates src into mt")
+    translator: TextTranslatorConfig = Field(description="translates src into mt")
 
     def stage(self) -> Stage:
         """Return the stage that translates src."""
@@ -92,11 +92,11 @@ class ForwardConfig(ParallelTextConfig):
 class Translation:
     """A stage that translates src into mt; with `back`, src is a translation of pe."""
 
-    forward: TranslatorConfig
-    back: TranslatorConfig | None = None
+    forward: TextTranslatorConfig
+    back: TextTranslatorConfig | None = None
 
     @cached_property
-    def _translators(self) -> tuple[Translator | None, Translator]:
+    def _translators(self) -> tuple[TextTranslator | None, TextTranslator]:
         return open_translator(self.back) if self.back else None, open_translator(self.forward)
 
     def __call__(self, chunk: Chunk) -> Chunk:

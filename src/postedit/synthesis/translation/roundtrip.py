@@ -20,7 +20,7 @@ from postedit.distributed.resumable_outputs import OutputFiles
 from postedit.synthesis.selection.domain_selection import NOT_SELECTED, select_sentences
 from postedit.synthesis.selection.histogram_matching import MatchingConfig, RealTriplets
 from postedit.synthesis.translation.parallel_text import MATCHING_OPTIONS, Translation
-from postedit.synthesis.translation.translators import TranslatorConfig
+from postedit.synthesis.translation.translators import TextTranslatorConfig
 from postedit.synthesis.triplet_counts import BLANK, summary
 
 _MODELS: Final = ("inside.arpa", "outside.arpa")
@@ -35,8 +35,8 @@ class RoundtripConfig(MatchingConfig):
         description="real triplets, named as in `[data]`: they define the domain, and the output is to resemble them"
     )
     out: str = Field(description="writes OUT.src, OUT.mt, OUT.pe and OUT.json, also OUT.chosen.* and OUT.translated.*")
-    back: TranslatorConfig = Field(description="translates into the source language")
-    forward: TranslatorConfig = Field(description="translates into the target language")
+    back: TextTranslatorConfig = Field(description="translates into the source language")
+    forward: TextTranslatorConfig = Field(description="translates into the target language")
     choose: float = Field(
         1.0, gt=0, le=1, description="share of the sentences to translate, those most like the domain; 1: all"
     )

@@ -20,7 +20,7 @@ class TranslatorError(PosteditError):
     """A translator that cannot be loaded, or does not return one line for each text."""
 
 
-class Translator(Protocol):
+class TextTranslator(Protocol):
     """Anything that translates."""
 
     def translate(self, texts: Sequence[str]) -> list[str]:
@@ -31,7 +31,7 @@ class Translator(Protocol):
         """
 
 
-class TranslatorConfig(Config):
+class TextTranslatorConfig(Config):
     """A translator and its search options."""
 
     kind: Literal["postedit", "ctranslate2", "huggingface", "command"] = Field(description="type of translator")
@@ -68,7 +68,7 @@ class TranslatorConfig(Config):
         return int(source_tokens * self.max_ratio) + self.max_extra
 
 
-def open_translator(config: TranslatorConfig) -> Translator:
+def open_translator(config: TextTranslatorConfig) -> TextTranslator:
     """Load a translator.
 
     Raises:
@@ -76,7 +76,7 @@ def open_translator(config: TranslatorConfig) -> Translator:
         RecipeError: if a library that it needs is not installed.
         ModelFolderError: if a model of postedit is damaged.
     """
-    kinds: Mapping[str, Callable[[TranslatorConfig], Translator]] = {
+    kinds: Mapping[str, Callable[[TextTranslatorConfig], TextTranslator]] = {
         "postedit": _Postedit,
         "ctranslate2": _CTranslate2,
         "huggingface": _HuggingFace,
@@ -89,7 +89,7 @@ def open_translator(config: TranslatorConfig) -> Translator:
 class _LineTranslator:
     """Wraps a translator: blank texts are returned unchanged, and each translation is one line."""
 
-    translator: Translator
+    translator: TextTranslator
 
     def translate(self, texts: Sequence[str]) -> list[str]:
         asked = [number for number, text in enumerate(texts) if text.strip()]
@@ -107,7 +107,7 @@ class _LineTranslator:
 class _Command:
     """A program that translates all lines of a chunk."""
 
-    def __init__(self, config: TranslatorConfig) -> None:
+    def __init__(self, config: TextTranslatorConfig) -> None:
         self._command = list(config.command)
 
     def translate(self, texts: Sequence[str]) -> list[str]:
@@ -134,7 +134,7 @@ class _Command:
 class _Postedit:
     """A postedit model that reads src only, or a pair of first and second stage."""
 
-    def __init__(self, config: TranslatorConfig) -> None:
+    def __init__(self, config: TextTranslatorConfig) -> None:
         from postedit.editing.post_editor import PostEditor
 
         self._editor, self._beam = PostEditor.load(str(config.model), device=config.device), config.beam
@@ -149,7 +149,7 @@ class _Postedit:
 class _LibraryTranslator(ABC):
     """A model of a library with the tokenizer of a Transformers checkpoint; translates batches of similar length."""
 
-    def __init__(self, config: TranslatorConfig, transformers: Any, load: Callable[[], Any]) -> None:
+    def __init__(self, config: TextTranslatorConfig, transformers: Any, load: Callable[[], Any]) -> None:
         self._config = config
         name = (config.tokenizer if config.kind == "ctranslate2" else None) or str(config.model)
         languages = {key: code for key in ("src_lang", "tgt_lang") if (code := getattr(config, key)) is not None}
@@ -173,7 +173,7 @@ class _LibraryTranslator(ABC):
 class _HuggingFace(_LibraryTranslator):
     """A Transformers checkpoint."""
 
-    def __init__(self, config: TranslatorConfig) -> None:
+    def __init__(self, config: TextTranslatorConfig) -> None:
         transformers = library("transformers", "a translator of the kind huggingface")
         load = transformers.AutoModelForSeq2SeqLM.from_pretrained
         super().__init__(config, transformers, lambda: load(config.model, use_safetensors=True))
@@ -193,7 +193,7 @@ class _HuggingFace(_LibraryTranslator):
 class _CTranslate2(_LibraryTranslator):
     """A CTranslate2 model converted from a Transformers checkpoint."""
 
-    def __init__(self, config: TranslatorConfig) -> None:
+    def __init__(self, config: TextTranslatorConfig) -> None:
         ctranslate2 = library("ctranslate2", "a translator of the kind ctranslate2", "ctranslate2")
         transformers = library("transformers", "the tokenizer of a translator of the kind ctranslate2")
         super().__init__(config, transformers, lambda: ctranslate2.Translator(str(config.model), device=config.device))

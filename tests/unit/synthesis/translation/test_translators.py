@@ -14,16 +14,16 @@ from checkpoints import nllb, t5
 from postedit.core.config import load_config
 from postedit.core.errors import PosteditError, RecipeError
 from postedit.editing.post_editor import PostEditor
-from postedit.synthesis.translation.translators import TranslatorConfig, TranslatorError, open_translator
+from postedit.synthesis.translation.translators import TextTranslatorConfig, TranslatorError, open_translator
 
 TEXTS = ["the house", "", "two house not the two house goes .", "goes"]
 
 
-def config(**options: Any) -> TranslatorConfig:
-    return load_config(TranslatorConfig, options, "recipe")
+def config(**options: Any) -> TextTranslatorConfig:
+    return load_config(TextTranslatorConfig, options, "recipe")
 
 
-def command(program: str) -> TranslatorConfig:
+def command(program: str) -> TextTranslatorConfig:
     return config(kind="command", command=[sys.executable, "-c", program])
 
 
@@ -133,5 +133,5 @@ def test_options_are_checked(options: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize("kind", ["huggingface", "ctranslate2", "postedit"])
 def test_a_model_that_is_not_there(kind: str) -> None:
-    with pytest.raises(PosteditError, match=r"\./none: no such"):
+    with pytest.raises(PosteditError, match=r"/none: no such"):
         open_translator(config(kind=kind, model="./none"))
