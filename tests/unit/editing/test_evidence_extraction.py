@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from tests.unit import tiny_models
 
+from postedit.core.editor import Segment
+from postedit.core.special_tokens import EOS
 from postedit.editing.post_editor import PostEditor
+from postedit.editing.search import SegmentSearch
+from postedit.editing.segments import EncodedSegment
 from postedit.search import SearchConfig
 
 SRC, MT = ["the house goes", "it goes"], ["das Haus geht", "es geht"]
@@ -32,20 +36,15 @@ def test_runners_up_are_the_most_probable_others(editor: PostEditor) -> None:
 
 
 def test_without_a_text_the_scores_are_those_of_an_empty_one(editor: PostEditor) -> None:
-    folder = tiny_models.folder("transference")
     (edit,) = editor.score(SRC[:1], MT[:1], ["das Haus"], evidence=True)
     assert edit.evidence is not None
     assert edit.evidence.without.keys() == {"src", "mt"}
-    from postedit.editing.segments import Segment
-    from postedit.editing.windows import WindowSearch
-
-    ids = folder.processor.encode_batch("mt", MT[:1])[0]
-    segment = Segment({"src": [2], "mt": ids}, "", MT[0])
-    path = folder.processor.encode_batch("pe", ["das Haus"])[0][:-1]
-    search = WindowSearch(editor.model, editor.processor, editor.search, 1000)
-    (forced,) = search.force([segment], [path])
-    assert forced is not None
-    assert edit.evidence.without["src"] == pytest.approx(forced.hypothesis.token_scores, abs=1e-5)
+    processor = editor.processor
+    ids = {"src": [EOS], "mt": processor.encode_batch("mt", MT[:1])[0]}
+    output = processor.encode_batch("pe", ["das Haus"])[0][:-1]
+    search = SegmentSearch(editor.model, processor, editor.search)
+    ((forced,),) = search.force([EncodedSegment(Segment("", MT[0]), ids, output)])  # type: ignore[misc]
+    assert edit.evidence.without["src"] == pytest.approx(forced.token_scores, abs=1e-5)
 
 
 def test_losses_are_differences_of_forced_scores(editor: PostEditor) -> None:

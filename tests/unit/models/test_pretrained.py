@@ -128,7 +128,7 @@ def test_texts_longer_than_the_network_can_read_stay_as_they_are(tmp_path: Path)
 @pytest.mark.parametrize(
     ("sections", "message"),
     [
-        ({"data": {"max_length": 100}}, r"data\.max_length: texts of 100 pieces .* use 99 at most"),
+        ({"data": {"max_length": 100}}, r"data\.max_length: texts of 100 tokens .* use 99 at most"),
         (
             {"text": {"vocabulary": {"size": 300}}},
             r"model\.checkpoint: .* but \[text\] has 300.*text\.vocabulary\.checkpoint",
