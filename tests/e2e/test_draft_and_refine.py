@@ -21,7 +21,7 @@ from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.folder import ModelFolder
 from postedit.jobs import drafting, training
 from postedit.recipe import Recipe, load_recipe
-from postedit.train.loop import Trainer
+from postedit.train.update import Updater
 
 QUIET = Console(quiet=True)
 PAIRS = [("the house", "das Haus"), ("it goes", "es geht"), ("the house goes", "das Haus geht"), ("it", "es")] * 5
@@ -182,13 +182,13 @@ def test_a_run_interrupted_anywhere_resumes_to_the_same_models(
 
     # The second update of each stage, and the second chunk of drafts.
     with monkeypatch.context() as patch:
-        stop_at_call(patch, Trainer, "_update", 2)
+        stop_at_call(patch, Updater, "update", 2)
         assert not attempt(resume=False)
     with monkeypatch.context() as patch:
         stop_at_call(patch, PostEditor, "edit", 4)  # two validations, and a chunk
         assert not attempt(resume=True)
     with monkeypatch.context() as patch:
-        stop_at_call(patch, Trainer, "_update", 2)
+        stop_at_call(patch, Updater, "update", 2)
         assert not attempt(resume=True)
     assert attempt(resume=True)
     assert interrupted == 3
@@ -214,7 +214,7 @@ def test_changed_data_may_be_accepted_until_the_drafts_are_written(
                 training.train(recipe, tmp_path / "run", resume=resume, console=QUIET)
 
     monkeypatch.setattr(drafting, "_CHUNK", 8)
-    interrupted(Trainer, "_update", 2, resume=False)
+    interrupted(Updater, "update", 2, resume=False)
     interrupted(PostEditor, "edit", 4, resume=True)  # two validations, and a chunk
     assert list((tmp_path / "run/drafts").glob("train.jsonl.partial"))
     change()
@@ -235,7 +235,7 @@ def test_changed_data_may_be_accepted_until_the_drafts_are_written(
 def test_with_folds_changed_data_cannot_be_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = load_recipe(write(tmp_path, folds=2))
     with monkeypatch.context() as patch:
-        stop_at_call(patch, Trainer, "_update", 2)
+        stop_at_call(patch, Updater, "update", 2)
         with pytest.raises(KeyboardInterrupt):
             training.train(recipe, tmp_path / "run", console=QUIET)
     (tmp_path / "train.de").write_text("new\n" + (tmp_path / "train.de").read_text())

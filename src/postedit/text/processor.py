@@ -185,7 +185,9 @@ class TextProcessor:
         These forms in `pe` are replaced by the words of mt.
         """
         vocabulary = self._vocabularies["pe"]
-        stretches = _stretches(known, [vocabulary.decode(ids).split() for ids in vocabulary.encode_batch(known)])
+        stretches = _stretches(
+            known, [PlainSplitter().words(vocabulary.decode(ids)) for ids in vocabulary.encode_batch(known)]
+        )
         decoded = [word for stretch in stretches for word in stretch.form]
         if pe == decoded:
             return list(known)

@@ -38,7 +38,7 @@ from postedit.train.runtime import (
     spare_processes,
 )
 from postedit.train.selection import BestWeights, ModelSelection, ScoreDev
-from postedit.train.stopping import Agenda, is_due
+from postedit.train.stopping import StoppingRules, is_due
 from postedit.train.torch_compile import compile_layers, compiled_in_updates
 from postedit.train.train_state import TrainResult, TrainState
 from postedit.train.update import Updater
@@ -95,7 +95,7 @@ class Trainer:
         self.sampling_weights = tuple(sampling_weights)
         self.initialise, self.spell = initialise, spell
         self.state = TrainState()
-        self.agenda = Agenda(config, self.accelerator)
+        self.stopping = StoppingRules(config, self.accelerator)
         self.checkpoints = Checkpoints(folder / "checkpoints", config.keep_last)
         self.best = BestWeights(folder / "best")
         self.ema = MovingAverage(self.model, config.ema) if config.ema else None
@@ -223,7 +223,7 @@ class Trainer:
         this order, so that a checkpoint contains the changes made by the validation at its step.
         """
         while True:
-            if self.agenda.is_pause(self.state, self._saved_step):
+            if self.stopping.is_pause(self.state, self._saved_step):
                 self._account(report)
                 if is_due(self.state.step, self.config.log_every):
                     report.training(self.state)
@@ -233,13 +233,13 @@ class Trainer:
                 with report.off_the_clock():
                     if is_due(self.state.step, self.config.validate_every):
                         self._validate(report)
-                    interrupted = self.agenda.any_process(self._interruption.requested)
+                    interrupted = self.stopping.any_process(self._interruption.requested)
                     due = interrupted or is_due(self.state.step, self.config.save_every)
-                    if due or self.agenda.is_save_time(self._saved_at):
+                    if due or self.stopping.is_save_time(self._saved_at):
                         self._save()
                 if interrupted:
                     raise KeyboardInterrupt
-                if (reason := self.agenda.end(self.state)) is not None:
+                if (reason := self.stopping.end(self.state)) is not None:
                     return reason
             portion = next(stream)
             self.state.position = portion.position
@@ -327,7 +327,7 @@ class Trainer:
         self._save()
         self._validate(report)
         # This also makes the other processes wait for the main one, whose best weights they read next.
-        if self.agenda.any_process(self._interruption.requested):
+        if self.stopping.any_process(self._interruption.requested):
             raise KeyboardInterrupt
         average, average_wins = self.selection.export_best(self.model, self.state)
         return TrainResult(

@@ -16,7 +16,7 @@ that is kept to explain a failure. A CPU has nothing to wait for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Agenda:
+class StoppingRules:
     """Decides when a run pauses, saves and ends.
 
     Args:

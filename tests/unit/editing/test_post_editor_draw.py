@@ -54,7 +54,7 @@ def test_more_probable_outputs_are_drawn_more_often() -> None:
 
 def test_a_model_that_reads_mt_must_be_given_it(tmp_path: Path) -> None:
     tiny_models.folder().save(tmp_path / "model")
-    with pytest.raises(DataError, match="give it the mt that it is to draw corrections of"):
+    with pytest.raises(DataError, match="segment 1 has no mt"):
         PostEditor.load(tmp_path / "model", device="cpu").draw(SRC, None, Sampling())
     tiny_models.folder("transformer", input="src").save(tmp_path / "translator")
     assert len(PostEditor.load(tmp_path / "translator", device="cpu").draw(SRC, None, Sampling())) == 3

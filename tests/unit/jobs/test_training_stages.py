@@ -210,7 +210,7 @@ def test_the_text_processing_may_be_that_of_a_model(tmp_path: Path) -> None:
         load_recipe(path, [*change, "text.truecase=true"])
     with pytest.raises(RecipeError, match=r"text\.vocabulary\.size: is .* not 4000; leave it out"):
         load_recipe(path, [*change, "text.vocabulary.size=4000"])
-    with pytest.raises(RecipeError, match=r"text\.model: .*text\.json: is missing"):
+    with pytest.raises(RecipeError, match=r"text\.model: .*text\.json: the text configuration is missing"):
         load_recipe(path, [f"text.model={tmp_path}"])
 
 
