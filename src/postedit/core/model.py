@@ -70,7 +70,7 @@ class Constraint(Protocol):
     """A rule that forbids next tokens (such as EOS before the end of mt under hard attention), for N rows."""
 
     def allowed(self) -> Tensor:
-        """Bool[N,V]: the tokens that may come next; at least one per row."""
+        """Bool[N,V]: the tokens that may come next; at least one per row, though several constraints may leave none."""
         ...
 
     def to_end(self) -> Tensor:

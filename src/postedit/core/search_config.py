@@ -35,20 +35,20 @@ class SearchConfig(Config):
         DataError: at construction, with one line for each option that is out of range.
     """
 
-    beam: int = Field(1, ge=1, description="hypotheses kept per segment; 1 is greedy search with mt as draft")
+    beam: int = Field(1, ge=1, description="hypotheses kept per segment; 1 is greedy search, with mt as draft if the model can")
     n_best: int = Field(1, ge=1, description="outputs per segment, at most beam")
     length_penalty: float = Field(1.0, ge=0, description="rank hypotheses by score / length ** length_penalty")
     normalisation: Normalisation = Field(
         "power", description='"power": as above; "wu": by score / ((5 + length) / 6) ** length_penalty (Wu et al. 2016)'
     )
-    max_ratio: float = Field(1.5, gt=0, description="an output has at most max_ratio times the tokens of mt ...")
-    max_extra: int = Field(10, ge=1, description="... plus max_extra tokens")
+    max_ratio: float = Field(1.5, gt=0, description="tokens of an output per token of mt, at most; see max_extra")
+    max_extra: int = Field(10, ge=1, description="tokens that an output may have beyond max_ratio times those of mt")
     max_input: int = Field(512, ge=1, description="tokens; a segment with a longer side is returned unedited")
     batch_tokens: int = Field(4000, ge=1, description="rows x tokens of the longest text in a batch, beams included")
     shortlist: int = Field(
         0,
         ge=0,
-        description="greedy search writes only tokens of mt, of src and so many frequent ones; 0: all tokens",
+        description="greedy search writes only tokens of mt and src and this many of the most frequent; 0: all tokens",
     )
     post_edit_penalty: float = Field(0.0, ge=0, description="nats for each output token that mt does not have; 0: off")
     exempt_src: bool = Field(False, description="tokens of src are exempt from post_edit_penalty")
@@ -69,7 +69,7 @@ class SearchConfig(Config):
         except ValidationError as error:
             raise DataError("; ".join(describe_problems(type(self), error))) from None
 
-    # Sections of recipes are validated without the constructor, so that problems carry the names of options.
+    # In a recipe pydantic then skips this constructor, so that problems carry the full names of options.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     @model_validator(mode="after")
@@ -123,7 +123,7 @@ class SearchConfig(Config):
         return self.post_edit_penalty > 0.0 or self.edit_cost > 0.0 or self.max_edits is not None
 
     def outcome(self) -> dict[str, Any]:
-        """Return the options that can change an output, as values for JSON."""
+        """Return the options that can change the output of a segment that is edited at all, as values for JSON."""
         return self.model_dump(mode="json", exclude={"batch_tokens", "max_input"})
 
 

@@ -1,7 +1,8 @@
 """The values that pass between data, models, search and training.
 
 Shapes: B sentences, N rows (sentences x beam), K target tokens of one call, S length of a stream, T length of a target,
-V target vocabulary. The batch is dimension 0 of every tensor.
+V target vocabulary. The batch is dimension 0 of every tensor. Names in `nn` and `models` end in the letters of their
+dimensions; `nn/__init__.py` has the legend.
 """
 
 from collections.abc import Mapping
@@ -36,7 +37,7 @@ class Tokens:
     """One text of each sentence in the batch.
 
     Raises:
-        ValueError: if shapes or dtypes are not those above.
+        ValueError: if shapes or dtypes are not those of the fields.
     """
 
     ids: Tensor  # Long[B,S]
@@ -152,7 +153,7 @@ class Shortlist:
         return torch.cat([torch.arange(self.first, device=self.others.device), self.others])
 
     def normalised(self, logits: Tensor) -> Tensor:
-        """Return the log softmax Float[N,K,C] of `logits`, which are changed, over the tokens each row may have."""
+        """Return the log softmax Float[N,K,C] over the tokens that each row may have; overwrites `logits`."""
         if self.allowed is not None:
             logits[..., self.first :].masked_fill_(~self.allowed, -torch.inf)
         return logits.log_softmax(-1)

@@ -47,7 +47,7 @@ class SegmentConstraints:
         return max(beam, Required.count(self._spelling, required) + _BESIDE_REQUIRED) if required else beam
 
     def applies_to(self, segments: Sequence[EncodedSegment]) -> bool:
-        """Return whether tokens are forbidden or favoured in the outputs of these segments."""
+        """Return whether tokens are forbidden or penalised in the outputs of these segments."""
         return self._config.guides or any(segment.segment.constraints.prefix for segment in segments)
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
@@ -57,7 +57,7 @@ class SegmentConstraints:
     def guidance(
         self, segments: Sequence[EncodedSegment], required: Sequence[frozenset[str]], device: torch.device
     ) -> Guidance:
-        """Return the guidance of a batch; guards come in the order in which they lead to an end, the prefix first."""
+        """Return the guidance of a batch. The prefix is the first guard: a row that can only end writes its tokens first."""
         guards: list[Constraint] = []
         goals: list[Goal] = []
         biases: list[Bias] = []

@@ -94,7 +94,7 @@ def token_spans(processor: TextProcessor, found: Rendering, ids: Sequence[int]) 
 
 
 def _first_tokens(index: Sequence[int], words: int) -> list[int]:
-    """Return the position of the first token of each word, that of the end, and the one after."""
+    """Return the position of the first token of each word, then those of EOS and of the place after EOS."""
     places = {word: place for place, word in reversed(list(enumerate(index))) if word >= 0}
     starts = [len(index), len(index) + 1]
     for word in reversed(range(words)):

@@ -31,11 +31,11 @@ from postedit.search.rescoring import LogLinear, member_features, rank, word_fea
 from postedit.text.edits import with_steps
 from postedit.text.processor import TextProcessor
 
-# With mt as draft, so many sentences pass through each slot of a batch: as some finish, others take their places.
+# With mt as draft, this many sentences pass through each slot of a batch: as some finish, others take their places.
 _SENTENCES_PER_SLOT: Final = 4
 
 # Sentences are encoded together in groups of this share of the slots: larger groups leave slots empty for longer,
-# smaller ones make small matrix products (ADR 27).
+# smaller ones make small matrix products (ADR 27, decision 6).
 _GROUP_SHARE: Final = 0.5
 
 _WIDEST: Final = 4  # largest factor by which a beam is widened to fill an n-best list with distinct texts

@@ -19,8 +19,9 @@ _MT, _SRC = AttentionKey("mt", "soft"), AttentionKey("src", "soft")
 class TransformerModel(Seq2Seq[TransformerState]):
     """A Transformer whose decoder layers attend to one memory or more.
 
-    A subclass names its attention keys, those of soft attention in the order of the decoder's cross-attentions. After
-    the embeddings it creates its encoders, `decoder` and `head`, and it encodes a batch into memories in that order.
+    After the embeddings, a subclass creates its encoders, `decoder` and `head`. It encodes a batch into one memory per
+    cross-attention of the decoder. `keys` names all attention that it reports; if these are not one soft key per
+    cross-attention, in their order, the subclass overrides `decode`.
 
     Raises:
         RecipeError: if streams that share embeddings have different vocabularies.
@@ -92,7 +93,7 @@ class DualSourceModel(TransformerModel):
     def __init__(
         self, config: DualSourceConfig, vocabularies: Vocabularies, keys: tuple[AttentionKey, ...] = (_MT, _SRC)
     ) -> None:
-        """Create a model with fresh weights; of inputs with a copy key, states keep the encoding and the tokens."""
+        """Create a model with fresh weights. For an input with a copy key, states also keep its encoding and its ids."""
         if config.share_encoders and config.share_embeddings != "all":
             raise RecipeError(
                 'model.share_encoders needs model.share_embeddings = "all", as one encoder reads src and mt, '

@@ -44,7 +44,7 @@ class SoftmaxHead(nn.Module):
         return SoftmaxDistribution(features_NKD, self.weight, self.bias, self.linear, self.linear_of_first)
 
     def use_linear_layers(self, factory: "LinearFactory") -> None:
-        """For inference: compute W h + b with layers made by `factory`."""
+        """For inference with 8-bit or packed weights: compute W h + b with layers made by `factory`."""
         self._factory, self._first_tokens = factory, {}
         self.linear = factory(self.weight.detach(), self.bias.detach()).forward
 

@@ -74,7 +74,7 @@ class _Live:
     """The live hypotheses: `beam` adjacent rows for each of A sentences."""
 
     state: State  # of the model, A*beam rows
-    rules: Rules  # a*beam rows
+    rules: Rules  # A*beam rows
     sentences: Tensor  # Long[A], index in the batch
     tokens: Tensor  # Long[A,beam], the last token of each hypothesis
     totals: Tensor  # Float[A,beam], log-probability and biases; -inf where a sentence has fewer hypotheses

@@ -1,4 +1,4 @@
-"""Guidance: the tokens that the user of a search forbids, requires and favours.
+"""Guidance: the tokens that the user of a search forbids, requires and penalises.
 
 Constraints and biases are values with one row per hypothesis. Every search asks them before it chooses a token,
 advances them by that token, and selects rows as it reorders hypotheses. They see tokens of text only: `advance` leaves
@@ -24,7 +24,7 @@ def not_text(tokens: Tensor) -> Tensor:
 
 
 class Goal(Constraint, Protocol):
-    """A constraint that an output has to work towards; `to_end` is the number of tokens still missing."""
+    """A constraint that requires tokens in the output; `to_end` is the number of tokens still missing."""
 
     def proposals(self) -> Tensor:
         """Long[N,P]: tokens that bring the goal nearer; EOS where there are fewer than P."""
@@ -51,12 +51,12 @@ class Bias(Protocol):
 class Guidance:
     """Constraints and biases of a batch, besides the model grammar.
 
-    The way to an end satisfies constraints in the order given: each one's tokens come before those of the next.
+    A row that can only end first writes the missing tokens of the first constraint, then those of the next.
     """
 
     guards: tuple[Constraint, ...] = ()  # forbid tokens
     goals: tuple[Goal, ...] = ()  # require tokens sooner or later; guards as well
-    biases: tuple[Bias, ...] = ()  # favour tokens
+    biases: tuple[Bias, ...] = ()  # penalise tokens
 
     def __bool__(self) -> bool:
         return bool(self.guards or self.goals or self.biases)

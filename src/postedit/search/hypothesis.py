@@ -14,7 +14,7 @@ class Hypothesis:
 
     tokens: tuple[int, ...]  # target tokens, without BOS and EOS
     token_scores: tuple[float, ...]  # natural-log probability of each token and of EOS after them; one more than tokens
-    hit_limit: bool = False  # only EOS was allowed, because the output had the maximum length
+    hit_limit: bool = False  # the length limit forced its end
     bias: float = 0.0  # sum of the biases, added to the score when outputs are ranked; at most 0
     stuck: bool = False  # it has no end, because constraints left no token to write next
     features: Mapping[str, float] | None = None  # features of a log-linear combination, by name, if they were asked for

@@ -33,7 +33,7 @@ def length_limits(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NextTokens:
-    """The best next tokens of N rows, best first."""
+    """The best next tokens of N rows, best first; proposals of goals follow, in no order."""
 
     tokens: Tensor  # Long[N,C]
     # Float[N,C], log-probability and biases, by which they are ranked; -inf for tokens that are not allowed
@@ -123,7 +123,10 @@ class Rules:
         return type(self)(self.limits[rows], grammar, self.guidance.select(rows))
 
     def _too_far(self, tokens: Tensor, written: Tensor | int) -> Tensor:
-        """Bool[N,C]: tokens after which the end is out of reach; they may put it off, as "boot" after "Haus" does."""
+        """Bool[N,C]: tokens after which the row cannot end within its limit.
+
+        A token may put the end off by lengthening a word: "boot" after "Haus", if "Haus" is required as a word.
+        """
         rows = torch.arange(len(tokens), device=tokens.device).repeat_interleave(tokens.size(1))
         to_end = self.select(rows).advance(tokens.reshape(-1)).to_end().view_as(tokens)
         room = (self.limits - written - 1).unsqueeze(1)

@@ -74,7 +74,7 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimi
             return torch.optim.Adafactor(groups, config.lr, weight_decay=decay)
 
 
-def step(
+def update_weights(
     optimizer: torch.optim.Optimizer, gradients: Sequence[Tensor], divisor: Tensor, failed: Tensor, rate: float
 ) -> None:
     """Update the weights by `gradients` / `divisor`, unless the scalar `failed` is 1; the gradients may be changed."""

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from postedit.core.types import Batch, LabelLoss, Stream, Target
 from postedit.train.config import TrainConfig
-from postedit.train.optimisers import step
+from postedit.train.optimisers import update_weights
 from postedit.train.runtime import random_state
 from postedit.train.torch_compile import in_update
 
@@ -135,7 +135,7 @@ class Updater:
         divisor = to_mean * (norm / self.config.clip).clamp(min=1.0) if self.config.clip > 0.0 else to_mean
         finite = torch.isfinite(norm) & torch.isfinite(total[0])
         self._failed = torch.maximum(self._failed, (~finite).float())
-        step(self.optimizer, gradients, divisor, self._failed, rate)
+        update_weights(self.optimizer, gradients, divisor, self._failed, rate)
         return norm
 
     def totals(self) -> Totals:
