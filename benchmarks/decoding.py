@@ -62,10 +62,10 @@ def main() -> None:
     torch.manual_seed(1)
     sentences = prepare(options.model, options.data, options.sentences, options.device)
     unchanged = sum(sentence.draft == sentence.output[:-1] for sentence in sentences) / len(sentences)
-    symbols = statistics.mean(len(sentence.output) for sentence in sentences)
+    tokens = statistics.mean(len(sentence.output) for sentence in sentences)
     print(f"{platform.processor() or platform.machine()}, {options.threads} threads, torch {torch.__version__}")
     print(
-        f"{len(sentences)} sentences of {options.data}, {unchanged:.0%} unchanged, {symbols:.1f} symbols each; ", end=""
+        f"{len(sentences)} sentences of {options.data}, {unchanged:.0%} unchanged, {tokens:.1f} tokens each; ", end=""
     )
     print(f"median of {options.repeats} rounds\n")
     with tempfile.TemporaryDirectory() as folder:
@@ -118,7 +118,7 @@ def prepare(model: Path, data: str, count: int, device: torch.device) -> list[Se
 
 def listed(output: Sequence[int], own: set[int]) -> list[int]:
     """Return an output in which tokens that are not on the shortlist are replaced."""
-    return [symbol if symbol < SHORTLIST or symbol in own else symbol % SHORTLIST for symbol in output]
+    return [token if token < SHORTLIST or token in own else token % SHORTLIST for token in output]
 
 
 @dataclass
@@ -134,7 +134,7 @@ class Contestant:
 class Written:
     """Number of tokens written and, if known, of decoder calls and of tokens fed to them."""
 
-    symbols: int
+    tokens: int
     calls: int | None = None
     fed: int | None = None
 
@@ -215,8 +215,8 @@ def search_greedily(model: Favouring, sentences: Sequence[Sentence], size: int) 
         each for group in batches(sentences, size, model.device) for each in greedy(model, group.batch, group.limits)
     ]
     check(found, sentences)
-    symbols = sum(len(sentence.output) for sentence in sentences)
-    return Written(symbols, model.calls, symbols)
+    tokens = sum(len(sentence.output) for sentence in sentences)
+    return Written(tokens, model.calls, tokens)
 
 
 @torch.inference_mode()
@@ -322,7 +322,7 @@ def ctranslate(folder: Path, device: torch.device) -> Iterator[Contestant]:
             group = sentences[start : start + size]
             length = round(statistics.mean(len(sentence.output) for sentence in group))
             translator.translate_batch(
-                [[f"w{symbol + 4}" for symbol in sentence.inputs["src"]] for sentence in group], beam_size=beam,
+                [[f"w{token + 4}" for token in sentence.inputs["src"]] for sentence in group], beam_size=beam,
                 min_decoding_length=length, max_decoding_length=length, max_batch_size=size,
             )  # fmt: skip
         return Written(sum(len(sentence.output) for sentence in sentences))

@@ -43,7 +43,7 @@ def main() -> None:
     model = folder.model.double() if options.double else prepare_for_inference(folder.model)
     print(f"{platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}")
     print(f"{options.model}, {'double' if options.double else 'single'} precision, {options.shortlist=}\n")
-    print("| data | sentences | unchanged | symbols | calls a batch | fewer calls | others | of these no near-tie |")
+    print("| data | sentences | unchanged | tokens | calls a batch | fewer calls | others | of these no near-tie |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
     faults = sum(compare(model, folder, data, options) for data in options.data)
     raise SystemExit(1 if faults and not options.shortlist else 0)
@@ -63,8 +63,8 @@ def compare(model: Seq2Seq, folder: ModelFolder, data: str, options: argparse.Na
             faults += options.double or margin(model, group, row, one, other) > TIE
     count = len(expected)
     unchanged = sum(list(group.drafts[row]) == list(one.tokens) for (group, row), one in zip(rows, expected))
-    symbols = sum(len(hypothesis.token_scores) for hypothesis in expected)
-    shares = f"{unchanged / count:.0%} | {symbols / count:.1f} | {search.calls * options.batch / count:.2f}"
+    tokens = sum(len(hypothesis.token_scores) for hypothesis in expected)
+    shares = f"{unchanged / count:.0%} | {tokens / count:.1f} | {search.calls * options.batch / count:.2f}"
     fewer = sum(max(len(h.token_scores) for h in part) for part in parts(expected, groups)) / search.calls
     print(f"| {data} | {count:,} | {shares} | {fewer:.2f} | {others} | {faults} |", flush=True)
     return faults

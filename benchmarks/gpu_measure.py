@@ -36,7 +36,7 @@ FP32_GRADIENT_TOLERANCE = 1e-3  # of the gradient of a parameter, relative to it
 
 RECIPES = Path(__file__).resolve().parent.parent / "recipes"
 
-ROWS, PIECES = 1_000, 25  # of a batch whose speed is measured: sentences, and tokens of each text
+ROWS, TOKENS = 1_000, 25  # of a batch whose speed is measured: sentences, and tokens of each text
 CHECKED_ROWS = 8
 BF16_PEAKS = {"A100-SXM4": 312.0, "H100 80GB HBM3": 989.0, "NVIDIA H200": 989.0}
 """Dense matrix products of bf16 by NVIDIA's data sheets, in 10^12 operations a second."""
@@ -155,7 +155,7 @@ def _speed(
         torch.compiler.reset()  # caches of earlier models count towards the limit
         compile_layers(model, device)
     updater = Updater(model, build_optimizer(model, config), config, accelerate.Accelerator(cpu=device.type == "cpu"))
-    batches = [_batch(model, rows, pieces=PIECES + more) for more in (0, 1, -1, 2, -2)]
+    batches = [_batch(model, rows, tokens=TOKENS + more) for more in (0, 1, -1, 2, -2)]
     with compiled_in_updates(config.compile):
         return _speed_of(updater, batches, rows, seconds)
 
@@ -216,17 +216,17 @@ def _model(name: str) -> Seq2Seq:
     return recipe.architecture.build(recipe.model, largest_vocabularies(recipe.text))
 
 
-def _batch(model: Seq2Seq, rows: int, *, pieces: int = PIECES, ragged: bool = False) -> Batch:
+def _batch(model: Seq2Seq, rows: int, *, tokens: int = TOKENS, ragged: bool = False) -> Batch:
     vocabularies = model.spec.vocabularies
     sizes = {name: vocabularies.streams[name].size for name in model.spec.inputs}
-    streams = {name: Stream(*_text(size, rows, pieces, ragged=ragged)) for name, size in sizes.items()}
-    return Batch(streams, Target(*_text(vocabularies.target.size, rows, pieces, ragged=ragged)))
+    streams = {name: Stream(*_text(size, rows, tokens, ragged=ragged)) for name, size in sizes.items()}
+    return Batch(streams, Target(*_text(vocabularies.target.size, rows, tokens, ragged=ragged)))
 
 
-def _text(vocabulary: int, rows: int, pieces: int, *, ragged: bool) -> tuple[Tensor, Tensor]:
-    ids = torch.randint(len(SPECIAL_TOKENS), vocabulary, (rows, pieces))
-    lengths = torch.randint(2, pieces + 1, (rows,)) if ragged else torch.full((rows,), pieces)
-    mask = torch.arange(pieces) < lengths.unsqueeze(1)
+def _text(vocabulary: int, rows: int, tokens: int, *, ragged: bool) -> tuple[Tensor, Tensor]:
+    ids = torch.randint(len(SPECIAL_TOKENS), vocabulary, (rows, tokens))
+    lengths = torch.randint(2, tokens + 1, (rows,)) if ragged else torch.full((rows,), tokens)
+    mask = torch.arange(tokens) < lengths.unsqueeze(1)
     ids[torch.arange(rows), lengths - 1] = EOS
     return ids.masked_fill(~mask, PAD), mask
 

@@ -35,7 +35,9 @@ class SearchConfig(Config):
         DataError: at construction, with one line for each option that is out of range.
     """
 
-    beam: int = Field(1, ge=1, description="hypotheses kept per segment; 1 is greedy search, with mt as draft if the model can")
+    beam: int = Field(
+        1, ge=1, description="hypotheses kept per segment; 1 is greedy search, with mt as draft if the model can"
+    )
     n_best: int = Field(1, ge=1, description="outputs per segment, at most beam")
     length_penalty: float = Field(1.0, ge=0, description="rank hypotheses by score / length ** length_penalty")
     normalisation: Normalisation = Field(

@@ -1,4 +1,4 @@
-"""The reserved tokens with which every vocabulary begins, in this order.
+"""The special tokens with which every vocabulary begins, in this order.
 
 STEP moves hard attention to the next position of mt (Junczys-Dowmunt and Grundkiewicz 2017, 4.1); SEP divides texts.
 """

@@ -57,7 +57,7 @@ class SegmentConstraints:
     def guidance(
         self, segments: Sequence[EncodedSegment], required: Sequence[frozenset[str]], device: torch.device
     ) -> Guidance:
-        """Return the guidance of a batch. The prefix is the first guard: a row that can only end writes its tokens first."""
+        """Return the guidance of a batch. The prefix is the first guard, as a row that can only end writes it first."""
         guards: list[Constraint] = []
         goals: list[Goal] = []
         biases: list[Bias] = []

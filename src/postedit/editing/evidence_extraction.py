@@ -82,7 +82,7 @@ class EvidenceExtraction:
             streams: dict[str, tuple[str, ...]] = {}
             for side in inputs_of(self.model):
                 ids: Tensor = batch.streams[side].ids[row][batch.streams[side].mask[row]]
-                streams[side] = tuple(self.processor.vocabulary(side).pieces(ids.tolist()))
+                streams[side] = tuple(self.processor.vocabulary(side).readable(ids.tolist()))
             weights = {}
             for key, attention in output.attention.items():
                 # The real positions of each stream; there are several streams in a joint attention.
@@ -91,7 +91,7 @@ class EvidenceExtraction:
             written = [*hypothesis.tokens, EOS]
             yield Evidence(
                 streams,
-                tuple(self.processor.vocabulary("pe").pieces(written)),
+                tuple(self.processor.vocabulary("pe").readable(written)),
                 hypothesis.token_scores,
                 weights,
                 self._runners_up(output, tokens, row, written) if with_reasons else (),
@@ -123,7 +123,7 @@ class EvidenceExtraction:
         result = []
         for token, ids, scores in zip(written, best.indices.tolist(), best.values.tolist(), strict=True):
             others = [(i, score) for i, score in zip(ids, scores, strict=True) if i != token][:RUNNERS_UP]
-            texts = vocabulary.pieces([i for i, _ in others])
+            texts = vocabulary.readable([i for i, _ in others])
             result.append(tuple(Alternative(text, score) for text, (_, score) in zip(texts, others, strict=True)))
         return tuple(result)
 

@@ -266,7 +266,7 @@ def _initialise(
         return
     other = ModelFolder.load(path)
     try:
-        transfer = take_weights(model, processor.symbols, other.model, other.processor.symbols)
+        transfer = take_weights(model, processor.tokens, other.model, other.processor.tokens)
     except RecipeError as error:
         raise RecipeError(f"train.init: {path}: {error}") from None
     if PartialState().is_main_process:

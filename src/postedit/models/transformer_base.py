@@ -93,7 +93,7 @@ class DualSourceModel(TransformerModel):
     def __init__(
         self, config: DualSourceConfig, vocabularies: Vocabularies, keys: tuple[AttentionKey, ...] = (_MT, _SRC)
     ) -> None:
-        """Create a model with fresh weights. For an input with a copy key, states also keep its encoding and its ids."""
+        """Create a model with fresh weights. For an input with a copy key, states also keep its encoding and ids."""
         if config.share_encoders and config.share_embeddings != "all":
             raise RecipeError(
                 'model.share_encoders needs model.share_embeddings = "all", as one encoder reads src and mt, '

@@ -48,7 +48,7 @@ class VocabularyConfig(Config):
                 allowed = ", ".join(GROUPS[self.sharing])
                 raise ValueError(f'sizes: with sharing = "{self.sharing}" the vocabularies are {allowed}, not "{name}"')
             if size < SMALLEST:
-                raise ValueError(f"sizes: {name} must be at least {SMALLEST} (the reserved symbols and all bytes)")
+                raise ValueError(f"sizes: {name} must be at least {SMALLEST} (the special tokens and all bytes)")
         return self
 
     def published(self) -> Self:

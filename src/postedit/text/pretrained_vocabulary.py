@@ -32,17 +32,17 @@ class CheckpointVocabulary(Subwords):
     Unlike a vocabulary learnt here it may normalise characters and lack some, so decoding may not restore a text.
 
     Args:
-        symbols: the tokens.
+        tokens: the tokens.
         divider: divides texts into tokens, and joins tokens.
     """
 
     lossless: ClassVar[bool] = False
 
-    def __init__(self, symbols: CheckpointTokens, divider: "_Backend | _SentencePieces") -> None:
-        super().__init__(symbols.names, symbols.fingerprint, divider.spaces)
-        self._tokens, self._divider = symbols, divider
-        no_text = {*range(len(SPECIAL_TOKENS)), *symbols.controls}
-        self._of_row = {row: UNK if symbol in no_text else symbol for symbol, row in enumerate(symbols.rows)}
+    def __init__(self, tokens: CheckpointTokens, divider: "_Backend | _SentencePieces") -> None:
+        super().__init__(tokens.names, tokens.fingerprint, divider.spaces)
+        self._checkpoint, self._divider = tokens, divider
+        no_text = {*range(len(SPECIAL_TOKENS)), *tokens.controls}
+        self._of_row = {row: UNK if token in no_text else token for token, row in enumerate(tokens.rows)}
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text, as `Subwords` says."""
@@ -52,11 +52,11 @@ class CheckpointVocabulary(Subwords):
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of `ids`, as `Subwords` says; control tokens of the checkpoint have no text."""
         written = (i for i in ids if i == UNK or not self._is_control(i))
-        return self._divider.join([_UNKNOWN if i == UNK else self.symbols[i] for i in written]).strip()
+        return self._divider.join([_UNKNOWN if i == UNK else self.tokens[i] for i in written]).strip()
 
     def save(self, path: Path) -> None:
         """Write the vocabulary with the model of its tokenizer, as `Subwords` says."""
-        tokens = self._tokens
+        tokens = self._checkpoint
         values = {"names": tokens.names, "rows": tokens.rows, "controls": sorted(tokens.controls)}
         values |= self._divider.to_json()
         with atomic_write(path) as file:
@@ -76,16 +76,16 @@ class CheckpointVocabulary(Subwords):
                 divider: _Backend | _SentencePieces = _Backend(Tokenizer.from_str(values["tokenizer"]))
             else:
                 divider = _SentencePieces(b64decode(values["sentencepiece"]), values["numbers"], values["unknown"])
-            symbols = CheckpointTokens(tuple(values["names"]), tuple(values["rows"]), frozenset(values["controls"]))
-            if symbols.names[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS or len(symbols.names) != len(symbols.rows):
-                raise ValueError("its symbols are not numbered as they must be")
-            return cls(symbols, divider)
+            tokens = CheckpointTokens(tuple(values["names"]), tuple(values["rows"]), frozenset(values["controls"]))
+            if tokens.names[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS or len(tokens.names) != len(tokens.rows):
+                raise ValueError("its tokens are not numbered as they must be")
+            return cls(tokens, divider)
 
     def _is_control(self, number: int) -> bool:
-        return super()._is_control(number) or number in self._tokens.controls
+        return super()._is_control(number) or number in self._checkpoint.controls
 
     def _readable(self, number: int) -> str:
-        name = self.symbols[number]
+        name = self.tokens[number]
         text = self._divider.join([name])
         return f"{_SPACE}{text.strip()}" if name[0] in self._divider.spaces else text
 
@@ -98,9 +98,9 @@ def checkpoint_vocabularies(checkpoint: str, sides: Mapping[str, Sequence[Side]]
             for texts that are to share a vocabulary.
     """
     found = TransformersCheckpoint(checkpoint)
-    symbols = found.tokens
+    tokens = found.tokens
     dividers = {name: _pieces(checkpoint, found.tokenizer, served) for name, served in sides.items()}
-    return {name: CheckpointVocabulary(symbols, divider) for name, divider in dividers.items()}
+    return {name: CheckpointVocabulary(tokens, divider) for name, divider in dividers.items()}
 
 
 def _pieces(checkpoint: str, tokenizer: Any, sides: Sequence[Side]) -> "_Backend | _SentencePieces":

@@ -118,12 +118,12 @@ class TextProcessor:
     @cached_property
     def _characters(self) -> frozenset[str]:
         vocabulary = self.vocabulary("pe")
-        return frozenset("".join(vocabulary.pieces(range(vocabulary.size))))
+        return frozenset(" ".join(vocabulary.readable(range(vocabulary.size))))  # readable tokens have ▁ for a space
 
     @property
-    def symbols(self) -> dict[str, tuple[str, ...]]:
+    def tokens(self) -> dict[str, tuple[str, ...]]:
         """The tokens of the vocabulary of each side, in the order of their ids."""
-        return {side: vocabulary.symbols for side, vocabulary in self._vocabularies.items()}
+        return {side: vocabulary.tokens for side, vocabulary in self._vocabularies.items()}
 
     def vocabulary(self, side: Side) -> Subwords:
         """Return the vocabulary of one side."""
@@ -146,7 +146,7 @@ class TextProcessor:
         return batch
 
     def spelt(self, side: Side, ids: Sequence[int]) -> str:
-        """Return the words of a text given as ids, separated by spaces; reserved tokens are ignored."""
+        """Return the words of a text given as ids, separated by spaces; special tokens are ignored."""
         return self._vocabularies[side].decode(ids)
 
     def written(self, known: Sequence[str], ids: Sequence[int]) -> list[str]:
@@ -156,7 +156,7 @@ class TextProcessor:
         return words if self._vocabularies["pe"].lossless else self._as_in_mt(known, words)
 
     def render(self, mt: str, ids: Sequence[int]) -> Rendering:
-        """Return the text that a model wrote as `ids` (reserved tokens are ignored) when it post-edited `mt`.
+        """Return the text that a model wrote as `ids` (special tokens are ignored) when it post-edited `mt`.
 
         If its words are those of `mt`, the text is the string `mt` itself. Otherwise unchanged words keep their raw
         characters and spacing, and changed spans are written by the detokeniser. If the words cannot be located in the

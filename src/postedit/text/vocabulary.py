@@ -25,7 +25,7 @@ SMALLEST: Final = len(SPECIAL_TOKENS) + BYTES
 
 # Merges never cross these chunks: a word is cut where letters, digits and other characters meet, so that raw text
 # such as `word,` shares its tokens with `word`. Marks count as letters; else Indic words would be cut at vowels.
-# So text never yields a reserved token, as each of them mixes letters and other characters.
+# So text never yields a special token, as each of them mixes letters and other characters.
 _CHUNK: Final = r" ?[\p{L}\p{M}]+| ?\p{N}+| ?[^ \p{L}\p{M}\p{N}]+| +"
 
 BYTE_SPACES: Final = frozenset("ĠĉĊč")
@@ -33,10 +33,10 @@ BYTE_SPACES: Final = frozenset("ĠĉĊč")
 
 
 class Subwords(ABC):
-    """Tokens and their ids. The reserved `SPECIAL_TOKENS` have the first ids.
+    """Tokens and their ids. `SPECIAL_TOKENS` have the first ids.
 
     Args:
-        symbols: the tokens in the order of their ids, all different, in the alphabet of the vocabulary.
+        tokens: the tokens in the order of their ids, all different, in the alphabet of the vocabulary.
         fingerprint: SHA-256, in hexadecimal, over all tokens in order.
         spaces: the characters of this alphabet that stand for white space.
     """
@@ -44,13 +44,13 @@ class Subwords(ABC):
     lossless: ClassVar[bool]
     """Whether decoding restores every encoded text exactly."""
 
-    def __init__(self, symbols: tuple[str, ...], fingerprint: str, spaces: frozenset[str]) -> None:
-        self.symbols, self.fingerprint, self._spaces = symbols, fingerprint, spaces
+    def __init__(self, tokens: tuple[str, ...], fingerprint: str, spaces: frozenset[str]) -> None:
+        self.tokens, self.fingerprint, self._spaces = tokens, fingerprint, spaces
 
     @property
     def size(self) -> int:
-        """The number of tokens, reserved ones included."""
-        return len(self.symbols)
+        """The number of tokens, special tokens included."""
+        return len(self.tokens)
 
     @property
     def info(self) -> VocabularyInfo:
@@ -63,7 +63,7 @@ class Subwords(ABC):
 
     @abstractmethod
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text, without EOS. The only reserved token that may occur is UNK.
+        """Return the ids of each text, without EOS. The only special token that may occur is UNK.
 
         Raises:
             DataError: if a text holds half a surrogate pair, which is no character and has no UTF-8 form.
@@ -71,7 +71,7 @@ class Subwords(ABC):
 
     @abstractmethod
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`. Bytes that are not UTF-8, and UNK, become U+FFFD; reserved tokens have no text."""
+        """Return the text of `ids`. Bytes that are not UTF-8, and UNK, become U+FFFD; special tokens have no text."""
 
     @abstractmethod
     def save(self, path: Path) -> None:
@@ -84,19 +84,19 @@ class Subwords(ABC):
     @cached_property
     def spelling(self) -> Spelling:
         """The texts of the tokens in the alphabet of the vocabulary."""
-        names = ("" if self._is_control(i) else name for i, name in enumerate(self.symbols))
+        names = ("" if self._is_control(i) else name for i, name in enumerate(self.tokens))
         texts = ["".join(" " if letter in self._spaces else letter for letter in name) for name in names]
         return Spelling(texts, byte_joins if self._spaces == BYTE_SPACES else character_joins)
 
-    def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Return each id in readable form: a reserved token by its name, others as text with `▁` for a leading space.
+    def readable(self, ids: Iterable[int]) -> list[str]:
+        """Return each id in readable form: a special token by its name, others as text with `▁` for a leading space.
 
         A token that is only part of a character is shown as U+FFFD.
         """
-        return [self.symbols[i] if self._is_control(i) else self._readable(i) for i in ids]
+        return [self.tokens[i] if self._is_control(i) else self._readable(i) for i in ids]
 
     def word_index(self, ids: Iterable[int]) -> list[int]:
-        """Return for each id the number of its word, counted as in `decode(ids)`; -1 for reserved tokens."""
+        """Return for each id the number of its word, counted as in `decode(ids)`; -1 for special tokens."""
         result: list[int] = []
         word, inside = 0, False
         for i in ids:
@@ -104,7 +104,7 @@ class Subwords(ABC):
                 result.append(-1)
                 continue
             index = word
-            for character in self.symbols[i]:
+            for character in self.tokens[i]:
                 if character not in self._spaces:
                     index, inside = word, True
                 elif inside:
@@ -123,7 +123,7 @@ class Subwords(ABC):
 
 
 class Vocabulary(Subwords):
-    """A vocabulary learnt from the training triplets. Text never contains a reserved token.
+    """A vocabulary learnt from the training triplets. Text never contains a special token.
 
     Text gets a leading space, so a token that starts a word always begins with a space, at the start of a sentence too.
     `decode` removes that space.
@@ -136,12 +136,12 @@ class Vocabulary(Subwords):
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        tokens = sorted(tokenizer.get_vocab(with_added_tokens=False).items(), key=lambda item: item[1])
-        symbols = tuple(token for token, _ in tokens)
-        numbered = [number for _, number in tokens] == list(range(len(tokens)))
-        if symbols[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS or not numbered:
-            raise ValueError("a vocabulary starts with the reserved symbols and numbers its pieces without a gap")
-        super().__init__(symbols, hashlib.sha256("\n".join(symbols).encode()).hexdigest(), BYTE_SPACES)
+        numbers = sorted(tokenizer.get_vocab(with_added_tokens=False).items(), key=lambda item: item[1])
+        tokens = tuple(token for token, _ in numbers)
+        numbered = [number for _, number in numbers] == list(range(len(numbers)))
+        if tokens[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS or not numbered:
+            raise ValueError("a vocabulary starts with the special tokens and numbers its tokens without a gap")
+        super().__init__(tokens, hashlib.sha256("\n".join(tokens).encode()).hexdigest(), BYTE_SPACES)
 
     @classmethod
     def train(cls, texts: Iterable[str], size: int) -> "Vocabulary":
@@ -150,7 +150,7 @@ class Vocabulary(Subwords):
         The same texts in the same order give the same vocabulary on any number of threads.
 
         Raises:
-            ValueError: if `size` is too small for the reserved tokens and all bytes.
+            ValueError: if `size` is too small for the special tokens and all bytes.
         """
         if size < SMALLEST:
             raise ValueError(f"a vocabulary needs at least {SMALLEST} tokens, not {size}")
@@ -163,9 +163,9 @@ class Vocabulary(Subwords):
         )
         learner.train_from_iterator((f" {text}" for text in texts), trainer)
         model = json.loads(learner.to_str())["model"]
-        # Reserved tokens are added afterwards, as plain tokens: the library would find "added tokens" in user text.
-        numbers = {symbol: number for number, symbol in enumerate(SPECIAL_TOKENS)}
-        numbers |= {piece: number + len(SPECIAL_TOKENS) for piece, number in model["vocab"].items()}
+        # Special tokens are added afterwards, as plain tokens: the library would find "added tokens" in user text.
+        numbers = {token: number for number, token in enumerate(SPECIAL_TOKENS)}
+        numbers |= {token: number + len(SPECIAL_TOKENS) for token, number in model["vocab"].items()}
         merges = [tuple(merge) for merge in model["merges"]]
         return cls(_pipeline(models.BPE(vocab=numbers, merges=merges)))
 

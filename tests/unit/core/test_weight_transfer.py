@@ -17,7 +17,7 @@ def test_all_tensors_of_a_model_of_the_same_sizes_are_taken() -> None:
     ours, theirs = tiny_models.folder(), tiny_models.folder()
     for parameter in ours.model.parameters():
         torch.nn.init.zeros_(parameter)
-    transfer = take_weights(ours.model, ours.processor.symbols, theirs.model, theirs.processor.symbols)
+    transfer = take_weights(ours.model, ours.processor.tokens, theirs.model, theirs.processor.tokens)
     assert {tensor.taken for tensor in transfer.tensors} == {"all"}
     assert not transfer.unused
     for (name, one), other in zip(ours.model.state_dict().items(), theirs.model.state_dict().values()):
@@ -31,7 +31,7 @@ def test_tensors_of_other_shapes_or_names_are_reported() -> None:
         tiny_models.folder(text=text, layers_mt=2),
     )
     before = {name: tensor.clone() for name, tensor in ours.model.state_dict().items()}
-    transfer = take_weights(ours.model, text.symbols, theirs.model, text.symbols)
+    transfer = take_weights(ours.model, text.tokens, theirs.model, text.tokens)
     other = {tensor.detail for tensor in transfer.tensors if 10 in tensor.shape and tensor.taken == "nothing"}
     assert "it is 8 x 8 in the other model" in other or "it is 8 in the other model" in other
     assert any(tensor.detail == "the other model has no tensor of that name" for tensor in transfer.tensors)
@@ -53,23 +53,23 @@ def test_rows_of_tokens_in_both_vocabularies_are_taken() -> None:
         for parameter in theirs.model.parameters():
             parameter.normal_()
     before = ours.model.state_dict()["head.bias"].clone()
-    transfer = take_weights(ours.model, text.symbols, theirs.model, other_text.symbols)
+    transfer = take_weights(ours.model, text.tokens, theirs.model, other_text.tokens)
     by_token = {tensor.name for tensor in transfer.tensors if tensor.taken == "tokens"}
     assert "head.bias" in by_token
     assert all(name.startswith(("embed", "head")) for name in by_token)
-    ids = {token: i for i, token in enumerate(other_text.symbols["pe"])}
-    for row, token in enumerate(text.symbols["pe"]):
+    ids = {token: i for i, token in enumerate(other_text.tokens["pe"])}
+    for row, token in enumerate(text.tokens["pe"]):
         mine = ours.model.state_dict()["head.bias"][row]
         assert mine == (theirs.model.state_dict()["head.bias"][ids[token]] if token in ids else before[row])
-    shared = sum(token in ids for token in text.symbols["pe"])
-    assert 260 < shared < len(text.symbols["pe"])
-    assert f"{shared:,} of {len(text.symbols['pe']):,} tokens are in both vocabularies" in str(transfer)
+    shared = sum(token in ids for token in text.tokens["pe"])
+    assert 260 < shared < len(text.tokens["pe"])
+    assert f"{shared:,} of {len(text.tokens['pe']):,} tokens are in both vocabularies" in str(transfer)
 
 
 def test_a_transfer_without_any_matrix_is_an_error() -> None:
     ours, theirs = tiny_models.folder("m-cgru", embedding=6, hidden=6, attention=6), tiny_models.folder("m-cgru")
     with pytest.raises(RecipeError, match="no matrix of it has the same name and shape") as caught:
-        take_weights(ours.model, ours.processor.symbols, theirs.model, theirs.processor.symbols)
+        take_weights(ours.model, ours.processor.tokens, theirs.model, theirs.processor.tokens)
     assert "in the other model" in str(caught.value)
 
 
@@ -88,7 +88,7 @@ def test_check_sizes_agrees_with_take_weights() -> None:
     ]
     for ours, theirs in product(models, models):
         taking = copy.deepcopy(ours.model)
-        assert fits(take_weights, taking, ours.processor.symbols, theirs.model, theirs.processor.symbols) == fits(
+        assert fits(take_weights, taking, ours.processor.tokens, theirs.model, theirs.processor.tokens) == fits(
             check_sizes, ours.model, theirs.model
         )
 

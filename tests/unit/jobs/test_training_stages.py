@@ -58,7 +58,7 @@ def test_a_stage_has_its_own_data_and_starts_from_the_one_before(tmp_path: Path)
         load_file(result.model / "model.safetensors").keys() == load_file(tuned / "model" / "model.safetensors").keys()
     )
     assert (result.model / "model.safetensors").read_bytes() == (tuned / "model" / "model.safetensors").read_bytes()
-    assert ModelFolder.load(result.model).processor.symbols == ModelFolder.load(generic / "model").processor.symbols
+    assert ModelFolder.load(result.model).processor.tokens == ModelFolder.load(generic / "model").processor.tokens
 
 
 def test_a_stage_starts_from_the_weights_of_the_one_before(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_the_text_processing_may_be_that_of_a_model(tmp_path: Path) -> None:
     change = [option.replace("first", str(tmp_path / "first")) for option in change]
     recipe = load_recipe(path, change)
     second = training.train(recipe, tmp_path / "second", console=QUIET).model
-    assert ModelFolder.load(second).processor.symbols == ModelFolder.load(first).processor.symbols
+    assert ModelFolder.load(second).processor.tokens == ModelFolder.load(first).processor.tokens
     assert not json.loads((tmp_path / "second" / "initial.json").read_text())["taken"]["tokens"]
     assert str(tmp_path) not in (second / "text" / "text.json").read_text()
     assert str(tmp_path) not in (second / "provenance.json").read_text()

@@ -57,13 +57,13 @@ CONTROLS = ["</s>", "<pad>", "<s>", "<mask>", "eng_Latn"]
 @pytest.mark.parametrize("text", [*CONTROLS, "ein <pad> Haus", "<s>ein</s>", "<s> ein"])
 def test_no_text_holds_a_control_symbol(processor: TextProcessor, text: str) -> None:
     vocabulary = processor.vocabulary("mt")
-    assert not set(vocabulary.pieces(vocabulary.encode(text))) & set(CONTROLS)
+    assert not set(vocabulary.readable(vocabulary.encode(text))) & set(CONTROLS)
 
 
 @pytest.mark.parametrize("control", CONTROLS)
 def test_control_symbols_have_no_text(processor: TextProcessor, control: str) -> None:
     vocabulary = processor.vocabulary("pe")
-    names = vocabulary.pieces(range(vocabulary.size))
+    names = vocabulary.readable(range(vocabulary.size))
     if control in names:
         ids = [*vocabulary.encode("ein"), names.index(control), *vocabulary.encode("Haus")]
         assert vocabulary.decode(ids).replace(" ", "") == "einHaus"
@@ -114,7 +114,7 @@ def test_rows_without_a_piece_have_no_text(tmp_path: Path) -> None:
     pe = TextProcessor.fit(config, lambda: iter(())).vocabulary("pe")
     filler = pe.size - 1
     assert pe.decode([*pe.encode("ein"), filler, *pe.encode("Haus")]) == "ein Haus"
-    assert pe.pieces([filler])[0].startswith("<row ")
+    assert pe.readable([filler])[0].startswith("<row ")
 
 
 def test_words_are_numbered_as_in_the_text(processor: TextProcessor) -> None:
@@ -122,7 +122,7 @@ def test_words_are_numbered_as_in_the_text(processor: TextProcessor) -> None:
     ids = vocabulary.encode("ein Haus geht nicht .")
     index = vocabulary.word_index([*ids, EOS])
     assert index[-1] == -1
-    words = ["".join(vocabulary.pieces([i for i, n in zip(ids, index) if n == number])) for number in range(5)]
+    words = ["".join(vocabulary.readable([i for i, n in zip(ids, index) if n == number])) for number in range(5)]
     assert [word.replace("▁", "") for word in words] == ["ein", "Haus", "geht", "nicht", "."]
 
 

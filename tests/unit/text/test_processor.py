@@ -183,3 +183,11 @@ def test_damaged_folders_are_explained(tmp_path: Path) -> None:
         (tmp_path / "text.json").write_text(content)
         with pytest.raises(ModelFolderError, match=r"text\.json: the text configuration is damaged"):
             TextProcessor.load(tmp_path)
+
+
+def test_no_character_of_frequent_words_is_lacking_nor_is_the_space() -> None:
+    text = "zwei Wörter für das Gerät"
+    config = TextConfig(vocabulary=VocabularyConfig(size=400))
+    processor = TextProcessor.fit(config, lambda: [Texts(text, text, text)] * 5)
+    assert not [character for character in text if processor.lacks(character)]
+    assert processor.lacks("😀")

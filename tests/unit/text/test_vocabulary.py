@@ -58,14 +58,14 @@ def test_bytes_that_are_no_character_become_a_replacement(vocabulary: Vocabulary
 
 
 def test_training_makes_pieces_of_words_and_starts_with_the_symbols(vocabulary: Vocabulary) -> None:
-    assert vocabulary.pieces(range(len(SPECIAL_TOKENS))) == list(SPECIAL_TOKENS)
-    assert vocabulary.pieces(vocabulary.encode("the mouse")) == ["▁the", "▁mouse"]
+    assert vocabulary.readable(range(len(SPECIAL_TOKENS))) == list(SPECIAL_TOKENS)
+    assert vocabulary.readable(vocabulary.encode("the mouse")) == ["▁the", "▁mouse"]
     assert SMALLEST < vocabulary.size <= 340
 
 
 def test_no_piece_joins_a_word_and_its_punctuation() -> None:
     vocabulary = Vocabulary.train(["Ende. Ende, Ende! 12kg"] * 50, 400)
-    assert vocabulary.pieces(vocabulary.encode("Ende. 12kg")) == ["▁Ende", ".", "▁12", "kg"]
+    assert vocabulary.readable(vocabulary.encode("Ende. 12kg")) == ["▁Ende", ".", "▁12", "kg"]
 
 
 def test_equal_texts_give_an_equal_vocabulary_in_any_process(vocabulary: Vocabulary) -> None:
@@ -87,7 +87,7 @@ def test_batch_is_the_same_as_one_by_one(vocabulary: Vocabulary) -> None:
 
 def test_word_index_counts_words(vocabulary: Vocabulary) -> None:
     ids = vocabulary.encode("the xyzq house.")
-    pieces, index = vocabulary.pieces([*ids, EOS]), vocabulary.word_index([*ids, EOS])
+    pieces, index = vocabulary.readable([*ids, EOS]), vocabulary.word_index([*ids, EOS])
     words: dict[int, str] = {}
     for piece, word in zip(pieces, index):
         words[word] = words.get(word, "") + piece.removeprefix("▁")
@@ -98,7 +98,7 @@ def test_word_index_counts_words(vocabulary: Vocabulary) -> None:
 def test_word_index_of_any_ids_agrees_with_the_words_of_their_text(vocabulary: Vocabulary, ids: list[int]) -> None:
     index = vocabulary.word_index(ids)
     assert [word == -1 for word in index] == [i < len(SPECIAL_TOKENS) for i in ids]
-    shown = [word for piece, word in zip(vocabulary.pieces(ids), index) if word >= 0 and piece.strip("▁ \t\r\n")]
+    shown = [word for piece, word in zip(vocabulary.readable(ids), index) if word >= 0 and piece.strip("▁ \t\r\n")]
     words = re.findall(r"[^ \t\r\n]+", vocabulary.decode(ids))
     assert sorted(set(shown)) == list(range(len(words)))
     assert shown == sorted(shown)
