@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import torch
 from safetensors import SafetensorError, safe_open
+from torch import Tensor
 
 import postedit
 from postedit.core.config import Config, check_config
@@ -25,7 +26,14 @@ from postedit.core.files import atomic_folder, explain_os_errors, sha256_of
 from postedit.core.model import Seq2Seq
 from postedit.core.registry import Architecture
 from postedit.core.search_config import SearchConfig, with_present_names
-from postedit.core.tensor_files import check_sha256, load_model_tensors, load_tensors, model_tensors, save_tensors
+from postedit.core.tensor_files import (
+    check_model_tensors,
+    check_sha256,
+    load_model_tensors,
+    load_tensors,
+    model_tensors,
+    save_tensors,
+)
 from postedit.models import ARCHITECTURES
 from postedit.text.processor import TextProcessor
 
@@ -125,11 +133,16 @@ class ModelFolder:
         if config is None or search is None:
             raise ModelFolderError(f"{path / _CONFIG}: {'; '.join(problems + more)}")
         processor = TextProcessor.load(path / _TEXT)
+        tensors = _read_weights(weights, architecture.name)
         try:
+            with torch.device("meta"):  # compare sizes before memory is taken for those of config.json
+                check_model_tensors(architecture.build(config, processor.vocabularies), tensors)
             model = architecture.build(config, processor.vocabularies)
+        except ModelFolderError as error:
+            raise ModelFolderError(f"{weights}: {error}") from None
         except ValueError as error:  # sizes that do not go together; a RecipeError is one too
             raise ModelFolderError(f"{path / _CONFIG}: {error}") from None
-        _load_weights(model, weights, architecture.name)
+        load_model_tensors(model, tensors)
         if weights == path / _WEIGHTS and "weights_sha256" in values:
             check_sha256(weights, str(values["weights_sha256"]))
         provenance = _read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
@@ -250,7 +263,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     return values
 
 
-def _load_weights(model: Seq2Seq, path: Path, architecture: str) -> None:
+def _read_weights(path: Path, architecture: str) -> dict[str, Tensor]:
     if not path.exists():
         raise ModelFolderError(f"{path}: missing; the folder is incomplete, copy or train the model again")
     try:
@@ -260,11 +273,7 @@ def _load_weights(model: Seq2Seq, path: Path, architecture: str) -> None:
         raise ModelFolderError(f"{path}: truncated or damaged ({error}); copy or train the model again") from None
     if found != architecture:
         raise ModelFolderError(f'{path}: holds weights of "{found}", but config.json says "{architecture}"')
-    tensors = load_tensors(path)
-    try:
-        load_model_tensors(model, tensors)
-    except ModelFolderError as error:
-        raise ModelFolderError(f"{path}: {error}") from None
+    return load_tensors(path)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

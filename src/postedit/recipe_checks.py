@@ -149,7 +149,7 @@ def data_problems(
 def model_problems(
     model: Seq2Seq | None, data: DataConfig | None, train: TrainConfig | None, prefix: str = "train."
 ) -> list[str]:
-    """Check the length of training texts, and whether the model can be compiled and frozen as `train` demands."""
+    """Check the length of training texts, and whether the model can be compiled and frozen as `train` says."""
     problems = []
     if model is not None and data is not None:
         longest, texts = model.spec.longest, len(model.spec.inputs)

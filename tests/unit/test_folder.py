@@ -78,6 +78,11 @@ def test_weights_of_other_sizes(copy: Path) -> None:
     assert re.search("safetensors: the weights do not fit the model: .* of another shape", problem(copy))
 
 
+def test_sizes_beyond_all_memory_are_compared_before_memory_is_taken(copy: Path) -> None:
+    change_config(copy, lambda values: values["model"].update(dim=10**9))
+    assert re.search("safetensors: the weights do not fit the model: .* of another shape", problem(copy))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

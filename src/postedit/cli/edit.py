@@ -62,7 +62,7 @@ def edit(
     """Correct machine translations, line in, line out."""
     form = "jsonl" if force else form
     models = shared.models_or_shipped(named)
-    chosen = options.read_options(assignments, search_file)
+    chosen = options.read_options(assignments, search_file, windows=True)
     given = {**chosen.search, **{k: v for k, v in (("beam", beam), ("n_best", n_best)) if v is not None}}
     _check_options(src, mt, given, force, form, reverting=bool(gate or min_confidence))
     if resume and (out is None or not input_lines.can_be_read_again(src, *([mt] if mt else []))):

@@ -11,7 +11,7 @@ from pydantic import Field
 from postedit.cli import shared
 from postedit.core.config import Config, load_config, override, read_toml
 from postedit.core.errors import DataError, nearest
-from postedit.core.search_config import SearchConfig
+from postedit.core.search_config import FORMER_NAMES, SearchConfig
 from postedit.jobs.editing import EditorSpec
 
 if TYPE_CHECKING:
@@ -92,8 +92,10 @@ class CommandOptions(Config):
         return EditorSpec(models, weights=weights, space=space or "log", **given)
 
 
-def read_options(assignments: Sequence[str] | None, file: Path | None) -> CommandOptions:
+def read_options(assignments: Sequence[str] | None, file: Path | None, *, windows: bool = False) -> CommandOptions:
     """Return the options of a file and of `--set`, which takes precedence; values of search options are not checked.
+
+    `windows` says that the command reads files in windows of `chunk_lines`.
 
     `search.banned` and `search.required` may name a file: one word or phrase per line; for required ones, a line
     `source<TAB>word` applies to segments whose source contains the former.
@@ -105,9 +107,14 @@ def read_options(assignments: Sequence[str] | None, file: Path | None) -> Comman
     values = override(read_toml(file) if file else {}, assignments or [])
     options = load_config(CommandOptions, values, str(file or "--set"))
     known = sorted(SearchConfig.model_fields)
-    for name in options.search:
-        if name not in known:
-            raise DataError(f"search.{name}: no such option{nearest(name, known)} (known here: {', '.join(known)})")
+    former = {name: present for name, present in FORMER_NAMES.items() if name in options.search}
+    if former:
+        raise DataError("; ".join(f"search.{name} is now search.{present}" for name, present in former.items()))
+    unknown = [f"search.{name}: no such option{nearest(name, known)}" for name in options.search if name not in known]
+    if unknown:
+        raise DataError(f"{'; '.join(unknown)} (known here: {', '.join(known)})")
+    if options.chunk_lines is not None and not windows:
+        raise DataError("chunk_lines is an option of `postedit edit`, which reads files in windows; leave it out")
     files = {name: Path(value) for name, value in options.search.items() if isinstance(value, str)}
     read = {name: list(_read_terms(files[name], name)) for name in ("banned", "required") if name in files}
     return options.model_copy(update={"search": {**options.search, **read}})

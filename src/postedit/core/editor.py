@@ -82,7 +82,8 @@ class PostEdit:
             a deletion, the tokens of the next word, or EOS.
         confidences: for each edit, the probability of its tokens. Behind a gate: the probability that the edit (or, for
             a gate of whole segments, the correction) makes mt better.
-        reverted: number of edits taken back by a gate; `score`, `token_scores` and `evidence` are of the whole output.
+        reverted: number of edits taken back, by a gate or because they would damage text; `score`, `token_scores` and
+            `evidence` are of the whole output.
     """
 
     text: str

@@ -102,9 +102,9 @@ def _start(build: Callable[[int], Callable[[Any], Any]], numbers: "SimpleQueue[i
 
 
 def _end_with_parent(stop: Connection) -> None:
-    """End this process when the parent closes its end of the pipe or ends, after a result being sent has arrived.
+    """End this process when the parent closes its end of the pipe or ends, but finish sending a result first.
 
-    Half a result would keep the parent waiting for the other half forever.
+    With half a result, the parent would wait for the other half forever.
     """
     stop.poll(None)
     with _door:

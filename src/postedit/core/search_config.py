@@ -36,7 +36,10 @@ class SearchConfig(Config):
     """
 
     beam: int = Field(
-        1, ge=1, description="hypotheses kept per segment; 1 is greedy search, with mt as draft if the model can"
+        1,
+        ge=1,
+        le=10_000,
+        description="hypotheses kept per segment; 1: greedy search, with mt as draft if the model can",
     )
     n_best: int = Field(1, ge=1, description="outputs per segment, at most beam")
     length_penalty: float = Field(1.0, ge=0, description="rank hypotheses by score / length ** length_penalty")

@@ -47,7 +47,17 @@ def load_model_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Load tensors as `model_tensors` returns them into `model`; a shared tensor may have any of its names.
 
     Raises:
-        ModelFolderError: if a tensor is missing, unknown, or of another shape; the model is then unchanged.
+        ModelFolderError: if the tensors do not fit; the model is then unchanged.
+    """
+    check_model_tensors(model, tensors)
+    model.load_state_dict(dict(tensors), strict=False)
+
+
+def check_model_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Check that tensors fit `model`, which may be on the meta device.
+
+    Raises:
+        ModelFolderError: if a tensor is missing, unknown, or of another shape.
     """
     found = named_tensors(model)
     shapes = {name: tensor.shape for names, tensor in found.items() for name in names}
@@ -68,7 +78,6 @@ def load_model_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
             f"the weights do not fit the model: of its {len(found)} tensors, {'; '.join(problems)}; "
             "use the weights and the configuration of one and the same model"
         )
-    model.load_state_dict(dict(tensors), strict=False)
 
 
 def shape_text(shape: Sequence[int]) -> str:

@@ -120,7 +120,7 @@ class TripletFiles(Config):
 
 @dataclass(frozen=True, slots=True)
 class SamplingWeight:
-    """How often, and in which epochs, the triplets of a source are read; see `TrainingFiles`."""
+    """Sampling weight of a source, and the epochs in which it is read; see `TrainingFiles`."""
 
     weight: float = 1.0
     from_epoch: int = 0

@@ -146,19 +146,24 @@ def _moved(edits: Sequence[Edit]) -> tuple[Edit, ...]:
 
 def checked(processor: TextProcessor, segment: Segment, required: Sequence[str], result: PostEdit) -> PostEdit:
     """Return a correction with sound text that meets the constraints; see `sound` and `meet_constraints`."""
-    mt, config = segment.mt or "", processor.config
-    words = splitter(config.tokenizer, config.tgt_lang)
-    result = sound(segment.src, mt, result, processor.lacks)
-    return meet_constraints(mt, result, segment.constraints.prefix, required, words)
+    words = splitter(processor.config.tokenizer, processor.config.tgt_lang)
+    result = sound(segment.src, segment.mt, result, processor.lacks)
+    return meet_constraints(segment.mt or "", result, segment.constraints.prefix, required, words)
 
 
-def sound(src: str, mt: str, result: PostEdit, lacks: Callable[[str], bool]) -> PostEdit:
+def sound(src: str, mt: str | None, result: PostEdit, lacks: Callable[[str], bool]) -> PostEdit:
     """Return a correction without the edits that damage text; mt itself if that does not suffice.
 
-    An edit is taken back if it adds a replacement character (U+FFFD), or if it removes a character that the vocabulary
-    lacks (which the model spells byte by byte), or writes one that neither src nor mt has.
+    An edit is taken back if it adds a replacement character (U+FFFD). Characters that the vocabulary lacks are spelt
+    byte by byte, so an edit is also taken back if it writes one that neither src nor mt has, or removes one so that
+    the output has none of it, or fewer than src. A translation (mt is None) is "damaged" if it has a replacement
+    character.
     """
     alternatives = tuple(sound(src, mt, one, lacks) for one in result.alternatives)
+    if mt is None:
+        whole = Edit("insert", (0, 0), (0, len(result.text)))
+        kept_whole = is_sound(src, "", result, whole, lambda character: False)
+        return replace(result if kept_whole else unchanged("", "damaged"), alternatives=alternatives)
     kept = [is_sound(src, mt, result, edit, lacks) for edit in result.edits]
     if all(kept):
         return replace(result, alternatives=alternatives) if alternatives != result.alternatives else result
@@ -173,9 +178,10 @@ def is_sound(src: str, mt: str, result: PostEdit, edit: Edit, lacks: Callable[[s
     old, new = mt[slice(*edit.mt_span)], result.text[slice(*edit.pe_span)]
     if old.isascii() and new.isascii():
         return True
-    removed = {character for character in old if character not in new and lacks(character)}
-    invented = {character for character in new if character not in mt and character not in src and lacks(character)}
-    return not removed and not invented and not _adds_replacement(old, new)
+    text = result.text
+    removed = {one for one in old if old.count(one) > new.count(one) and text.count(one) < max(1, src.count(one))}
+    invented = {one for one in new if one not in mt and one not in src}
+    return not any(map(lacks, removed | invented)) and not _adds_replacement(old, new)
 
 
 def _adds_replacement(mt: str, text: str) -> bool:

@@ -30,7 +30,7 @@ class AttentionPanel:
 
 
 def attention_panels(evidence: Evidence) -> list[AttentionPanel]:
-    """Return all attention: that to src first; soft attention before copying, and that before the hard position."""
+    """Return the attention panels: src before mt and, for each stream, soft, copy and hard attention."""
     streams, kinds = [*STREAM_NAMES, *evidence.streams], list(_KINDS)
     found = [
         AttentionPanel(stream, key.kind, weights)

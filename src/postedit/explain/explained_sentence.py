@@ -24,7 +24,7 @@ class Span:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ExplainedSentence:
-    """How a model edited one sentence.
+    """One edited sentence with its evidence.
 
     `spans` gives, by stream and for `OUTPUT`, the place of each word of `words` in its text: None for special tokens
     (EOS, STEP), whose positions are in `special`, and for all words of a text in which they cannot be found.

@@ -1,6 +1,6 @@
 """One HTML page that explains outputs: what each word looked at, how sure the model was, and the reason for each edit.
 
-Sentences are in it as compact JSON, of which its script shows a page at a time, by `textContent` alone.
+The page holds the sentences as JSON. Its script shows them page by page, and inserts texts by `textContent` alone.
 """
 
 import math

@@ -1,6 +1,6 @@
 """One HTML page about systems over a test set: all tables, histograms, and every sentence to sort and filter.
 
-Sentences are in it as compact JSON, of which its script shows a page at a time, by `textContent` alone.
+The page holds the sentences as JSON. Its script shows them page by page, and inserts texts by `textContent` alone.
 """
 
 from collections.abc import Sequence

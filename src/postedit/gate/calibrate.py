@@ -89,7 +89,7 @@ class Outcomes:
 
 
 def everything(outcomes: Outcomes, rows: Sequence[int]) -> list[Kept]:
-    """Return the masks of segments in which nothing is taken back."""
+    """Return masks that keep all edits of these segments."""
     return [(True,) * len(outcomes.judged[row].result.edits) for row in rows]
 
 

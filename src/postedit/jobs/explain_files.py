@@ -277,7 +277,7 @@ class Explanations:
 
 @contextmanager
 def _interruptible(kept: LineSink | None, total: int) -> Iterator[None]:
-    """Add to an interruption what it leaves behind."""
+    """Say in the message of an interruption what is kept."""
     try:
         yield
     except KeyboardInterrupt:

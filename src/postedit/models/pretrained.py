@@ -35,7 +35,7 @@ _SHORTLIST_POSITIONS: Final = 64
 
 
 class NetworkConfig(Config):
-    """What a checkpoint says of itself; rows are in its own numbering."""
+    """Configuration and special tokens of a checkpoint, in its own token ids."""
 
     settings: dict[str, Any] = Field(description="its config.json")
     pad: int | None = Field(None, ge=0, description="the row of its padding")

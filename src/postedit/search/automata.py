@@ -20,7 +20,7 @@ StateT = TypeVar("StateT", bound=Hashable)
 
 
 class Permit(NamedTuple):
-    """The tokens that are allowed or, if `forbidden`, that are not; tokens that are no text always are, except EOS."""
+    """The tokens that are allowed or, if `forbidden`, forbidden; tokens without text are always allowed, except EOS."""
 
     tokens: frozenset[int]
     forbidden: bool

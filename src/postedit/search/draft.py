@@ -268,7 +268,7 @@ class _Live:
         return [list(row) for row in zip(*columns, strict=True)]
 
     def after(self, state: State, written: Sequence[Sequence[int]]) -> Self | None:
-        """Return the rows after a call in which each has written `written`; None if all have finished."""
+        """Return the rows with the tokens `written` in a call, without finished ones; None if all have finished."""
         going = len(self.going)
         if not going:
             return None

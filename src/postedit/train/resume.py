@@ -15,7 +15,7 @@ from postedit.data.corpus import Corpus
 from postedit.data.triplets import SamplingWeight
 from postedit.train.checkpoints import Checkpoint, Checkpoints
 from postedit.train.config import FREE_ON_RESUME, TrainConfig, average_of
-from postedit.train.train_state import Plateau, TrainState, Trend
+from postedit.train.train_state import LossTrend, Plateau, TrainState
 
 Say = Callable[[str], None]
 
@@ -113,7 +113,7 @@ def with_changed_data(state: TrainState, checkpoint: Checkpoint, identity: Mappi
     if set(changed) - {"dev"}:
         if state.position != Position(state.position.epoch):
             state = replace(state, position=Position(state.position.epoch + 1))
-        state = replace(state, lowest=None, trend=Trend(start=state.step))  # other data may have another loss
+        state = replace(state, lowest=None, trend=LossTrend(start=state.step))  # other data may have another loss
     if "dev" in changed:
         plateau = Plateau(state.plateau.reductions)
         state = replace(state, best=(), last=(), stale=0, validated=0, plateau=plateau)

@@ -54,12 +54,12 @@ class StoppingRules:
             return f"{state.stale} validations brought no improvement"
         return None
 
-    def any_process(self, wish: bool) -> bool:
-        """Return whether `wish` is true in any process: their clocks and signals differ, but all must do the same."""
+    def any_process(self, value: bool) -> bool:
+        """Return whether `value` is true in any process: their clocks and signals differ, but all must do the same."""
         if self.accelerator.num_processes == 1:
-            return wish
-        wishes = torch.tensor(int(wish), device=self.accelerator.device)
-        return bool(self.accelerator.reduce(wishes, "sum"))
+            return value
+        values = torch.tensor(int(value), device=self.accelerator.device)
+        return bool(self.accelerator.reduce(values, "sum"))
 
     def _has_all_epochs(self, state: TrainState) -> bool:
         return self.config.max_epochs is not None and state.position.epoch >= self.config.max_epochs

@@ -8,14 +8,14 @@ from typing import Any, Final, Literal
 from postedit.data.batching import Position
 
 WINDOW: Final = 20
-"""Updates over which `Trend` averages the loss."""
+"""Updates over which `LossTrend` averages the loss."""
 
 _RISE: Final = 3.0
 """Nats per label. Harder data of a curriculum should cost less; a model that has fallen back to guessing costs more."""
 
 
 @dataclass(slots=True)
-class Trend:
+class LossTrend:
     """Mean loss over windows of updates, which tells divergence from the noise of batches.
 
     Args:
@@ -119,7 +119,7 @@ class TrainState:
     best: tuple[Scored, ...] = ()
     last: tuple[Scored, ...] = ()
     lowest: float | None = None
-    trend: Trend = field(default_factory=Trend)
+    trend: LossTrend = field(default_factory=LossTrend)
     update_batches: int = 0
 
     @property
@@ -134,7 +134,7 @@ class TrainState:
             "position": Position(**values["position"]),
             "plateau": Plateau(**values["plateau"]),
             "best": tuple(Scored(**entry) for entry in values["best"]),
-            "trend": Trend(**values.get("trend", {"start": values["step"]})),
+            "trend": LossTrend(**values.get("trend", {"start": values["step"]})),
             "last": tuple(Scored(**entry) for entry in values.get("last", ())),
         }
         return cls(**{**values, **parts})

@@ -96,6 +96,12 @@ def test_options_of_the_search_reach_the_editor(run: Any, editor: Any, files: Fi
         (["--beam", 2, "--n-best", 3, "--format", "jsonl"], "n_best must be between 1 and beam (2), not 3"),
         (["--set", "search.post_edit_penalty=inf"], "post_edit_penalty: Input should be a finite number (found inf)"),
         (["--set", "search.length_penalty=inf"], "length_penalty: Input should be a finite number (found inf)"),
+        (["--beam", 100_000], "beam: Input should be less than or equal to 10000 (found 100000)"),
+        (["--set", "search.keep=1"], "search.keep is now search.post_edit_penalty"),
+        (
+            ["--set", "search.beams=1", "--set", "search.fast=1"],
+            'search.beams: no such option; did you mean "beam"?; search.fast: no such option',
+        ),
         (
             ["--set", "search.exempt_src=true"],
             "exempt_src names tokens that post_edit_penalty does not count; use both, or neither",
@@ -148,7 +154,7 @@ def test_options_that_go_together(run: Any, editor: Any, files: Files, given: li
     assert run(*options(files, *given)).exit_code == 0
 
 
-@pytest.mark.parametrize(("beam", "warned"), [(100, False), (100_000, True)])
+@pytest.mark.parametrize(("beam", "warned"), [(100, False), (10_000, True)])
 def test_a_very_wide_beam_is_warned_of(run: Any, editor: Any, files: Files, beam: int, warned: bool) -> None:
     result = run(*options(files, "--beam", beam))
     assert result.exit_code == 0

@@ -227,3 +227,12 @@ def test_it_does_not_write_over_what_it_reads(run: Any, tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "is already what --out writes" in result.stderr
     assert (tmp_path / "pe").read_text() == "a\n"
+
+
+def test_an_option_of_edit_alone_is_refused(run: Any, tmp_path: Path) -> None:
+    for side in ("src", "mt", "pe"):
+        (tmp_path / side).write_text("a\n")
+    files = [part for side in ("src", "mt", "pe") for part in (f"--{side}", tmp_path / side)]
+    result = run("gate", tmp_path, *files, "--out", tmp_path / "gate.json", "--set", "chunk_lines=3")
+    assert result.exit_code == 1
+    assert "chunk_lines is an option of `postedit edit`" in result.stderr

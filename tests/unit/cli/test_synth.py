@@ -283,14 +283,14 @@ def ray_workers(process: "subprocess.Popen[str]") -> list[psutil.Process]:
 @pytest.mark.slow
 def test_in_a_ray_cluster_killed_workers_change_nothing(run: Any, recipe: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'postedit[ray]'")
-    process = start(long_text(recipe, tmp_path, 10), "--engine", "ray", "--workers", "2")
+    process = start(long_text(recipe, tmp_path), "--engine", "ray", "--workers", "2")
     wait_for_work(tmp_path)
     working = ray_workers(process)
     assert len(working) == 2
     working[0].kill()
     stdout, stderr = process.communicate()
     assert process.returncode == 0
-    assert "70,000 triplets" in stdout
+    assert "210,000 triplets" in stdout
     assert "ray" not in (stdout + stderr).lower().replace(str(tmp_path), ""), "that is for Ray's own log"
     assert run("synth", recipe, "--workers", 1, "--set", f"synth.out={tmp_path}/whole").exit_code == 0
     for side in ("src", "mt", "pe"):
@@ -300,14 +300,15 @@ def test_in_a_ray_cluster_killed_workers_change_nothing(run: Any, recipe: Path, 
 @pytest.mark.slow
 def test_interrupted_in_a_ray_cluster_it_goes_on_without_one(run: Any, recipe: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'postedit[ray]'")
-    process = start(long_text(recipe, tmp_path, 10), "--engine", "ray", "--workers", "2", start_new_session=True)
+    process = start(long_text(recipe, tmp_path), "--engine", "ray", "--workers", "2", start_new_session=True)
     wait_for_work(tmp_path)
     working = ray_workers(process)
+    assert len(working) == 2
     os.killpg(process.pid, signal.SIGINT)
     stdout, stderr = process.communicate()
     assert process.returncode == 130
     assert not stdout
-    assert "of 70,000 lines, kept in" in stderr
+    assert "of 210,000 lines, kept in" in stderr
     assert "Traceback" not in stderr
     assert not psutil.wait_procs(working, timeout=60)[1], "workers are left behind"
     assert run("synth", recipe, "--resume", "--workers", 1).exit_code == 0

@@ -47,6 +47,8 @@ def _bounds(text: str) -> list[int]:
         ("hello", "مرحبا OK", "مرح OK", "مرحبا OK"),
         ("a \ufffd", "a \ufffd b", "a \ufffd c", "a \ufffd c"),
         ("it goes", "es geht .", "es ging !", "es ging !"),
+        ("eldest son", "长 子 长 子 .", "长 子 .", "长 子 ."),
+        ("go 😀 😀 .", "按 😀 😀 .", "按 😀 .", "按 😀 😀 ."),
     ],
 )
 def test_an_edit_that_damages_text_is_taken_back(src: str, mt: str, pe: str, expected: str) -> None:
@@ -73,3 +75,10 @@ def test_alternatives_are_sound_too() -> None:
     other = corrected("按 OK .", "按 \ufffd .")
     result = sound("press", "按 OK .", PostEdit("按 OK .", False, alternatives=(other,)), lacks)
     assert [one.text for one in result.alternatives] == ["按 OK ."]
+
+
+@pytest.mark.parametrize(("text", "skipped"), [("长子 !", None), ("a \ufffd", "damaged")])
+def test_a_translation_is_damaged_by_replacement_characters_alone(text: str, skipped: str | None) -> None:
+    result = sound("eldest son", None, PostEdit(text, True, -1.0, (-1.0,), (Edit("insert", (0, 0), (0, 1)),)), lacks)
+    assert result.skipped == skipped
+    assert result.text == ("" if skipped else text)

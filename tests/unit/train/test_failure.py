@@ -18,7 +18,7 @@ from postedit.core.tensor_files import load_tensors, model_tensors
 from postedit.core.types import Batch, LabelLoss
 from postedit.train import runtime
 from postedit.train.runtime import check_bf16
-from postedit.train.train_state import Trend
+from postedit.train.train_state import LossTrend
 
 
 def test_a_full_gpu_is_explained(tmp_path: Path, corpora: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_loss_that_rises_for_good_ends_training(tmp_path: Path, corpora: Path)
 
 
 def test_means_are_of_whole_stretches() -> None:
-    trend = Trend(10)
+    trend = LossTrend(10)
     assert trend.rise(900.0, 100.0, 20) is None
     assert trend.lowest is None
     assert trend.rise(100.0, 900.0, 30) is None
