@@ -277,7 +277,7 @@ def test_text_elsewhere_and_in_parquet_gives_the_same_triplets(run: Any, recipe:
 def ray_workers(process: "subprocess.Popen[str]") -> list[psutil.Process]:
     """Return the processes that work for `process` in a cluster of its own."""
     found = psutil.Process(process.pid).children(recursive=True)
-    return [child for child in found if "ray::_Worker" in " ".join(child.cmdline())]
+    return [child for child in found if "ray::_Actor" in " ".join(child.cmdline())]
 
 
 @pytest.mark.slow

@@ -2,8 +2,7 @@ import pytest
 import torch
 from tiny_run import TinyModel, tiny_model, train_config
 
-from postedit.train.optimisers import build_optimizer, load_optimizer_tensors, optimizer_tensors
-from postedit.train.optimisers import step as make_step
+from postedit.train.optimisers import build_optimizer, load_optimizer_tensors, optimizer_tensors, update_weights
 
 
 def step(model: TinyModel, optimizer: torch.optim.Optimizer, seed: int) -> None:
@@ -54,7 +53,7 @@ def test_a_failed_step_changes_nothing(kind: str) -> None:
     gradients = [torch.full_like(parameter, torch.nan) for parameter in model.parameters()]
     for parameter, gradient in zip(model.parameters(), gradients):
         parameter.grad = gradient
-    make_step(optimizer, gradients, torch.ones(()), torch.ones(()), 0.1)
+    update_weights(optimizer, gradients, torch.ones(()), torch.ones(()), 0.1)
     assert all(torch.equal(one, other) for one, other in zip(model.parameters(), before))
     assert all(torch.equal(tensor, state[name]) for name, tensor in optimizer_tensors(model, optimizer).items())
 
@@ -66,6 +65,6 @@ def test_sgd_is_the_gradient_times_the_rate() -> None:
     gradients = [torch.full_like(parameter, 3.0) for parameter in model.parameters()]
     for parameter, gradient in zip(model.parameters(), gradients):
         parameter.grad = gradient
-    make_step(optimizer, gradients, torch.tensor(2.0), torch.zeros(()), 0.5)
+    update_weights(optimizer, gradients, torch.tensor(2.0), torch.zeros(()), 0.5)
     for parameter, old in zip(model.parameters(), before):
         torch.testing.assert_close(parameter.detach(), old - 0.5 * 3.0 / 2.0)
