@@ -238,7 +238,7 @@ def search_by_beam(model: Favouring, sentences: Sequence[Sentence], size: int) -
     found = [
         best
         for group in batches(sentences, size, model.device)
-        for best, *_ in beam_search(model, group.batch, group.limits, SearchConfig(BEAM))
+        for best, *_ in beam_search(model, group.batch, group.limits, SearchConfig(beam=BEAM))
     ]
     check(found, sentences)
     return Written(sum(len(sentence.output) for sentence in sentences), model.calls)

@@ -18,7 +18,7 @@ import torch
 from rich.console import Console
 
 from postedit import PostEditor
-from postedit.data.lines import read_lines
+from postedit.data.lines import DevTexts, read_lines
 from postedit.gate.calibrate import (
     Floats,
     Forecasts,
@@ -34,7 +34,7 @@ from postedit.gate.calibrate import (
     is_learnt,
     rule_gains,
 )
-from postedit.jobs.gating import DevTexts, judge_lines
+from postedit.jobs.gating import judge_lines
 
 LEVELS: tuple[Levels, ...] = ("sentence", "edit", "auto")
 
