@@ -274,7 +274,7 @@ class TwoStage(EditorWrapper):
     def __init__(self, first: Editor, second: PostEditor) -> None:
         """Put a first stage, which needs no mt and has its own search options, before an editor that corrects."""
         super().__init__(second)
-        self.first, self.second = first, second
+        self.first, self.second = first, second  # `second` is `inner`, with the methods of a `PostEditor`
 
     @property
     def abilities(self) -> Abilities:

@@ -1,4 +1,4 @@
-"""Segments as token ids, in batches for a model; and the reasons for which a model is not asked about one."""
+"""Segments as token ids, in batches for a model, and why a segment is skipped."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,9 +22,9 @@ class EncodedSegment:
 
     segment: Segment  # as text
     ids: Mapping[Side, Sequence[int]]  # by side, EOS included; also of sides that the model does not read
-    # the tokens that the model would write for a given output, without EOS; empty if none is given
+    # tokens of a given output, without EOS, with the STEPs of a model that writes them; empty if none is given
     output: Sequence[int] = ()
-    skipped: Skipped | None = None  # why the model is not asked about it; None if it is
+    skipped: Skipped | None = None  # why it is not searched; None if it is
 
     @property
     def src(self) -> str:

@@ -39,7 +39,7 @@ _TOKENS_PER_LINE: Final = 25
 """A window holds several batches of any size, so that they are full, if lines have the usual number of tokens."""
 
 EVENTS: Final = {
-    "cut": "the output reached the maximum length and may be cut off (search.max_ratio and search.max_extra in the "
+    "cut off": "the output reached the maximum length and may be cut off (search.max_ratio and search.max_extra in the "
     "model's config.json)",
     "too long": "not edited, because a text is too long (search.max_input in the model's config.json)",
     "no memory": "not edited, because there is not enough memory, even for the line alone",
@@ -294,7 +294,7 @@ def silence_library() -> None:
 def _event(window: Window, row: int, result: "PostEdit") -> str | None:
     """Return the key of `EVENTS` for one line; a blank line is no event."""
     if result.skipped != "empty":
-        return result.skipped or ("cut" if result.hit_limit else None)
+        return result.skipped or ("cut off" if result.hit_limit else None)
     mt = "" if window.mt is None else window.mt[row].strip()
     if window.mt is None or not (mt or window.src[row].strip()):
         return None

@@ -159,7 +159,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 if gradients is not None:
                     gradients.smooth(smoothing, mean_D)
             if gradients is not None:
-                gradients.h_MD *= real_M.unsqueeze(1)
+                gradients.d_h_MD *= real_M.unsqueeze(1)
         ctx.gradients = gradients
         ctx.dtypes = features_MD.dtype, weight_VD.dtype, bias_V.dtype
         ctx.mark_non_differentiable(nll)
@@ -170,7 +170,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         scale, gradients = d_outputs[0], ctx.gradients
         features, weight, bias = (
             (gradient * scale).to(dtype)
-            for gradient, dtype in zip((gradients.h_MD, gradients.w_VD, gradients.b_V), ctx.dtypes, strict=True)
+            for gradient, dtype in zip((gradients.d_h_MD, gradients.d_w_VD, gradients.d_b_V), ctx.dtypes, strict=True)
         )
         return features, weight, bias, None, None, None, None
 
@@ -181,22 +181,22 @@ class _GradientSums:
     def __init__(self, h_MD: Tensor, w_VD: Tensor, real_M: Tensor, precise: torch.dtype) -> None:
         self.real_M = real_M.to(h_MD.dtype)
         self.inputs_MD, self.weight_VD = h_MD * self.real_M.unsqueeze(1), w_VD
-        self.h_MD = torch.empty_like(h_MD)
-        self.w_VD = torch.zeros_like(w_VD, dtype=precise)
-        self.b_V = torch.zeros(w_VD.size(0), dtype=precise, device=w_VD.device)
+        self.d_h_MD = torch.empty_like(h_MD)
+        self.d_w_VD = torch.zeros_like(w_VD, dtype=precise)
+        self.d_b_V = torch.zeros(w_VD.size(0), dtype=precise, device=w_VD.device)
 
     def add(self, rows: slice, d_logits: Tensor) -> None:
         """Add the contribution of the gradient of some rows' logits."""
-        self.b_V += self.real_M[rows] @ d_logits
-        torch.mm(d_logits, self.weight_VD, out=self.h_MD[rows])
-        self.w_VD += d_logits.T @ self.inputs_MD[rows]
+        self.d_b_V += self.real_M[rows] @ d_logits
+        torch.mm(d_logits, self.weight_VD, out=self.d_h_MD[rows])
+        self.d_w_VD += d_logits.T @ self.inputs_MD[rows]
 
     def smooth(self, smoothing: float, mean_D: Tensor) -> None:
         """Add the contribution of the term -s/V in every logit's gradient; `mean_D` is the mean of the weights."""
-        share = smoothing / self.b_V.size(0)
-        self.b_V -= share * self.real_M.to(self.b_V.dtype).sum()
-        self.h_MD -= (smoothing * mean_D).to(self.h_MD.dtype)
-        self.w_VD -= share * self.inputs_MD.to(self.w_VD.dtype).sum(0)
+        share = smoothing / self.d_b_V.size(0)
+        self.d_b_V -= share * self.real_M.to(self.d_b_V.dtype).sum()
+        self.d_h_MD -= (smoothing * mean_D).to(self.d_h_MD.dtype)
+        self.d_w_VD -= share * self.inputs_MD.to(self.d_w_VD.dtype).sum(0)
 
 
 def _row_maximum(x_MV: Tensor) -> Tensor:

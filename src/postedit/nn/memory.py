@@ -44,7 +44,7 @@ class Memory:
         return type(self)(tensors, sentence, key_values)
 
     def join(self, other: Self) -> Self:
-        """Return the rows of both, those of `other` last, with the keys and values that both have."""
+        """Return the rows of both, those of `other` last; keys and values that only one of them has are dropped."""
         tensors = {name: join_rows(tensor, other.tensors[name]) for name, tensor in self.tensors.items()}
         shared = [name for name in self.key_values if name in other.key_values]
         key_values = {name: self.key_values[name].join(other.key_values[name]) for name in shared}

@@ -12,14 +12,14 @@ from postedit.core.model import Seq2Seq, State
 from postedit.core.search_config import SearchConfig
 from postedit.core.special_tokens import BOS, EOS, PAD
 from postedit.core.types import Batch
-from postedit.search.guidance import NONE, Goal, Guidance
+from postedit.search.guidance import NO_GUIDANCE, Goal, Guidance
 from postedit.search.hypothesis import STUCK, Hypothesis, require_possible
 from postedit.search.rules import Rules
 
 
 @torch.inference_mode()
 def beam_search(
-    model: Seq2Seq, batch: Batch, limits: Tensor, settings: SearchConfig, guidance: Guidance = NONE
+    model: Seq2Seq, batch: Batch, limits: Tensor, settings: SearchConfig, guidance: Guidance = NO_GUIDANCE
 ) -> list[list[Hypothesis]]:
     """Return up to `settings.n_best` hypotheses per sentence, best first by normalised score.
 

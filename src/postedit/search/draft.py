@@ -19,7 +19,7 @@ from postedit.core.model import Seq2Seq, State
 from postedit.core.special_tokens import BOS, EOS, PAD
 from postedit.core.types import Batch, DecoderOutput, Shortlist
 from postedit.search.greedy import greedy
-from postedit.search.guidance import NONE, Guidance
+from postedit.search.guidance import NO_GUIDANCE, Guidance
 from postedit.search.hypothesis import Hypothesis, require_possible
 from postedit.search.proposals import Acceptance, DraftFollower
 from postedit.search.rules import NextTokens, Rules
@@ -46,7 +46,7 @@ class Drafted:
     batch: Batch  # B sentences
     drafts: Sequence[Sequence[int]]  # one per sentence, in target tokens without EOS
     limits: Tensor  # Long[B], maximum number of tokens of each output
-    guidance: Guidance = NONE  # for the B sentences
+    guidance: Guidance = NO_GUIDANCE  # for the B sentences
 
 
 class DraftSearch:
@@ -118,7 +118,7 @@ class DraftSearch:
 
 
 def draft_decode(
-    model: Seq2Seq, batch: Batch, drafts: Sequence[Sequence[int]], limits: Tensor, guidance: Guidance = NONE
+    model: Seq2Seq, batch: Batch, drafts: Sequence[Sequence[int]], limits: Tensor, guidance: Guidance = NO_GUIDANCE
 ) -> list[Hypothesis]:
     """Return the hypotheses of `greedy`, given a draft for each sentence in target tokens without EOS."""
     (found,) = DraftSearch(model, batch.rows)([Drafted(batch, drafts, limits, guidance)])
@@ -243,7 +243,7 @@ class _Live:
             distribution = output.distribution.at(real & (number >= part.start) & (number < part.stop))
             few = None if shortlist is None else shortlist.take(part)
             scores = (distribution.log_probs() if few is None else distribution.among(few)).squeeze(1)
-            best = Rules(limits[part], (), NONE).best(scores, written[part], 1)
+            best = Rules(limits[part], (), NO_GUIDANCE).best(scores, written[part], 1)
             found += _listed(best if few is None else replace(best, tokens=few.token_ids[best.tokens]))
         answers = iter(found)
         return [[next(answers) for _ in range(count)] for count in fed]

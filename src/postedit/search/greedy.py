@@ -10,12 +10,12 @@ from postedit.core.errors import DataError
 from postedit.core.model import Seq2Seq, State
 from postedit.core.special_tokens import BOS, EOS
 from postedit.core.types import Batch
-from postedit.search.guidance import NONE, Guidance
+from postedit.search.guidance import NO_GUIDANCE, Guidance
 from postedit.search.hypothesis import Hypothesis, require_possible
 from postedit.search.rules import NextTokens, Rules
 
 
-def greedy(model: Seq2Seq, batch: Batch, limits: Tensor, guidance: Guidance = NONE) -> list[Hypothesis]:
+def greedy(model: Seq2Seq, batch: Batch, limits: Tensor, guidance: Guidance = NO_GUIDANCE) -> list[Hypothesis]:
     """Return one hypothesis per sentence of at most `limits` Long[B] tokens.
 
     A sentence for which `guidance` leaves no token to write is returned as far as it came, and is `stuck`.

@@ -78,4 +78,4 @@ class Guidance:
         return type(self)(*(tuple(map(change, parts)) for parts in (self.guards, self.goals, self.biases)))
 
 
-NONE: Final = Guidance()  # no guidance: the model alone decides
+NO_GUIDANCE: Final = Guidance()  # no guidance: the model alone decides

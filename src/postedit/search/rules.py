@@ -11,7 +11,7 @@ from torch import Tensor
 from postedit.core.model import Constraint, Seq2Seq, Writes
 from postedit.core.special_tokens import BOS, EOS, PAD
 from postedit.core.types import Batch
-from postedit.search.guidance import NONE, Guidance
+from postedit.search.guidance import NO_GUIDANCE, Guidance
 
 _NEVER_WRITTEN: Final = len((PAD, BOS))  # the first tokens of every vocabulary
 
@@ -54,7 +54,7 @@ class Rules:
     guidance: Guidance  # of the user
 
     @classmethod
-    def of(cls, model: Seq2Seq, batch: Batch, limits: Tensor, guidance: Guidance = NONE) -> Self:
+    def of(cls, model: Seq2Seq, batch: Batch, limits: Tensor, guidance: Guidance = NO_GUIDANCE) -> Self:
         """Return the rules at the start; `limits` Long[B] are raised to the tokens that must come before EOS."""
         rules = cls(limits, tuple(model.constraints(batch)), guidance)
         return cls(torch.maximum(limits, rules.to_end()), rules.grammar, guidance)

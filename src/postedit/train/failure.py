@@ -15,7 +15,7 @@ from postedit.text.config import Side
 from postedit.train.config import TrainConfig
 from postedit.train.runtime import set_random_state
 from postedit.train.train_state import WINDOW
-from postedit.train.update import Attempt, has_finite_gradient
+from postedit.train.update import UpdateRecord, has_finite_gradient
 
 _REMEDIES: Final = (
     "Usual remedies: a lower train.lr, more train.warmup_steps, train.clip. If the data is such, go on with "
@@ -35,7 +35,12 @@ def explain_rise(mean: float, lowest: float, step: int) -> str:
 
 
 def save_failure(
-    attempt: Attempt, loss: nn.Module, config: TrainConfig, accelerator: Accelerator, folder: Path, spell: Spell | None
+    attempt: UpdateRecord,
+    loss: nn.Module,
+    config: TrainConfig,
+    accelerator: Accelerator,
+    folder: Path,
+    spell: Spell | None,
 ) -> TrainingError:
     """Write the batch that made an update fail to `nan-batch.safetensors` and `.json`, and return the error to raise.
 
@@ -64,7 +69,9 @@ def save_failure(
     )
 
 
-def save_divergence(attempt: Attempt, lowest: float, folder: Path, process: int, spell: Spell | None) -> TrainingError:
+def save_divergence(
+    attempt: UpdateRecord, lowest: float, folder: Path, process: int, spell: Spell | None
+) -> TrainingError:
     """Write the worst batch of an update whose loss was far too high, and return the error to raise.
 
     The files are `diverged-batch.safetensors` and `.json`; processes after the first add their number.
@@ -88,7 +95,7 @@ def _path(folder: Path, name: str, process: int) -> Path:
     return folder / (f"{name}.safetensors" if process == 0 else f"{name}-{process}.safetensors")
 
 
-def _save_batches(path: Path, attempt: Attempt, kept: Sequence[int], spell: Spell | None, certain: bool) -> None:
+def _save_batches(path: Path, attempt: UpdateRecord, kept: Sequence[int], spell: Spell | None, certain: bool) -> None:
     """Write the tensors of the batches `kept` to `path`, and their description to the `.json` file beside it."""
     tensors: dict[str, Tensor] = {}
     batches: list[dict[str, Any]] = []

@@ -40,7 +40,7 @@ class Totals(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class UpdateRecord:
     """The inputs and results of an update, kept to find out why it failed.
 
     Args:
@@ -88,26 +88,26 @@ class Updater:
         self.model, self.optimizer, self.config, self.accelerator = model, optimizer, config, accelerator
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._float = torch.float32 if accelerator.device.type == "mps" else torch.float64
-        self._attempts: deque[Attempt] = deque()
+        self._attempts: deque[UpdateRecord] = deque()
         self._failed = torch.zeros((), device=accelerator.device)
         self._norm = torch.zeros((), device=accelerator.device)
         self._totals = torch.zeros(4, dtype=self._float, device=accelerator.device)
         self._places = self._real = 0
 
-    def update(self, step: int, batches: Sequence[Batch], rate: float, counts: bool = True) -> None:
-        """Make update number `step` at learning rate `rate` from this process's `batches`, which are on the CPU.
+    def update(self, number: int, batches: Sequence[Batch], rate: float, counts: bool = True) -> None:
+        """Make update `number` at learning rate `rate` from this process's `batches`, which are on the CPU.
 
         Processes may have different numbers of batches. One without any passes a batch with `counts` False.
         """
         rng = random_state(self.accelerator.device)
         self.optimizer.zero_grad(set_to_none=True)
         count = len(batches)
-        results = [self._backward(batch, counts, last=number == count) for number, batch in enumerate(batches, 1)]
+        results = [self._backward(batch, counts, last=place == count) for place, batch in enumerate(batches, 1)]
         total = self.accelerator.reduce(torch.stack(results).sum(0), "sum")
         norm = self._apply(total, rate)
         self._totals += total
         self._norm = norm
-        self._attempts.append(Attempt(step, batches, [result[0] for result in results], total, norm, rng))
+        self._attempts.append(UpdateRecord(number, batches, [result[0] for result in results], total, norm, rng))
         masks = [stream.mask for batch in batches for stream in batch.streams.values()]
         masks += [batch.target.mask for batch in batches if batch.target is not None]
         self._places += sum(mask.numel() for mask in masks)
@@ -146,7 +146,7 @@ class Updater:
         self._places = self._real = 0
         return Totals(loss, nll, tokens, risk, float(self._norm), places, padding)
 
-    def failure(self, highest: float = inf) -> Attempt | None:
+    def failure(self, highest: float = inf) -> UpdateRecord | None:
         """Return the first update since the last call that failed. Waits for the device.
 
         Args:
