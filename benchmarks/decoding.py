@@ -39,7 +39,7 @@ from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.editing.post_editor import PostEditor
 from postedit.models import ARCHITECTURES
 from postedit.nn.inference import Precision, prepare_for_inference
-from postedit.search import Drafted, DraftSearch, SearchConfig, beam_search, greedy
+from postedit.search import DraftGroup, DraftSearch, SearchConfig, beam_search, greedy
 
 VOCABULARY, SHORTLIST = 32_000, 4_000
 WIDTH, LAYERS, HEADS, INNER = 512, 6, 8, 2_048
@@ -197,7 +197,7 @@ def favouring(name: str, precision: Precision, device: torch.device) -> Favourin
     return Favouring(prepare_for_inference(model.eval().to(device), precision)).eval()
 
 
-def batches(sentences: Sequence[Sentence], size: int, device: torch.device) -> Iterator[Drafted]:
+def batches(sentences: Sequence[Sentence], size: int, device: torch.device) -> Iterator[DraftGroup]:
     """Yield batches whose targets are the outputs to favour."""
     for start in range(0, len(sentences), size):
         group = sentences[start : start + size]
@@ -206,7 +206,7 @@ def batches(sentences: Sequence[Sentence], size: int, device: torch.device) -> I
         ids = torch.tensor([sentence.output + [EOS] * (longest - len(sentence.output)) for sentence in group])
         limits = torch.tensor([2 * len(sentence.output) + 10 for sentence in group])
         wanted = Batch(batch.streams, Target(ids, torch.ones_like(ids, dtype=torch.bool))).to(device)
-        yield Drafted(wanted, [sentence.draft for sentence in group], limits.to(device))
+        yield DraftGroup(wanted, [sentence.draft for sentence in group], limits.to(device))
 
 
 def search_greedily(model: Favouring, sentences: Sequence[Sentence], size: int) -> Written:

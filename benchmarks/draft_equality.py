@@ -24,7 +24,7 @@ from postedit.data.collate import collate
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.folder import ModelFolder
 from postedit.nn.inference import prepare_for_inference
-from postedit.search import Drafted, DraftSearch, Hypothesis, greedy, length_limits
+from postedit.search import DraftGroup, DraftSearch, Hypothesis, greedy, length_limits
 
 TIE = 1e-4
 """Natural logarithms; in single precision, other orders of summation explain no more."""
@@ -70,7 +70,7 @@ def compare(model: Seq2Seq, folder: ModelFolder, data: str, options: argparse.Na
     return faults
 
 
-def parts(found: Sequence[Hypothesis], groups: Sequence[Drafted]) -> Iterator[Sequence[Hypothesis]]:
+def parts(found: Sequence[Hypothesis], groups: Sequence[DraftGroup]) -> Iterator[Sequence[Hypothesis]]:
     """Yield the hypotheses of each group."""
     start = 0
     for group in groups:
@@ -78,7 +78,7 @@ def parts(found: Sequence[Hypothesis], groups: Sequence[Drafted]) -> Iterator[Se
         start += group.batch.rows
 
 
-def grouped(folder: ModelFolder, data: str, count: int | None, size: int) -> Iterator[Drafted]:
+def grouped(folder: ModelFolder, data: str, count: int | None, size: int) -> Iterator[DraftGroup]:
     """Yield sentences in batches of similar length, longest first."""
     triplets = list(read_triplets(TripletFiles.of(data)))[:count]
     inputs, encode = folder.model.spec.inputs, folder.processor.encode_batch
@@ -89,19 +89,19 @@ def grouped(folder: ModelFolder, data: str, count: int | None, size: int) -> Ite
         rows = order[start : start + size]
         batch = collate({name: [ids[i] for i in rows] for name, ids in sides.items()}, inputs)
         limits = length_limits(batch, folder.search.max_ratio, folder.search.max_extra)
-        yield Drafted(batch, [drafts[i] for i in rows], limits)
+        yield DraftGroup(batch, [drafts[i] for i in rows], limits)
 
 
-def halves(groups: Sequence[Drafted]) -> Iterator[Drafted]:
+def halves(groups: Sequence[DraftGroup]) -> Iterator[DraftGroup]:
     """Yield the same sentences in smaller groups, which can refill finished rows."""
     for group in groups:
         for rows in torch.arange(group.batch.rows).chunk(2):
             streams = {name: stream.select(rows) for name, stream in group.batch.streams.items()}
-            yield Drafted(Batch(streams), [group.drafts[i] for i in rows.tolist()], group.limits[rows])
+            yield DraftGroup(Batch(streams), [group.drafts[i] for i in rows.tolist()], group.limits[rows])
 
 
 @torch.inference_mode()
-def margin(model: Seq2Seq, group: Drafted, row: int, one: Hypothesis, other: Hypothesis) -> float:
+def margin(model: Seq2Seq, group: DraftGroup, row: int, one: Hypothesis, other: Hypothesis) -> float:
     """Return the difference, in nats, of the first tokens that differ, after the common prefix of the outputs."""
     pairs = list(zip((*one.tokens, EOS), (*other.tokens, EOS)))
     common = [a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]

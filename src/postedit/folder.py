@@ -71,7 +71,7 @@ What it was trained on and with what is in `provenance.json`.
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """A model with its text processing; `draft` is the first stage, whose output it reads as mt, if it has one."""
+    """A model with its text processing; `first_stage` is the model, whose output it reads as mt, if it has one."""
 
     architecture: Architecture
     config: Config
@@ -79,7 +79,7 @@ class ModelFolder:
     model: Seq2Seq
     processor: TextProcessor
     provenance: Mapping[str, Any]
-    draft: "ModelFolder | None" = None
+    first_stage: "ModelFolder | None" = None
 
     def save(self, path: Path, stored: torch.dtype = torch.float32) -> None:
         """Write the folder, with weights of type `stored`; a model at `path` is replaced when all is written.
@@ -98,7 +98,7 @@ class ModelFolder:
             "architecture": self.architecture.name,
             "model": self.config.model_dump(mode="json"),
             "search": self.search.model_dump(mode="json"),
-            "draft": self.draft is not None,
+            "draft": self.first_stage is not None,
         }
         (folder / _CARD).write_text(self._card(), encoding="utf-8")
         (folder / _TEXT).mkdir()
@@ -111,9 +111,9 @@ class ModelFolder:
         config["weights_sha256"] = sha256_of(folder / _WEIGHTS)
         for name, values in ((_PROVENANCE, self.provenance), (_CONFIG, config)):
             (folder / name).write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        if self.draft is not None:
+        if self.first_stage is not None:
             (folder / _DRAFT).mkdir()
-            self.draft._write(folder / _DRAFT, stored)
+            self.first_stage._write(folder / _DRAFT, stored)
 
     @classmethod
     def load(cls, path: Path, device: torch.device | str = "cpu") -> "ModelFolder":
@@ -147,8 +147,8 @@ class ModelFolder:
             check_sha256(weights, str(values["weights_sha256"]))
         provenance = _read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
         model = model.to(device).eval().requires_grad_(False)
-        draft = cls.load(path / _DRAFT, device) if values.get("draft", False) else None
-        return cls(architecture, config, search, model, processor, provenance, draft)
+        first_stage = cls.load(path / _DRAFT, device) if values.get("draft", False) else None
+        return cls(architecture, config, search, model, processor, provenance, first_stage)
 
     def worse_than_input(self) -> str | None:
         """Return a warning if the development set had a lower TER before the model edited it, else None."""
@@ -156,12 +156,12 @@ class ModelFolder:
         ter, unedited = dev.get("ter"), dev.get("do_nothing_ter")
         if ter is None or unedited is None or ter <= unedited:
             return None
-        what = "unedited MT" if self.draft is None else "the drafts of its first stage"
+        what = "unedited MT" if self.first_stage is None else "the drafts of its first stage"
         return f"its outputs had TER {ter:.1f} on the development set, worse than {unedited:.1f} of {what}"
 
     def _card(self) -> str:
         scores = [f"- {name}: {value}" for name, value in self.provenance.get("dev", {}).items()]
-        needs_mt = "mt" in self.model.spec.inputs and self.draft is None
+        needs_mt = "mt" in self.model.spec.inputs and self.first_stage is None
         return _CARD_TEXT.format(
             name=self.architecture.name,
             summary=self.architecture.summary,

@@ -25,7 +25,7 @@ from tiny import (
 from postedit.core.model import Constraint, Seq2Seq
 from postedit.core.special_tokens import BOS, EOS, PAD
 from postedit.search import (
-    Drafted,
+    DraftGroup,
     DraftSearch,
     Guidance,
     Hypothesis,
@@ -280,9 +280,9 @@ def test_law_6_a_shortlist_depends_on_its_own_segment_alone(model: Seq2Seq, seed
     limits = torch.tensor([rng.randint(0, 12) for _ in sentences])
     drafts = [sentence.inputs.get("mt", sentence.pe)[:-1] for sentence in sentences]
     first = rng.randint(6, 9)
-    (together,) = DraftSearch(model, 4, shortlist=first)([Drafted(batch_of(sentences), drafts, limits)])
+    (together,) = DraftSearch(model, 4, shortlist=first)([DraftGroup(batch_of(sentences), drafts, limits)])
     for sentence, ids, limit, found in zip(sentences, drafts, limits, together, strict=True):
-        ((single,),) = DraftSearch(model, 1, shortlist=first)([Drafted(batch_of([sentence]), [ids], limit.view(1))])
+        ((single,),) = DraftSearch(model, 1, shortlist=first)([DraftGroup(batch_of([sentence]), [ids], limit.view(1))])
         if found.tokens == single.tokens or dtype_of(model) == torch.float64:
             assert found.tokens == single.tokens
             assert found.token_scores == pytest.approx(single.token_scores, rel=0, abs=TOLERANCES[dtype_of(model)])
@@ -295,7 +295,7 @@ def test_draft_output_does_not_depend_on_positions_scored_at_once(
     rng = random.Random(first)
     sentences = random_sentences(rng, model, count=4)
     drafts = [sentence.inputs.get("mt", sentence.pe)[:-1] for sentence in sentences]
-    group, found = Drafted(batch_of(sentences), drafts, torch.full((4,), 9)), []
+    group, found = DraftGroup(batch_of(sentences), drafts, torch.full((4,), 9)), []
     for places in (1, 1000):
         for size in ("draft._SCORED", "draft._SCORES"):
             monkeypatch.setattr(f"postedit.search.{size}", places)

@@ -56,7 +56,7 @@ def write(folder: Path, **draft: Any) -> Path:
 def nonsense_is_text() -> Iterator[None]:
     """Leave bytes that are no text in outputs: models that are hardly trained write little else."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("postedit.editing.results.is_sound", lambda *arguments: True)
+        patch.setattr("postedit.editing.results.keeps_text_sound", lambda *arguments: True)
         yield
 
 
@@ -65,8 +65,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
     result = training.train(load_recipe(write(folder)), folder / "run", console=QUIET)
     assert result.training.steps == 2
-    assert result.do_nothing is not None
-    assert result.do_nothing.name == "drafts"
+    assert result.unedited is not None
+    assert result.unedited.name == "drafts"
     return folder / "run"
 
 

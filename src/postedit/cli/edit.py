@@ -77,12 +77,12 @@ def edit(
     total = input_lines.count_lines(src, mt) if src else None
     if src and force and total is not None:
         check_aligned(src, total, force, sum(1 for _ in read_lines(force)))
-    places = job.places_of(workers, devices)
+    worker_devices = job.worker_devices(workers, devices)
 
     job.silence_library()
     err = console(stderr=True)
     # With several processes, this one needs the editor for checks alone.
-    editor = spec.load("cpu" if len(places) > 1 else places[0])
+    editor = spec.load("cpu" if len(worker_devices) > 1 else worker_devices[0])
     if src and not mt and editor.abilities.needs_mt:
         raise DataError(f"{', '.join(models)} corrects translations and has no first stage to write them; give --mt")
     with_mt = bool(mt or not src)
@@ -98,13 +98,13 @@ def edit(
     size = chosen.chunk_lines or job.window_lines(search.batch_tokens)
     windows = job.windows_of(pairs, outputs, size, sink.done + 1, with_mt=with_mt)
     windows = job.check_sides(windows, editor, err)
-    if len(places) > 1:
+    if len(worker_devices) > 1:
         del editor
         from postedit.cli.main import show_log
 
         on_start = partial(show_log, "postedit.compiled")
-        worker = partial(spec.worker, [place or "cpu" for place in places], search, form, on_start)
-        edited = map_in_processes(worker, windows, len(places))
+        worker = partial(spec.worker, [device or "cpu" for device in worker_devices], search, form, on_start)
+        edited = map_in_processes(worker, windows, len(worker_devices))
     else:
         edited = (job.edit_window(editor, search, form, window) for window in windows)
     job.write_edited(edited, sink, total, err, resumable=bool(sink.kept) and total is not None)

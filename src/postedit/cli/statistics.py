@@ -149,10 +149,10 @@ def _draw_lengths(axes: "Axes", statistics: CorpusStatistics) -> None:
 def _draw_histogram(axes: "Axes", edits: EditStatistics) -> None:
     total = max(1, sum(edits.bins))
     names = bin_names()
-    places = range(len(names))
-    bars = axes.bar(places, [100 * count / total for count in edits.bins], color=_COLOURS["pe"], width=0.9)
+    indices = range(len(names))
+    bars = axes.bar(indices, [100 * count / total for count in edits.bins], color=_COLOURS["pe"], width=0.9)
     bars[0].set_color(_COLOURS["mt"])
-    axes.set_xticks(places, names, rotation=90)
+    axes.set_xticks(indices, names, rotation=90)
     axes.set(title=f"Sentence TER (corpus TER {edits.ter:.1f})", ylabel="% of triplets")
     axes.set_xlabel(f"TER {ter_signature()}", fontsize="small")
 

@@ -52,7 +52,7 @@ def describe(result: "RunResult") -> str:
     ours = "  ".join(f"{name.upper()} {chosen.metrics[name]:.2f}" for name in ("ter", "bleu") if name in chosen.metrics)
     where = "" if result.stage is None else f" in the last stage, {result.stage}"
     lines = [f"Trained {training.steps:,} updates{where}; ended because {training.reason}."]
-    if (base := result.do_nothing) is not None:
+    if (base := result.unedited) is not None:
         label = f"dev, {base.name}:"
         lines.append(f"{label:18}TER {base.ter:.2f}  BLEU {base.bleu:.2f}  ({base.signatures['TER']})")
     lines += [f"dev, model:       {ours}  ({training.exported}, greedy search)", f"Model: {result.model}"]

@@ -78,7 +78,7 @@ def tune(
         "options": repr(options),
     }
     loaded = PostEditor.load(*models)
-    editor = loaded if isinstance(loaded, PostEditor) else loaded.second
+    editor = loaded if isinstance(loaded, PostEditor) else loaded.inner
     editor.search = search_config(editor, {"beam": _BEAM, **given.search}, with_mt=True)
     if editor.search.beam < 2:
         raise DataError("search.beam is the length of the n-best lists: it must be at least 2")

@@ -8,7 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
@@ -16,6 +16,8 @@ from postedit.core.search_config import SearchConfig
 if TYPE_CHECKING:
     from postedit.core.evidence import Evidence
     from postedit.core.types import AttentionKey
+
+EditorT = TypeVar("EditorT", bound="Editor")
 
 Side = Literal["src", "mt", "pe"]  # a text of a triplet
 
@@ -239,10 +241,10 @@ class Editor(ABC):
         return self.score_segments(segments, given, evidence="reasons" if evidence is True else evidence or None)
 
 
-class EditorWrapper(Editor):
+class EditorWrapper(Editor, Generic[EditorT]):
     """An editor that changes the inputs or outputs of another one; subclasses override what differs."""
 
-    def __init__(self, inner: Editor) -> None:
+    def __init__(self, inner: EditorT) -> None:
         self.inner, self.search = inner, inner.search
 
     @property

@@ -38,11 +38,11 @@ class Spelling:
     def beyond(self, text: str) -> list[int]:
         """Return the tokens that begin with `text` and are longer."""
         found = []
-        for place in range(bisect_left(self._sorted, text), len(self._sorted)):
-            if not self._sorted[place].startswith(text):
+        for index in range(bisect_left(self._sorted, text), len(self._sorted)):
+            if not self._sorted[index].startswith(text):
                 break
-            if self._sorted[place] != text:
-                found += self._tokens[self._sorted[place]]
+            if self._sorted[index] != text:
+                found += self._tokens[self._sorted[index]]
         return found
 
     def shortest(self, text: str) -> list[int] | None:

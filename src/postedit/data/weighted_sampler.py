@@ -2,7 +2,7 @@
 
 A part is read as an endless sequence of passes over its rows, each with the blocks in another order. An epoch takes the
 next `weight` x rows of that sequence. So a part of weight 3 is read three times an epoch, and each triplet of a part of
-weight 0.1 once in ten epochs. The place in the sequence depends on seed, part and epoch alone.
+weight 0.1 once in ten epochs. The position in the sequence depends on seed, part and epoch alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -74,12 +74,12 @@ class WeightedSampler:
     def _part_slices(self, number: int, part: CorpusPart, start: int, stop: int) -> Iterator[BlockSlice]:
         """Yield the rows `start` to `stop` of the sequence of passes over a part."""
         while start < stop:
-            passes, place = divmod(start, part.rows)
+            passes, index = divmod(start, part.rows)
             end = min(stop - passes * part.rows, part.rows)
             order = np.random.default_rng([self._seed, number, passes, _PASSES]).permutation(part.blocks)
             sizes = [self._corpus.block_size(part.first + int(block)) for block in order]
             for block, size, after in zip(order, sizes, np.cumsum(sizes).tolist()):
-                first, last = max(place - (after - size), 0), min(end - (after - size), size)
+                first, last = max(index - (after - size), 0), min(end - (after - size), size)
                 if first < last:
                     yield BlockSlice(part.first + int(block), first, last)
             start = passes * part.rows + end

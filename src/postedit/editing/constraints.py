@@ -15,7 +15,7 @@ from postedit.core.token_spelling import Spelling
 from postedit.editing.segments import EncodedSegment
 from postedit.search.edit_distance import Distances, EditCost, MaxEdits, PostEditPenalty
 from postedit.search.guidance import Bias, Goal, Guidance
-from postedit.search.lexical_constraints import Banned, Beginning, Missing, NoUnknown, Reading, Required
+from postedit.search.lexical_constraints import Banned, Beginning, MissingPhrases, NoUnknown, PhraseState, Required
 from postedit.search.repetition import NoRepeat
 from postedit.text.processor import TextProcessor
 from postedit.text.words import splitter
@@ -24,7 +24,7 @@ _BESIDE_REQUIRED: Final = 2
 """A beam is wider by this than required words have tokens: a hypothesis for each number of tokens, and some more."""
 
 
-class SegmentConstraints:
+class GuidanceBuilder:
     """Makes the guidance of batches.
 
     Raises:
@@ -54,7 +54,7 @@ class SegmentConstraints:
         """Return texts in target tokens, without EOS."""
         return [ids[:-1] for ids in self._processor.encode_batch("pe", texts)]
 
-    def guidance(
+    def of(
         self, segments: Sequence[EncodedSegment], required: Sequence[frozenset[str]], device: torch.device
     ) -> Guidance:
         """Return the guidance of a batch. The prefix is the first guard, as a row that can only end writes it first."""
@@ -66,12 +66,12 @@ class SegmentConstraints:
             beginnings = [self._beginning(segment.segment.constraints.prefix) for segment in segments]
             guards.append(Beginning(self._spelling).start(beginnings, size, device))
         if self._banned is not None:
-            guards.append(self._banned.start([Reading()] * count, size, device))
+            guards.append(self._banned.start([PhraseState()] * count, size, device))
         if self._unknown is not None:
             guards.append(self._unknown.start([None] * count, size, device))
         if any(required):
             automaton = Required(self._spelling, frozenset().union(*required))
-            goals.append(automaton.start(map(Missing, required), size, device))
+            goals.append(automaton.start(map(MissingPhrases, required), size, device))
         if config.no_repeat or config.needs_mt:
             mt = self.tokens([segment.mt for segment in segments])
             src = self.tokens([segment.src for segment in segments])

@@ -36,7 +36,7 @@ class Loaded:
     model: Seq2Seq  # any model or ensemble
     processor: TextProcessor  # its text processing
     search: SearchConfig  # its search options
-    draft: "Loaded | None" = None  # the first stage, if there is one; it writes the mt that the model corrects
+    first_stage: "Loaded | None" = None  # the first stage, if there is one; it writes the mt that the model corrects
     log_linear: LogLinear | None = None  # of a combination
     sources: tuple[Path, ...] = ()  # files and folders it was loaded from
 
@@ -93,7 +93,7 @@ class Respelling(Seq2Seq[Any]):
 
 
 def load_models(
-    models: Sequence[str | Path], places: Sequence[torch.device], weights: Sequence[float] | None, space: Space
+    models: Sequence[str | Path], devices: Sequence[torch.device], weights: Sequence[float] | None, space: Space
 ) -> Loaded:
     """Load a model, or several as an ensemble, or a combination, on devices in turn; see `PostEditor.load`.
 
@@ -108,9 +108,9 @@ def load_models(
                 f"{combination}: is a combination, which has its members and their weights in it; give no other models "
                 "and no weights with it"
             )
-        return _combination(Path(combination), places)
+        return _combination(Path(combination), devices)
     paths = [_find(model) for model in models]
-    folders = _folders(paths, places)
+    folders = _folders(paths, devices)
     for path, folder in zip(paths, folders, strict=True):
         if warning := folder.worse_than_input():
             _log.warning("%s: %s", path, warning)
@@ -123,28 +123,28 @@ def load_models(
     return Loaded(ensemble, first.processor, first.search, sources=tuple(paths))
 
 
-def _combination(file: Path, places: Sequence[torch.device]) -> Loaded:
+def _combination(file: Path, devices: Sequence[torch.device]) -> Loaded:
     combination = Combination.load(file)
     paths = [Path(member.path) for member in combination.members]
-    folders = _folders(paths, places)
+    folders = _folders(paths, devices)
     model = combined([folder.model for folder in folders], combination.weights, combination.space)
     log_linear, sources = combination.log_linear, (file, *paths)
     return Loaded(model, folders[0].processor, combination.search, log_linear=log_linear, sources=sources)
 
 
 def _single(folder: ModelFolder, sources: tuple[Path, ...] = ()) -> Loaded:
-    draft = None if folder.draft is None else _single(folder.draft)
-    return Loaded(folder.model, folder.processor, folder.search, draft, sources=sources)
+    first_stage = None if folder.first_stage is None else _single(folder.first_stage)
+    return Loaded(folder.model, folder.processor, folder.search, first_stage, sources=sources)
 
 
-def _folders(paths: Sequence[Path], places: Sequence[torch.device]) -> list[ModelFolder]:
+def _folders(paths: Sequence[Path], devices: Sequence[torch.device]) -> list[ModelFolder]:
     """Load models that fit together.
 
     Raises:
         ModelFolderError: if one is damaged, tokenises text in another way than the first, or reads tokens that cannot
             be made from those of the first.
     """
-    folders = [ModelFolder.load(path, places[i % len(places)]) for i, path in enumerate(paths)]
+    folders = [ModelFolder.load(path, devices[i % len(devices)]) for i, path in enumerate(paths)]
     first = folders[0].processor
     for path, folder in zip(paths, folders, strict=True):
         if _words(folder.processor) != _words(first):

@@ -24,9 +24,9 @@ from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.evidence import Evidence
 from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
-from postedit.editing.constraints import SegmentConstraints, required_of
+from postedit.editing.constraints import GuidanceBuilder, required_of
 from postedit.editing.loading import Loaded, load_models
-from postedit.editing.results import as_given, checked, to_post_edit, unchanged, warn
+from postedit.editing.results import checked, to_post_edit, unchanged, warn, with_text
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
 from postedit.folder import ModelFolder, content_fingerprint
@@ -91,10 +91,10 @@ class PostEditor(Editor):
             ModelFolderError: if a model is not found or damaged, or the members of an ensemble do not fit.
             DataError: if there is not one positive weight per model, or the dtype is unknown or not available.
         """
-        places = _places(device)
-        for place in places:
-            check_precision(dtype, place)
-        return cls._of(load_models(models or (shipped.MODEL,), places, weights, space), dtype)
+        devices = _devices(device)
+        for one in devices:
+            check_precision(dtype, one)
+        return cls._of(load_models(models or (shipped.MODEL,), devices, weights, space), dtype)
 
     from_pretrained = load
 
@@ -104,7 +104,7 @@ class PostEditor(Editor):
         editor.precision = precision
         for part in loaded.model.parts():
             prepare_for_inference(part, precision)
-        return editor if loaded.draft is None else TwoStage(cls._of(loaded.draft, precision), editor)
+        return editor if loaded.first_stage is None else TwoStage(cls._of(loaded.first_stage, precision), editor)
 
     @property
     def abilities(self) -> Abilities:
@@ -157,7 +157,9 @@ class PostEditor(Editor):
         """
         encoded = self._encoded(segments, self.search, outputs)
         results = self._results(encoded, self._finder(self.search).force, self.search, evidence)
-        return [as_given(result, one.mt, output) for result, one, output in zip(results, encoded, outputs, strict=True)]
+        return [
+            with_text(result, one.mt, output) for result, one, output in zip(results, encoded, outputs, strict=True)
+        ]
 
     def draw(
         self, src: Iterable[str], mt: Iterable[str] | None, sampling: Sampling, *, batch_tokens: int | None = None
@@ -181,7 +183,7 @@ class PostEditor(Editor):
         super().check(search, with_mt=with_mt)
         if self.log_linear is not None and search.beam == 1:
             raise DataError("a combination ranks the outputs of a beam, so that beam must be at least 2, not 1")
-        SegmentConstraints(self.processor, search)
+        GuidanceBuilder(self.processor, search)
 
     def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
         """Return the spans of the words of a text, by the tokeniser of the model; None if not known."""
@@ -259,27 +261,24 @@ class PostEditor(Editor):
 
             extract = EvidenceExtraction(self.model, self.processor, config.batch_tokens, detail)
             evidence = extract(asked, [None if hypotheses is None else hypotheses[0] for hypotheses in found])
-        rest = zip(found, evidence, strict=True)
-        return [
-            unchanged(segment.mt, segment.skipped)
-            if segment.skipped is not None
-            else to_post_edit(self.processor, segment.mt, *next(rest))
-            for segment in segments
-        ]
+        edited = (
+            to_post_edit(self.processor, *one) for one in zip((one.mt for one in asked), found, evidence, strict=True)
+        )
+        return [unchanged(one.mt, one.skipped) if one.skipped is not None else next(edited) for one in segments]
 
 
-class TwoStage(EditorWrapper):
+class TwoStage(EditorWrapper[PostEditor]):
     """Drafting and refinement: writes a draft of each segment without mt, and corrects it (Li et al. 2017)."""
 
     def __init__(self, first: Editor, second: PostEditor) -> None:
         """Put a first stage, which needs no mt and has its own search options, before an editor that corrects."""
         super().__init__(second)
-        self.first, self.second = first, second  # `second` is `inner`, with the methods of a `PostEditor`
+        self.first = first
 
     @property
     def abilities(self) -> Abilities:
         """Abilities of the second stage; mt is not needed."""
-        return replace(self.second.abilities, needs_mt=False)
+        return replace(self.inner.abilities, needs_mt=False)
 
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
@@ -290,7 +289,7 @@ class TwoStage(EditorWrapper):
         drafted = [
             replace(segment, mt=drafts[row].text) if row in drafts else segment for row, segment in enumerate(segments)
         ]
-        edited = self.second.edit_segments(drafted, search, evidence=evidence)
+        edited = self.inner.edit_segments(drafted, search, evidence=evidence)
         return [
             replace(one, draft=drafts[row].text, skipped=drafts[row].skipped or one.skipped) if row in drafts else one
             for row, one in enumerate(edited)
@@ -298,18 +297,18 @@ class TwoStage(EditorWrapper):
 
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
         """Check the search options of the second stage, which always has mt or a draft."""
-        self.second.check(search, with_mt=True)
+        self.inner.check(search, with_mt=True)
 
     def save_pretrained(self, path: str | Path) -> None:
         """Write the model folder with both stages; see `PostEditor.save_pretrained`."""
-        self.second.save_pretrained(path)
+        self.inner.save_pretrained(path)
 
     def push_to_hub(self, repository: str, *, private: bool = False) -> str:
         """Upload the model folder with both stages; see `PostEditor.push_to_hub`."""
-        return self.second.push_to_hub(repository, private=private)
+        return self.inner.push_to_hub(repository, private=private)
 
 
-def _places(device: Device | Sequence[Device] | None) -> list[torch.device]:
+def _devices(device: Device | Sequence[Device] | None) -> list[torch.device]:
     default: Device = "cuda" if torch.cuda.is_available() else "cpu"
     given = [device or default] if device is None or isinstance(device, (str, torch.device)) else device
-    return [torch.device(place) for place in given]
+    return [torch.device(one) for one in given]

@@ -102,7 +102,7 @@ def _first_tokens(index: Sequence[int], words: int) -> list[int]:
     return starts
 
 
-def as_given(result: PostEdit, mt: str, output: str) -> PostEdit:
+def with_text(result: PostEdit, mt: str, output: str) -> PostEdit:
     """Return a scored output with the text given; it has edits of words only if the model writes exactly this text."""
     if result.text == output:
         return result
@@ -145,13 +145,13 @@ def _moved(edits: Sequence[Edit]) -> tuple[Edit, ...]:
 
 
 def checked(processor: TextProcessor, segment: Segment, required: Sequence[str], result: PostEdit) -> PostEdit:
-    """Return a correction with sound text that meets the constraints; see `sound` and `meet_constraints`."""
+    """Return a correction with sound text that meets the constraints; see `revert_damage` and `enforce_constraints`."""
     words = splitter(processor.config.tokenizer, processor.config.tgt_lang)
-    result = sound(segment.src, segment.mt, result, processor.lacks)
-    return meet_constraints(segment.mt or "", result, segment.constraints.prefix, required, words)
+    result = revert_damage(segment.src, segment.mt, result, processor.lacks)
+    return enforce_constraints(segment.mt or "", result, segment.constraints.prefix, required, words)
 
 
-def sound(src: str, mt: str | None, result: PostEdit, lacks: Callable[[str], bool]) -> PostEdit:
+def revert_damage(src: str, mt: str | None, result: PostEdit, lacks: Callable[[str], bool]) -> PostEdit:
     """Return a correction without the edits that damage text; mt itself if that does not suffice.
 
     An edit is taken back if it adds a replacement character (U+FFFD). Characters that the vocabulary lacks are spelt
@@ -159,12 +159,12 @@ def sound(src: str, mt: str | None, result: PostEdit, lacks: Callable[[str], boo
     the output has none of it, or fewer than src. A translation (mt is None) is "damaged" if it has a replacement
     character.
     """
-    alternatives = tuple(sound(src, mt, one, lacks) for one in result.alternatives)
+    alternatives = tuple(revert_damage(src, mt, one, lacks) for one in result.alternatives)
     if mt is None:
         whole = Edit("insert", (0, 0), (0, len(result.text)))
-        kept_whole = is_sound(src, "", result, whole, lambda character: False)
+        kept_whole = keeps_text_sound(src, "", result, whole, lambda character: False)
         return replace(result if kept_whole else unchanged("", "damaged"), alternatives=alternatives)
-    kept = [is_sound(src, mt, result, edit, lacks) for edit in result.edits]
+    kept = [keeps_text_sound(src, mt, result, edit, lacks) for edit in result.edits]
     if all(kept):
         return replace(result, alternatives=alternatives) if alternatives != result.alternatives else result
     mended = keep_edits(mt, result, kept)
@@ -173,8 +173,8 @@ def sound(src: str, mt: str | None, result: PostEdit, lacks: Callable[[str], boo
     return replace(mended, alternatives=alternatives)
 
 
-def is_sound(src: str, mt: str, result: PostEdit, edit: Edit, lacks: Callable[[str], bool]) -> bool:
-    """Return whether an edit keeps the text sound; see `sound`."""
+def keeps_text_sound(src: str, mt: str, result: PostEdit, edit: Edit, lacks: Callable[[str], bool]) -> bool:
+    """Return whether an edit keeps the text sound; see `revert_damage`."""
     old, new = mt[slice(*edit.mt_span)], result.text[slice(*edit.pe_span)]
     if old.isascii() and new.isascii():
         return True
@@ -188,7 +188,9 @@ def _adds_replacement(mt: str, text: str) -> bool:
     return text.count(_REPLACEMENT) > mt.count(_REPLACEMENT)
 
 
-def meet_constraints(mt: str, result: PostEdit, prefix: str, required: Sequence[str], splitter: Splitter) -> PostEdit:
+def enforce_constraints(
+    mt: str, result: PostEdit, prefix: str, required: Sequence[str], splitter: Splitter
+) -> PostEdit:
     """Return the result with constraints written as they were given; "impossible" if no output satisfies them.
 
     Search works on tokens, and detokenising may write a phrase with other spaces. Outputs whose text does not satisfy
@@ -205,7 +207,7 @@ def meet_constraints(mt: str, result: PostEdit, prefix: str, required: Sequence[
     for one in (replace(result, alternatives=()), *result.alternatives):
         text = restored(one.text)
         if text is not None:
-            kept.append(as_given(one, mt, text))
+            kept.append(with_text(one, mt, text))
         elif one.text == mt:
             kept.append(one)
     best = next((one for one in kept if restored(one.text) is not None), None)

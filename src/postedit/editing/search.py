@@ -1,7 +1,7 @@
 """Search for the outputs of any number of segments, in batches that fit into memory; n-best lists of distinct texts."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
@@ -14,10 +14,10 @@ from postedit.core.search_config import SearchConfig
 from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch
 from postedit.editing.batches import in_batches
-from postedit.editing.constraints import SegmentConstraints
+from postedit.editing.constraints import GuidanceBuilder
 from postedit.editing.segments import EncodedSegment, batch_of
 from postedit.search import (
-    Drafted,
+    DraftGroup,
     DraftSearch,
     Hypothesis,
     Sampling,
@@ -31,10 +31,10 @@ from postedit.search.rescoring import LogLinear, member_features, rank, word_fea
 from postedit.text.edits import with_steps
 from postedit.text.processor import TextProcessor
 
-# With mt as draft, this many sentences pass through each slot of a batch: as some finish, others take their places.
-_SENTENCES_PER_SLOT: Final = 4
+# With mt as draft, this many sentences pass through each row of a batch: as some finish, others take their rows.
+_SENTENCES_PER_ROW: Final = 4
 
-# Sentences are encoded together in groups of this share of the slots: larger groups leave slots empty for longer,
+# Sentences are encoded together in groups of this share of the rows: larger groups leave rows empty for longer,
 # smaller ones make small matrix products (ADR 27, decision 6).
 _GROUP_SHARE: Final = 0.5
 
@@ -58,8 +58,8 @@ class SegmentSearch:
         self._n_best = config.n_best if log_linear is None else config.beam
 
     @cached_property
-    def _constraints(self) -> SegmentConstraints:
-        return SegmentConstraints(self._processor, self._config)
+    def _guidance(self) -> GuidanceBuilder:
+        return GuidanceBuilder(self._processor, self._config)
 
     def find(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis] | None]:
         """Return the outputs of each segment, best first; None where memory does not suffice.
@@ -73,18 +73,13 @@ class SegmentSearch:
             DataError: if a required or banned word cannot be written in the tokens of the model.
             ModelFolderError: if the model gives no allowed token a probability.
         """
-        results: list[list[Hypothesis] | None] = [None] * len(segments)
-        drafted = [self._uses_draft(segment) for segment in segments]
         tokens = self._config.batch_tokens
-        for with_draft, work, budget in (
-            (True, self._with_drafts, _SENTENCES_PER_SLOT * tokens),
-            (False, self._search_batch, max(1, tokens // self._config.beam)),
-        ):
-            rows = [row for row, chosen in enumerate(drafted) if chosen == with_draft]
-            part = [segments[row] for row in rows]
-            for row, found in zip(rows, in_batches(part, [one.length for one in part], budget, work), strict=True):
-                results[row] = found
-        return results
+        drafted = [self._uses_draft(segment) for segment in segments]
+        with_draft = [segment for segment, chosen in zip(segments, drafted, strict=True) if chosen]
+        without = [segment for segment, chosen in zip(segments, drafted, strict=True) if not chosen]
+        from_draft = iter(_batched(with_draft, _SENTENCES_PER_ROW * tokens, self._search_with_drafts))
+        from_others = iter(_batched(without, max(1, tokens // self._config.beam), self._search_batch))
+        return [next(from_draft if chosen else from_others) for chosen in drafted]
 
     def draw(self, segments: Sequence[EncodedSegment], sampling: Sampling) -> list[list[Hypothesis] | None]:
         """Return outputs sampled at random for each segment, unordered; None where memory does not suffice."""
@@ -94,7 +89,7 @@ class SegmentSearch:
             return sample(self._model, batch, self._limits(batch), sampling)
 
         budget = max(1, self._config.batch_tokens // sampling.count)
-        return in_batches(segments, [one.length for one in segments], budget, work)
+        return _batched(segments, budget, work)
 
     def force(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis] | None]:
         """Return the scores and features of the given output of each segment; None where memory does not suffice."""
@@ -110,30 +105,30 @@ class SegmentSearch:
     def _uses_draft(self, segment: EncodedSegment) -> bool:
         if self._config.beam > 1 or self._log_linear is not None or not self._model.spec.parallel:
             return False
-        return bool(segment.mt) and not self._constraints.required(segment)
+        return bool(segment.mt) and not self._guidance.required(segment)
 
-    def _with_drafts(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
+    def _search_with_drafts(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
         """Search greedily with mt as draft; segments that are stuck are searched again without one."""
-        found = list(self._follow_drafts(segments))
+        found = list(self._draft_search(segments))
         stuck = [row for row, (only,) in enumerate(found) if only.stuck]
         if stuck:
             for row, hypotheses in zip(stuck, self._search_batch([segments[row] for row in stuck]), strict=True):
                 found[row] = hypotheses
         return found
 
-    def _follow_drafts(self, segments: Sequence[EncodedSegment]) -> Iterator[list[Hypothesis]]:
-        slots = math.ceil(len(segments) / _SENTENCES_PER_SLOT)
-        # Segments with constraints are searched batch after batch: they do not take the places of others.
-        size = slots if self._constraints.applies_to(segments) else max(1, int(slots * _GROUP_SHARE))
-        groups = (self._drafted(segments[start : start + size]) for start in range(0, len(segments), size))
-        for hypotheses in DraftSearch(self._model, slots, shortlist=self._config.shortlist)(groups):
+    def _draft_search(self, segments: Sequence[EncodedSegment]) -> Iterator[list[Hypothesis]]:
+        rows = math.ceil(len(segments) / _SENTENCES_PER_ROW)
+        # Segments with constraints are searched batch after batch: they do not take the rows of others.
+        size = rows if self._guidance.applies_to(segments) else max(1, int(rows * _GROUP_SHARE))
+        groups = (self._draft_group(segments[start : start + size]) for start in range(0, len(segments), size))
+        for hypotheses in DraftSearch(self._model, rows, shortlist=self._config.shortlist)(groups):
             yield from ([hypothesis] for hypothesis in hypotheses)
 
-    def _drafted(self, segments: Sequence[EncodedSegment]) -> Drafted:
+    def _draft_group(self, segments: Sequence[EncodedSegment]) -> DraftGroup:
         batch = batch_of(self._model, segments)
-        guidance = self._constraints.guidance(segments, [frozenset()] * len(segments), batch.device)
-        drafts = self._constraints.tokens([segment.mt for segment in segments])
-        return Drafted(batch, drafts, self._limits(batch), guidance)
+        guidance = self._guidance.of(segments, [frozenset()] * len(segments), batch.device)
+        drafts = self._guidance.tokens([segment.mt for segment in segments])
+        return DraftGroup(batch, drafts, self._limits(batch), guidance)
 
     def _search_batch(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
         batch = batch_of(self._model, segments)
@@ -164,15 +159,15 @@ class SegmentSearch:
 
     def _best(self, batch: Batch, segments: Sequence[EncodedSegment], config: SearchConfig) -> list[list[Hypothesis]]:
         """Search, each segment with its own width of beam; segments that are stuck once more, with a wider one."""
-        required = [self._constraints.required(segment) for segment in segments]
-        usual = [self._constraints.beam(config.beam, phrases) for phrases in required]
+        required = [self._guidance.required(segment) for segment in segments]
+        usual = [self._guidance.beam(config.beam, phrases) for phrases in required]
         beams = dict(enumerate(usual))
         found: dict[int, list[Hypothesis]] = {}
         while beams:
             for beam in sorted(set(beams.values())):
                 rows = [row for row, own in beams.items() if own == beam]
                 part = batch if len(rows) == len(segments) else _rows(batch, rows)
-                guidance = self._constraints.guidance(
+                guidance = self._guidance.of(
                     [segments[row] for row in rows], [required[row] for row in rows], batch.device
                 )
                 if beam > 1:
@@ -219,7 +214,7 @@ class SegmentSearch:
 
     def _mt_paths(self, batch: Batch, segments: Sequence[EncodedSegment]) -> list[list[int]]:
         """Return the tokens that the model would write for mt, without EOS."""
-        tokens = self._constraints.tokens([segment.mt for segment in segments])
+        tokens = self._guidance.tokens([segment.mt for segment in segments])
         if self._model.spec.writes != "steps":
             return tokens
         stream = batch.streams["mt"]
@@ -263,6 +258,14 @@ class SegmentSearch:
                 ]
             )
         return result
+
+
+def _batched(
+    segments: Sequence[EncodedSegment],
+    budget: int,
+    work: Callable[[Sequence[EncodedSegment]], Iterable[list[Hypothesis]]],
+) -> list[list[Hypothesis] | None]:
+    return in_batches(segments, [one.length for one in segments], budget, work)
 
 
 def _rows(batch: Batch, rows: Sequence[int]) -> Batch:

@@ -85,7 +85,7 @@ def score_alignments(found: Sequence[Alignment], gold: Sequence[Alignment]) -> A
 
 def diagonal_alignment(source: int, target: int) -> Alignment:
     """Return the baseline alignment of texts with so many words: each word to the one at the same relative position."""
-    return frozenset(Link(place * source // target, place) for place in range(target) if source)
+    return frozenset(Link(index * source // target, index) for index in range(target) if source)
 
 
 def alignment_table(

@@ -150,7 +150,7 @@ def by_bucket(systems: Sequence[EvaluatedSystem], test: TestSet) -> list[Table]:
     tables = [_buckets("by length", "words of pe", _ranges(systems[0].left.length, _LENGTHS), systems)]
     if test.mt is not None:
         left = systems[0].left
-        kinds = [(f"needs {name}", left.kinds[:, place] > 0) for place, name in enumerate(KINDS)]
+        kinds = [(f"needs {name}", left.kinds[:, index] > 0) for index, name in enumerate(KINDS)]
         tables += [
             _buckets("by TER of mt", "TER of mt", _ranges(np.ceil(left.rates), _RATES), systems),
             _buckets("by kind of edit", "mt", [("needs none", left.total == 0), *kinds], systems),
@@ -204,8 +204,8 @@ def _score(metric: AdditiveMetric) -> Callable[[Floats], Floats]:
 
 def _intervals(found: dict[str, Significance], names: Sequence[str], resamples: int) -> Table:
     rows = []
-    for place, name in enumerate(names):
-        intervals = [result.intervals[place] for result in found.values()]
+    for index, name in enumerate(names):
+        intervals = [result.intervals[index] for result in found.values()]
         rows.append(Row((name,), tuple(end for one in intervals for end in (one.low, one.high))))
     measures = [f"{metric} {end}" for metric in found for end in ("from", "to")]
     note = f"The middle {CONFIDENCE:.0%} of {resamples:,} bootstrap resamples of the sentences."
@@ -246,10 +246,10 @@ _Buckets = Sequence[tuple[str, NDArray[np.bool_]]]
 
 def _ranges(values: NDArray[np.int64] | Floats, ends: Sequence[int]) -> _Buckets:
     """Return a bucket for each range of whole numbers up to each of `ends`, inclusive, and one beyond the last."""
-    places = np.searchsorted(ends, values, side="left")
+    indices = np.searchsorted(ends, values, side="left")
     starts = [ends[0], *(end + 1 for end in ends)]
     labels = [str(end) if start == end else f"{start}–{end}" for start, end in zip(starts, ends)]
-    return [(label, places == place) for place, label in enumerate([*labels, f"over {ends[-1]}"])]
+    return [(label, indices == index) for index, label in enumerate([*labels, f"over {ends[-1]}"])]
 
 
 def _buckets(name: str, key: str, buckets: _Buckets, systems: Sequence[EvaluatedSystem]) -> Table:

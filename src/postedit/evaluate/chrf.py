@@ -46,7 +46,7 @@ class AdditiveCHRF:
 
     def loss(self, sums: Floats) -> Floats:
         """Return 100 - chrF, Float[...], of sums Float[...,19]."""
-        matches, written, wanted = (sums[..., place * _ORDERS : (place + 1) * _ORDERS] for place in range(3))
+        matches, written, wanted = (sums[..., index * _ORDERS : (index + 1) * _ORDERS] for index in range(3))
         known = (written > 0) & (wanted > 0)
         orders = np.maximum(1, known.sum(-1))
         precision, recall = (

@@ -41,7 +41,7 @@ class Comet:
             raise UnavailableError(f"the command {COMMAND} is not there; install unbabel-comet and put it on the PATH")
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            outputs = [_write(folder / f"system{place}", lines) for place, lines in enumerate(systems)]
+            outputs = [_write(folder / f"system{index}", lines) for index, lines in enumerate(systems)]
             sides = ["-s", _write(folder / "src", src), "-r", _write(folder / "pe", pe)]
             result = folder / "scores.json"
             gpus = str(int(torch.cuda.is_available()))  # the command expects a GPU by default

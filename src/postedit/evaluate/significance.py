@@ -69,10 +69,10 @@ def compare(
     pairs = list(combinations(range(len(statistics)), 2))
     swapped = _swapped_differences(stacked, pairs, score, resamples, np.random.default_rng([seed, 1]))
     comparisons = []
-    for place, (first, second) in enumerate(pairs):
+    for index, (first, second) in enumerate(pairs):
         difference = float(observed[first] - observed[second])
         drawn = bootstrapped[:, first] - bootstrapped[:, second]
-        p_values = _p_value(drawn - difference, difference), _p_value(swapped[:, place], difference)
+        p_values = _p_value(drawn - difference, difference), _p_value(swapped[:, index], difference)
         comparisons.append(Comparison(first, second, difference, _interval(drawn), *p_values))
     return Significance(tuple(map(_interval, bootstrapped.T)), tuple(comparisons))
 
@@ -84,8 +84,8 @@ def _bootstrap_sums(stacked: Floats, resamples: int, generator: np.random.Genera
     parts = []
     for rows in _blocks(resamples, sentences):
         drawn = generator.integers(0, sentences, (rows, sentences), dtype=np.int32)
-        places = drawn + np.arange(0, rows * sentences, sentences)[:, None]
-        weights = np.bincount(places.ravel(), minlength=rows * sentences).reshape(rows, sentences)
+        indices = drawn + np.arange(0, rows * sentences, sentences)[:, None]
+        weights = np.bincount(indices.ravel(), minlength=rows * sentences).reshape(rows, sentences)
         parts.append(weights.astype(np.float64) @ flat)
     return np.concatenate(parts).reshape(resamples, *stacked.shape[1:])
 

@@ -99,10 +99,10 @@ def score_tags(found: Sequence[Sequence[bool]], gold: Sequence[Sequence[bool]]) 
 def tag_table(found: Sequence[Sequence[bool]], gold: Sequence[Sequence[bool]]) -> Table:
     """Return the scores of tags of words and of gaps, beside those of the baseline that tags everything OK."""
     rows = []
-    for part, places in (("words", slice(1, None, 2)), ("gaps", slice(0, None, 2))):
-        wanted = [one[places] for one in gold]
+    for part, indices in (("words", slice(1, None, 2)), ("gaps", slice(0, None, 2))):
+        wanted = [one[indices] for one in gold]
         baseline = [[False] * len(one) for one in wanted]
-        for name, tags in (("all OK", baseline), ("edits", [one[places] for one in found])):
+        for name, tags in (("all OK", baseline), ("edits", [one[indices] for one in found])):
             scores = score_tags(tags, wanted)
             bad = scores.true_positives + scores.false_positives
             gold_bad = scores.true_positives + scores.false_negatives

@@ -197,13 +197,13 @@ def _scripts(hypotheses: Sequence[str], references: Sequence[str]) -> Iterator[E
     (h, r), vocabulary = number_words(hypotheses, references)
     found = ter_kernel.new_scripts(h.ends, r.ends)
     _in_threads(ter_kernel.find_scripts, h, r, vocabulary, found)
-    for place, (hypothesis, reference) in enumerate(zip(hypotheses, references)):
-        first, (shifts, ops) = found.first[place], found.sizes[place]
+    for index, (hypothesis, reference) in enumerate(zip(hypotheses, references)):
+        first, (shifts, ops) = found.first[index], found.sizes[index]
         yield EditScript(
             tuple(hypothesis.split()),
             tuple(reference.split()),
             tuple([Shift(*shift) for shift in found.shifts[first : first + shifts].tolist()]),
-            tuple(found.order[h.ends[place] : h.ends[place + 1]].tolist()),
+            tuple(found.order[h.ends[index] : h.ends[index + 1]].tolist()),
             tuple([_OPS[op] for op in found.ops[first : first + ops].tolist()]),
         )
 

@@ -61,30 +61,30 @@ def _number(data, texts):  # type: ignore[no-untyped-def]
     starts = np.empty(_FIRST_SLOTS, np.int64)
     stops = np.empty(_FIRST_SLOTS, np.int64)
     hashes = np.empty(_FIRST_SLOTS, np.uint64)
-    words, count, text, place = 0, 0, 0, 0
-    while place < size:
-        if data[place] == 10:
+    words, count, text, position = 0, 0, 0, 0
+    while position < size:
+        if data[position] == 10:
             text += 1
             ends[text] = words
-            place += 1
+            position += 1
             continue
-        if _is_space(data[place]):
-            place += 1
+        if _is_space(data[position]):
+            position += 1
             continue
-        start = place
+        start = position
         value = np.uint64(14695981039346656037)  # FNV-1a
-        while place < size and not _is_space(data[place]):
-            value = (value ^ np.uint64(data[place])) * np.uint64(1099511628211)
-            place += 1
+        while position < size and not _is_space(data[position]):
+            value = (value ^ np.uint64(data[position])) * np.uint64(1099511628211)
+            position += 1
         value ^= value >> np.uint64(32)
         slot = value & np.uint64(slots.size - 1)
         while True:
             known = slots[slot]
             if known < 0:
                 break
-            if hashes[known] == value and stops[known] - starts[known] == place - start:
+            if hashes[known] == value and stops[known] - starts[known] == position - start:
                 same = True
-                for k in range(place - start):
+                for k in range(position - start):
                     if data[starts[known] + k] != data[start + k]:
                         same = False
                         break
@@ -93,7 +93,7 @@ def _number(data, texts):  # type: ignore[no-untyped-def]
             slot = (slot + np.uint64(1)) & np.uint64(slots.size - 1)
         if known < 0:
             known = count
-            slots[slot], starts[count], stops[count], hashes[count] = count, start, place, value
+            slots[slot], starts[count], stops[count], hashes[count] = count, start, position, value
             count += 1
             if 2 * count >= slots.size:
                 slots, starts, stops, hashes = _grown(slots, starts, stops, hashes, count)

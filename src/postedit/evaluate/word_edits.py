@@ -73,9 +73,9 @@ def word_edits(mt: Sequence[Sequence[str]], hyp: Sequence[Sequence[str]], pe: Se
     counts = np.zeros((3, len(pe), len(OPERATIONS)), np.int64)
     for row, (before, output, after) in enumerate(zip(mt, hyp, pe, strict=True)):
         made, needed = _edits(before, output), _edits(before, after)
-        for place, edits in enumerate((made, needed, made & needed)):
+        for index, edits in enumerate((made, needed, made & needed)):
             for (operation, _, _), count in edits.items():
-                counts[place, row, operation] += count
+                counts[index, row, operation] += count
     return WordEdits(*counts)
 
 

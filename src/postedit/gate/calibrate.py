@@ -20,7 +20,7 @@ from postedit.core.errors import library
 from postedit.core.files import atomic_write
 from postedit.editing.results import keep_edits
 from postedit.evaluate.ter import count_edits
-from postedit.gate.edit_features import Features, Judged, words_changed
+from postedit.gate.edit_features import CorrectionFeatures, Features, words_changed
 from postedit.gate.gate import Calibrator, Level, Rule
 
 Floats = NDArray[np.float64]
@@ -60,7 +60,7 @@ class Outcomes:
     The gain is the number of TER edits between mt and pe, less that between the returned text and pe.
     """
 
-    def __init__(self, mt: Sequence[str], pe: Sequence[str], judged: Sequence[Judged]) -> None:
+    def __init__(self, mt: Sequence[str], pe: Sequence[str], judged: Sequence[CorrectionFeatures]) -> None:
         self.mt, self.pe, self.judged = mt, pe, judged
         self._before = [count.edits for count in count_edits(mt, pe)]
         self._gains: dict[tuple[int, Kept], float] = {}
@@ -248,7 +248,7 @@ def _rules(outcomes: Outcomes, rows: Sequence[int], level: Level, longest: int, 
         return
     order: list[int] = []
     probabilities: list[tuple[float, ...]] = []
-    for part in (rows[place::_FOLDS] for place in range(_FOLDS)):
+    for part in (rows[index::_FOLDS] for index in range(_FOLDS)):
         held_out = set(part)
         calibrator = _fitted(outcomes, [row for row in rows if row not in held_out], level) or whole
         order += part
@@ -281,7 +281,7 @@ def _changes(outcomes: Outcomes, row: int, level: Level) -> list[tuple[Kept, Fea
     count = len(judged.parts)
     if level == "sentence":
         return [((True,) * count, judged.whole)]
-    return [(tuple(other == place for other in range(count)), one) for place, one in enumerate(judged.parts)]
+    return [(tuple(other == index for other in range(count)), one) for index, one in enumerate(judged.parts)]
 
 
 def _change_gains(outcomes: Outcomes, rows: Sequence[int], level: Level) -> Floats:

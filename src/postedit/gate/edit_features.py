@@ -44,7 +44,7 @@ _VALUES: Final[Callable[[Features], tuple[float, ...]]] = attrgetter(*Features.n
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class CorrectionFeatures:
     """A correction and its features; one that changes nothing has none."""
 
     result: PostEdit  # the output of the editor
@@ -52,7 +52,7 @@ class Judged:
     parts: tuple[Features, ...] = ()  # of each edit
 
 
-def judge(editor: Editor, segments: Sequence[Segment], results: Sequence[PostEdit]) -> list[Judged]:
+def judge(editor: Editor, segments: Sequence[Segment], results: Sequence[PostEdit]) -> list[CorrectionFeatures]:
     """Return the corrections of an editor with their features.
 
     An editor with forced scores scores mt, the correction, and mt with each edit alone. The results have evidence if
@@ -84,25 +84,25 @@ def words_changed(mt: str, text: str) -> int:
     return sum(max(one.mt[1] - one.mt[0], one.pe[1] - one.pe[0]) for one in changes(mt.split(), text.split()))
 
 
-def _judged(mt: str, result: PostEdit, scores: Sequence[float]) -> Judged:
+def _judged(mt: str, result: PostEdit, scores: Sequence[float]) -> CorrectionFeatures:
     if not scores:
-        return Judged(result)
+        return CorrectionFeatures(result)
     unchanged, corrected, *alone = scores
     spans = result.token_spans or ((0, 0),) * len(result.edits)
-    positions = [place for start, end in spans for place in range(start, end)]
+    positions = [index for start, end in spans for index in range(start, end)]
     positions = positions or list(range(len(result.token_scores)))
     whole = _features(mt, result, result.text, corrected - unchanged, positions, result.edits)
     parts = []
     for number, (edit, (start, end)) in enumerate(zip(result.edits, spans, strict=True)):
         text, gain = apply_edits(mt, result.text, [edit]), (alone[number] if alone else corrected) - unchanged
         parts.append(_features(mt, result, text, gain, range(start, end), [edit]))
-    return Judged(result, whole, tuple(parts))
+    return CorrectionFeatures(result, whole, tuple(parts))
 
 
 def _features(
     mt: str, result: PostEdit, text: str, difference: float, positions: Sequence[int], edits: Sequence[Edit]
 ) -> Features:
-    scores = [max(result.token_scores[place], _LEAST) for place in positions]
+    scores = [max(result.token_scores[index], _LEAST) for index in positions]
     count, changed = len(mt.split()), words_changed(mt, text)
     old = sum(edit.mt_span[1] - edit.mt_span[0] for edit in edits)
     new = sum(edit.pe_span[1] - edit.pe_span[0] for edit in edits)

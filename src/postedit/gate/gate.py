@@ -16,7 +16,7 @@ from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_write
 from postedit.core.search_config import with_present_names
 from postedit.editing.results import keep_edits
-from postedit.gate.edit_features import Features, Judged, words_changed
+from postedit.gate.edit_features import CorrectionFeatures, Features, words_changed
 
 Level = Literal["sentence", "edit"]
 
@@ -48,7 +48,7 @@ class Rule:
     threshold: float | None  # least probability of changes that pass; None if none passes
     longest: int  # largest number of changed words in a segment; with more, it is left unchanged
 
-    def confidences(self, judged: Judged) -> tuple[float, ...]:
+    def confidences(self, judged: CorrectionFeatures) -> tuple[float, ...]:
         """Return the probability that each edit, or the correction that it is part of, makes mt better."""
         if judged.whole is None:
             return ()
@@ -56,7 +56,7 @@ class Rule:
             return tuple(map(self.calibrator, judged.parts))
         return (self.calibrator(judged.whole),) * len(judged.result.edits)
 
-    def __call__(self, mt: str, judged: Judged, least: float = 0.0) -> PostEdit:
+    def __call__(self, mt: str, judged: CorrectionFeatures, least: float = 0.0) -> PostEdit:
         """Return the correction with the edits that pass; `least` may require more confidence than the threshold."""
         result = replace(judged.result, confidences=self.confidences(judged))
         threshold = math.inf if self.threshold is None else max(self.threshold, least)

@@ -12,7 +12,7 @@ from postedit.gate.edit_features import judge
 from postedit.gate.gate import Gate
 
 
-class Gated(EditorWrapper):
+class Gated(EditorWrapper[Editor]):
     """Takes back edits of another editor."""
 
     def __init__(self, editor: Editor, gate: Gate | None = None, min_confidence: float = 0.0) -> None:

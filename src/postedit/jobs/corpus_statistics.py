@@ -127,7 +127,7 @@ def gather_statistics(
     result = CorpusStatistics(lengths={side: Lengths() for side in sides}, edits=edits)
     blocks = blocks_of(read_triplets(files, result.report), BLOCK)
     with _temporary_folder() as folder:
-        seen = {kind: SortedRows(folder, f"{place}") for place, kind in enumerate(SHARED)}
+        seen = {kind: SortedRows(folder, f"{index}") for index, kind in enumerate(SHARED)}
         for block, keys in map_blocks(partial(_block_statistics, sides=sides), blocks, workers):
             result.triplets += block.triplets
             for side in sides:

@@ -31,7 +31,7 @@ def uses_of(dev: DevTexts, model: Path) -> set[str]:
         for max_length, corpora in _trainings(folder.provenance):
             own = _fingerprint(dev, folder.processor, max_length, folder.model.spec.writes)
             uses |= {name for name, fingerprint in corpora if fingerprint == own}
-        folder = folder.draft
+        folder = folder.first_stage
     return uses
 
 

@@ -138,7 +138,11 @@ class EditStatistics:
             "histogram": dict(zip(bin_names(), self.bins)),
             "kinds": {kind: self.kinds[kind] for kind in KINDS},
             "most frequent": [
-                {**edit.edit._asdict(), "count": edit.count, "contexts": [place._asdict() for place in edit.contexts]}
+                {
+                    **edit.edit._asdict(),
+                    "count": edit.count,
+                    "contexts": [one._asdict() for one in edit.contexts],
+                }
                 for edit in self.most_frequent(top)
             ],
             "counts may lack": self.words.missing,
@@ -163,13 +167,13 @@ def edits_in_context(metric: TER, mt: Sequence[str], pe: Sequence[str]) -> Itera
     """Yield the substitutions, insertions and deletions that turn each `mt`, after its shifts, into its `pe`."""
     for script in metric.edits(mt, pe):
         words = [*script.reference, NO_WORD]
-        shifted, place = iter(script.shifted), 0
+        shifted, index = iter(script.shifted), 0
         for op in script.ops:
             old = NO_WORD if op == "insert" else next(shifted)
-            left = words[place - 1] if place else NO_WORD
+            left = words[index - 1] if index else NO_WORD
             if op == "delete":
-                yield EditInContext(left, old, NO_WORD, words[place])
+                yield EditInContext(left, old, NO_WORD, words[index])
                 continue
             if op != "keep":
-                yield EditInContext(left, old, words[place], words[place + 1])
-            place += 1
+                yield EditInContext(left, old, words[index], words[index + 1])
+            index += 1

@@ -128,19 +128,24 @@ class EditorSpec:
         return Gated(editor, None if self.gate is None else Gate.load(self.gate), self.min_confidence)
 
     def worker(
-        self, places: Sequence[str], search: SearchConfig, form: OutputFormat, on_start: Callable[[], None], number: int
+        self,
+        devices: Sequence[str],
+        search: SearchConfig,
+        form: OutputFormat,
+        on_start: Callable[[], None],
+        number: int,
     ) -> "Callable[[Window], Edited]":
-        """Load the editor in process `number`, on its device of `places`, and return what edits windows with it.
+        """Load the editor in process `number`, on its device of `devices`, and return what edits windows with it.
 
         The processes share the cores. `on_start` is called first in process 0.
         """
         import torch
 
-        torch.set_num_threads(max(1, torch.get_num_threads() // len(places)))
+        torch.set_num_threads(max(1, torch.get_num_threads() // len(devices)))
         silence_library()
         if number == 0:
             on_start()
-        return partial(edit_window, self.load(places[number]), search, form)
+        return partial(edit_window, self.load(devices[number]), search, form)
 
     def job(self, editor: "Editor", search: SearchConfig, form: OutputFormat) -> dict[str, Any]:
         """Return what determines the output besides the input, by the name under which a difference is reported."""
@@ -169,7 +174,7 @@ def edit_window(editor: "Editor", search: SearchConfig, form: OutputFormat, wind
     return Edited(lines, tally)
 
 
-def places_of(workers: int | None, devices: str | None) -> list[str | None]:
+def worker_devices(workers: int | None, devices: str | None) -> list[str | None]:
     """Return the existing devices of copies of the model, one per process; None stands for the default device."""
     if devices is None:
         return [None] if workers is None else ["cpu"] * workers

@@ -14,7 +14,7 @@ from postedit.core.tensor_files import save_json
 from postedit.data.lines import DevTexts
 from postedit.data.resumable_file import PartialFile, check_job
 from postedit.gate.calibrate import Calibrated, GateOptions, Outcomes, calibrate, expected_calibration_error
-from postedit.gate.edit_features import Features, Judged, judge
+from postedit.gate.edit_features import CorrectionFeatures, Features, judge
 from postedit.gate.gate import Gate
 from postedit.progress import fill
 
@@ -26,7 +26,7 @@ def make_gate(
     editor: Editor,
     search: SearchConfig,
     dev: DevTexts,
-    judged: Sequence[Judged],
+    judged: Sequence[CorrectionFeatures],
     options: GateOptions,
     about: dict[str, Any],
 ) -> tuple[Gate, Calibrated]:
@@ -57,7 +57,7 @@ def judge_lines(
     console: Console,
     *,
     resume: bool,
-) -> list[Judged]:
+) -> list[CorrectionFeatures]:
     """Return the corrections of a development set with their features, which are stored in the file `path`.
 
     Raises:
@@ -89,7 +89,7 @@ def note_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.json")
 
 
-def _record(judged: Judged) -> dict[str, Any]:
+def _record(judged: CorrectionFeatures) -> dict[str, Any]:
     result = judged.result
     return {
         "text": result.text,
@@ -104,7 +104,7 @@ def _record(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _judged(record: dict[str, Any]) -> Judged:
+def _judged(record: dict[str, Any]) -> CorrectionFeatures:
     result = PostEdit(
         record["text"],
         record["changed"],
@@ -115,7 +115,7 @@ def _judged(record: dict[str, Any]) -> Judged:
         confidences=tuple(record["confidences"]),
     )
     whole = None if record["whole"] is None else Features(*record["whole"])
-    return Judged(result, whole, tuple(Features(*values) for values in record["parts"]))
+    return CorrectionFeatures(result, whole, tuple(Features(*values) for values in record["parts"]))
 
 
 def _pair(values: Sequence[int]) -> tuple[int, int]:

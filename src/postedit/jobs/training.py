@@ -56,18 +56,18 @@ _LONGEST_WAIT: Final = timedelta(hours=12)
 class RunResult:
     """A finished run: its folder, its model folder, the result of the last stage, and the name of that stage.
 
-    `do_nothing` has the scores of the unedited dev translations or drafts; None if there are none.
+    `unedited` has the scores of the unedited dev translations or drafts; None if there are none.
     """
 
     folder: Path
     model: Path
     training: TrainResult
-    do_nothing: SystemScores | None
+    unedited: SystemScores | None
     stage: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SharedParts:
     """Parts that a run takes from other runs: a text processing, the corpora of a run, the model to start from."""
 
     text: Path | None = None
@@ -80,7 +80,7 @@ def train(
     folder: Path,
     resume: bool = False,
     console: Console | None = None,
-    given: Given = Given(),
+    given: SharedParts = SharedParts(),
     accept_changed_data: bool = False,
 ) -> RunResult:
     """Train the model of `recipe` in `folder`, with its stages or its first stage if it has them.
@@ -117,7 +117,7 @@ def train(
 
 
 def _train_model(
-    recipe: Recipe, folder: Path, resume: bool, console: Console, given: Given, accept_changed_data: bool
+    recipe: Recipe, folder: Path, resume: bool, console: Console, given: SharedParts, accept_changed_data: bool
 ) -> RunResult:
     processes, data = PartialState(), recipe.data
     if recipe.draft is not None:
@@ -137,7 +137,7 @@ def _train_model(
     if run.first is not None and recipe.draft is not None and recipe.draft.inherit_embeddings:
         inherit_embeddings(model, run.first.model)
     if processes.is_main_process:
-        base = run.do_nothing
+        base = run.unedited
         scores = "" if base is None else f"; {base.name}: TER {base.ter:.2f}, BLEU {base.bleu:.2f} on dev"
         console.print(f"{recipe.architecture.name}: {_size(model)}{scores}", soft_wrap=True)
     corpora, risk = folder / "corpus", recipe.train.risk
@@ -158,7 +158,7 @@ def _train_model(
     result = trainer.run(resume, accept_changed_data)
     if processes.is_main_process:
         run.record(result)
-    return RunResult(folder, result.model_folder, result, run.do_nothing)
+    return RunResult(folder, result.model_folder, result, run.unedited)
 
 
 def _size(model: Seq2Seq) -> str:
@@ -198,7 +198,7 @@ def train_seeds(
         is_begun = resume and (part / "recipe.toml").exists()
         # Drafts in corpora are those of a seed's own first stage; corpora of an earlier seed may be of older data.
         shared = first if recipe.draft is None and not accept_changed_data else None
-        given = Given() if number == 1 else Given(text=first / "text", corpora=shared)
+        given = SharedParts() if number == 1 else SharedParts(text=first / "text", corpora=shared)
         results.append(train(part_recipe, part, is_begun, console, given, accept_changed_data))
     return results
 
@@ -227,12 +227,12 @@ def _train_first_stage(text: Path, console: Console, accept_changed_data: bool, 
     """Train, or continue to train, a model that drafts."""
     console.print(f"First stage, in {folder}", soft_wrap=True, highlight=False)
     is_begun = (folder / "recipe.toml").exists()
-    result = train(stage, folder, is_begun, console, Given(text), accept_changed_data).training
+    result = train(stage, folder, is_begun, console, SharedParts(text), accept_changed_data).training
     console.print(f"First stage: {result.steps:,} updates; ended because {result.reason}", highlight=False)
 
 
 def _train_stages(
-    recipe: Recipe, folder: Path, resume: bool, console: Console, given: Given, accept_changed_data: bool
+    recipe: Recipe, folder: Path, resume: bool, console: Console, given: SharedParts, accept_changed_data: bool
 ) -> RunResult:
     """Train the stages that are not finished, each from the model of the one before."""
     stages, init = recipe.stages(), given.init
@@ -243,7 +243,7 @@ def _train_stages(
             if PartialState().is_main_process:
                 console.print(f"{label} in {part}", soft_wrap=True, highlight=False)
             corpora = None if given.corpora is None else given.corpora / "stages" / name
-            taken = Given(folder / "text", corpora, init)
+            taken = SharedParts(folder / "text", corpora, init)
             result = train(stage, part, (part / "recipe.toml").exists(), console, taken, accept_changed_data)
         elif PartialState().is_main_process:
             done = f"{label} is done and stays as it is; its model: {part / 'model'}"
@@ -284,7 +284,7 @@ class _Run:
         self.dev: list[Triplet] = list(read_triplets(data.dev))
         self.mt = None if data.dev.mt is None else [triplet.mt for triplet in self.dev]
         baseline = UNEDITED_MT if recipe.draft is None else "drafts"
-        self.do_nothing = None if self.mt is None else self._score(baseline, self.mt)
+        self.unedited = None if self.mt is None else self._score(baseline, self.mt)
 
     def score_dev(self, model: Seq2Seq) -> Mapping[str, float]:
         """Decode the dev set greedily and return its scores."""
@@ -306,8 +306,8 @@ class _Run:
         chosen = result.chosen
         exported = ModelFolder.load(result.model_folder)
         dev = dict(chosen.metrics)
-        if self.do_nothing is not None:
-            dev |= {"do_nothing_ter": self.do_nothing.ter, "do_nothing_bleu": self.do_nothing.bleu}
+        if self.unedited is not None:
+            dev |= {"do_nothing_ter": self.unedited.ter, "do_nothing_bleu": self.unedited.bleu}
         training = {
             "steps": result.steps,
             "epochs": result.epochs,

@@ -5,7 +5,7 @@ Every search raises a ModelFolderError if the model gives no allowed token a pro
 
 from postedit.core.search_config import SearchConfig as SearchConfig
 from postedit.search.beam import beam_search as beam_search
-from postedit.search.draft import Drafted as Drafted
+from postedit.search.draft import DraftGroup as DraftGroup
 from postedit.search.draft import DraftSearch as DraftSearch
 from postedit.search.draft import draft_decode as draft_decode
 from postedit.search.ensemble import Ensemble as Ensemble

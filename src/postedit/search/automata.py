@@ -19,7 +19,7 @@ from postedit.search.guidance import NOT_TEXT
 StateT = TypeVar("StateT", bound=Hashable)
 
 
-class Permit(NamedTuple):
+class TokenSet(NamedTuple):
     """The tokens that are allowed or, if `forbidden`, forbidden; tokens without text are always allowed, except EOS."""
 
     tokens: frozenset[int]
@@ -41,7 +41,7 @@ class Automaton(ABC, Generic[StateT]):
         """Return the state after a token of text, even one that is not permitted."""
 
     @abstractmethod
-    def permit(self, state: StateT) -> Permit:
+    def permit(self, state: StateT) -> TokenSet:
         """Return the tokens that may come next, EOS included."""
 
     def way(self, state: StateT) -> Sequence[int]:

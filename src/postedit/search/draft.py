@@ -3,7 +3,7 @@
 Most of a post-edit is its mt. So the rest of mt is proposed in one call. The longest prefix that greedy search would
 have written is accepted, with the token it writes in place of the first rejected one; the rest of the call is rolled
 back. Drafting continues where the output meets mt again. Rows advance independently, and as sentences finish, others
-take their places in the batch.
+take their rows.
 """
 
 from collections import deque
@@ -40,7 +40,7 @@ _SCORES: Final = 2**21
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Drafted:
+class DraftGroup:
     """Sentences that are encoded together, with their drafts."""
 
     batch: Batch  # B sentences
@@ -54,24 +54,24 @@ class DraftSearch:
 
     Args:
         model: any model or ensemble; one that decodes token by token anyway is searched greedily.
-        slots: maximum number of sentences searched at a time.
+        rows: maximum number of sentences searched at a time.
         call_cost: fixed cost of a call, in tokens; that of the model's device if not given.
         shortlist: 0, or the number of the first tokens of the vocabulary, which are the frequent ones, that a sentence
             may have besides those of its draft and inputs. Outputs may then differ from those of greedy search.
     """
 
-    def __init__(self, model: Seq2Seq, slots: int = 32, call_cost: float | None = None, shortlist: int = 0) -> None:
-        self.model, self.slots, self._given_cost = model, slots, call_cost
+    def __init__(self, model: Seq2Seq, rows: int = 32, call_cost: float | None = None, shortlist: int = 0) -> None:
+        self.model, self.rows, self._given_cost = model, rows, call_cost
         self._first = shortlist if shortlist < model.spec.vocabularies.target.size else 0
         self.calls, self.tokens = 0, 0  # calls of `decode` so far, and tokens fed in them
         self._acceptance = Acceptance()
 
     @torch.inference_mode()
-    def __call__(self, groups: Iterable[Drafted]) -> Iterator[list[Hypothesis]]:
+    def __call__(self, groups: Iterable[DraftGroup]) -> Iterator[list[Hypothesis]]:
         """Yield for each group the hypotheses of `greedy`, in order; guidance and shortlist exclude each other.
 
         A group starts as soon as there is room for all of it, so small groups of sentences of similar length keep the
-        slots full. A group with guidance, or with more rows than slots, waits until all slots are empty.
+        rows full. A group with guidance, or with more sentences than rows, waits until all rows are empty.
         """
         if not self.model.spec.parallel:
             yield from (greedy(self.model, group.batch, group.limits, group.guidance) for group in groups)
@@ -79,7 +79,7 @@ class DraftSearch:
         waiting = iter(groups)
         coming, taken, live = next(waiting, None), deque[list[_Row]](), None
         while coming or live:
-            while coming and (live is None or len(live.going) + coming.batch.rows <= self.slots):
+            while coming and (live is None or len(live.going) + coming.batch.rows <= self.rows):
                 if live is not None and (live.rules or coming.guidance):
                     break
                 arrived = _Live.of(self.model, coming, self._first)
@@ -121,7 +121,7 @@ def draft_decode(
     model: Seq2Seq, batch: Batch, drafts: Sequence[Sequence[int]], limits: Tensor, guidance: Guidance = NO_GUIDANCE
 ) -> list[Hypothesis]:
     """Return the hypotheses of `greedy`, given a draft for each sentence in target tokens without EOS."""
-    (found,) = DraftSearch(model, batch.rows)([Drafted(batch, drafts, limits, guidance)])
+    (found,) = DraftSearch(model, batch.rows)([DraftGroup(batch, drafts, limits, guidance)])
     return found
 
 
@@ -207,7 +207,7 @@ class _Live:
     first: int  # number of the first tokens on the shortlist; 0: there is none
 
     @classmethod
-    def of(cls, model: Seq2Seq, group: Drafted, first: int) -> Self:
+    def of(cls, model: Seq2Seq, group: DraftGroup, first: int) -> Self:
         rules = Rules.of(model, group.batch, group.limits, group.guidance)
         guided, others = bool(group.guidance), _beyond(first, model, group)
         rows = [
@@ -289,7 +289,7 @@ class _Live:
         return replace(self, rows=[self.rows[i] for i in going], state=self.state.select(index), rules=rules)
 
 
-def _beyond(first: int, model: Seq2Seq, group: Drafted) -> list[frozenset[int]]:
+def _beyond(first: int, model: Seq2Seq, group: DraftGroup) -> list[frozenset[int]]:
     """Return the tokens from `first` on of each sentence's draft, and of its inputs in the same vocabulary."""
     if not first:
         return [frozenset()] * len(group.drafts)

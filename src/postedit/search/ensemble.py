@@ -43,17 +43,17 @@ class Ensemble(Seq2Seq["EnsembleState"]):
 
     def encode(self, batch: Batch) -> "EnsembleState":
         """Encode the batch with every member, on its device."""
-        places = [place_of(member, batch) for member in self.parts()]
-        batches = {place: batch.to(place) for place in dict.fromkeys(places)}
-        states = [member.encode(batches[place]) for member, place in zip(self.parts(), places, strict=True)]
-        return EnsembleState(tuple(states), tuple(places))
+        devices = [device_of(member, batch) for member in self.parts()]
+        batches = {device: batch.to(device) for device in dict.fromkeys(devices)}
+        states = [member.encode(batches[device]) for member, device in zip(self.parts(), devices, strict=True)]
+        return EnsembleState(tuple(states), tuple(devices))
 
     def decode(self, tokens: Tensor, state: "EnsembleState") -> tuple[DecoderOutput, "EnsembleState"]:
         """Read K more target tokens Long[N,K] with every member; predict the one after each of them."""
         here = tokens.device
         results = [
-            member.decode(tokens.to(place), part)
-            for member, part, place in zip(self.parts(), state.parts, state.places, strict=True)
+            member.decode(tokens.to(device), part)
+            for member, part, device in zip(self.parts(), state.parts, state.devices, strict=True)
         ]
         outputs = [output for output, _ in results]
         attention = {}
@@ -63,9 +63,9 @@ class Ensemble(Seq2Seq["EnsembleState"]):
             attention[key] = torch.stack([weights.to(here) * (weight / total) for weights, weight in having]).sum(0)
         parts = tuple(part for _, part in results)
         mean = EnsembleDistribution(
-            tuple(o.distribution for o in outputs), state.places, here, tuple(self.weights), self.space
+            tuple(o.distribution for o in outputs), state.devices, here, tuple(self.weights), self.space
         )
-        return DecoderOutput(mean, attention), EnsembleState(parts, state.places)
+        return DecoderOutput(mean, attention), EnsembleState(parts, state.devices)
 
     def constraints(self, batch: Batch) -> Sequence[Constraint]:
         """Return the model grammars of all members."""
@@ -85,30 +85,30 @@ class EnsembleState:
     """The states of the members, and their devices."""
 
     parts: tuple[State, ...]
-    places: tuple[torch.device, ...]
+    devices: tuple[torch.device, ...]
 
     def select(self, rows: Tensor) -> Self:
         """Return the rows Long[M] in that order."""
-        parts = (part.select(rows.to(place)) for part, place in zip(self.parts, self.places, strict=True))
-        return type(self)(tuple(parts), self.places)
+        parts = (part.select(rows.to(device)) for part, device in zip(self.parts, self.devices, strict=True))
+        return type(self)(tuple(parts), self.devices)
 
     def rollback(self, keep: Tensor) -> Self:
         """Return the state after only the first `keep` Long[N] tokens of the last decode, row by row."""
-        parts = (part.rollback(keep.to(place)) for part, place in zip(self.parts, self.places, strict=True))
-        return type(self)(tuple(parts), self.places)
+        parts = (part.rollback(keep.to(device)) for part, device in zip(self.parts, self.devices, strict=True))
+        return type(self)(tuple(parts), self.devices)
 
     def join(self, other: Self) -> Self:
         """Return the rows of both, those of `other` last."""
         parts = (one.join(another) for one, another in zip(self.parts, other.parts, strict=True))
-        return type(self)(tuple(parts), self.places)
+        return type(self)(tuple(parts), self.devices)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EnsembleDistribution:
-    """The mean of the members' distributions, which are on the devices `places`; computed on the device `here`."""
+    """The mean of the members' distributions, each on its own of `devices`; computed on the device `here`."""
 
     parts: tuple[Distribution, ...]
-    places: tuple[torch.device, ...]
+    devices: tuple[torch.device, ...]
     here: torch.device
     weights: tuple[float, ...]
     space: Space
@@ -119,12 +119,12 @@ class EnsembleDistribution:
 
     def at(self, mask: Tensor) -> Self:
         """Return the distributions where `mask` Bool[N,K], M of them in order, as [M,1]."""
-        parts = tuple(part.at(mask.to(place)) for part, place in zip(self.parts, self.places, strict=True))
+        parts = tuple(part.at(mask.to(device)) for part, device in zip(self.parts, self.devices, strict=True))
         return replace(self, parts=parts)
 
     def among(self, shortlist: Shortlist) -> Tensor:
         """Return Float[N,K,C], natural logarithms, of the tokens of a shortlist, renormalised."""
-        log_probs = [part.among(shortlist.to(place)).to(self.here) for part, place in zip(self.parts, self.places)]
+        log_probs = [part.among(shortlist.to(device)).to(self.here) for part, device in zip(self.parts, self.devices)]
         return shortlist.normalised(_mix(log_probs, self.weights, self.space))
 
     def label_loss(self, labels: Tensor, mask: Tensor, smoothing: float = 0.0) -> LabelLoss:
@@ -174,7 +174,7 @@ def check_weights(weights: Sequence[float], members: int) -> Sequence[float]:
     return weights
 
 
-def place_of(member: Seq2Seq, batch: Batch) -> torch.device:
+def device_of(member: Seq2Seq, batch: Batch) -> torch.device:
     """Return the device of a member; for one without weights, that of the batch."""
     return next((parameter.device for parameter in member.parameters()), batch.device)
 

@@ -10,14 +10,14 @@ from typing import Final
 
 from postedit.core.special_tokens import EOS, UNK
 from postedit.core.token_spelling import Spelling
-from postedit.search.automata import Automaton, Permit
+from postedit.search.automata import Automaton, TokenSet
 
-_ANYTHING: Final = Permit(frozenset(), forbidden=True)
-_NO_END: Final = Permit(frozenset([EOS]), forbidden=True)
+_ANYTHING: Final = TokenSet(frozenset(), forbidden=True)
+_NO_END: Final = TokenSet(frozenset([EOS]), forbidden=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PhraseState:
     """The state of a search for phrases in a text."""
 
     inside: bool = False  # the last character read is inside a word
@@ -33,7 +33,7 @@ class Phrases:
         self._prefixes = frozenset(phrase[:end] for phrase in self.phrases for end in range(1, len(phrase) + 1))
         self._open = frozenset(phrase for phrase in self.phrases if self._ends_in_word(phrase))
 
-    def read(self, reading: Reading, text: str) -> tuple[Reading, frozenset[str]]:
+    def read(self, reading: PhraseState, text: str) -> tuple[PhraseState, frozenset[str]]:
         """Return the state after `text`, and the phrases found: those whose end has been passed."""
         inside, spaced, begun = reading.inside, reading.spaced, reading.begun
         found: set[str] = set()
@@ -47,13 +47,13 @@ class Phrases:
                 longer.add(character)
             begun = frozenset(longer) & self._prefixes
             inside, spaced = word, character == " "
-        return Reading(inside, spaced, begun), frozenset(found)
+        return PhraseState(inside, spaced, begun), frozenset(found)
 
-    def whole(self, reading: Reading) -> frozenset[str]:
+    def whole(self, reading: PhraseState) -> frozenset[str]:
         """Return the phrases that the text ends with."""
         return reading.begun & self.phrases
 
-    def joined(self, reading: Reading, text: str) -> bool:
+    def joined(self, reading: PhraseState, text: str) -> bool:
         """Return whether `text`, directly after the text read, would make its last word longer."""
         return reading.inside and self.spelling.in_word(text[0], before=True)
 
@@ -64,7 +64,7 @@ class Phrases:
         return inside
 
 
-class Banned(Automaton[Reading]):
+class Banned(Automaton[PhraseState]):
     """No output contains a banned phrase as whole words.
 
     A token that ends a phrase is forbidden at once; otherwise search could only continue by making the last word
@@ -77,11 +77,11 @@ class Banned(Automaton[Reading]):
         pattern = re.compile("|".join(re.escape(phrase) for phrase in self._phrases.phrases))
         self._holding = [token for token, text in enumerate(spelling.texts) if pattern.search(text)]
 
-    def step(self, state: Reading, token: int) -> Reading:
+    def step(self, state: PhraseState, token: int) -> PhraseState:
         """Read the token."""
         return self._phrases.read(state, self._phrases.spelling.texts[token])[0]
 
-    def permit(self, state: Reading) -> Permit:
+    def permit(self, state: PhraseState) -> TokenSet:
         """Forbid tokens that end a phrase."""
         spelling, suspects = self._phrases.spelling, set(self._holding)
         for phrase in self._phrases.phrases:
@@ -94,18 +94,18 @@ class Banned(Automaton[Reading]):
             after, found = self._phrases.read(state, spelling.texts[token])
             if found or self._phrases.whole(after):
                 ending.add(token)
-        return Permit(frozenset(ending), forbidden=True)
+        return TokenSet(frozenset(ending), forbidden=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingPhrases:
     """The required phrases that an output does not contain yet, and the state of the search for them."""
 
     phrases: frozenset[str]
-    reading: Reading = Reading()
+    reading: PhraseState = PhraseState()
 
 
-class Required(Automaton[Missing]):
+class Required(Automaton[MissingPhrases]):
     """An output ends only when it contains all required phrases as whole words, in any order."""
 
     def __init__(self, spelling: Spelling, phrases: Iterable[str]) -> None:
@@ -117,30 +117,30 @@ class Required(Automaton[Missing]):
         """Return the least number of tokens that the phrases have."""
         return sum(len(spelling.shortest(f" {phrase}") or ()) for phrase in phrases)
 
-    def step(self, state: Missing, token: int) -> Missing:
+    def step(self, state: MissingPhrases, token: int) -> MissingPhrases:
         """Read the token."""
         reading, found = self._phrases.read(state.reading, self._phrases.spelling.texts[token])
-        return Missing(state.phrases - found, reading)
+        return MissingPhrases(state.phrases - found, reading)
 
-    def permit(self, state: Missing) -> Permit:
+    def permit(self, state: MissingPhrases) -> TokenSet:
         """Forbid EOS while a phrase is missing."""
         return _NO_END if self._missing(state) else _ANYTHING
 
-    def way(self, state: Missing) -> Sequence[int]:
+    def way(self, state: MissingPhrases) -> Sequence[int]:
         """Return the rest of the phrase that is nearest to its end, and then all the others."""
         way: list[int] = []
         for phrase in sorted(self._missing(state), key=lambda phrase: (len(self._rest(state, phrase)), phrase)):
             way += _shortest(self._phrases.spelling, f" {phrase}") if way else self._rest(state, phrase)
         return way
 
-    def proposals(self, state: Missing) -> Sequence[int]:
+    def proposals(self, state: MissingPhrases) -> Sequence[int]:
         """Return the next token of every missing phrase."""
         return list(dict.fromkeys(self._rest(state, phrase)[0] for phrase in sorted(self._missing(state))))
 
-    def _missing(self, state: Missing) -> frozenset[str]:
+    def _missing(self, state: MissingPhrases) -> frozenset[str]:
         return state.phrases - self._phrases.whole(state.reading)
 
-    def _rest(self, state: Missing, phrase: str) -> list[int]:
+    def _rest(self, state: MissingPhrases, phrase: str) -> list[int]:
         """Return the fewest tokens that complete a phrase, begun or not, without undoing one that is complete."""
         begun = max((len(start) for start in state.reading.begun if phrase.startswith(start)), default=0)
         rest, way = phrase[begun:], _shortest(self._phrases.spelling, f" {phrase}")
@@ -165,11 +165,11 @@ class Beginning(Automaton[str]):
             return state[len(text) :]
         return "" if text.startswith(state) else state
 
-    def permit(self, state: str) -> Permit:
+    def permit(self, state: str) -> TokenSet:
         """Allow tokens that the rest begins with, and those that begin with the rest."""
         if not state:
             return _ANYTHING
-        return Permit(frozenset(self._spelling.within(state) + self._spelling.beyond(state)), forbidden=False)
+        return TokenSet(frozenset(self._spelling.within(state) + self._spelling.beyond(state)), forbidden=False)
 
     def way(self, state: str) -> Sequence[int]:
         """Return the fewest tokens for the rest."""
@@ -182,9 +182,9 @@ class NoUnknown(Automaton[None]):
     def step(self, state: None, token: int) -> None:
         """Stay in the only state."""
 
-    def permit(self, state: None) -> Permit:
+    def permit(self, state: None) -> TokenSet:
         """Forbid the token."""
-        return Permit(frozenset([UNK]), forbidden=True)
+        return TokenSet(frozenset([UNK]), forbidden=True)
 
 
 def _shortest(spelling: Spelling, text: str) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch
-from postedit.search.ensemble import place_of
+from postedit.search.ensemble import device_of
 from postedit.search.forced import force_lists
 from postedit.search.hypothesis import Hypothesis
 
@@ -44,7 +44,7 @@ def member_features(
         scored = [[list(hypotheses) for hypotheses in lists]]
     else:
         tokens = [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in lists]
-        scored = [force_lists(part, batch.to(place_of(part, batch)), tokens) for part in parts]
+        scored = [force_lists(part, batch.to(device_of(part, batch)), tokens) for part in parts]
     return [
         [
             {member_name(number): max(one.score, _LEAST) for number, one in enumerate(outputs, start=1)}

@@ -125,8 +125,8 @@ def _written(
     # An insertion has one old gap, which cannot stay on both sides.
     stays_after = old_after.fits(after) and not (change.op == "insert" and stays_before)
     parts: list[str | None] = ["" if stays_before else before]
-    for place in range(*change.pe):
-        parts += [pe[place], pe_gaps[place + 1]]
+    for index in range(*change.pe):
+        parts += [pe[index], pe_gaps[index + 1]]
     parts[-1] = "" if stays_after else after
     new = "".join(part or "" for part in parts)
     return old_before.raw if stays_before else "", new, old_after.raw if stays_after else ""

@@ -266,7 +266,7 @@ def _byte_alphabet() -> dict[str, int]:
     """Return the byte of each character of byte-level BPE: printable bytes are themselves, others from U+0100 on."""
     printable = [byte for byte in range(BYTES) if chr(byte).isprintable() and byte not in (0x20, 0xA0)]
     others = [byte for byte in range(BYTES) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(BYTES + place): byte for place, byte in enumerate(others)}
+    return {chr(byte): byte for byte in printable} | {chr(BYTES + index): byte for index, byte in enumerate(others)}
 
 
 _BYTE_OF: Final = _byte_alphabet()

@@ -157,7 +157,7 @@ class _Candidates:
         outputs: M of them, with EOS.
         sentences: Long[M], the sentence of each output.
         groups: Long[G], the sentences.
-        places: Long[M], the place of each output in `costs`, flattened.
+        indices: Long[M], the index of each output in `costs`, flattened.
         costs: Float[G,C], padded with 0.
         constant: Float[B], the risk of the other sentences; 0 for these.
     """
@@ -165,7 +165,7 @@ class _Candidates:
     outputs: tuple[tuple[int, ...], ...]
     sentences: Tensor
     groups: Tensor
-    places: Tensor
+    indices: Tensor
     costs: Tensor
     constant: Tensor
 
@@ -176,13 +176,13 @@ class _Candidates:
         width = max((len(lists[row]) for row in rows), default=1)
         costs = [[one.cost for one in lists[row]] + [0.0] * (width - len(lists[row])) for row in rows]
         constant = [0.0 if row in set(rows) or not found else found[0].cost for row, found in enumerate(lists)]
-        places = [group * width + i for group, row in enumerate(rows) for i in range(len(lists[row]))]
+        indices = [group * width + i for group, row in enumerate(rows) for i in range(len(lists[row]))]
         tensor = partial(torch.tensor, device=device)
         return cls(
             outputs=tuple((*one.tokens, EOS) for row in rows for one in lists[row]),
             sentences=tensor([row for row in rows for _ in lists[row]], dtype=torch.long),
             groups=tensor(rows, dtype=torch.long),
-            places=tensor(places, dtype=torch.long),
+            indices=tensor(indices, dtype=torch.long),
             costs=tensor(costs, dtype=torch.float32).view(len(rows), width),
             constant=tensor(constant, dtype=torch.float32),
         )
@@ -191,7 +191,7 @@ class _Candidates:
 def expected_costs(scores: Tensor, candidates: _Candidates, sharpness: float) -> Tensor:
     """Return the risk Float[G], given the log-probability of each candidate Float[M]."""
     costs = candidates.costs.to(scores.dtype)
-    table = scores.new_full((costs.numel(),), -math.inf).scatter(0, candidates.places, sharpness * scores)
+    table = scores.new_full((costs.numel(),), -math.inf).scatter(0, candidates.indices, sharpness * scores)
     return (table.view_as(costs).softmax(1) * costs).sum(1)
 
 

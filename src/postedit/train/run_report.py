@@ -8,7 +8,7 @@ from time import perf_counter
 from postedit.train.config import TrainConfig
 from postedit.train.optimisers import learning_rate
 from postedit.train.run_log import Display, RunLog, duration
-from postedit.train.train_state import Scored, TrainState
+from postedit.train.train_state import TrainState, ValidatedModel
 from postedit.train.update import Totals
 
 
@@ -65,7 +65,7 @@ class Report:
         speed, padding = round(values["tokens_per_second"], 1), round(values["padding"], 4)
         self._write("train", state, {**values, "tokens_per_second": speed, "padding": padding})
 
-    def validation(self, state: TrainState, scored: Scored, improved: bool) -> None:
+    def validation(self, state: TrainState, scored: ValidatedModel, improved: bool) -> None:
         """Report a validation."""
         scores = ", ".join(f"{name} {value:.3f}" for name, value in scored.metrics.items())
         verdict = "the best so far" if improved else f"no better for {state.stale} validations"
@@ -86,7 +86,7 @@ class Report:
             "lr": learning_rate(self._config, state.step, state.plateau),
             "grad_norm": sums.norm,
             "tokens_per_second": sums.tokens / (perf_counter() - self._since),
-            "padding": sums.padding / sums.places,
+            "padding": sums.padding / sums.positions,
         }
         return values | {"risk": sums.risk / sums.tokens} if self._config.has_risk else values
 

@@ -22,7 +22,7 @@ from postedit.data.corpus import Corpus
 from postedit.train.averaging import average_weights
 from postedit.train.config import TrainConfig
 from postedit.train.runtime import same_randomness_after
-from postedit.train.train_state import Scored, TrainState
+from postedit.train.train_state import TrainState, ValidatedModel
 from postedit.train.update import move
 
 ScoreDev = Callable[[Seq2Seq], Mapping[str, float]]
@@ -40,22 +40,22 @@ class BestWeights:
         self.folder = folder
         self.average = folder / "average.safetensors"
 
-    def path(self, scored: Scored) -> Path:
+    def path(self, scored: ValidatedModel) -> Path:
         """Return the file of weights of `scored`."""
         return self.folder / scored.file_name
 
-    def save(self, scored: Scored, model: nn.Module) -> None:
+    def save(self, scored: ValidatedModel, model: nn.Module) -> None:
         """Write the weights of `scored`."""
         with explain_os_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         save_tensors(self.path(scored), model_tensors(model))
 
-    def write_list(self, best: Iterable[Scored], metric: str) -> None:
+    def write_list(self, best: Iterable[ValidatedModel], metric: str) -> None:
         """Write `best.json`: the files of the best models, best first, with their scores."""
         entries = [asdict(scored) | {"file": scored.file_name} for scored in best]
         save_json(self.folder / "best.json", {"metric": metric, "best": entries})
 
-    def remove_all_but(self, needed: Iterable[Scored]) -> None:
+    def remove_all_but(self, needed: Iterable[ValidatedModel]) -> None:
         """Remove the weights of every model that is not in `needed`, and leftovers of a kill."""
         names = {scored.file_name for scored in needed}
         for path in [*self.folder.glob("step-*.safetensors"), *self.folder.glob(".step-*.tmp")]:
@@ -89,7 +89,7 @@ class ModelSelection:
         self.dev, self._score_dev, self._config, self._best = dev, score_dev, config, best
         self._export, self._interruptible, self._accelerator = export, interruptible, accelerator
 
-    def validate(self, model: Seq2Seq, step: int) -> Scored:
+    def validate(self, model: Seq2Seq, step: int) -> ValidatedModel:
         """Return the model of that step with its scores.
 
         Raises:
@@ -100,7 +100,7 @@ class ModelSelection:
         name = "nll" if self._config.metric == "loss" else self._config.metric
         if name not in metrics:
             raise ValueError(f"score_dev must return the metric {name}; it returned {', '.join(metrics)}")
-        return Scored(step, metrics[name], metrics)
+        return ValidatedModel(step, metrics[name], metrics)
 
     def scores(self, model: Seq2Seq) -> dict[str, float]:
         """Return `nll` (nats per label), `perplexity`, and the scores of the decoded dev set.
@@ -134,7 +134,7 @@ class ModelSelection:
         nll_sum, tokens = self._accelerator.reduce(sums, "sum").tolist()
         return float(nll_sum / tokens)
 
-    def record(self, scored: Scored, model: Seq2Seq, state: TrainState) -> bool:
+    def record(self, scored: ValidatedModel, model: Seq2Seq, state: TrainState) -> bool:
         """Enter a validation into the state of the run, and write the weights that are to be kept.
 
         Returns:
@@ -157,7 +157,7 @@ class ModelSelection:
                 self._export(model)
         return improved
 
-    def export_best(self, model: Seq2Seq, state: TrainState) -> tuple[Scored | None, bool]:
+    def export_best(self, model: Seq2Seq, state: TrainState) -> tuple[ValidatedModel | None, bool]:
         """Export the best single model or the average, whichever is better on dev; `model` then has its weights.
 
         Returns:
@@ -178,7 +178,7 @@ class ModelSelection:
         self._accelerator.wait_for_everyone()
         return average, average_wins
 
-    def _average(self, model: Seq2Seq, state: TrainState) -> Scored | None:
+    def _average(self, model: Seq2Seq, state: TrainState) -> ValidatedModel | None:
         """Load the average of the best or last models into `model` and validate it; None if there is none."""
         chosen = {"best": state.best, "last": state.last, "none": ()}[self._config.average]
         if len(chosen) < 2:

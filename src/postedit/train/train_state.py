@@ -71,7 +71,7 @@ class Plateau:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ValidatedModel:
     """A validated model.
 
     Args:
@@ -116,14 +116,14 @@ class TrainState:
     validated: int = 0
     stale: int = 0
     plateau: Plateau = field(default_factory=Plateau)
-    best: tuple[Scored, ...] = ()
-    last: tuple[Scored, ...] = ()
+    best: tuple[ValidatedModel, ...] = ()
+    last: tuple[ValidatedModel, ...] = ()
     lowest: float | None = None
     trend: LossTrend = field(default_factory=LossTrend)
     update_batches: int = 0
 
     @property
-    def kept(self) -> tuple[Scored, ...]:
+    def kept(self) -> tuple[ValidatedModel, ...]:
         """The models whose weights are kept."""
         return (*self.best, *(scored for scored in self.last if scored not in self.best))
 
@@ -133,9 +133,9 @@ class TrainState:
         parts = {
             "position": Position(**values["position"]),
             "plateau": Plateau(**values["plateau"]),
-            "best": tuple(Scored(**entry) for entry in values["best"]),
+            "best": tuple(ValidatedModel(**entry) for entry in values["best"]),
             "trend": LossTrend(**values.get("trend", {"start": values["step"]})),
-            "last": tuple(Scored(**entry) for entry in values.get("last", ())),
+            "last": tuple(ValidatedModel(**entry) for entry in values.get("last", ())),
         }
         return cls(**{**values, **parts})
 
@@ -161,12 +161,12 @@ class TrainResult:
     epochs: int
     target_tokens: int
     seconds: float
-    single: Scored
-    average: Scored | None
+    single: ValidatedModel
+    average: ValidatedModel | None
     exported: Literal["single", "average"]
     model_folder: Path
 
     @property
-    def chosen(self) -> Scored:
+    def chosen(self) -> ValidatedModel:
         """The exported model with its dev scores."""
         return self.average if self.exported == "average" and self.average else self.single

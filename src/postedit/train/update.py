@@ -22,8 +22,8 @@ class Totals(NamedTuple):
     """Sums over some updates in all processes.
 
     `loss` and `nll` are sums over labels in nats, `tokens` is the number of labels, `risk` the sum of expected costs
-    times labels. `norm` is the gradient norm of the last update, before clipping. `places` is the size of the batches
-    of this process, and `padding` how much of it is padding.
+    times labels. `norm` is the gradient norm of the last update, before clipping. `positions` is the size of the
+    batches of this process, and `padding` how much of it is padding.
     """
 
     loss: float = 0.0
@@ -31,7 +31,7 @@ class Totals(NamedTuple):
     tokens: float = 0.0
     risk: float = 0.0
     norm: float = 0.0
-    places: int = 0
+    positions: int = 0
     padding: int = 0
 
     def plus(self, later: "Totals") -> "Totals":
@@ -92,7 +92,7 @@ class Updater:
         self._failed = torch.zeros((), device=accelerator.device)
         self._norm = torch.zeros((), device=accelerator.device)
         self._totals = torch.zeros(4, dtype=self._float, device=accelerator.device)
-        self._places = self._real = 0
+        self._positions = self._real = 0
 
     def update(self, number: int, batches: Sequence[Batch], rate: float, counts: bool = True) -> None:
         """Make update `number` at learning rate `rate` from this process's `batches`, which are on the CPU.
@@ -102,7 +102,7 @@ class Updater:
         rng = random_state(self.accelerator.device)
         self.optimizer.zero_grad(set_to_none=True)
         count = len(batches)
-        results = [self._backward(batch, counts, last=place == count) for place, batch in enumerate(batches, 1)]
+        results = [self._backward(batch, counts, last=number == count) for number, batch in enumerate(batches, 1)]
         total = self.accelerator.reduce(torch.stack(results).sum(0), "sum")
         norm = self._apply(total, rate)
         self._totals += total
@@ -110,7 +110,7 @@ class Updater:
         self._attempts.append(UpdateRecord(number, batches, [result[0] for result in results], total, norm, rng))
         masks = [stream.mask for batch in batches for stream in batch.streams.values()]
         masks += [batch.target.mask for batch in batches if batch.target is not None]
-        self._places += sum(mask.numel() for mask in masks)
+        self._positions += sum(mask.numel() for mask in masks)
         self._real += sum(int(mask.sum()) for mask in masks)
 
     def _backward(self, batch: Batch, counts: bool, last: bool) -> Tensor:
@@ -141,10 +141,10 @@ class Updater:
     def totals(self) -> Totals:
         """Return the sums since the last call, and reset them. Waits for the device."""
         loss, nll, tokens, risk = self._totals.tolist()
-        places, padding = self._places, self._places - self._real
+        positions, padding = self._positions, self._positions - self._real
         self._totals.zero_()
-        self._places = self._real = 0
-        return Totals(loss, nll, tokens, risk, float(self._norm), places, padding)
+        self._positions = self._real = 0
+        return Totals(loss, nll, tokens, risk, float(self._norm), positions, padding)
 
     def failure(self, highest: float = inf) -> UpdateRecord | None:
         """Return the first update since the last call that failed. Waits for the device.

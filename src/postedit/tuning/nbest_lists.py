@@ -93,7 +93,7 @@ class NBestPool:
         """
         if not all(self._found):
             raise ValueError("every sentence needs an output")
-        order = np.array([place for found in self._found for place in found.values()], np.int64)
+        order = np.array([index for found in self._found for index in found.values()], np.int64)
         first = np.cumsum([0, *map(len, self._found)])
         features = np.array(self._features, np.float64).reshape(len(order), len(self._names))
         return NBestLists(features[order], self._statistics[order], first, self._metric)
@@ -118,9 +118,9 @@ def _best_indices(scores: Any, first: Any) -> Any:
     chosen = np.empty(first.size - 1, np.int64)
     for sentence in range(first.size - 1):
         top = first[sentence]
-        for place in range(first[sentence] + 1, first[sentence + 1]):
-            if scores[place] > scores[top]:
-                top = place
+        for index in range(first[sentence] + 1, first[sentence + 1]):
+            if scores[index] > scores[top]:
+                top = index
         chosen[sentence] = top
     return chosen
 
@@ -150,7 +150,7 @@ def envelopes(heights: Any, slopes: Any, first: Any, low: float, high: float) ->
             if slopes[line] > slopes[top]:
                 steeper[count] = line
                 count += 1
-        place = low
+        index = low
         while count:
             crossing, following = np.inf, -1
             for k in range(count):
@@ -160,8 +160,8 @@ def envelopes(heights: Any, slopes: Any, first: Any, low: float, high: float) ->
                     crossing, following = meets, line
             if crossing >= high:
                 break
-            place = max(place, crossing)  # rounding errors must not lead back
-            at[changes], before[changes], after[changes] = place, top, following
+            index = max(index, crossing)  # rounding errors must not lead back
+            at[changes], before[changes], after[changes] = index, top, following
             changes += 1
             top, left = following, 0
             for k in range(count):

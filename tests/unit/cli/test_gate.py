@@ -38,7 +38,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def outputs(model: Path) -> list[str]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("postedit.editing.results.is_sound", lambda *arguments: True)  # as `nonsense_is_text` for tests
+        patch.setattr(
+            "postedit.editing.results.keeps_text_sound", lambda *arguments: True
+        )  # as `nonsense_is_text` for tests
         return [one.text.replace("\n", " ") for one in PostEditor.load(model, device="cpu").edit(SRC, MT)]
 
 

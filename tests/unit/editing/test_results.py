@@ -6,7 +6,7 @@ from itertools import accumulate
 import pytest
 
 from postedit.core.editor import Edit, PostEdit
-from postedit.editing.results import sound
+from postedit.editing.results import revert_damage
 from postedit.text.edits import changes
 
 KNOWN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZäöüß ,.!?。，按继续")
@@ -52,7 +52,7 @@ def _bounds(text: str) -> list[int]:
     ],
 )
 def test_an_edit_that_damages_text_is_taken_back(src: str, mt: str, pe: str, expected: str) -> None:
-    result = sound(src, mt, corrected(mt, pe), lacks)
+    result = revert_damage(src, mt, corrected(mt, pe), lacks)
     assert result.text == expected
     assert result.changed == (expected != mt)
 
@@ -67,18 +67,20 @@ def test_mt_stays_if_no_single_edit_causes_the_damage() -> None:
         token_spans=((0, 1),),
         confidences=(0.1,),
     )
-    result = sound("x", "ab", whole, lacks)
+    result = revert_damage("x", "ab", whole, lacks)
     assert (result.text, result.changed) == ("ab", False)
 
 
 def test_alternatives_are_sound_too() -> None:
     other = corrected("按 OK .", "按 \ufffd .")
-    result = sound("press", "按 OK .", PostEdit("按 OK .", False, alternatives=(other,)), lacks)
+    result = revert_damage("press", "按 OK .", PostEdit("按 OK .", False, alternatives=(other,)), lacks)
     assert [one.text for one in result.alternatives] == ["按 OK ."]
 
 
 @pytest.mark.parametrize(("text", "skipped"), [("长子 !", None), ("a \ufffd", "damaged")])
 def test_a_translation_is_damaged_by_replacement_characters_alone(text: str, skipped: str | None) -> None:
-    result = sound("eldest son", None, PostEdit(text, True, -1.0, (-1.0,), (Edit("insert", (0, 0), (0, 1)),)), lacks)
+    result = revert_damage(
+        "eldest son", None, PostEdit(text, True, -1.0, (-1.0,), (Edit("insert", (0, 0), (0, 1)),)), lacks
+    )
     assert result.skipped == skipped
     assert result.text == ("" if skipped else text)

@@ -17,7 +17,7 @@ from postedit.core.editor import PostEdit
 from postedit.core.errors import DataError, RecipeError
 from postedit.core.search_config import Term
 from postedit.editing import search as segment_search
-from postedit.editing.results import meet_constraints
+from postedit.editing.results import enforce_constraints
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment
 from postedit.search import Hypothesis, SearchConfig
@@ -212,13 +212,13 @@ def test_outputs_do_not_depend_on_what_other_segments_require(editor: PostEditor
 
 def test_segments_that_require_nothing_have_drafts_beside_others_that_do(monkeypatch: pytest.MonkeyPatch) -> None:
     drafted: list[str] = []
-    with_drafts = SegmentSearch._with_drafts
+    with_drafts = SegmentSearch._search_with_drafts
 
     def watched(self: SegmentSearch, segments: Sequence[EncodedSegment]) -> Any:
         drafted.extend(segment.mt for segment in segments)
         return with_drafts(self, segments)
 
-    monkeypatch.setattr(SegmentSearch, "_with_drafts", watched)
+    monkeypatch.setattr(SegmentSearch, "_search_with_drafts", watched)
     folder = tiny_models.folder()
     editor = PostEditor(folder.model, folder.processor, folder.search)
     results = edited(editor, required=[[], ["Häuschen"], []])
@@ -240,14 +240,14 @@ def test_stuck_segments_are_searched_again_with_a_wider_beam(
 
     monkeypatch.setattr(segment_search, "beam_search", watched)
     monkeypatch.setattr(segment_search, "greedy", lambda model, batch, limits, guidance: [stuck] * batch.rows)
-    monkeypatch.setattr(SegmentSearch, "_follow_drafts", lambda self, segments: [[stuck]] * len(segments))
+    monkeypatch.setattr(SegmentSearch, "_draft_search", lambda self, segments: [[stuck]] * len(segments))
     for beam in (1, 2):
         assert [result.skipped for result in edited(editor, beam=beam)] == [None] * 3
     assert beams == [8, 2, 8]
 
 
 def met(result: PostEdit, prefix: str = "", required: Sequence[str] = ()) -> PostEdit:
-    return meet_constraints("mt", result, prefix, required, splitter("moses", "de"))
+    return enforce_constraints("mt", result, prefix, required, splitter("moses", "de"))
 
 
 @pytest.mark.parametrize(

@@ -22,23 +22,23 @@ from postedit.gate.calibrate import (
     is_learnt,
     rule_gains,
 )
-from postedit.gate.edit_features import Features, Judged, judge, words_changed
+from postedit.gate.edit_features import CorrectionFeatures, Features, judge, words_changed
 
 MT = "a b c d e f g h"
 PLAIN = Features(0.0, 0.0, 0.0, 0.0, 0.1, 0.7, 0.0, 0.0, 2.2)
 
 
-def line(gain: float, sure: float, outcome: int) -> tuple[str, Judged]:
+def line(gain: float, sure: float, outcome: int) -> tuple[str, CorrectionFeatures]:
     """Return pe and a correction of one word, which is right (1), wrong (-1), or neither (0)."""
     pe = {1: "X b c d e f g h", -1: MT, 0: "Y b c d e f g h"}[outcome]
     edit = Edit("replace", (0, 1), (0, 1))
     result = PostEdit("X b c d e f g h", True, -1.0, (-1.0,), (edit,), token_spans=((0, 1),), confidences=(0.5,))
     features = replace(PLAIN, gain=gain, sure=sure)
-    return pe, Judged(result, features, (features,))
+    return pe, CorrectionFeatures(result, features, (features,))
 
 
-def still() -> tuple[str, Judged]:
-    return MT, Judged(PostEdit(MT, False, -1.0, (-1.0,), ()))
+def still() -> tuple[str, CorrectionFeatures]:
+    return MT, CorrectionFeatures(PostEdit(MT, False, -1.0, (-1.0,), ()))
 
 
 def dev(generator: np.random.Generator, lines: int, sharpness: float, bias: float = 0.0) -> Outcomes:

@@ -15,7 +15,7 @@ from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.search_config import SearchConfig
 from postedit.explain.reasons import edit_reasons
 from postedit.gate import Gate, Gated, Level
-from postedit.gate.edit_features import Features, Judged, judge
+from postedit.gate.edit_features import CorrectionFeatures, Features, judge
 from postedit.gate.gate import Calibrator, Rule
 from postedit.jobs.explanation import explain
 
@@ -113,7 +113,7 @@ def test_the_tokens_of_edits_are_those_of_the_changed_words(editor: PostEditor) 
                 )
 
 
-def judged_by(editor: PostEditor) -> list[Judged]:
+def judged_by(editor: PostEditor) -> list[CorrectionFeatures]:
     segments = segments_of(SRC, MT)
     return judge(editor, segments, editor.edit_segments(segments, evidence="attention"))
 

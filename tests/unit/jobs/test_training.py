@@ -50,7 +50,7 @@ def test_a_run_leaves_a_model_and_all_that_is_needed_to_repeat_it(recipe: Recipe
     assert {"recipe.toml", "environment.json", "data.json", "text", "corpus", "log.jsonl", "model"} <= names
     assert load_recipe(tmp_path / "run" / "recipe.toml") == recipe
     loaded = training.ModelFolder.load(result.model)
-    assert loaded.provenance["dev"]["do_nothing_ter"] == result.do_nothing.ter
+    assert loaded.provenance["dev"]["do_nothing_ter"] == result.unedited.ter
     assert str(tmp_path) not in (result.model / "provenance.json").read_text()  # it may be published
     with pytest.raises(OutputError, match="already holds a run; continue it by --resume"):
         training.train(recipe, tmp_path / "run", console=QUIET)

@@ -10,7 +10,7 @@ from guarded import FIRST, after, assert_the_way_to_the_end, outputs, passes
 from postedit.core.special_tokens import EOS, STEP, UNK
 from postedit.core.token_spelling import Spelling
 from postedit.search.automata import Automaton
-from postedit.search.lexical_constraints import Banned, Beginning, Missing, NoUnknown, Reading, Required
+from postedit.search.lexical_constraints import Banned, Beginning, MissingPhrases, NoUnknown, PhraseState, Required
 
 PIECES = [" a", "a", "b", " ab", "ba", " ", "-"]
 SPELLING = Spelling([""] * FIRST + PIECES, str.isalpha)
@@ -33,7 +33,7 @@ PHRASES = [["a"], ["ab"], ["a b"], ["ab", "ba"], ["a-b", "b"], ["-"], ["a a", "a
 
 @pytest.mark.parametrize("phrases", PHRASES, ids=str)
 def test_exactly_the_outputs_without_a_banned_phrase_may_be_written(phrases: list[str]) -> None:
-    guard = Banned(SPELLING, phrases).start([Reading()], SPELLING.size, CPU)
+    guard = Banned(SPELLING, phrases).start([PhraseState()], SPELLING.size, CPU)
     for output in outputs(len(PIECES), LONGEST):
         beginnings = [text_of(output[:end]) for end in range(len(output) + 1)]
         clean = not any(has(text, phrase) for text in beginnings for phrase in phrases)
@@ -42,14 +42,14 @@ def test_exactly_the_outputs_without_a_banned_phrase_may_be_written(phrases: lis
 
 @pytest.mark.parametrize("phrases", PHRASES, ids=str)
 def test_an_output_may_end_when_it_has_all_that_is_required(phrases: list[str]) -> None:
-    guard = Required(SPELLING, phrases).start([Missing(frozenset(phrases))], SPELLING.size, CPU)
+    guard = Required(SPELLING, phrases).start([MissingPhrases(frozenset(phrases))], SPELLING.size, CPU)
     for output in outputs(len(PIECES), LONGEST):
         assert passes(guard, output) == all(has(text_of(output), phrase) for phrase in phrases), text_of(output)
 
 
 @pytest.mark.parametrize("phrases", PHRASES, ids=str)
 def test_required_phrases_can_be_written_from_every_state(phrases: list[str]) -> None:
-    guard = Required(SPELLING, phrases).start([Missing(frozenset(phrases))], SPELLING.size, CPU)
+    guard = Required(SPELLING, phrases).start([MissingPhrases(frozenset(phrases))], SPELLING.size, CPU)
     for output in outputs(len(PIECES), 3):
         written = after(guard, output)
         assert written is not None
@@ -73,7 +73,7 @@ def test_the_unknown_is_never_written() -> None:
 
 def test_rows_have_their_own_demands_and_steps_pass() -> None:
     machine = Required(SPELLING, ["ab", "ba"])
-    states = [Missing(frozenset(phrases)) for phrases in ([], ["ab"], ["ab", "ba"])]
+    states = [MissingPhrases(frozenset(phrases)) for phrases in ([], ["ab"], ["ab", "ba"])]
     guard = machine.start(states, SPELLING.size, CPU).select(torch.tensor([2, 0, 1]))
     assert guard.to_end().tolist() == [3, 0, 1]  # " ab", and then " " and "ba"
     guard = guard.advance(torch.tensor([STEP, STEP, FIRST + PIECES.index(" ab")]))

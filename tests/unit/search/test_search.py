@@ -12,7 +12,16 @@ from written import SIZE, A, B, C, Table, batch, limits
 
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.special_tokens import BOS, EOS, PAD
-from postedit.search import Drafted, DraftSearch, Ensemble, Hypothesis, SearchConfig, beam_search, draft_decode, greedy
+from postedit.search import (
+    DraftGroup,
+    DraftSearch,
+    Ensemble,
+    Hypothesis,
+    SearchConfig,
+    beam_search,
+    draft_decode,
+    greedy,
+)
 
 
 def searched(model: Table, kind: str, limit: int, draft: Sequence[int] = ()) -> Hypothesis:
@@ -144,19 +153,19 @@ def test_sentences_with_unlike_drafts_are_decoded_together() -> None:
     assert [hypothesis.tokens for hypothesis in found] == [TEXT, TEXT[:3], TEXT]
 
 
-def groups(sizes: Sequence[int], drafts: Sequence[Sequence[int]], most: Sequence[int]) -> list[Drafted]:
+def groups(sizes: Sequence[int], drafts: Sequence[Sequence[int]], most: Sequence[int]) -> list[DraftGroup]:
     ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
     return [
-        Drafted(batch(size), drafts[end - size : end], limits(*most[end - size : end]))
+        DraftGroup(batch(size), drafts[end - size : end], limits(*most[end - size : end]))
         for size, end in zip(sizes, ends, strict=True)
     ]
 
 
-@pytest.mark.parametrize("slots", [1, 2, 3, 8])
-def test_groups_of_any_size_come_back_in_order_whatever_the_slots(slots: int) -> None:
+@pytest.mark.parametrize("rows", [1, 2, 3, 8])
+def test_groups_of_any_size_come_back_in_order_whatever_the_rows(rows: int) -> None:
     sizes, most = [2, 1, 3, 1], [20, 3, 0, 20, 1, 20, 5]
     drafts = [TEXT, [], [A, B, C], [C] * 9, list(TEXT[:4]), [B, *TEXT], TEXT]
-    found = list(DraftSearch(Table(WRITES_TEXT), slots)(groups(sizes, drafts, most)))
+    found = list(DraftSearch(Table(WRITES_TEXT), rows)(groups(sizes, drafts, most)))
     assert [len(group) for group in found] == sizes
     assert [len(hypothesis.tokens) for group in found for hypothesis in group] == [min(7, limit) for limit in most]
     expected = [searched(Table(WRITES_TEXT), "greedy", limit) for limit in most]
@@ -215,10 +224,10 @@ def test_a_shortlist_holds_the_first_tokens_and_those_of_the_segment() -> None:
     rest = {EOS: 1.0}
     for draft, expected in (([A], A), ([A, B], B), ([C], C), ([], None)):
         search = DraftSearch(Table(wants_c, rest), 4, shortlist=A)
-        group = Drafted(batch(2), [draft, [C]], limits(9, 9))  # the second one's symbols are not the first one's
+        group = DraftGroup(batch(2), [draft, [C]], limits(9, 9))  # the second one's symbols are not the first one's
         ((found, other),) = search([group])
         # The stream of mt has As alone, and is in the same vocabulary.
         assert found.tokens == (expected or A,)
         assert other.tokens == (C,)
-    (whole,) = DraftSearch(Table(wants_c, rest), 4, shortlist=SIZE)([Drafted(batch(), [[A]], limits(9))])
+    (whole,) = DraftSearch(Table(wants_c, rest), 4, shortlist=SIZE)([DraftGroup(batch(), [[A]], limits(9))])
     assert whole[0].tokens == (C,)

@@ -89,7 +89,7 @@ def test_totals_are_sums_over_labels() -> None:
     masks = [
         stream.mask for batch in batches for stream in (*batch.streams.values(), batch.target) if stream is not None
     ]
-    assert totals.places == sum(mask.numel() for mask in masks)
+    assert totals.positions == sum(mask.numel() for mask in masks)
     assert totals.padding == sum(int((~mask).sum()) for mask in masks) > 0
     assert updates.totals() == Totals(norm=totals.norm)
 
