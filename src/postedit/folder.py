@@ -27,6 +27,7 @@ from postedit.core.model import Seq2Seq
 from postedit.core.registry import Architecture
 from postedit.core.search_config import SearchConfig, with_present_names
 from postedit.core.tensor_files import (
+    check_finite,
     check_model_tensors,
     check_sha256,
     load_model_tensors,
@@ -145,16 +146,21 @@ class ModelFolder:
         load_model_tensors(model, tensors)
         if weights == path / _WEIGHTS and "weights_sha256" in values:
             check_sha256(weights, str(values["weights_sha256"]))
+        else:
+            check_finite(weights, tensors)
         provenance = _read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
         model = model.to(device).eval().requires_grad_(False)
         first_stage = cls.load(path / _DRAFT, device) if values.get("draft", False) else None
         return cls(architecture, config, search, model, processor, provenance, first_stage)
 
     def worse_than_input(self) -> str | None:
-        """Return a warning if the development set had a lower TER before the model edited it, else None."""
+        """Return a warning if the development set had a lower TER before the model edited it, else None.
+
+        There is none for a model that reads no mt, such as a first stage: it translates, and edits nothing.
+        """
         dev = self.provenance.get("dev", {})
         ter, unedited = dev.get("ter"), dev.get("do_nothing_ter")
-        if ter is None or unedited is None or ter <= unedited:
+        if "mt" not in self.model.spec.inputs or ter is None or unedited is None or ter <= unedited:
             return None
         what = "unedited MT" if self.first_stage is None else "the drafts of its first stage"
         return f"its outputs had TER {ter:.1f} on the development set, worse than {unedited:.1f} of {what}"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from huggingface_hub import HfApi, snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
 
 from postedit.core.errors import ModelFolderError
 
@@ -21,6 +21,16 @@ def download(model: str, patterns: Sequence[str]) -> Path:
     """
     try:
         return Path(snapshot_download(model, allow_patterns=list(patterns)))
+    except LocalEntryNotFoundError:
+        raise ModelFolderError(
+            f"{model}: no such folder, and the Hugging Face hub cannot be reached to download it; check the network, "
+            "or download the model on another machine and give the path of its folder"
+        ) from None
+    except RepositoryNotFoundError:
+        raise ModelFolderError(
+            f"{model}: no such folder, and the Hugging Face hub has no model of that name that you may read; check the "
+            "name, or log in (hf auth login) if it is private"
+        ) from None
     except _ERRORS as error:
         raise ModelFolderError(f"{model}: no such folder, and the hub does not give it: {_first_line(error)}") from None
 

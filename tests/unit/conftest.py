@@ -1,11 +1,34 @@
 """Lets the tests of the modules above the packages share `tiny_models`; random weights may write what is no text."""
 
+import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture
+def locked() -> Iterator[Callable[[Path], int]]:
+    """Let another process write to a path; return the number of that process."""
+    hold = (
+        "import pathlib, sys; from postedit.data.resumable_file import lock_output\n"
+        "lock = lock_output(pathlib.Path(sys.argv[1])); print(flush=True); input()"
+    )
+    with ExitStack() as stack:
+
+        def lock(path: Path) -> int:
+            command = [sys.executable, "-c", hold, str(path)]
+            other = stack.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+            stack.callback(other.kill)
+            assert other.stdout is not None
+            other.stdout.readline()
+            return other.pid
+
+        yield lock
 
 
 @pytest.fixture(autouse=True)

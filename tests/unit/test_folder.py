@@ -13,6 +13,7 @@ import torch
 
 from postedit.core.errors import ModelFolderError, OutputError
 from postedit.core.search_config import SearchConfig
+from postedit.core.tensor_files import model_tensors, save_sealed_tensors
 from postedit.folder import ModelFolder
 
 
@@ -155,6 +156,19 @@ def test_flipped_bytes_in_the_weights_are_found(tmp_path: Path) -> None:
     weights.write_bytes(content)
     with pytest.raises(ModelFolderError, match="damaged: its SHA-256 is not the recorded one"):
         ModelFolder.load(tmp_path / "model")
+
+
+def test_weights_of_a_run_that_are_no_numbers_are_named(tmp_path: Path) -> None:
+    folder = tiny_models.folder()
+    folder.save(tmp_path / "run/model")
+    tensors = model_tensors(folder.model)
+    name = min(tensors)
+    tensors[name].view(-1)[0] = torch.nan
+    (tmp_path / "run/best").mkdir()
+    save_sealed_tensors(tmp_path / "run/best/step-1.safetensors", tensors)
+    assert re.search(
+        f"step-1.safetensors: damaged, .* no numbers in {name};", problem(tmp_path / "run/best/step-1.safetensors")
+    )
 
 
 def test_older_folders_load_with_options_under_their_former_names(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def unmirrored_test_files() -> list[str]:
     [
         (long_test_names, 0),
         (unmirrored_test_files, 0),
-        (repeated_basenames, 1),
+        (repeated_basenames, 0),
         (repeated_class_names, 0),
         (short_modules, 30),
         (vague_docstrings, 0),

@@ -54,6 +54,8 @@ def demo(
     screen = console()
     folder = _trained(train, overrides or (), out / "run", screen) if train else shared.models_or_shipped(None)[0]
     editor = PostEditor.load(folder)
+    if train is None:
+        shared.announce_shipped(None)
     triplets = list(read_triplets(files))
     sources, translations, post_edits = ([getattr(one, side) for one in triplets] for side in ("src", "mt", "pe"))
     edits = editor.edit(sources, translations)
@@ -63,8 +65,7 @@ def demo(
         systems[RULES] = list(map(chinese_punctuation, translations))
     out.mkdir(parents=True, exist_ok=True)
     shared.write_text(out / "test.out", "".join(f"{line}\n" for line in outputs))
-    raw = isinstance(editor, PostEditor) and editor.processor.config.tokenizer != "none"
-    texts = TestSet(post_edits, translations, tokenize="13a" if raw else "none")
+    texts = TestSet(post_edits, translations, tokenize="13a" if editor.abilities.tokenises else "none")
     evaluated = evaluate_systems(texts, systems)
     scores = [system.scores for system in evaluated]
     verdicts = analyses.verdicts(evaluated[:2], analyses.ter_differences(evaluated[:2]))

@@ -93,6 +93,7 @@ def edit(
         "file of outputs": None if force is None else file_fingerprint(force),
     }
     sink = open_sink(out, {**inputs, **spec.job(editor, search, form)}, resume=resume)
+    shared.announce_shipped(named)
     pairs = islice(input_lines.file_pairs(src, mt) if src else input_lines.stdin_pairs(), sink.done, None)
     outputs = islice(read_lines(force), sink.done, None) if force else None
     size = chosen.chunk_lines or job.window_lines(search.batch_tokens)

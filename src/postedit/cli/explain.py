@@ -112,6 +112,7 @@ def explain(
     )
     files = {"src": src, "mt": mt, "pe": pe}
     kept = job.open_evidence(evidence, editor, texts, files, cite, resume=resume) if evidence else None
+    shared.announce_shipped(named)
     found = job.Explanations.of(editor, texts, kept, console(stderr=True), cite)
     tables = found.focus_tables(focus, threshold, resamples)
     if wanted_links is not None:

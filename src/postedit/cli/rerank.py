@@ -91,7 +91,7 @@ def rerank(
 def _read_weights(path: Path, names: Sequence[str]) -> dict[str, float]:
     from postedit.core.config import read_toml
 
-    values = read_toml(path).get("weights")
+    values = read_toml(path, "file of weights").get("weights")
     if not isinstance(values, dict) or not all(map(_is_number, values.values())):
         raise ModelFolderError(f"{path}: must have a section [weights] with a number for each feature")
     for name in values:

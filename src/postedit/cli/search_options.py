@@ -37,9 +37,17 @@ SearchFileOption = Annotated[
 ]
 
 
-def _show_search_options(wanted: bool) -> None:
+_WITHOUT_EFFECT: Final = {
+    "gate": ("search.n_best", "chunk_lines"),
+    "explain": ("search.n_best", "chunk_lines"),
+    "tune": ("search.n_best", "search.shortlist", "ensemble.weights", "chunk_lines"),
+}
+"""Options that a verb does not list: they have no effect on it, or it refuses them."""
+
+
+def _show_search_options(ctx: typer.Context, wanted: bool) -> None:
     if wanted:
-        typer.echo("\n".join(_listed()))
+        typer.echo("\n".join(_listed(_WITHOUT_EFFECT.get(ctx.info_name or "", ()))))
         raise typer.Exit
 
 
@@ -104,7 +112,7 @@ def read_options(assignments: Sequence[str] | None, file: Path | None, *, window
         RecipeError: naming all options that are unknown or out of range.
         DataError: if a file of words cannot be read.
     """
-    values = override(read_toml(file) if file else {}, assignments or [])
+    values = override(read_toml(file, "file of search options") if file else {}, assignments or [])
     options = load_config(CommandOptions, values, str(file or "--set"))
     known = sorted(SearchConfig.model_fields)
     former = {name: present for name, present in FORMER_NAMES.items() if name in options.search}
@@ -180,13 +188,16 @@ def _with_shortlist(editor: "Editor", given: Mapping[str, Any], *, with_mt: bool
     return greedy
 
 
-def _listed() -> Iterator[str]:
+def _listed(hidden: Sequence[str]) -> Iterator[str]:
     yield "Options of --set NAME=VALUE, and of the sections of a TOML file given by --search FILE:"
     for section, kind in (("search", SearchConfig), ("ensemble", EnsembleOptions)):
         for name, field in kind.model_fields.items():
+            if f"{section}.{name}" in hidden:
+                continue
             default = field.get_default(call_default_factory=True)
             yield f"  {section}.{name} = {'(none)' if default is None else json.dumps(default)}"
             yield f"      {field.description}"
-    yield "  chunk_lines"
-    yield f"      {CommandOptions.model_fields['chunk_lines'].description}; enough for full batches if not given"
+    if "chunk_lines" not in hidden:
+        yield "  chunk_lines"
+        yield f"      {CommandOptions.model_fields['chunk_lines'].description}; enough for full batches if not given"
     yield "Models have search options of their own; the defaults above hold where a model sets none."

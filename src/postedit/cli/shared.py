@@ -60,11 +60,14 @@ HtmlOption = Annotated[
 
 
 def models_or_shipped(named: Sequence[str] | None) -> list[str]:
-    """Return the named models; if there are none, announce and return the model that comes with postedit."""
-    if named:
-        return list(named)
-    typer.echo(f"Model: the one that comes with postedit ({shipped.SUMMARY}); name another to use that", err=True)
-    return [str(shipped.MODEL)]
+    """Return the named models; if there are none, the model that comes with postedit."""
+    return list(named) if named else [str(shipped.MODEL)]
+
+
+def announce_shipped(named: Sequence[str] | None) -> None:
+    """Announce the model that comes with postedit if none was named; for when it is loaded and all is checked."""
+    if not named:
+        typer.echo(f"Model: the one that comes with postedit ({shipped.SUMMARY}); name another to use that", err=True)
 
 
 def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None]) -> None:

@@ -117,7 +117,7 @@ def print_explanation(sentence: "ExplainedSentence | None", out: Console) -> Non
         return
     from postedit.explain.reasons import edit_reasons
 
-    evidence = sentence.words
+    evidence = sentence.named_words()
     out.print(differences(sentence.mt, sentence.output, out), soft_wrap=True)
     streams = {stream: evidence.over(stream) for stream in ("src", "mt") if stream in evidence.streams}
     shown = {stream: weights for stream, weights in streams.items() if weights is not None}

@@ -9,6 +9,7 @@ import typer
 from postedit.cli import shared
 from postedit.cli.search_options import HelpSearchOption, SearchFileOption, SetOption, read_options, search_config
 from postedit.core.errors import DataError, OutputError
+from postedit.core.search_config import SearchConfig
 
 _BEAM: Final = 10
 """Hypotheses kept, and length of the n-best lists, unless search.beam says otherwise."""
@@ -30,9 +31,6 @@ def tune(
     assignments: SetOption = None,
     search_file: SearchFileOption = None,
     help_search: HelpSearchOption = False,
-    free_src: Annotated[
-        bool, typer.Option("--exempt-src", help="The post-editing penalty does not count words of src.")
-    ] = False,
     tokenize: shared.TokenizeOption = "none",
     resume: shared.ResumeOption = False,
 ) -> None:
@@ -68,7 +66,9 @@ def tune(
         raise DataError(f"{combinations[0]}: is a combination or another file; name its models one by one")
     dev = DevTexts.read(src, mt, pe)
     members = [Member.of(model) for model in models]
-    exempt = ("mt", "src") if free_src else ("mt",)
+    # Tuning weighs the penalty, so its exemption holds although search itself may have none.
+    exempts = SearchConfig(post_edit_penalty=1.0, exempt_src=given.search.get("exempt_src", False)).exempt_src
+    exempt = ("mt", "src") if exempts else ("mt",)
     options = tuning.TuneOptions(method, rounds, 20 if restarts is None else restarts, seed, space, exempt)
     job: dict[str, Any] = {
         "models": [member.fingerprint for member in members],
@@ -77,9 +77,11 @@ def tune(
         "search": repr(given.search),
         "options": repr(options),
     }
-    loaded = PostEditor.load(*models)
-    editor = loaded if isinstance(loaded, PostEditor) else loaded.inner
-    editor.search = search_config(editor, {"beam": _BEAM, **given.search}, with_mt=True)
+    editor = PostEditor.load_corrector(*models)
+    own = {"beam": _BEAM, **given.search}
+    if not own.get("post_edit_penalty"):
+        own.pop("exempt_src", None)
+    editor.search = search_config(editor, own, with_mt=True)
     if editor.search.beam < 2:
         raise DataError("search.beam is the length of the n-best lists: it must be at least 2")
     if folder.exists():

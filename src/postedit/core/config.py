@@ -57,8 +57,8 @@ def problem_report(where: str, problems: Iterable[str]) -> RecipeError:
     return RecipeError("\n".join([f"{where}: {count}", *(f"  - {line}" for line in lines)]))
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Return the values of a TOML file.
+def read_toml(path: Path, kind: str = "recipe") -> dict[str, Any]:
+    """Return the values of a TOML file; `kind` names it in messages.
 
     Raises:
         RecipeError: if the file is missing, unreadable, not UTF-8 or not TOML.
@@ -66,7 +66,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors write a byte order mark
     except FileNotFoundError:
-        raise RecipeError(f"{path}: no such recipe") from None
+        raise RecipeError(f"{path}: no such {kind}") from None
     except OSError as error:
         raise RecipeError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:

@@ -8,7 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
@@ -24,6 +24,17 @@ Side = Literal["src", "mt", "pe"]  # a text of a triplet
 Skipped = Literal["empty", "too long", "no memory", "impossible", "damaged"]
 """Why a segment stays as it is: a text that the editor reads is blank, or too long for `search.max_input` or the model;
 the segment does not fit into memory; no output satisfies its constraints; the output was no valid text."""
+
+EVENTS: Final = {
+    "cut off": "the output reached the maximum length (search.max_ratio, search.max_extra) and may be cut off",
+    "too long": "not edited, because a text is too long (for search.max_input, or the model)",
+    "no memory": "not edited, because there is not enough memory, even for the segment alone",
+    "impossible": "not edited, because no output was found that has all that is required and nothing that is banned",
+    "damaged": "not edited, because the output was no valid text",
+    "no mt": "no mt, so that the output is empty (a model with a first stage translates src without --mt)",
+    "no src": "not edited, because there is no src",
+}
+"""Events of a segment, in the order of the warnings about them; most keys are those of `Skipped`."""
 
 Detail = Literal["attention", "reasons", "losses"]
 """How much evidence to extract, each level with those before it: attention; runners-up, and scores without src or mt
@@ -116,6 +127,7 @@ class Abilities:
     attention: "frozenset[AttentionKey]" = frozenset()  # keys of the attention in its evidence
     drafts: bool = False  # greedy search uses mt as a draft, and can be limited to a shortlist
     learns: bool = False  # it learns from corrections
+    tokenises: bool = False  # it reads running text, and divides it into words itself
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,8 @@ def nearest_path(path: Path) -> str:
             continue
         names: list[str] = []
         with suppress(OSError):  # no folder, or one that may not be read
-            names = [other.name for other in found.iterdir()]
+            # A folder is not mistyped for a recipe.
+            names = [other.name for other in found.iterdir() if other.suffix != ".toml" or Path(part).suffix]
         match = difflib.get_close_matches(part, names, n=1, cutoff=0.7)
         if not match:
             break

@@ -1,5 +1,6 @@
 """Tensors and JSON on disk: written atomically, never pickled."""
 
+import hashlib
 import json
 import os
 import re
@@ -7,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from safetensors import SafetensorError
+import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -15,6 +17,7 @@ from postedit.core.errors import ModelFolderError
 from postedit.core.files import atomic_write, explain_os_errors, reason_of, sha256_of
 
 _SHOWN: Final = 3  # maximum number of tensor names in a message
+_SEAL: Final = "sha256"  # key of the digest of the tensors in the metadata of a file
 
 
 def named_tensors(model: nn.Module) -> dict[tuple[str, ...], Tensor]:
@@ -86,8 +89,44 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def _count_and_names(names: Sequence[str], problem: str) -> str:
+    return f"{len(names)} {problem} ({_names(names)})"
+
+
+def _names(names: Sequence[str]) -> str:
     more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{len(names)} {problem} ({', '.join(names[:_SHOWN])}{more})"
+    return f"{', '.join(names[:_SHOWN])}{more}"
+
+
+def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Check that all numbers of the tensors read from `path` are finite.
+
+    Raises:
+        ModelFolderError: naming tensors with a number that is infinite or not a number.
+    """
+    faulty = [name for name, one in tensors.items() if one.is_floating_point() and not bool(one.isfinite().all())]
+    if faulty:
+        raise ModelFolderError(
+            f"{path}: damaged, or of training that failed: infinite values or values that are no numbers in "
+            f"{_names(faulty)}; copy or train the model again"
+        )
+
+
+def tensors_sha256(tensors: Mapping[str, Tensor]) -> str:
+    """Return the SHA-256 digest, in hexadecimal, of names, types, shapes and values."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def save_sealed_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write a safetensors file whose metadata has the digest of its tensors, which `load_tensors` checks.
+
+    Raises:
+        OutputError: if the file cannot be written, or the disk is full.
+    """
+    save_tensors(path, tensors, {_SEAL: tensors_sha256(tensors)})
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
@@ -121,14 +160,19 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
     """Return the tensors of a safetensors file, on the CPU.
 
     Raises:
-        ModelFolderError: if it is missing, truncated or damaged.
+        ModelFolderError: if it is missing, truncated or damaged, or not as it was sealed (`save_sealed_tensors`).
     """
     try:
-        return load_file(path)
+        with safe_open(str(path), framework="pt") as file:
+            seal = (file.metadata() or {}).get(_SEAL)
+        tensors = load_file(path)
     except FileNotFoundError:
         raise ModelFolderError(f"{path}: missing; copy or train the model again") from None
     except (SafetensorError, OSError) as error:
         raise ModelFolderError(f"{path}: truncated or damaged ({error}); copy or train the model again") from None
+    if seal is not None and seal != tensors_sha256(tensors):
+        raise ModelFolderError(f"{path}: damaged: its weights are not those that were written; copy them again")
+    return tensors
 
 
 def check_sha256(path: Path, expected: str) -> None:

@@ -135,4 +135,5 @@ def _problem(path: Path, *, far: bool) -> str | None:
         return f"{path}: is a link to {path.readlink()}, which does not exist"
     if not path.parent.is_dir():
         return f"{path}: no such file; its folder {path.parent} does not exist either"
-    return f"{path}: no such file{nearest(path.name, (other.name for other in path.parent.iterdir()))}"
+    others = (other.name for other in path.parent.iterdir() if other.suffix != ".toml")  # recipes are no texts
+    return f"{path}: no such file{nearest(path.name, others)}"

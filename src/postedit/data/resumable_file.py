@@ -37,7 +37,7 @@ class PartialFile:
     def __init__(self, path: Path, job: Mapping[str, Any], *, resume: bool = False) -> None:
         check_partial(path, resume=resume)
         self._path, self._partial, self._note = path, _beside(path, ".partial"), _beside(path, ".partial.json")
-        self._lock = _lock(path)
+        self._lock = lock_output(path)
         if self._partial.exists():
             check_job(self._note, job, self._partial)
         with atomic_write(self._note) as file:
@@ -84,8 +84,7 @@ class PartialFile:
             else:
                 self._partial.replace(link_target(self._path))
             self._note.unlink(missing_ok=True)
-            Path(self._lock.lock_file).unlink(missing_ok=True)
-            self._lock.release(force=True)
+            unlock_output(self._lock)
 
 
 def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:
@@ -142,8 +141,12 @@ def _beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
 
-def _lock(path: Path) -> FileLock:
-    """Keep other processes from writing to `path`. The lock ends with this process, however that ends."""
+def lock_output(path: Path) -> FileLock:
+    """Keep other processes from writing to `path`. The lock ends with this process, however that ends.
+
+    Raises:
+        OutputError: if another process writes to it.
+    """
     place = _beside(path, ".lock")
     # One lock a process: work that was interrupted in this process may still be referenced by its traceback.
     lock = FileLock(place, timeout=0, thread_local=False, is_singleton=True)
@@ -157,6 +160,12 @@ def _lock(path: Path) -> FileLock:
             ) from None
         place.write_text(f"{os.getpid()}\n", encoding="utf-8")
     return lock
+
+
+def unlock_output(lock: FileLock) -> None:
+    """Let other processes write, and remove the file of the lock."""
+    Path(lock.lock_file).unlink(missing_ok=True)
+    lock.release(force=True)
 
 
 def _cut_torn_line(file: Any) -> int:

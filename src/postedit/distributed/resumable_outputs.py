@@ -11,6 +11,7 @@ from typing import IO, Any, Final
 
 from postedit.core.errors import OutputError
 from postedit.core.files import atomic_write, check_writable, explain_os_errors
+from postedit.data.resumable_file import lock_output, unlock_output
 from postedit.distributed.chunks import Chunk
 
 SAVE_SECONDS: Final = 2.0
@@ -38,7 +39,7 @@ class OutputFiles:
     def all(self) -> list[Path]:
         """All files that exist during a run or after it."""
         sides = [self.named(name) for side in self.sides for name in (side, f"{side}.partial")]
-        return [*sides, self.manifest, self.journal]
+        return [*sides, self.manifest, self.journal, self.named("lock")]
 
     def named(self, name: str) -> Path:
         """Return PREFIX.NAME."""
@@ -78,7 +79,8 @@ class ResumableOutputs:
         save_seconds: interval between writes of the journal; 0 writes it after every chunk.
 
     Raises:
-        OutputError: if files cannot be written, or an unfinished run has other settings or `resume` is False.
+        OutputError: if files cannot be written, or another process writes to them, or an unfinished run has other
+            settings or `resume` is False.
     """
 
     def __init__(
@@ -90,11 +92,17 @@ class ResumableOutputs:
         save_seconds: float = SAVE_SECONDS,
     ) -> None:
         files.check(resume=resume)
+        self._lock = lock_output(files.prefix)
         self._files, self._settings, self._save_seconds = files, dict(settings), save_seconds
-        self.done = self._read_journal() if files.journal.exists() else OutputState(dict.fromkeys(files.sides, 0))
-        self.saved = self.done  # as recorded in the journal
-        self._open_files = {} if self.done.whole else {side: self._open(side) for side in files.sides}
-        self.save()
+        self._open_files: dict[str, IO[bytes]] = {}
+        try:
+            self.done = self._read_journal() if files.journal.exists() else OutputState(dict.fromkeys(files.sides, 0))
+            self.saved = self.done  # as recorded in the journal
+            self._open_files = {} if self.done.whole else {side: self._open(side) for side in files.sides}
+            self.save()
+        except BaseException:
+            self.close()
+            raise
 
     def write(self, chunk: Chunk) -> None:
         """Append the lines of the next chunk.
@@ -119,7 +127,7 @@ class ResumableOutputs:
         """Rename all files; the manifest is written last and marks them as complete."""
         self.done = replace(self.done, whole=True)
         self.save()
-        self.close()
+        self._close_files()
         with explain_os_errors(self._files.manifest):
             self._files.manifest.unlink(missing_ok=True)  # an older one describes files that are replaced now
         for side in self.done.lengths:
@@ -132,16 +140,23 @@ class ResumableOutputs:
             file.write("\n")
         with explain_os_errors(self._files.journal):
             self._files.journal.unlink()
+        unlock_output(self._lock)
 
     def discard(self) -> None:
         """Delete the unfinished files and the journal."""
-        self.close()
+        self._close_files()
         for path in (*map(self._partial, self.done.lengths), self._files.journal):
             with explain_os_errors(path):
                 path.unlink(missing_ok=True)
+        unlock_output(self._lock)
 
     def close(self) -> None:
-        """Close the files as they are; the run can be resumed later."""
+        """Close the files as they are and let go of them; the run can be resumed later."""
+        self._close_files()
+        if self._lock.is_locked:
+            unlock_output(self._lock)
+
+    def _close_files(self) -> None:
         for file in self._open_files.values():
             file.close()
 

@@ -99,6 +99,12 @@ class PostEditor(Editor):
     from_pretrained = load
 
     @classmethod
+    def load_corrector(cls, *models: str | Path) -> "PostEditor":
+        """Load the model that corrects mt, without the first stage that its folder may have; see `load`."""
+        loaded = cls.load(*models)
+        return loaded.inner if isinstance(loaded, TwoStage) else loaded
+
+    @classmethod
     def _of(cls, loaded: Loaded, precision: Precision) -> "PostEditor | TwoStage":
         editor = cls(loaded.model, loaded.processor, loaded.search, loaded.log_linear, loaded.sources)
         editor.precision = precision
@@ -117,6 +123,7 @@ class PostEditor(Editor):
             inputs=tuple(self.model.spec.inputs),
             attention=frozenset(self.model.spec.attention),
             drafts=self.model.spec.parallel and self.log_linear is None,
+            tokenises=self.processor.config.tokenizer != "none",
         )
 
     def identity(self, search: SearchConfig | None = None) -> Identity:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import accumulate, compress, pairwise
 from typing import Final
 
-from postedit.core.editor import Edit, PostEdit, Segment, Skipped
+from postedit.core.editor import EVENTS, Edit, PostEdit, Segment, Skipped
 from postedit.core.evidence import Evidence
 from postedit.search import Hypothesis
 from postedit.text.edits import apply_edits
@@ -20,14 +20,6 @@ _log = logging.getLogger(__name__)
 
 _DIVIDING: Final = " \t\r\n"  # the characters between words, as vocabularies count them
 _REPLACEMENT: Final = "\ufffd"  # the character that stands for invalid UTF-8
-
-_WARNINGS: Final = {
-    "cut off": "outputs reached the maximum length (search.max_ratio, search.max_extra) and may be cut off",
-    "too long": "segments are too long (for search.max_input, or the model) and stay as they are",
-    "no memory": "segments do not fit into memory and stay as they are",
-    "impossible": "segments stay as they are, because no output was found that has all that is required, and nothing "
-    "banned",
-}
 
 
 def unchanged(mt: str, reason: Skipped) -> PostEdit:
@@ -264,8 +256,8 @@ def _begun(text: str, prefix: str) -> str | None:
 
 def warn(results: Sequence[PostEdit]) -> None:
     """Log a warning for each kind of result that its reader should know about."""
-    for event, warning in _WARNINGS.items():
+    for event, meaning in EVENTS.items():
         found = [("cut off" if result.hit_limit else result.skipped) == event for result in results]
         if any(found):
             first = found.index(True) + 1
-            _log.warning("%d of %d %s; the first one is number %d", sum(found), len(results), warning, first)
+            _log.warning("%d of %d segments, first number %d: %s", sum(found), len(results), first, meaning)

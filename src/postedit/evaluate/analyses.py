@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from postedit.evaluate.chrf import AdditiveCHRF
 from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMetric, AdditiveTER, Floats, Tokenize
 from postedit.evaluate.scores import UNEDITED_MT, SystemScores
-from postedit.evaluate.significance import CONFIDENCE, RESAMPLES, Significance, compare
+from postedit.evaluate.significance import CONFIDENCE, MIN_SENTENCES, RESAMPLES, Significance, compare
 from postedit.evaluate.summarisation import ORDERS, rouge_signature, summary_scores
 from postedit.evaluate.table import Column, Row, Table, columns, percentage
 from postedit.evaluate.test_set import KINDS, EvaluatedSystem, TestSet
@@ -90,7 +90,12 @@ def edits_made(systems: Sequence[EvaluatedSystem]) -> Table:
 
 
 def significance(systems: Sequence[EvaluatedSystem], tokenize: Tokenize, resamples: int = RESAMPLES) -> list[Table]:
-    """Return confidence intervals of TER, BLEU and chrF, and p-values of the differences of all pairs of systems."""
+    """Return confidence intervals of TER, BLEU and chrF, and p-values of the differences of all pairs of systems.
+
+    There are no tables for fewer than `MIN_SENTENCES` sentences.
+    """
+    if len(systems[0].outputs) < MIN_SENTENCES:
+        return []
     ter, bleu = AdditiveTER(tokenize), AdditiveBLEU(tokenize)
     found = {
         "TER": compare([system.left.sums for system in systems], _score(ter), resamples),
@@ -130,13 +135,16 @@ def verdict(name: str, other: str, difference: Sequence[float | None], sentences
     """Return a sentence that compares the TER of two systems on so many sentences.
 
     `difference` is the TER of `name` less that of `other`, the ends of its interval, and p-values, the last of which
-    decides; `better` and `worse` count sentences with fewer and more edits left to do than the other's.
+    decides; `better` and `worse` count sentences with fewer and more edits left to do than the other's. Fewer than
+    `MIN_SENTENCES` sentences have no interval and no p-value.
     """
     points, low, high, *_, p = (value or 0.0 for value in difference)
-    is_sure = p < 1.0 - CONFIDENCE
+    is_sure = p < 1.0 - CONFIDENCE and sentences >= MIN_SENTENCES
     judged = f"is {'better' if points < 0 else 'worse'} than" if is_sure else "cannot be told apart from"
     other = f"the {other}" if other == UNEDITED_MT else other
     amount = f"TER is {'lower' if points < 0 else 'higher'} by {abs(points):.2f}" if points else "TER is the same"
+    if sentences < MIN_SENTENCES:
+        return f"{name} {judged} {other}: {amount}, but {sentences} sentence is too few to compare."
     ends = sorted((-low, -high) if points < 0 else (low, high))
     chance = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
     return (

@@ -14,6 +14,8 @@ from postedit.evaluate.metrics import Floats
 
 RESAMPLES: Final = 10_000
 CONFIDENCE: Final = 0.95
+MIN_SENTENCES: Final = 2
+"""Sentences below which nothing can be compared: all resamples of a single one are alike."""
 
 _BLOCK: Final = 2**20  # weights held in memory at a time
 _TIE: Final = 1e-9  # score differences closer than this are equal: sums in another order differ by rounding

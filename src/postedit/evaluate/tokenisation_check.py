@@ -44,7 +44,6 @@ class TokenisationSigns:
     characters: int  # of these words
     capitals: int  # upper-case letters
     returns: int  # lines that end with a carriage return
-    marked: bool  # whether the text begins with a byte order mark
     unspaced: int  # letters of scripts that have no spaces
 
     @property
@@ -76,7 +75,6 @@ def tokenisation_signs(lines: Sequence[str]) -> TokenisationSigns:
         characters=sum(map(len, words)),
         capitals=sum(map(str.isupper, "".join(words))),
         returns=sum(line.endswith("\r") for line in lines),
-        marked=bool(lines) and lines[0].startswith("\ufeff"),
     )
 
 
@@ -103,8 +101,6 @@ def tokenisation_differences(
             f"{name} has Windows line ends, which {reference_name} has not: all lines count as changed; save it with "
             "Unix line ends (LF)"
         )
-    if here.marked and not there.marked:
-        found.append(f"{name} begins with a byte order mark, which is part of its first word: save it as UTF-8 without")
     rates = [signs.capitals / max(1, signs.characters) for signs in (here, there)]
     if there.capitals >= _MIN_COUNT and here.words and rates[0] < _CAPITALS * rates[1]:
         found.append(f"{name} has hardly any capital letters and {reference_name} has: scores are case-sensitive")

@@ -6,8 +6,12 @@ from typing import Final
 
 from postedit.core.editor import Edit, Editor, Side
 from postedit.core.evidence import Evidence, special_words
+from postedit.core.special_tokens import EOS, SPECIAL_TOKENS, STEP
 
 OUTPUT: Final = "output"
+
+_NAMES: Final = {SPECIAL_TOKENS[EOS]: "end of sentence", SPECIAL_TOKENS[STEP]: "STEP"}
+"""Names for people of the special tokens that texts of a model have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,19 @@ class ExplainedSentence:
     special: Mapping[str, frozenset[int]]
     pe: str | None = None  # the human post-edit, if known
     pe_words: tuple[str, ...] | None = None
+
+    def named_words(self) -> Evidence:
+        """Return the evidence with names for people in place of special tokens."""
+
+        def named(name: str, words: Sequence[str]) -> tuple[str, ...]:
+            return tuple(_NAMES.get(word, word) if at in self.special[name] else word for at, word in enumerate(words))
+
+        words = self.words
+        streams = {name: named(name, texts) for name, texts in words.streams.items()}
+        others = tuple(
+            tuple(replace(one, text=_NAMES.get(one.text, one.text)) for one in found) for found in words.runners_up
+        )
+        return replace(words, streams=streams, output=named(OUTPUT, words.output), runners_up=others)
 
     def text_words(self, name: str) -> list[int]:
         """Return the positions of the words of a stream, or of `OUTPUT`, that are no special tokens."""

@@ -70,7 +70,7 @@ def _verdict(sentences: Sequence[ExplainedSentence]) -> str:
 
 
 def _sentence(line: int, sentence: ExplainedSentence, corrections: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-    words = sentence.words
+    words = sentence.named_words()
     texts = {"src": sentence.src, "mt": sentence.mt}
     return {
         "line": line,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from rich.console import Console
 
+from postedit.core.editor import EVENTS
 from postedit.core.errors import DataError
 from postedit.core.processes import WorkerError
 from postedit.core.search_config import SearchConfig
@@ -37,18 +38,6 @@ _SMALLEST: Final = 1000
 _BATCHES: Final = 8
 _TOKENS_PER_LINE: Final = 25
 """A window holds several batches of any size, so that they are full, if lines have the usual number of tokens."""
-
-EVENTS: Final = {
-    "cut off": "the output reached the maximum length and may be cut off (search.max_ratio and search.max_extra in the "
-    "model's config.json)",
-    "too long": "not edited, because a text is too long (search.max_input in the model's config.json)",
-    "no memory": "not edited, because there is not enough memory, even for the line alone",
-    "impossible": "not edited, because no output was found that has all that is required and nothing that is banned",
-    "damaged": "not edited, because the output was no valid text",
-    "no mt": "no mt, so that the output is empty (a model with a first stage translates src without --mt)",
-    "no src": "not edited, because there is no src",
-}
-"""Events of a line, in the order of the warnings; most keys are those of `PostEdit.skipped`."""
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from postedit.core.editor import Editor, PostEdit
-from postedit.evaluate.significance import compare
+from postedit.evaluate.significance import MIN_SENTENCES, compare
 from postedit.evaluate.table import Column, Row, Table, percentage
 from postedit.explain.explained_sentence import ExplainedSentence
 from postedit.explain.reasons import Reason
@@ -82,7 +82,7 @@ def masking_table(tested: Sequence[TestedEdit], edits: int, cite: str, seed: int
     return Table("edits that go with their evidence", ("kind",), columns, tuple(rows), note)
 
 
-def _compared(group: Sequence[TestedEdit], resamples: int) -> tuple[float, ...]:
+def _compared(group: Sequence[TestedEdit], resamples: int) -> tuple[float | None, ...]:
     lines = sorted({one.reason.line for one in group})
     place = {line: row for row, line in enumerate(lines)}
     sums = np.zeros((2, len(lines), 2))
@@ -90,6 +90,8 @@ def _compared(group: Sequence[TestedEdit], resamples: int) -> tuple[float, ...]:
         sums[:, place[one.reason.line]] += [[one.gone_without_cited, 1], [one.gone_without_random, 1]]
     found = compare(list(sums), lambda totals: 100.0 * totals[..., 0] / np.maximum(1.0, totals[..., 1]), resamples)
     best = found.comparisons[0]
+    if len(lines) < MIN_SENTENCES:
+        return best.difference, None, None, None
     return best.difference, best.interval.low, best.interval.high, best.randomisation
 
 

@@ -263,9 +263,9 @@ class Explanations:
             if sentence is None:
                 warn(f"line {line} is not drawn: the model did not edit it")
                 continue
-            words = sentence.words
+            words = sentence.named_words()
             missing |= missing_characters([*words.output, *chain.from_iterable(words.streams.values())])
-            for form, content in attention_figure(sentence.words, f"{line}").items():
+            for form, content in attention_figure(words, f"{line}").items():
                 with atomic_write(folder / f"{line:05d}.{form}", "wb") as file:
                     file.write(content)
         if missing:

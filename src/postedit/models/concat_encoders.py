@@ -4,11 +4,12 @@ from typing import ClassVar
 
 import torch
 from pydantic import Field
+from torch import Tensor
 
 from postedit.core.model import Vocabularies
 from postedit.core.types import AttentionKey, Batch
 from postedit.models.transformer_base import TransformerModel
-from postedit.nn.transformer import StackConfig, TransformerState
+from postedit.nn.transformer import StackConfig, TransformerStack, TransformerState
 
 _KEYS = (AttentionKey("src+mt", "soft"),)
 
@@ -21,7 +22,22 @@ class ConcatEncodersConfig(StackConfig):
     layers_pe: int = Field(6, ge=1, description="layers of the decoder")
 
 
-class ConcatEncoders(TransformerModel):
+class _TwoEncoders(TransformerModel):
+    """Encodes src and mt apart, each with its own encoder, and concatenates them along positions."""
+
+    inputs: ClassVar = ("src", "mt")
+    encoder_src: TransformerStack
+    encoder_mt: TransformerStack
+
+    def encode_both(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return [encoded src; encoded mt] Float[N,S,D] and its mask Bool[N,S]."""
+        src, mt = batch.streams["src"], batch.streams["mt"]
+        src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
+        mt_NSD = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask).x_NKD
+        return torch.cat([src_NSD, mt_NSD], 1), torch.cat([src.mask, mt.mask], 1)
+
+
+class ConcatEncoders(_TwoEncoders):
     """A decoder attends to [encoded src; encoded mt] as one text (Tebbifakhr et al. 2018; Pal et al. 2020, section 3).
 
     One softmax covers the positions of both, so its weights show which text a step relied on. Each text has its own
@@ -29,7 +45,6 @@ class ConcatEncoders(TransformerModel):
     """
 
     config_class: ClassVar = ConcatEncodersConfig
-    inputs: ClassVar = ("src", "mt")
 
     def __init__(self, config: ConcatEncodersConfig, vocabularies: Vocabularies) -> None:
         """Create a model with fresh weights."""
@@ -41,23 +56,16 @@ class ConcatEncoders(TransformerModel):
 
     def encode(self, batch: Batch) -> TransformerState:
         """Encode both texts into one memory."""
-        src, mt = batch.streams["src"], batch.streams["mt"]
-        src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
-        mt_NSD = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask).x_NKD
-        both = self.decoder.project(torch.cat([src_NSD, mt_NSD], 1), torch.cat([src.mask, mt.mask], 1))
-        return TransformerState.of({"both": both})
+        return TransformerState.of({"both": self.decoder.project(*self.encode_both(batch))})
 
 
-class JointEncoderConfig(StackConfig):
+class JointEncoderConfig(ConcatEncodersConfig):
     """Sizes; the defaults are those of Transformer base."""
 
-    layers_src: int = Field(6, ge=1, description="layers of the source encoder")
-    layers_mt: int = Field(6, ge=1, description="layers of the encoder of mt")
     layers_joint: int = Field(6, ge=1, description="layers of the encoder over both")
-    layers_pe: int = Field(6, ge=1, description="layers of the decoder")
 
 
-class JointEncoder(TransformerModel):
+class JointEncoder(_TwoEncoders):
     """A third encoder reads [encoded src; encoded mt] (Pal et al. 2018; Pal et al. 2020, section 2).
 
     The description names the three encoders, and says that the joint one attends over a combination of the two encoded
@@ -66,7 +74,6 @@ class JointEncoder(TransformerModel):
     """
 
     config_class: ClassVar = JointEncoderConfig
-    inputs: ClassVar = ("src", "mt")
 
     def __init__(self, config: JointEncoderConfig, vocabularies: Vocabularies) -> None:
         """Create a model with fresh weights."""
@@ -79,9 +86,6 @@ class JointEncoder(TransformerModel):
 
     def encode(self, batch: Batch) -> TransformerState:
         """Encode src, mt, and both, the last into a memory."""
-        src, mt = batch.streams["src"], batch.streams["mt"]
-        src_NSD = self.encoder_src.encode(self.embed_src(src.ids), src.mask).x_NKD
-        mt_NSD = self.encoder_mt.encode(self.embed_mt(mt.ids), mt.mask).x_NKD
-        mask = torch.cat([src.mask, mt.mask], 1)
-        both_NSD = self.encoder_joint.encode(torch.cat([src_NSD, mt_NSD], 1), mask).x_NKD
+        both_NSD, mask = self.encode_both(batch)
+        both_NSD = self.encoder_joint.encode(both_NSD, mask).x_NKD
         return TransformerState.of({"both": self.decoder.project(both_NSD, mask)})

@@ -15,7 +15,7 @@ from torch import nn
 from postedit.core.errors import TrainingError
 from postedit.core.files import explain_os_errors
 from postedit.core.model import Seq2Seq
-from postedit.core.tensor_files import load_model_tensors, load_tensors, model_tensors, save_json, save_tensors
+from postedit.core.tensor_files import load_model_tensors, load_tensors, model_tensors, save_json, save_sealed_tensors
 from postedit.core.types import LabelLoss
 from postedit.data.batching import ordered_batches
 from postedit.data.corpus import Corpus
@@ -48,7 +48,7 @@ class BestWeights:
         """Write the weights of `scored`."""
         with explain_os_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-        save_tensors(self.path(scored), model_tensors(model))
+        save_sealed_tensors(self.path(scored), model_tensors(model))
 
     def write_list(self, best: Iterable[ValidatedModel], metric: str) -> None:
         """Write `best.json`: the files of the best models, best first, with their scores."""
@@ -185,7 +185,7 @@ class ModelSelection:
             return None
         weights = average_weights([self._best.path(scored) for scored in chosen])
         if self._accelerator.is_main_process:
-            save_tensors(self._best.average, weights)
+            save_sealed_tensors(self._best.average, weights)
         self._accelerator.wait_for_everyone()
         load_model_tensors(model, weights)
         return self.validate(model, state.step)

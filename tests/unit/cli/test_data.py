@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,11 @@ def full(*_: object, **__: object) -> None:
 
 class TestClean:
     LANGUAGES = ("--set", "src_lang=en", "--set", "tgt_lang=de")
+
+    def test_another_process_that_writes_is_named(self, run: Any, sample: Path, locked: Callable[[Path], int]) -> None:
+        number = locked(sample / "x")
+        result = run("data", "clean", sample / "dev", "--out", sample / "x", "--resume", *self.LANGUAGES)
+        assert f"x: another process ({number}) is writing to it" in result.stderr
 
     def test_report_and_files(self, run: Any, sample: Path) -> None:
         result = run("data", "clean", sample / "test", "--out", sample / "clean", *self.LANGUAGES)

@@ -47,7 +47,7 @@ def test_the_output_does_not_depend_on_the_number_of_processes(
         assert result.exit_code == 0, result.output
         outputs.append((tmp_path / name).read_text())
         for warning in (
-            "line 10: not edited, because a text is too long (search.max_input in the model's config.json)",
+            "line 10: not edited, because a text is too long (for search.max_input, or the model)",
             "line 7: no mt, so that the output is empty (a model with a first stage translates src without --mt)",
             "line 9: not edited, because there is no src",
         ):

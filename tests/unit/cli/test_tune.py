@@ -122,7 +122,7 @@ def test_one_model_is_tuned_for_length_and_penalty(
     run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "c.toml"
-    assert run(*command(models[:1], dev, out, "--exempt-src")).exit_code == 0
+    assert run(*command(models[:1], dev, out, "--set", "search.exempt_src=true")).exit_code == 0
     values = tomllib.loads(out.read_text())
     assert list(values["weights"]) == ["model 1", "length", "post_edit_penalty"]
     assert values["known"] == ["mt", "src"]
@@ -132,6 +132,7 @@ def test_one_model_is_tuned_for_length_and_penalty(
     ("given", "message"),
     [
         (["--set", "search.beam=1"], "search.beam is the length of the n-best lists: it must be at least 2"),
+        (["--set", "search.exempt_src=3"], "exempt_src must be true or false"),
         (["--method", "mira", "--restarts", 3], "--restarts is of --method mert"),
         (["--set", "ensemble.space=log"], "ensemble.space says what an ensemble averages: give several models with it"),
     ],
@@ -143,6 +144,21 @@ def test_options_that_would_do_nothing_in_tuning(
     assert result.exit_code != 0
     assert message in re.sub(r"[\s│]+", " ", result.stderr)
     assert not list(tmp_path.glob("c.toml*"))
+
+
+@pytest.mark.parametrize(
+    ("verb", "hidden"),
+    [
+        ("edit", ()),
+        ("gate", ("search.n_best", "chunk_lines")),
+        ("explain", ("search.n_best", "chunk_lines")),
+        ("tune", ("search.n_best", "search.shortlist", "ensemble.weights", "chunk_lines")),
+    ],
+)
+def test_a_verb_lists_the_search_options_that_it_heeds(run: Any, verb: str, hidden: tuple[str, ...]) -> None:
+    listed = run(verb, "--help-search").stdout
+    for name in ("search.n_best", "search.shortlist", "ensemble.weights", "chunk_lines", "search.exempt_src"):
+        assert (f"  {name}" in listed) == (name not in hidden)
 
 
 def damaged(model: Path, copy: Path) -> Path:

@@ -16,6 +16,7 @@ from postedit.core.tensor_files import (
     load_tensors,
     load_weights,
     model_tensors,
+    save_sealed_tensors,
     save_tensors,
 )
 
@@ -35,6 +36,18 @@ def test_files_may_be_read_by_whom_other_files_may(tmp_path: Path) -> None:
     (tmp_path / "other").touch()
     save_tensors(tmp_path / "x.safetensors", {"x": torch.zeros(1)})
     assert (tmp_path / "x.safetensors").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_flipped_bytes_of_sealed_weights_are_found_when_read(tmp_path: Path) -> None:
+    path = tmp_path / "step-00000001.safetensors"
+    tensors = {"x": torch.ones(100), "count": torch.tensor(3), "half": torch.ones(2, dtype=torch.bfloat16)}
+    save_sealed_tensors(path, tensors)
+    assert all(torch.equal(tensor, tensors[name]) for name, tensor in load_tensors(path).items())
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ModelFolderError, match=r"step-00000001\.safetensors: damaged: its weights are not those that"):
+        load_tensors(path)
 
 
 def test_flipped_bytes_of_weights_are_found_by_their_digest(tmp_path: Path) -> None:

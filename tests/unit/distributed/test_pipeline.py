@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -196,6 +196,12 @@ def test_interruption_says_how_to_go_on(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt, match=r"stopped after 6 of 9 lines, kept in .*out.*--resume to continue"):
         run(job(tmp_path, list("abcdefghi"), 3), tmp_path / "out", StopsAt(2, KeyboardInterrupt))
     assert not (tmp_path / "out.src").exists()
+
+
+def test_another_process_that_writes_is_named(tmp_path: Path, locked: Callable[[Path], int]) -> None:
+    number = locked(tmp_path / "out")
+    with pytest.raises(OutputError, match=rf"out: another process \({number}\) is writing to it"):
+        run(job(tmp_path, list("abc"), 1), tmp_path / "out", LocalExecutor(), resume=True)
 
 
 def test_unfinished_work_is_not_overwritten_nor_mixed(tmp_path: Path) -> None:

@@ -136,6 +136,15 @@ def test_one_system_alone_is_compared_with_nothing() -> None:
     assert [table.name for table in analyses.by_bucket(systems, test)] == ["by length"]
 
 
+def test_one_sentence_is_too_few_to_compare() -> None:
+    systems = evaluate_systems(TestSet(["a b"], ["a c"]), {"good": ["a b"]})
+    assert analyses.significance(systems, "none", 200) == []
+    (found,) = analyses.verdicts(systems, analyses.ter_differences(systems, 200))
+    assert found == (
+        "good cannot be told apart from the unedited MT: TER is lower by 50.00, but 1 sentence is too few to compare."
+    )
+
+
 def test_summaries(test_set: TestSet) -> None:
     outputs = ["a a a b", "c d", "", "A"]
     test = TestSet(["a b", "c d", "e", "a"])

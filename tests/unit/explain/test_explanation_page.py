@@ -3,14 +3,18 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from tests.unit.explain.sentences import sentence
 
+from postedit.cli.tables import print_explanation
 from postedit.core.editor import Edit
+from postedit.core.evidence import Alternative
 from postedit.evaluate.table import Column, Row, Table
 from postedit.explain.explained_sentence import ExplainedSentence
 from postedit.explain.explanation_page import explanation_page
@@ -69,6 +73,17 @@ def test_all_that_is_known_of_a_sentence_is_in_it() -> None:
         assert all(sum(row[1::2]) == pytest.approx(100, abs=2) for row in entry["rows"])
 
 
+def test_pages_and_tables_name_the_end_of_a_sentence() -> None:
+    one = sentence(runners_up=((Alternative("</s>", -2.0),),) * 4)
+    out = StringIO()
+    print_explanation(one, Console(file=out, width=200))
+    for shown in (explanation_page("t", [one]), out.getvalue()):
+        assert "end of sentence" in shown
+        assert not re.search(r"(</|\\u003c/)s>", shown)
+    literal = sentence(src="the </s> house")  # in a text, these are ordinary characters
+    assert literal.named_words().streams["src"] == ("the", "</s>", "house", "end of sentence")
+
+
 def test_the_verdict_is_the_first_sentence_of_the_page() -> None:
     better = [replace(sentence(), pe="das rote Haus")] * 8
     html = explanation_page("t", better)
@@ -76,7 +91,7 @@ def test_the_verdict_is_the_first_sentence_of_the_page() -> None:
     assert found.startswith("The output is better than the unedited MT: TER is lower by 33.33 (95% interval 33.33 to")
     assert found.endswith("of 8 sentences 8 are better and 0 worse.")
     assert "The output is worse than" in explanation_page("t", [replace(sentence(), pe="das blaue Haus")] * 8)
-    assert "The output cannot be told apart from" in explanation_page("t", better[:1])
+    assert "TER is lower by 33.33, but 1 sentence is too few to compare." in explanation_page("t", better[:1])
     assert "The model changed 3 of 4 sentences; whether" in explanation_page(
         "t", [*[sentence()] * 3, sentence(mt="a b", output="a b")]
     )

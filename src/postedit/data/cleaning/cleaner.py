@@ -36,7 +36,7 @@ from postedit.data.cleaning.records import CleanedTriplet, RemovedTriplet, unpac
 from postedit.data.compression import find_file
 from postedit.data.duplicates import SortedRows, find_repeats, near_duplicate_key, save_rows, text_hash
 from postedit.data.lines import one_line, read_lines
-from postedit.data.resumable_file import check_job, file_fingerprint
+from postedit.data.resumable_file import check_job, file_fingerprint, lock_output, unlock_output
 from postedit.data.text_paths import is_far
 from postedit.data.triplets import Triplet, TripletFiles, all_triplets
 from postedit.text.config import Side
@@ -108,11 +108,22 @@ def clean(
     Raises:
         DataError: if a file cannot be used.
         RecipeError: if a language is unknown.
-        OutputError: if a file cannot be written, or there is unfinished work and `resume` is False.
+        OutputError: if a file cannot be written, or another process writes to it, or there is unfinished work and
+            `resume` is False.
     """
-    sides = files[0].sides
-    filters_of(config, sides)  # reports an unknown language before any work
+    filters_of(config, files[0].sides)  # reports an unknown language before any work
     work = check_output(files, out, resume=resume)
+    lock = lock_output(out)
+    try:
+        return _clean(files, out, config, work, workers, progress)
+    finally:
+        unlock_output(lock)
+
+
+def _clean(
+    files: Sequence[TripletFiles], out: Path, config: CleanConfig, work: Path, workers: int, progress: Progress
+) -> CleanReport:
+    sides = files[0].sides
     _start(work, files, config)
     job = _Job(config, sides, work)
     names: tuple[FilterName, ...] = get_args(FilterName)
