@@ -272,8 +272,7 @@ def test_a_model_that_made_its_development_set_worse_is_warned_of(
     path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = ModelFolder.load(path)
-    first_stage = tiny_models.folder("transformer")
-    assert "mt" not in first_stage.model.spec.inputs
+    first_stage = tiny_models.folder("transformer", input="src")
     for name, ter, made in (("better", 17.0, folder), ("worse", 19.0, folder), ("first", 19.0, first_stage)):
         scored = replace(made, provenance={"dev": {"ter": ter, "do_nothing_ter": 18.0}})
         scored.save(tmp_path / name)
