@@ -291,6 +291,16 @@ def test_a_model_that_made_its_development_set_worse_is_warned_of(
     assert done.stderr.count("worse than 18.0 of unedited MT") == 1
 
 
+def test_a_corrector_is_loaded_without_its_first_stage(tmp_path: Path) -> None:
+    text = tiny_models.processor(tokenizer="moses", src_lang="en", tgt_lang="de")
+    first = tiny_models.folder("transformer", text, input="src")
+    replace(tiny_models.folder("transference", text), first_stage=first).save(tmp_path / "model")
+    corrector, editor = (load(tmp_path / "model") for load in (PostEditor.load_corrector, PostEditor.load))
+    assert isinstance(corrector, PostEditor)
+    assert corrector.abilities.tokenises
+    assert editor.abilities == replace(corrector.abilities, needs_mt=False)
+
+
 def test_the_hub_gives_only_the_files_of_a_model(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
