@@ -117,7 +117,7 @@ KINDS = {
             guards=(start(Beginning(SPELLING), " a", some), NoRepeat.of(2, (distances(some).mt,), SIZE)),
             goals=(start(Required(SPELLING, ["ab"]), MissingPhrases(frozenset({"ab"})), some),),
             biases=(EditCost(distances(some), NATS, SIZE), PostEditPenalty.of(distances(some).mt, NATS, SIZE)),
-        ),
+        )
     ),
 }
 
@@ -181,9 +181,7 @@ def may_be_found(
 
 @tried(3)
 @given(seed=seeds, beam=st.integers(1, 5), kind=st.sampled_from(list(KINDS)))
-def test_law_9_guided_hypotheses_have_their_forced_score_and_price(
-    model: Seq2Seq, seed: int, beam: int, kind: str
-) -> None:
+def test_law_9_guided_hypotheses_have_forced_score_and_price(model: Seq2Seq, seed: int, beam: int, kind: str) -> None:
     rng = random.Random(seed)
     guided = KINDS[kind]
     sentences = random_sentences(rng, model, count=3)
@@ -217,9 +215,7 @@ def test_a_guided_beam_of_one_equals_guided_greedy_search(model: Seq2Seq, seed: 
 
 @tried(3)
 @given(seed=seeds, beam=st.integers(1, 4), kind=st.sampled_from(list(KINDS)))
-def test_law_6_the_batch_does_not_change_what_a_guided_beam_finds(
-    model: Seq2Seq, seed: int, beam: int, kind: str
-) -> None:
+def test_law_6_a_guided_beam_does_not_depend_on_the_batch(model: Seq2Seq, seed: int, beam: int, kind: str) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=3)
     limits = torch.tensor([rng.randint(0, 9) for _ in sentences])

@@ -17,46 +17,26 @@ from postedit.search import greedy
 from postedit.text.edits import with_steps
 
 # Configurations that are large enough to learn by heart, and small enough to do so in seconds.
+RECURRENT = {"embedding": 32, "hidden": 32, "attention": 32}
+TRANSFORMER = {"layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0}
+ONE_ENCODER = {"layers_encoder": 1, **TRANSFORMER}
+TWO_ENCODERS = {"layers_src": 1, "layers_mt": 1, **TRANSFORMER}
 LEARNERS: dict[str, dict[str, object]] = {
-    "attention-nmt": {"embedding": 32, "hidden": 32, "attention": 32, "maxout": 24},
-    "double-attention": {"embedding": 32, "hidden": 32, "attention": 32, "maxout": 24},
+    **{name: {**RECURRENT, "maxout": 24} for name in ("attention-nmt", "double-attention")},
     **{
-        name: {"embedding": 32, "hidden": 32, "attention": 32, "dropout_rnn": 0.0, "dropout_word": 0.0}
-        for name in ("cgru", "gru-hard", "cgru-hard", "m-cgru-hard")
+        name: {**RECURRENT, "dropout_rnn": 0.0, "dropout_word": 0.0}
+        for name in ("cgru", "gru-hard", "cgru-hard", "m-cgru-hard", "m-cgru")
     },
     **{
         name: {"embedding": 48, "hidden": 64, "layers": 1, "dropout": 0.0}
         for name in ("shared-attention", "flat-attention", "merged-attention")
     },
-    "m-cgru": {"embedding": 32, "hidden": 32, "attention": 32, "dropout_rnn": 0.0, "dropout_word": 0.0},
-    "transformer": {
-        "layers_encoder": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
-        "input": "mt", "share_embeddings": "mt-pe",
-    },
-    "dual-transformer": {
-        "layers_encoder": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
-        "share_encoders": False, "share_embeddings": "mt-pe",
-    },
-    **{
-        name: {
-            "layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
-        }
-        for name in ("concat-encoders", "joint-encoder", "cross-encoder")
-    },
-    "copycat": {
-        "layers_mt": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
-    },
-    "copycat-trg": {
-        "layers_encoder": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
-        "share_encoders": False, "share_embeddings": "mt-pe",
-    },
-    "copycat-src": {
-        "layers_encoder": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
-        "share_embeddings": "all",
-    },
-    "transference": {
-        "layers_src": 1, "layers_mt": 1, "layers_pe": 1, "dim": 48, "heads": 4, "feed_forward": 64, "dropout": 0.0,
-    },
+    **dict.fromkeys(("concat-encoders", "joint-encoder", "cross-encoder", "transference"), TWO_ENCODERS),
+    "transformer": {**ONE_ENCODER, "input": "mt", "share_embeddings": "mt-pe"},
+    "dual-transformer": {**ONE_ENCODER, "share_encoders": False, "share_embeddings": "mt-pe"},
+    "copycat": {"layers_mt": 1, **TRANSFORMER},
+    "copycat-trg": {**ONE_ENCODER, "share_encoders": False, "share_embeddings": "mt-pe"},
+    "copycat-src": {**ONE_ENCODER, "share_embeddings": "all"},
     "pretrained": {
         "checkpoint": "a Marian model",
         "dropout": 0.0,

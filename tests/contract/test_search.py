@@ -117,9 +117,7 @@ def test_law_9_a_wide_beam_equals_exhaustive_search(subject: str) -> None:
 
 @tried(3)
 @given(seed=seeds, beam=st.integers(1, 6), length_penalty=st.sampled_from(LENGTH_PENALTIES))
-def test_law_9_hypotheses_have_the_score_of_teacher_forcing(
-    model: Seq2Seq, seed: int, beam: int, length_penalty: float
-) -> None:
+def test_law_9_hypotheses_have_their_forced_scores(model: Seq2Seq, seed: int, beam: int, length_penalty: float) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=4)
     limits = torch.tensor([rng.randint(0, 9) for _ in sentences])
@@ -180,9 +178,7 @@ def plain_beam(model: Seq2Seq, sentence: Sentence, limit: int, beam: int, length
 
 @tried(3)
 @given(seed=seeds, beam=st.integers(1, 4), length_penalty=st.sampled_from(LENGTH_PENALTIES))
-def test_law_9_a_beam_equals_a_plain_reference_beam(
-    model: Seq2Seq, seed: int, beam: int, length_penalty: float
-) -> None:
+def test_law_9_a_beam_equals_a_reference_beam(model: Seq2Seq, seed: int, beam: int, length_penalty: float) -> None:
     rng = random.Random(seed)
     sentences = random_sentences(rng, model, count=2)
     limits = [rng.randint(0, 5) for _ in sentences]

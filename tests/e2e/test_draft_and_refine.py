@@ -20,7 +20,7 @@ from postedit.data.corpus import Corpus
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.folder import ModelFolder
 from postedit.jobs import drafting, training
-from postedit.recipe import Recipe, load_recipe
+from postedit.recipe import load_recipe
 from postedit.train.update import Updater
 
 QUIET = Console(quiet=True)
@@ -195,9 +195,7 @@ def test_a_run_interrupted_anywhere_resumes_to_the_same_models(
     assert weights(tmp_path / "run") == weights(trained)
 
 
-def test_changed_data_may_be_accepted_until_the_drafts_are_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changed_data_is_accepted_until_drafts_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = load_recipe(write(tmp_path))
 
     def go_on(*, accept: bool) -> None:
@@ -284,9 +282,7 @@ def problems(path: Path, *overrides: str) -> str:
         ),
     ],
 )
-def test_problems_of_the_first_stage_are_reported_with_the_others(
-    tmp_path: Path, overrides: list[str], message: str
-) -> None:
+def test_problems_of_the_first_stage_come_with_the_others(tmp_path: Path, overrides: list[str], message: str) -> None:
     report = problems(write(tmp_path), *overrides, "train.lrr=1")
     assert message in report
     assert "train.lrr: no such option" in report
@@ -302,9 +298,3 @@ def test_a_second_stage_reads_drafts_and_a_single_stage_needs_mt(tmp_path: Path)
     report = problems(path)
     assert "data.train.0: has no mt, which double-attention reads; give it, or add a [draft] section" in report
     assert "model: its embeddings are frozen, but there are none to inherit" in report
-
-
-def test_a_saved_recipe_is_the_same_recipe(tmp_path: Path) -> None:
-    recipe: Recipe = load_recipe(write(tmp_path))
-    recipe.save(tmp_path / "saved.toml")
-    assert load_recipe(tmp_path / "saved.toml") == recipe

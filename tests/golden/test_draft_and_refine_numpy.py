@@ -7,14 +7,12 @@ sentence and step by step.
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
+from equations import Array, Parameters, scattered, sigmoid, softmax, streams_of
 
 from postedit.core.model import Seq2Seq, Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS
-from postedit.core.types import AttentionKey, Batch, Stream
+from postedit.core.types import AttentionKey, Batch
 from postedit.models.draft_and_refine import AttentionNMT, AttentionNMTConfig, DoubleAttention, DoubleAttentionConfig
-
-Array = NDArray[np.float64]
 
 EMBEDDING, HIDDEN, ATTENTION, MAXOUT = 5, 4, 7, 3
 SENTENCES = [
@@ -23,27 +21,6 @@ SENTENCES = [
     {"mt": [16, 6, 6, 12, 13, 14, 2], "src": [2]},
 ]
 PREFIXES = [[BOS, 6, 22, 7, 7], [BOS, 9, 9, 10, 11], [BOS, 2, 3, 4, 5]]
-
-
-def sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
-
-
-def softmax(x: Array) -> Array:
-    exp = np.exp(x - x.max())
-    return exp / exp.sum()
-
-
-class Parameters(dict[str, Array]):
-    """Those of a PyTorch model by name, and which of them were read."""
-
-    def __init__(self, model: Seq2Seq) -> None:
-        super().__init__({name: parameter.numpy() for name, parameter in model.named_parameters()})
-        self.read: set[str] = set()
-
-    def __getitem__(self, name: str) -> Array:
-        self.read.add(name)
-        return super().__getitem__(name)
 
 
 class Equations:
@@ -156,27 +133,11 @@ def sizes() -> Vocabularies:
     return Vocabularies(found, target)
 
 
-def scattered(model: Seq2Seq) -> Seq2Seq:
-    model = model.double().eval().requires_grad_(False)
-    generator = torch.Generator().manual_seed(0)
-    for parameter in model.parameters():
-        parameter.normal_(std=0.5, generator=generator)
-    return model
-
-
-def batch() -> Batch:
-    streams = {}
-    for name in ("src", "mt"):
-        rows = [torch.tensor(sentence[name]) for sentence in SENTENCES]
-        ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
-        streams[name] = Stream(ids, torch.arange(ids.size(1)) < torch.tensor([[len(row)] for row in rows]))
-    return Batch(streams)
-
-
 @pytest.mark.parametrize("stage", [first_stage, second_stage])
 def test_log_probs_and_attention_are_those_of_the_equations(stage) -> None:
     model, equations = stage()
-    output, _ = model.decode(torch.tensor(PREFIXES), model.encode(batch()))
+    batch = Batch(streams_of({name: [sentence[name] for sentence in SENTENCES] for name in ("src", "mt")}))
+    output, _ = model.decode(torch.tensor(PREFIXES), model.encode(batch))
     for row, (sentence, prefix) in enumerate(zip(SENTENCES, PREFIXES)):
         log_probs, alphas = equations.decode(sentence, prefix)
         np.testing.assert_allclose(output.log_probs[row].numpy(), log_probs, rtol=0, atol=1e-10)

@@ -11,10 +11,9 @@ from torch import Tensor
 
 from postedit.core.config import load_config
 from postedit.core.special_tokens import BOS, EOS, PAD, SEP, SPECIAL_TOKENS, STEP, UNK
-from postedit.core.types import Batch, Stream
+from postedit.core.types import Batch
 from postedit.data.collate import collate
 from postedit.models.pretrained import Pretrained, PretrainedConfig
-from postedit.search import greedy
 from postedit.text.config import TextConfig, VocabularyConfig
 from postedit.text.processor import TextProcessor
 
@@ -125,30 +124,3 @@ def test_the_forward_pass_is_that_of_the_library(case: Case) -> None:
         shares = shares / shares.sum(-1, keepdim=True)
         torch.testing.assert_close(weights[row, :, :src], shares[:, :src], rtol=0, atol=1e-10)
         torch.testing.assert_close(weights[row, :, width : width + mt], shares[:, src:], rtol=0, atol=1e-10)
-
-
-def test_greedy_search_writes_what_the_library_writes(case: Case) -> None:
-    limit = 12
-    ours = greedy(case.model, case.batch, torch.full((3,), limit))
-    ids, mask = case.joint()
-    start = torch.tensor([case.start] * 3)
-    never = [case.known[PAD], *case.never]
-    written = case.library.generate(
-        input_ids=ids, attention_mask=mask.long(), decoder_input_ids=start, num_beams=1, do_sample=False,
-        max_new_tokens=limit, suppress_tokens=never, forced_bos_token_id=None, forced_eos_token_id=None,
-    )[:, start.size(1) :]  # fmt: skip
-    eos = case.tokenizer.eos_token_id
-    for hypothesis, row in zip(ours, written.tolist()):
-        theirs = row[: row.index(eos)] if eos in row else row
-        assert case.row_of(torch.tensor([hypothesis.tokens])).tolist() == [theirs]
-
-
-def test_the_joint_text_is_read_without_padding_in_between(case: Case) -> None:
-    padded = {
-        name: Stream(torch.nn.functional.pad(stream.ids, (0, 3), value=7), torch.nn.functional.pad(stream.mask, (0, 3)))
-        for name, stream in case.batch.streams.items()
-    }
-    tokens = torch.full((3, 1), BOS)
-    plain, _ = case.model.decode(tokens, case.model.encode(case.batch))
-    other, _ = case.model.decode(tokens, case.model.encode(Batch(padded)))
-    torch.testing.assert_close(other.log_probs, plain.log_probs, rtol=0, atol=1e-10)

@@ -4,19 +4,15 @@ Written sentence by sentence and step by step from the equations; LSTM cells aft
 attentional state and input feeding after Luong et al. 2015.
 """
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
+from equations import Array, Parameters, scattered, sigmoid, softmax, streams_of
 
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS
-from postedit.core.types import AttentionKey, Batch, Stream
+from postedit.core.types import AttentionKey, Batch
 from postedit.models.shared_attention import FlatAttention, LSTMConfig, LSTMModel, MergedAttention, SharedAttention
-
-Array = NDArray[np.float64]
 
 EMBEDDING, HIDDEN, LAYERS = 5, 6, 2
 SENTENCES = {
@@ -26,20 +22,11 @@ SENTENCES = {
 PREFIXES = [[BOS, 6, 22, 7], [BOS, 9, 9, 10], [BOS, 2, 3, 4]]
 
 
-def sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
-
-
-def softmax(x: Array) -> Array:
-    exp = np.exp(x - x.max())
-    return exp / exp.sum()
-
-
 class Paper:
     """The models, over parameters of the PyTorch model by name."""
 
     def __init__(self, model: LSTMModel) -> None:
-        self.p = {name: parameter.numpy() for name, parameter in model.named_parameters()}
+        self.p = Parameters(model)
         self.kind, self.feeding = type(model), model.input_feeding
 
     def cell(self, prefix: str, suffix: str, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
@@ -111,14 +98,8 @@ class Paper:
 def test_log_probs_and_attention_are_those_of_the_equations(model_class: type[LSTMModel], feeding: bool) -> None:
     config = LSTMConfig(embedding=EMBEDDING, hidden=HIDDEN, layers=LAYERS, input_feeding=feeding)
     sizes = {"src": VocabularyInfo(19, "src"), "mt": VocabularyInfo(17, "mt")}
-    model = model_class(config, Vocabularies(sizes, VocabularyInfo(23, "pe"))).double().eval().requires_grad_(False)
-    generator = torch.Generator().manual_seed(0)
-    for parameter in model.parameters():
-        parameter.normal_(std=0.5, generator=generator)
-    streams = {}
-    for name, texts in SENTENCES.items():
-        ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(text) for text in texts], batch_first=True)
-        streams[name] = Stream(ids, torch.arange(ids.size(1)) < torch.tensor([[len(text)] for text in texts]))
+    model = scattered(model_class(config, Vocabularies(sizes, VocabularyInfo(23, "pe"))))
+    streams = streams_of(SENTENCES)
     output, _ = model.decode(torch.tensor(PREFIXES), model.encode(Batch(streams)))
     for row, prefix in enumerate(PREFIXES):
         log_probs, attention = Paper(model).decode({name: SENTENCES[name][row] for name in SENTENCES}, prefix)
@@ -127,18 +108,3 @@ def test_log_probs_and_attention_are_those_of_the_equations(model_class: type[LS
         for key, expected in attention.items():
             real = torch.cat([streams[name].mask[row] for name in key.streams])
             np.testing.assert_allclose(output.attention[key][row][:, real].numpy(), expected, rtol=0, atol=1e-10)
-
-
-def test_states_go_on_from_call_to_call() -> None:
-    config = LSTMConfig(embedding=EMBEDDING, hidden=HIDDEN, layers=LAYERS)
-    info = VocabularyInfo(23, "all")
-    model = SharedAttention(config, Vocabularies({"src": info, "mt": info}, info)).double().eval()
-    text = Stream(torch.tensor([[6, 7, EOS]]), torch.ones(1, 3, dtype=torch.bool))
-    state = model.encode(Batch({"src": text, "mt": text}))
-    tokens = torch.tensor([[BOS, 6, 7, 8, 9]])
-    whole = model.decode(tokens, state)[0].log_probs
-    parts = []
-    for start, end in pairwise([0, 2, 3, 5]):
-        output, state = model.decode(tokens[:, start:end], state)
-        parts.append(output.log_probs)
-    torch.testing.assert_close(torch.cat(parts, 1), whole, rtol=0, atol=1e-12)

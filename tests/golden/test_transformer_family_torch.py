@@ -13,6 +13,7 @@ from postedit.core.types import AttentionKey, Batch, DecoderOutput, Stream
 from postedit.models.concat_encoders import ConcatEncoders, ConcatEncodersConfig, JointEncoder, JointEncoderConfig
 from postedit.models.copycat import Copycat, CopycatConfig, CopycatDualConfig, CopycatSrc, CopycatTrg
 from postedit.models.cross_encoder import CrossEncoder, CrossEncoderConfig
+from postedit.models.transference import Transference, TransferenceConfig
 from postedit.models.transformer import DualTransformer, Transformer, TransformerConfig
 from postedit.models.transformer_base import DualSourceConfig
 from postedit.nn.attention import MultiHeadAttention
@@ -37,11 +38,7 @@ def attend(ours: MultiHeadAttention, queries: Tensor, memory: Tensor, blocked: T
 
 
 def sublayer(
-    norm: Norm,
-    layer_norm: nn.Module,
-    x: Tensor,
-    work: Callable[[Tensor], Tensor],
-    sums: list[Tensor] | None = None,
+    norm: Norm, layer_norm: nn.Module, x: Tensor, work: Callable[[Tensor], Tensor], sums: list[Tensor] | None = None
 ) -> Tensor:
     """One sublayer; `sums` is given what comes before any normalisation of it."""
     total = x + work(layer_norm(x)) if norm == "pre" else x + work(x)
@@ -185,6 +182,23 @@ def test_joint_encoder(norm: Norm) -> None:
     both = encode(model.encoder_joint, norm, torch.cat([src, mt], 1), padding)
     expected, (weights,) = decode(model, norm, [(both, padding)])
     compare(model, expected, {AttentionKey("src+mt", "soft"): weights})
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("tied", [True, False])
+def test_transference(norm: Norm, tied: bool) -> None:
+    config = TransferenceConfig(
+        layers_src=2, layers_mt=3, layers_pe=1, norm=norm,
+        share_embeddings="mt-pe" if tied else "none", tie_output=tied, **SIZES,
+    )  # fmt: skip
+    model = scattered(Transference, config, APART)
+    src = encode(model.encoder_src, norm, embed(model.embed_src.table, SRC.ids), ~SRC.mask)
+    unseen = (~MT.mask).unsqueeze(1).expand(-1, MT.ids.size(1), -1)
+    embedded = embed(model.embed_mt.table, MT.ids)
+    mt, (mt_to_src,), _ = run_stack(model.encoder_mt, norm, embedded, unseen, [[(src, ~SRC.mask)]] * 3)
+    expected, (to_mt,) = decode(model, norm, [(mt, ~MT.mask)])
+    compare(model, expected, {AttentionKey("mt", "soft"): to_mt, AttentionKey("src", "soft"): to_mt @ mt_to_src})
+    assert (model.embed_mt.table is model.embed_pe.table) == (model.head.weight is model.embed_pe.table.weight) == tied
 
 
 @pytest.mark.parametrize("norm", NORMS)

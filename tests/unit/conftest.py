@@ -31,6 +31,17 @@ def locked() -> Iterator[Callable[[Path], int]]:
         yield lock
 
 
+@pytest.fixture(scope="session")
+def tiny_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where a folder of each tiny model is; all have one vocabulary, and no test changes them."""
+    import tiny_models
+
+    path, text = tmp_path_factory.mktemp("tiny"), tiny_models.processor()
+    for name in tiny_models.SIZES:
+        tiny_models.folder(name, text).save(path / name)
+    return path
+
+
 @pytest.fixture(autouse=True)
 def nonsense_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave bytes that are no text in outputs: models with random weights write little else.

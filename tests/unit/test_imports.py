@@ -24,6 +24,10 @@ NOT_FOR_INFERENCE = {
     "tensorboard",
     "accelerate",
     "sacrebleu",
+    "transformers",
+    "pandas",
+    "sacremoses",
+    "huggingface_hub",
 }
 
 

@@ -1,36 +1,24 @@
 """Recipes: everything that is wrong is said at once, before any work."""
 
-import math
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tiny_models
-import tomli_w
 from checkpoints import bart, nllb
 
 from postedit.cli.models import count_parameters
 from postedit.core.errors import RecipeError
-from postedit.recipe import SearchConfig, load_recipe, parse_recipe
+from postedit.recipe import load_recipe, parse_recipe
 from postedit.synthesis.kinds import load_synth_recipe
 
 REPOSITORY = Path(__file__).parents[2]
 
 
-def values(**sections: dict[str, Any]) -> dict[str, Any]:
-    base: dict[str, Any] = {
-        "model": {"name": "transference", **tiny_models.SIZES["transference"]},
-        "text": {"vocabulary": {"size": 280}},
-        "data": {"train": ["train"], "dev": "dev"},
-        "train": {"max_steps": 2},
-    }
-    return {name: {**base.get(name, {}), **sections.get(name, {})} for name in base | sections}
-
-
 def problems(folder: Path, **sections: dict[str, Any]) -> list[str]:
     with pytest.raises(RecipeError) as caught:
-        parse_recipe(values(**sections), "recipe.toml", folder)
+        parse_recipe(tiny_models.recipe(**sections), "recipe.toml", folder)
     first, *found = str(caught.value).split("\n")
     assert first.startswith(f"recipe.toml: {len(found)} problem")
     return [line.removeprefix("  - ") for line in found]
@@ -93,8 +81,7 @@ def test_sizes_that_do_not_fit_the_vocabularies_are_found_before_work(tmp_path: 
 
 def test_a_saved_recipe_is_the_same_recipe(tmp_path: Path) -> None:
     tiny_models.write_triplets(tmp_path)
-    path = tmp_path / "recipe.toml"
-    path.write_text(tomli_w.dumps(values()))
+    path = tiny_models.write_recipe(tmp_path / "recipe.toml")
     recipe = load_recipe(path, ["train.lr=1e-9", "search.beam=3"])
     assert (recipe.train.lr, recipe.search.beam) == (1e-9, 3)
     elsewhere = tmp_path / "elsewhere"
@@ -103,12 +90,9 @@ def test_a_saved_recipe_is_the_same_recipe(tmp_path: Path) -> None:
     assert load_recipe(elsewhere / "recipe.toml") == recipe
 
 
-def test_data_is_looked_for_beside_the_recipe_or_where_an_override_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_is_beside_the_recipe_or_where_an_override_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here" / "sub").mkdir(parents=True)
-    path = tmp_path / "recipe.toml"
-    path.write_text(tomli_w.dumps(values(data={"dir": "sub"})))
+    path = tiny_models.write_recipe(tmp_path / "recipe.toml", data={"dir": "sub"})
     (tmp_path / "sub").mkdir()
     tiny_models.write_triplets(tmp_path / "sub")
     tiny_models.write_triplets(tmp_path / "here" / "sub")
@@ -191,25 +175,7 @@ def test_models_that_cannot_be_compiled_are_refused_before_work() -> None:
 
 @pytest.mark.parametrize("name", ["gru-hard", "copycat"])
 def test_models_that_find_pieces_of_mt_in_pe_need_one_vocabulary_for_both(tmp_path: Path, name: str) -> None:
-    values = {
-        "model": {"name": name, "share_embeddings": "none"},
-        "text": {"vocabulary": {"sharing": "separate", "size": 300}},
-        "data": {"train": "train", "dev": "dev"},
-        "train": {"max_steps": 1},
-    }
-    (tmp_path / "recipe.toml").write_text(tomli_w.dumps(values))
+    text = {"vocabulary": {"sharing": "separate", "size": 300}}
+    path = tiny_models.write_recipe(tmp_path / "recipe.toml", name, model={"share_embeddings": "none"}, text=text)
     with pytest.raises(RecipeError, match=r"needs one vocabulary for.*text\.vocabulary\.sharing"):
-        load_recipe(tmp_path / "recipe.toml", check_data=False)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"beam": 2, "shortlist": 9}, "shortlist is for greedy search, and the beam is 2"),
-        ({"exempt_src": True}, "exempt_src names tokens that post_edit_penalty does not count"),
-        ({"edit_cost": math.inf}, "finite number"),
-    ],
-)
-def test_search_settings_that_contradict_each_other(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        SearchConfig(**settings)
+        load_recipe(path, check_data=False)

@@ -7,7 +7,6 @@ import pytest
 from typer.testing import CliRunner
 
 from postedit.cli.main import app
-from postedit.core.errors import RecipeError
 from postedit.data.triplets import TripletFiles, check_files
 from postedit.recipe import load_recipe
 from postedit.shipped import EXAMPLES, RECIPES, find_recipe
@@ -39,11 +38,6 @@ def test_a_file_comes_before_a_recipe_of_that_name(tmp_path: Path, monkeypatch: 
     Path("demo").mkdir()
     assert find_recipe(Path("demo.toml")) == Path("demo.toml")
     assert find_recipe(Path("demo")) == RECIPES / "demo.toml", "a folder is no recipe"
-
-
-def test_an_unknown_recipe_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(RecipeError, match=r'transference-smal: no such recipe.*did you mean "transference-small"'):
-        find_recipe(Path("transference-smal"))
 
 
 @pytest.mark.parametrize("verb", [["train", "nosie"], ["synth", "nosie"], ["data", "clean", "x", "--recipe", "nosie"]])

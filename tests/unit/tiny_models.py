@@ -1,7 +1,10 @@
 """Model folders and recipes small enough to be made on the spot."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import tomli_w
 import torch
 
 from postedit.core.config import load_config
@@ -35,6 +38,31 @@ def folder(name: str = "transference", text: TextProcessor | None = None, **opti
         torch.manual_seed(3)
         model = architecture.build(config, text.vocabularies).eval()
     return ModelFolder(architecture, config, SearchConfig(max_input=40), model, text, {})
+
+
+def nonsense(name: str, text: TextProcessor | None = None, **search: float) -> ModelFolder:
+    """Return a model whose large random weights make it write nonsense, of a few tokens."""
+    made = folder(name, text)
+    generator = torch.Generator().manual_seed(1)
+    for parameter in made.model.parameters():
+        parameter.data.normal_(std=0.7, generator=generator)
+    return replace(made, search=SearchConfig(**{"max_ratio": 0.1, "max_extra": 1, "max_input": 40, **search}))
+
+
+def recipe(name: str = "transference", **sections: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the values of a recipe for a tiny model, with these changes to its sections."""
+    base: dict[str, dict[str, Any]] = {
+        "model": {"name": name, **SIZES.get(name, {})},
+        "text": {"vocabulary": {"size": 280}},
+        "data": {"train": ["train"], "dev": "dev"},
+        "train": {"max_steps": 2, "validate_every": 2, "batch_tokens": 200},
+    }
+    return {section: {**base.get(section, {}), **sections.get(section, {})} for section in base | sections}
+
+
+def write_recipe(path: Path, name: str = "transference", **sections: dict[str, Any]) -> Path:
+    path.write_text(tomli_w.dumps(recipe(name, **sections)), encoding="utf-8")
+    return path
 
 
 def write_triplets(path: Path, names: tuple[str, ...] = ("train", "dev")) -> None:

@@ -103,6 +103,15 @@ def editor(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """Return seven lines of src and mt, and where to write what is made of them."""
+    src, mt, out = tmp_path / "x.src", tmp_path / "x.mt", tmp_path / "x.out"
+    src.write_text("".join(f"source {n}\n" for n in range(7)))
+    mt.write_text("".join(f"mt {n}\n" for n in range(7)))
+    return src, mt, out
+
+
+@pytest.fixture
 def run() -> Any:
     from postedit.cli.main import app
 

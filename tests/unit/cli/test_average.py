@@ -1,29 +1,21 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny_models
 import torch
 from safetensors.torch import load_file
 
-from postedit.core.search_config import SearchConfig
 from postedit.core.tensor_files import model_tensors, save_tensors
-from postedit.data.triplets import Triplet
 from postedit.folder import ModelFolder
-from postedit.models import ARCHITECTURES
-from postedit.text.config import TextConfig, VocabularyConfig
-from postedit.text.processor import TextProcessor
 
 
 def save(path: Path, seed: int, dim: int = 8) -> ModelFolder:
-    text = TextConfig(vocabulary=VocabularyConfig(size=270))
-    processor = TextProcessor.fit(text, lambda: [Triplet("the cat", "die Katze", "die Katze")])
-    architecture = ARCHITECTURES["transference"]
-    config = architecture.config_class(
-        layers_src=1, layers_mt=1, layers_pe=1, dim=dim, heads=2, feed_forward=8, share_embeddings="all"
-    )
-    torch.manual_seed(seed)
-    model = architecture.build(config, processor.vocabularies)
-    folder = ModelFolder(architecture, config, SearchConfig(), model, processor, {"dev": {"ter": 1.0}})
+    folder = replace(tiny_models.folder(share_embeddings="all", dim=dim), provenance={"dev": {"ter": 1.0}})
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in folder.model.parameters():
+        parameter.data.normal_(generator=generator)
     folder.save(path)
     return folder
 

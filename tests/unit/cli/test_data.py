@@ -59,11 +59,6 @@ class TestStats:
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         assert run("data", "stats", sample / "test").exit_code == 0
 
-    def test_parallel_text(self, run: Any, sample: Path) -> None:
-        result = run("data", "stats", f"{sample}/test.src,{sample}/test.pe")
-        assert result.exit_code == 0
-        assert "sentence TER" not in result.stdout
-
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
@@ -139,11 +134,6 @@ class TestClean:
         assert "ratio.max" in result.stderr
         assert "2 problems" in result.stderr
 
-    def test_languages_are_asked_for(self, run: Any, sample: Path) -> None:
-        result = run("data", "clean", sample / "dev", "--out", sample / "x")
-        assert result.exit_code == 1
-        assert "--set src_lang=en --set tgt_lang=de, or --set language.on=false" in result.stderr
-
     def test_ctrl_c_says_how_to_go_on(self, run: Any, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def stop(*_: object) -> None:
             raise KeyboardInterrupt
@@ -157,9 +147,8 @@ class TestClean:
         assert "add --resume" in run(*arguments).stderr
         assert run(*arguments, "--resume").exit_code == 0
 
-    @pytest.mark.parametrize("name", ["", ".", "..", "/"])
-    def test_a_prefix_that_names_nothing(self, run: Any, sample: Path, name: str) -> None:
-        result = run("data", "clean", sample / "dev", "--out", name, *self.LANGUAGES)
+    def test_a_prefix_that_names_nothing(self, run: Any, sample: Path) -> None:
+        result = run("data", "clean", sample / "dev", "--out", "..", *self.LANGUAGES)
         assert result.exit_code == 1
         assert "must be what the names of files begin with" in result.stderr
 
@@ -197,6 +186,7 @@ class TestClean:
         for end in ("src", "mt", "pe", "removed.jsonl", "report.json"):
             assert (sample / f"x.{end}").read_bytes() == (sample / f"whole.{end}").read_bytes()
 
+    @pytest.mark.slow
     def test_killed_work_goes_on_to_the_same_result(self, run: Any, tmp_path: Path) -> None:
         lines = [
             (f"{number % 30_000} words", f"{number} Worte", f"{number % 30_000} Worte") for number in range(60_000)

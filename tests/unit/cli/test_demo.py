@@ -5,29 +5,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import tiny_models
 
 from postedit.cli.demo import chinese_punctuation, choose, rules_note
-
-RECIPE = """
-[model]
-name = "transference"
-layers_src = 1
-layers_mt = 1
-layers_pe = 1
-dim = 16
-heads = 2
-feed_forward = 16
-share_embeddings = "all"
-[text.vocabulary]
-size = 280
-[data]
-train = "train"
-dev = "dev"
-[train]
-max_steps = 2
-validate_every = 2
-batch_tokens = 200
-"""
 
 
 @pytest.fixture
@@ -36,7 +16,7 @@ def folder(tmp_path: Path) -> Path:
         (tmp_path / f"{part}.src").write_text("the cat\nthe <dog>\n")
         (tmp_path / f"{part}.mt").write_text("die Katz\nder <Hund>\n")
         (tmp_path / f"{part}.pe").write_text("die Katze\nder <Hund>\n")
-    (tmp_path / "tiny.toml").write_text(RECIPE)
+    tiny_models.write_recipe(tmp_path / "tiny.toml")
     return tmp_path
 
 

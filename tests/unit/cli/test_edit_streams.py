@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from postedit.cli.input_lines import Pair, file_pairs
-from postedit.data.lines import read_lines
 
 SRC = "".join(f"source {n}\n" for n in range(5))
 MT = "".join(f"mt {n}\n" for n in range(5))
@@ -56,9 +55,7 @@ class TestInput:
         assert (result.exit_code, editor.loaded) == (1, [])
         assert "- stands for standard input, which only one option can read" in result.stderr
 
-    def test_byte_order_marks_are_dropped_and_windows_line_ends_warned_of(
-        self, run: Any, editor: Any, tmp_path: Path
-    ) -> None:
+    def test_byte_order_marks_are_dropped_and_crlf_is_warned_of(self, run: Any, editor: Any, tmp_path: Path) -> None:
         (tmp_path / "src").write_bytes(b"\xef\xbb\xbfone\r\n")
         (tmp_path / "mt").write_bytes(b"\xef\xbb\xbfeins\r\n")
         result = run("edit", "MODEL", "--src", tmp_path / "src", "--mt", tmp_path / "mt")
@@ -133,12 +130,6 @@ class TestOutput:
         reader.join(timeout=30)
         assert found == [EXPECTED]
         assert fifo.is_fifo()
-
-    def test_a_compressed_file(self, run: Any, editor: Any, src: Path, mt: Path, tmp_path: Path) -> None:
-        out = tmp_path / "x.out.gz"
-        assert run("edit", "MODEL", "--src", src, "--mt", mt, "--out", out).exit_code == 0
-        assert [f"{line}\n" for line in read_lines(out)] == EXPECTED.splitlines(keepends=True)
-        assert out.read_bytes()[:2] == b"\x1f\x8b"
 
     @pytest.mark.parametrize("link", [None, os.symlink, os.link])
     def test_an_input_is_never_replaced(

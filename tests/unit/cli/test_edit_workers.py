@@ -20,11 +20,9 @@ def nonsense_is_text() -> None:
     """Keep the check for sound text here, as it is in worker processes."""
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("workers") / "model"
-    tiny_models.folder().save(path)
-    return path
+@pytest.fixture
+def model(tiny_folders: Path) -> Path:
+    return tiny_folders / "transference"
 
 
 @pytest.fixture
@@ -36,9 +34,7 @@ def files(tmp_path: Path) -> list[object]:
     return ["--src", tmp_path / "x.src", "--mt", tmp_path / "x.mt"]
 
 
-def test_the_output_does_not_depend_on_the_number_of_processes(
-    run: Any, model: Path, files: list[object], tmp_path: Path
-) -> None:
+def test_output_does_not_depend_on_the_processes(run: Any, model: Path, files: list[object], tmp_path: Path) -> None:
     outputs = []
     for name, more in {"one": [], "two": ["--devices", "cpu,cpu"]}.items():
         result = run(
@@ -69,9 +65,7 @@ def test_skipped_lines_are_written_unchanged_and_reported(
 
 
 @pytest.mark.parametrize("option", ["banned", "required"])
-def test_words_that_a_model_cannot_write_are_refused_before_work(
-    run: Any, files: list[object], tmp_path: Path, option: str
-) -> None:
+def test_unwritable_words_are_refused_before_work(run: Any, files: list[object], tmp_path: Path, option: str) -> None:
     text = tiny_models.processor(tokenizer="moses", src_lang="en", tgt_lang="de")  # which drops control characters
     tiny_models.folder(text=text).save(tmp_path / "model")
     (tmp_path / "words").write_text("Haus\n\x01\n")
@@ -83,6 +77,7 @@ def test_words_that_a_model_cannot_write_are_refused_before_work(
     assert not list(tmp_path.glob("out*"))
 
 
+@pytest.mark.slow
 def test_lines_before_a_bad_line_are_written_with_any_number_of_workers(run: Any, model: Path) -> None:
     stdin = "".join(f"the house {n}\tdas Haus {n}\n" for n in range(6)) + "no tab\n"
     results = [
@@ -127,7 +122,7 @@ def started(model: Path, files: list[object], out: Path) -> "subprocess.Popen[st
     return process
 
 
-def test_control_c_ends_all_processes_and_keeps_what_is_done(
+def test_control_c_ends_all_processes_and_keeps_work(
     run: Any, model: Path, files: list[object], tmp_path: Path
 ) -> None:
     process = started(model, files, tmp_path / "out")
@@ -146,6 +141,7 @@ def test_control_c_ends_all_processes_and_keeps_what_is_done(
     assert "made with another dtype" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_dead_worker_is_reported_and_finished_work_kept(model: Path, files: list[object], tmp_path: Path) -> None:
     process = started(model, files, tmp_path / "out")
     os.kill(children(process.pid)[0], signal.SIGKILL)

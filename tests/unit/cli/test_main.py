@@ -61,13 +61,6 @@ def test_a_missing_file_is_reported_before_heavy_imports() -> None:
     assert "nowhere: no such file" in result.stderr
 
 
-def test_editing_imports_no_library_that_it_does_not_need() -> None:
-    heavy = python(
-        f"import sys, postedit.editing.post_editor; print([name for name in {HEAVY} if name in sys.modules])"
-    ).stdout
-    assert not any(name in heavy for name in ("transformers", "pandas", "sacrebleu", "sacremoses", "huggingface_hub"))
-
-
 def test_version(run: Any) -> None:
     assert run("--version").stdout == f"postedit {postedit.__version__}\n"
 

@@ -1,37 +1,18 @@
 from pathlib import Path
 from typing import Any
 
+import tiny_models
+
 from postedit.cli.models import count_parameters
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.models import ARCHITECTURES
 from postedit.recipe import load_recipe
 
-RECIPE = """
-[model]
-name = "transference"
-layers_src = 1
-layers_mt = 1
-layers_pe = 1
-dim = 16
-heads = 2
-feed_forward = 32
-share_embeddings = "all"
-[text.vocabulary]
-sharing = "{sharing}"
-size = 300
-[data]
-train = "train"
-dev = "dev"
-[train]
-max_steps = 1
-"""
-
 
 def recipe(folder: Path, sharing: str = "joint") -> Path:
-    path = folder / f"{sharing}.toml"
-    text = RECIPE.format(sharing=sharing)
-    path.write_text(text if sharing == "joint" else text.replace('"all"', '"none"'))
-    return path
+    model = {"share_embeddings": "all" if sharing == "joint" else "none"}
+    text = {"vocabulary": {"size": 300, "sharing": sharing}}
+    return tiny_models.write_recipe(folder / f"{sharing}.toml", model=model, text=text)
 
 
 def test_every_architecture_is_listed(run: Any, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 import errno
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -70,13 +69,9 @@ def test_all_problems_are_reported_together(run: Any, tmp_path: Path) -> None:
         ("synth.profile=p.json", "needs either real or profile"),
         ("synth.ter=0", "greater than 0"),
         ("synth.ter=5000", "cannot be reached: edits cancel each other, "),
-        ("synth.ter=5000", " at most; ask for less than that"),
         ("synth.ter=inf", "synth.ter: Input should be a finite number"),
-        ("synth.ter=nan", "synth.ter: Input should be a finite number"),
         ("synth.out=nowhere/x", "does not exist"),
-        ("synth.out=", "synth.out: must be what the names of files begin with"),
         ("synth.out=.", "synth.out: must be what the names of files begin with"),
-        ("synth.out=/", "synth.out: must be what the names of files begin with"),
         ("synth.out=made/", "synth.out: must be what the names of files begin with"),
         ("synth.out=~nobody-of-that-name/x", "the home folder of somebody who is not known"),
         (f"synth.src={SAMPLE}/train.src", "train.src has 7,000, "),
@@ -117,7 +112,7 @@ def test_a_text_of_lines_that_are_all_too_long_is_an_error(run: Any, recipe: Pat
     assert "synth.max_words = 2 leaves out every line of the text" in result.stderr
 
 
-@pytest.mark.parametrize("ter", [1e-9, 0.01, 1.0])
+@pytest.mark.parametrize("ter", [1e-9, 1.0])
 @pytest.mark.parametrize("mode", [(), ("synth.real=[]", "synth.mode=plain")])
 def test_the_requested_ter_is_reached_in_every_mode(
     run: Any, recipe: Path, tmp_path: Path, ter: float, mode: tuple[str, ...]
@@ -143,49 +138,14 @@ def test_a_full_disk_where_the_profile_is_kept_is_an_error(
     assert run("synth", recipe, "--workers", 1).exit_code == 0
 
 
-def test_a_full_disk_where_temporary_files_are_is_an_error(
-    run: Any, recipe: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", "/tmp/some")
-
-    monkeypatch.setattr("multiprocessing.context.BaseContext.SimpleQueue", full)
-    result = run("synth", recipe, "--workers", 2)
-    assert result.exit_code == 1
-    assert "/tmp/some: the disk is full; free some space" in result.stderr
-    assert "0 of 500 lines are done" in result.stderr
-    monkeypatch.undo()
-    assert run("synth", recipe, "--workers", 1, "--resume").exit_code == 0
-
-
-def test_inputs_are_not_overwritten(run: Any, recipe: Path, tmp_path: Path) -> None:
-    for side in ("src", "pe"):
-        (tmp_path / f"text.{side}").write_text("a b\n")
-    values = [f"synth.{side}={tmp_path}/text.{side}" for side in ("src", "pe")] + [f"synth.out={tmp_path}/text"]
-    result = run("synth", recipe, *(word for value in values for word in ("--set", value)))
-    assert result.exit_code == 1
-    assert "would overwrite" in result.stderr
-    assert (tmp_path / "text.pe").read_text() == "a b\n"
-
-
-@pytest.mark.parametrize("name", ["profile.json", "pe.partial", "partial.json"])
-def test_inputs_are_not_overwritten_by_other_outputs(run: Any, recipe: Path, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["pe", "profile.json", "partial.json"])
+def test_inputs_are_not_overwritten(run: Any, recipe: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / f"text.{name}").write_text("a b\n")
     values = [f"synth.pe={tmp_path}/text.{name}", f"synth.out={tmp_path}/text"]
     result = run("synth", recipe, *(word for value in values for word in ("--set", value)))
     assert result.exit_code == 1
     assert "would overwrite" in result.stderr
-
-
-def test_existing_results_are_replaced_and_unfinished_ones_are_not(run: Any, recipe: Path, tmp_path: Path) -> None:
-    for name in ("out.mt", "out.json"):
-        (tmp_path / name).write_text("old")
-    assert run("synth", recipe, "--workers", 1).exit_code == 0
-    assert (tmp_path / "out.mt").read_text(encoding="utf-8") != "old"
-    (tmp_path / "out.partial.json").write_text("{}")
-    result = run("synth", recipe)
-    assert result.exit_code == 1
-    assert "unfinished run; add --resume" in result.stderr
+    assert (tmp_path / f"text.{name}").read_text() == "a b\n"
 
 
 def start(recipe: Path, *options: str, **more: Any) -> "subprocess.Popen[str]":
@@ -212,42 +172,21 @@ def wait_for_work(tmp_path: Path) -> None:
     raise AssertionError("it never began")
 
 
-@pytest.mark.parametrize("how", [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGINT])
-def test_stopped_in_the_middle_it_ends_as_if_unbroken(run: Any, recipe: Path, tmp_path: Path, how: int) -> None:
+@pytest.mark.slow
+def test_stopped_in_the_middle_it_ends_as_if_unbroken(run: Any, recipe: Path, tmp_path: Path) -> None:
     process = start(long_text(recipe, tmp_path, 10), "--workers", "2", start_new_session=True)
     wait_for_work(tmp_path)
-    os.killpg(process.pid, how)
+    os.killpg(process.pid, signal.SIGINT)
     stderr = process.communicate()[1]
-    assert process.returncode == (-signal.SIGKILL if how == signal.SIGKILL else 130)
+    assert process.returncode == 130
     assert "Traceback" not in stderr
-    if how == signal.SIGINT:
-        assert "of 70,000 lines, kept in" in stderr
-        assert "run the same command with --resume to continue" in stderr
+    assert "of 70,000 lines, kept in" in stderr
+    assert "run the same command with --resume to continue" in stderr
     assert not (tmp_path / "out.mt").exists()
     assert run("synth", recipe, "--resume", "--workers", 1).exit_code == 0
     assert run("synth", recipe, "--workers", 1, "--set", f"synth.out={tmp_path}/whole").exit_code == 0
     for side in ("src", "mt", "pe"):
         assert (tmp_path / f"out.{side}").read_bytes() == (tmp_path / f"whole.{side}").read_bytes()
-
-
-def test_a_file_that_may_not_grow_is_an_error_and_work_goes_on(run: Any, recipe: Path, tmp_path: Path) -> None:
-    limit = 30_000  # bytes; the profile is larger, so it is given
-    assert run("synth", recipe, "--workers", 1).exit_code == 0
-    recipe.write_text(recipe.read_text().replace(f'real = "{SAMPLE}/test"', f'profile = "{tmp_path}/out.profile.json"'))
-    whole = (tmp_path / "out.mt").read_bytes()
-    (tmp_path / "out.mt").unlink()
-
-    def no_larger() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    process = start(recipe, "--workers", "1", preexec_fn=no_larger)
-    stderr = process.communicate()[1]
-    assert process.returncode == 1
-    assert "larger than this system allows" in stderr
-    assert "--resume" in stderr
-    assert run("synth", recipe, "--resume", "--workers", 1).exit_code == 0
-    assert (tmp_path / "out.mt").read_bytes() == whole
 
 
 def test_text_elsewhere_and_in_parquet_gives_the_same_triplets(run: Any, recipe: Path, tmp_path: Path) -> None:
@@ -278,23 +217,6 @@ def ray_workers(process: "subprocess.Popen[str]") -> list[psutil.Process]:
     """Return the processes that work for `process` in a cluster of its own."""
     found = psutil.Process(process.pid).children(recursive=True)
     return [child for child in found if "ray::_Actor" in " ".join(child.cmdline())]
-
-
-@pytest.mark.slow
-def test_in_a_ray_cluster_killed_workers_change_nothing(run: Any, recipe: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'postedit[ray]'")
-    process = start(long_text(recipe, tmp_path), "--engine", "ray", "--workers", "2")
-    wait_for_work(tmp_path)
-    working = ray_workers(process)
-    assert len(working) == 2
-    working[0].kill()
-    stdout, stderr = process.communicate()
-    assert process.returncode == 0
-    assert "210,000 triplets" in stdout
-    assert "ray" not in (stdout + stderr).lower().replace(str(tmp_path), ""), "that is for Ray's own log"
-    assert run("synth", recipe, "--workers", 1, "--set", f"synth.out={tmp_path}/whole").exit_code == 0
-    for side in ("src", "mt", "pe"):
-        assert (tmp_path / f"out.{side}").read_bytes() == (tmp_path / f"whole.{side}").read_bytes()
 
 
 @pytest.mark.slow

@@ -54,9 +54,7 @@ def test_all_faults_of_a_recipe_are_told_at_once(run: Any, tmp_path: Path) -> No
         assert part in result.stderr
 
 
-def test_several_seeds_end_with_the_command_for_their_ensemble(
-    run: Any, calls: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_seeds_end_with_their_ensemble(run: Any, calls: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     from postedit.jobs import training
 
     def train_seeds(recipe: Any, folder: Path, seeds: int, resume: bool, console: Any, accept: bool) -> list[RunResult]:

@@ -4,16 +4,13 @@ import json
 import re
 import shutil
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tiny_models
-import torch
 
 from postedit.core.editor import Editor
-from postedit.core.search_config import SearchConfig
 from postedit.editing.post_editor import PostEditor
 from postedit.tuning import rounds
 
@@ -25,12 +22,8 @@ SRC = ["the house", "it goes", "the old house", "nothing", "does it", "house", "
 def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Return two models that write nonsense of one or two pieces, and not the same."""
     path, text = tmp_path_factory.mktemp("models"), tiny_models.processor()
-    generator = torch.Generator().manual_seed(1)
     for name in ("transference", "m-cgru"):
-        folder = tiny_models.folder(name, text)
-        for parameter in folder.model.parameters():
-            parameter.data.normal_(std=0.7, generator=generator)
-        replace(folder, search=SearchConfig(max_ratio=0.1, max_extra=1, max_input=40)).save(path / name)
+        tiny_models.nonsense(name, text).save(path / name)
     return [path / "transference", path / "m-cgru"]
 
 
@@ -77,9 +70,7 @@ def test_tuning_writes_a_model_that_edits_as_the_table_says(
     assert not list(tmp_path.glob("*.rounds"))
 
 
-def test_equal_weights_are_those_of_the_plain_ensemble(
-    run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path
-) -> None:
+def test_equal_weights_are_a_plain_ensemble(run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path) -> None:
     result = run(*command(models, dev, tmp_path / "c.toml"))
     run("edit", *models, "--beam", 4, "--src", dev["src"], "--mt", dev["mt"], "--out", tmp_path / "plain")
     table = run("score", tmp_path / "plain", "--pe", dev["pe"], "--mt", dev["mt"])
@@ -118,9 +109,7 @@ def test_tuning_is_repeatable_and_goes_on_after_an_interruption(
     assert tomllib.loads(second.read_text())["tuning"]["seed"] == 2
 
 
-def test_one_model_is_tuned_for_length_and_penalty(
-    run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path
-) -> None:
+def test_one_model_tunes_length_and_penalty(run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "c.toml"
     assert run(*command(models[:1], dev, out, "--set", "search.exempt_src=true")).exit_code == 0
     values = tomllib.loads(out.read_text())
@@ -231,9 +220,7 @@ def test_weights_of_columns_are_tuned_and_then_used(run: Any, nbest: dict[str, P
     assert set(tomllib.loads(tuned.read_text())["weights"]) == {"score", "lm", "qe"}
 
 
-def test_lists_of_a_combination_are_ranked_by_its_file(
-    run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_combination_ranks_its_own_lists(run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path) -> None:
     combination, lists, hyp = tmp_path / "c.toml", tmp_path / "lists", tmp_path / "hyp"
     assert run(*command(models, dev, combination)).exit_code == 0
     files = ["--src", dev["src"], "--mt", dev["mt"]]
@@ -256,7 +243,6 @@ def test_lists_of_a_combination_are_ranked_by_its_file(
         ("weights", "[weights]\nml = 1\n", 'weights.ml is no feature of these lists; did you mean "lm"'),
         ("weights", "lm = 1\n", r"must have a section \[weights\]"),
         ("weights", "[weights]\nlm = nan\n", r"must have a section \[weights\] with a number for each"),
-        ("weights", "[weights]\nlm = inf\n", r"must have a section \[weights\] with a number for each"),
         ("lists", '{"text": "a", "score": NaN}\n', "lists, line 1: is not an n-best list"),
     ],
 )

@@ -13,6 +13,27 @@ from postedit.core.files import atomic_folder, atomic_write, check_writable, exp
 needs_permissions = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 
 
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """Return a file with old content, alone in its folder."""
+    (tmp_path / "a").write_text("old")
+    return tmp_path / "a"
+
+
+@pytest.fixture
+def old_folder(tmp_path: Path) -> Path:
+    """Return a folder with an old file, alone in its own."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "old").write_text("x")
+    return tmp_path / "model"
+
+
+def assert_content(path: Path, content: str | list[str]) -> None:
+    """Assert that this is in the file or folder, and nothing is beside it."""
+    assert (path.read_text() if path.is_file() else [file.name for file in path.iterdir()]) == content
+    assert list(path.parent.iterdir()) == [path]
+
+
 class TestAtomicWrite:
     def test_text_is_utf8_with_plain_line_ends(self, tmp_path: Path) -> None:
         with atomic_write(tmp_path / "a") as file:
@@ -24,38 +45,25 @@ class TestAtomicWrite:
             file.write(b"\xff\n")
         assert (tmp_path / "a").read_bytes() == b"\xff\n"
 
-    def test_readers_see_the_old_content_until_the_block_ends(self, tmp_path: Path) -> None:
-        path = tmp_path / "a"
-        path.write_text("old")
-        with atomic_write(path) as file:
+    def test_readers_see_the_old_content_until_the_block_ends(self, old: Path) -> None:
+        with atomic_write(old) as file:
             file.write("new")
             file.flush()
-            assert path.read_text() == "old"
-        assert path.read_text() == "new"
-        assert list(tmp_path.iterdir()) == [path]
+            assert old.read_text() == "old"
+        assert_content(old, "new")
 
     @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-    def test_an_error_in_the_block_passes_and_leaves_the_old_content(
-        self, tmp_path: Path, error: type[BaseException]
-    ) -> None:
-        path = tmp_path / "a"
-        path.write_text("old")
-        with pytest.raises(error), atomic_write(path) as file:  # noqa: PT012 (the block is what is tested)
+    def test_an_error_in_the_block_leaves_the_old_content(self, old: Path, error: type[BaseException]) -> None:
+        with pytest.raises(error), atomic_write(old) as file:  # noqa: PT012 (the block is what is tested)
             file.write("new")
             raise error
-        assert path.read_text() == "old"
-        assert list(tmp_path.iterdir()) == [path]
+        assert_content(old, "old")
 
-    def test_a_full_disk_leaves_the_old_content_and_says_so(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        path = tmp_path / "a"
-        path.write_text("old")
+    def test_a_full_disk_leaves_the_old_content_and_says_so(self, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
-        with pytest.raises(OutputError, match=r"a: cannot be written: the disk is full"), atomic_write(path) as file:
+        with pytest.raises(OutputError, match=r"a: cannot be written: the disk is full"), atomic_write(old) as file:
             file.write("new")
-        assert path.read_text() == "old"
-        assert list(tmp_path.iterdir()) == [path]
+        assert_content(old, "old")
 
     def test_a_folder_that_is_not_there(self, tmp_path: Path) -> None:
         with pytest.raises(OutputError, match=r"cannot be written: No such file"), atomic_write(tmp_path / "no" / "a"):
@@ -73,45 +81,26 @@ class TestAtomicFolder:
         assert (path / "sub" / "a").read_text() == "x"
         assert list(path.parent.iterdir()) == [path]
 
-    def test_an_old_folder_is_replaced_whole(self, tmp_path: Path) -> None:
-        path = tmp_path / "model"
-        path.mkdir()
-        (path / "old").write_text("x")
-        with atomic_folder(path) as folder:
+    def test_an_old_folder_is_replaced_whole(self, old_folder: Path) -> None:
+        with atomic_folder(old_folder) as folder:
             (folder / "new").write_text("y")
-            assert [file.name for file in path.iterdir()] == ["old"]
-        assert [file.name for file in path.iterdir()] == ["new"]
-        assert list(tmp_path.iterdir()) == [path]
+            assert [file.name for file in old_folder.iterdir()] == ["old"]
+        assert_content(old_folder, ["new"])
 
     @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-    def test_an_error_in_the_block_leaves_the_old_folder(self, tmp_path: Path, error: type[BaseException]) -> None:
-        path = tmp_path / "model"
-        path.mkdir()
-        (path / "old").write_text("x")
-        with pytest.raises(error), atomic_folder(path) as folder:  # noqa: PT012
+    def test_an_error_in_the_block_leaves_the_old_folder(self, old_folder: Path, error: type[BaseException]) -> None:
+        with pytest.raises(error), atomic_folder(old_folder) as folder:  # noqa: PT012
             (folder / "new").write_text("y")
             raise error
-        assert [file.name for file in path.iterdir()] == ["old"]
-        assert list(tmp_path.iterdir()) == [path]
+        assert_content(old_folder, ["old"])
 
-    def test_a_full_disk_leaves_the_old_folder_and_says_so(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        path = tmp_path / "model"
-        path.mkdir()
-        (path / "old").write_text("x")
+    def test_a_full_disk_leaves_the_old_folder(self, old_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
-        with pytest.raises(OutputError, match="the disk is full"), atomic_folder(path) as folder:
+        with pytest.raises(OutputError, match="the disk is full"), atomic_folder(old_folder) as folder:
             (folder / "new").write_text("y")
-        assert [file.name for file in path.iterdir()] == ["old"]
-        assert list(tmp_path.iterdir()) == [path]
+        assert_content(old_folder, ["old"])
 
-    def test_a_rename_that_fails_brings_the_old_folder_back(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        path = tmp_path / "model"
-        path.mkdir()
-        (path / "old").write_text("x")
+    def test_a_failed_rename_restores_the_old_folder(self, old_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         rename = Path.replace
 
         def refuse(self: Path, target: Path) -> Path:
@@ -120,10 +109,9 @@ class TestAtomicFolder:
             return rename(self, target)
 
         monkeypatch.setattr(Path, "replace", refuse)
-        with pytest.raises(OutputError, match="the disk is full"), atomic_folder(path) as folder:
+        with pytest.raises(OutputError, match="the disk is full"), atomic_folder(old_folder) as folder:
             (folder / "new").write_text("y")
-        assert [file.name for file in path.iterdir()] == ["old"]
-        assert list(tmp_path.iterdir()) == [path]
+        assert_content(old_folder, ["old"])
 
     def test_others_may_read_the_folder(self, tmp_path: Path) -> None:
         with atomic_folder(tmp_path / "model"):

@@ -106,10 +106,3 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(RecipeError, match=r"a checkpoint needs transformers; .*'postedit\[pretrained\]'"):
         library("transformers", "a checkpoint")
-
-
-def test_weights_in_a_pickle_are_not_read(tmp_path: Path) -> None:
-    folder = t5(tmp_path / "t5")
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(RecipeError, match=r"not a usable checkpoint: .*safetensors"):
-        TransformersCheckpoint(str(folder)).network(100)

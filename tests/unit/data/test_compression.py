@@ -111,12 +111,6 @@ def test_the_plain_file_goes_first(tmp_path: Path) -> None:
     assert list(read_lines(tmp_path / "x")) == ["plain"]
 
 
-def test_a_compressed_file_with_nothing_in_it_has_no_triplet(tmp_path: Path) -> None:
-    (tmp_path / "x.tsv.gz").write_bytes(gzip.compress(b""))
-    with pytest.raises(DataError, match="there is no triplet in it"):
-        check_files(TripletFiles.of(tmp_path / "x.tsv"))
-
-
 def test_the_form_is_known_by_content_and_not_by_name(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(lzma.compress(b"a\n"))
     (tmp_path / "y.gz").write_bytes(b"a\n")

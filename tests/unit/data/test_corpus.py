@@ -73,9 +73,7 @@ def test_fingerprint_tells_content_apart(
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_long_triplets_are_left_out_and_reported(
-    tmp_path: Path, triplets: list[Triplet], processor: TextProcessor
-) -> None:
+def test_long_triplets_are_left_out_and_told(tmp_path: Path, triplets: list[Triplet], processor: TextProcessor) -> None:
     report = DataReport()
     for triplet in triplets:
         report.read(triplet.source)
@@ -87,18 +85,14 @@ def test_long_triplets_are_left_out_and_reported(
     assert max(len(row) for rows in contents(corpus).values() for row in rows) == 9
 
 
-def test_nothing_left_is_an_error_that_says_why(
-    tmp_path: Path, triplets: list[Triplet], processor: TextProcessor
-) -> None:
+def test_nothing_left_is_explained(tmp_path: Path, triplets: list[Triplet], processor: TextProcessor) -> None:
     report = DataReport()
     with pytest.raises(DataError, match=r"(?s)no triplet is left.*a side has more than 2 tokens"):
         write_corpus(tmp_path / "c.arrow", [triplets], processor, 2, report)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_old_corpus_stays_when_writing_fails(
-    small: Corpus, processor: TextProcessor, triplets: list[Triplet]
-) -> None:
+def test_a_corpus_stays_when_writing_fails(small: Corpus, processor: TextProcessor, triplets: list[Triplet]) -> None:
     before = small.path.read_bytes()
     bad = [*triplets, Triplet("a", "b", "\ud83d")]
     with pytest.raises(DataError, match="not valid Unicode"):
@@ -107,9 +101,7 @@ def test_an_old_corpus_stays_when_writing_fails(
     assert [path.name for path in small.path.parent.iterdir()] == ["small.arrow"]
 
 
-def test_a_place_that_cannot_be_written_is_explained(
-    tmp_path: Path, processor: TextProcessor, triplets: list[Triplet]
-) -> None:
+def test_an_unwritable_place_is_explained(tmp_path: Path, processor: TextProcessor, triplets: list[Triplet]) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
         write_corpus(tmp_path / "none" / "c.arrow", [triplets], processor, 100)
 

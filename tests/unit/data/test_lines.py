@@ -5,16 +5,7 @@ from pathlib import Path
 import pytest
 
 from postedit.core.errors import DataError
-from postedit.data.lines import (
-    BadLine,
-    DevTexts,
-    check_aligned,
-    decode_lines,
-    path_problem,
-    read_aligned,
-    read_lines,
-    scan_lines,
-)
+from postedit.data.lines import BadLine, check_aligned, decode_lines, path_problem, read_aligned, read_lines, scan_lines
 
 
 def test_only_line_feeds_divide_lines(tmp_path: Path) -> None:
@@ -87,13 +78,6 @@ def test_aligned_files_are_read_together_compressed_or_not(tmp_path: Path) -> No
     src.write_text("a\nb\n")
     (tmp_path / "x.mt.gz").write_bytes(gzip.compress(b"c\n\n"))
     assert read_aligned(src, mt, src) == {src: ["a", "b"], mt: ["c", ""]}
-
-
-def test_aligned_files_lose_their_byte_order_marks(tmp_path: Path) -> None:
-    for side in ("mt", "pe"):
-        (tmp_path / side).write_bytes(b"\xef\xbb\xbfa\n")
-    assert list(read_aligned(tmp_path / "mt", tmp_path / "pe").values()) == [["a"], ["a"]]
-    assert DevTexts.read(tmp_path / "mt", tmp_path / "mt", tmp_path / "pe") == DevTexts(["a"], ["a"], ["a"])
 
 
 def test_files_that_do_not_match_are_named_with_their_lines(tmp_path: Path) -> None:

@@ -13,9 +13,7 @@ from postedit.data.lines import read_lines
 from postedit.data.resumable_file import PartialFile, file_fingerprint
 
 
-def test_a_failed_write_is_a_sentence_and_keeps_what_was_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_is_told_and_keeps_what_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sink = PartialFile(tmp_path / "out", {})
     sink.write(["one"])
 
@@ -47,14 +45,6 @@ def test_lines_of_an_interrupted_write_count_if_they_arrived_whole(
             sink.write(["two", "six"])
     assert (tmp_path / "out.partial").read_text() == "one\ntwo\nsix\n"[: 4 + arrived // 4 * 4]
     assert sink.done == 1 + arrived // 4
-
-
-def test_lines_are_on_the_disk_at_once(tmp_path: Path) -> None:
-    sink = PartialFile(tmp_path / "out", {"job": 1})
-    sink.write(["a", "b"])
-    assert (tmp_path / "out.partial").read_bytes() == b"a\nb\n"
-    sink.finish()
-    assert (tmp_path / "out").read_bytes() == b"a\nb\n"
 
 
 @pytest.mark.parametrize("torn", [b"", b"half", b"h" * (3 << 20)])

@@ -18,8 +18,6 @@ from postedit.data.triplets import (
     read_triplets,
 )
 
-MLQE = Path(__file__).parents[4] / "shared" / "data" / "mlqe-pe" / "en-de" / "dev"
-
 
 def aligned(folder: Path, src: bytes, mt: bytes, pe: bytes, name: str = "train") -> TripletFiles:
     for side, content in (("src", src), ("mt", mt), ("pe", pe)):
@@ -43,24 +41,15 @@ def test_aligned_files(tmp_path: Path) -> None:
     assert [triplet.line for triplet in read_triplets(files)] == [1, 2]
 
 
-def test_windows_line_ends_are_dropped_with_a_warning(tmp_path: Path) -> None:
-    files = aligned(tmp_path, b"a\r\nb\r\n", b"c\r\nd\r\n", b"e\nf\n")
-    assert texts(files) == [("a", "c", "e"), ("b", "d", "f")]
-    warnings: list[str] = []
-    check_files(files, warnings.append)
-    reason = "2 lines end in CR LF (Windows line ends); the CR is dropped from the text"
-    assert warnings == [f"{tmp_path}/train.{side}: {reason}" for side in ("src", "mt")]
-
-
-def test_a_byte_order_mark_is_dropped_with_a_warning(tmp_path: Path) -> None:
-    files = aligned(tmp_path, b"\xef\xbb\xbfa\r\nb\n", b"c\nd\n", b"\xef\xbb\xbfe\nf\n")
+def test_byte_order_marks_and_windows_line_ends_are_dropped_with_a_warning(tmp_path: Path) -> None:
+    files = aligned(tmp_path, b"\xef\xbb\xbfa\r\nb\r\n", b"c\nd\n", b"\xef\xbb\xbfe\nf\n")
     assert texts(files) == [("a", "c", "e"), ("b", "d", "f")]
     warnings: list[str] = []
     check_files(files, warnings.append)
     marks = [f"{tmp_path}/train.{side}: starts with a byte-order mark, which is dropped" for side in ("src", "pe")]
     assert [warning.removesuffix(" from the text") for warning in warnings[:2]] == marks
-    assert len(warnings) == 3
-    assert "CR LF" in warnings[2]
+    reason = "2 lines end in CR LF (Windows line ends); the CR is dropped from the text"
+    assert warnings[2:] == [f"{tmp_path}/train.src: {reason}"]
 
 
 def test_tsv_with_and_without_names_of_columns(tmp_path: Path) -> None:
@@ -117,13 +106,9 @@ def test_all_missing_and_empty_files_are_reported_together(tmp_path: Path) -> No
     ("name", "line", "problem"),
     [
         ("x.tsv", "a\tb", "line 2: 2 columns, not 3"),
-        ("x.tsv", "a\tb\tc\td", "line 2: 4 columns, not 3"),
         ("x.jsonl", "{", "line 2: not a JSON object with"),
-        ("x.jsonl", "[1]", "line 2: not a JSON object with"),
         ("x.jsonl", '{"src": "a", "mt": "b"}', "line 2: not a JSON object with"),
-        ("x.jsonl", '{"src": "a", "mt": "b", "pe": 3}', "line 2: not a JSON object with"),
         ("x.jsonl", r'{"src": "a", "mt": "b", "pe": "\ud83d"}', "line 2: not a JSON object with"),
-        ("x.jsonl", "", "line 2: not a JSON object with"),
         pytest.param("x.jsonl", "[" * 100_000, "line 2: not a JSON object with", id="nested"),
     ],
 )
@@ -216,13 +201,6 @@ def test_all_problems_of_the_files_are_returned(tmp_path: Path) -> None:
 def test_contradictory_data_options_are_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(RecipeError, match=message):
         load_config(DataConfig, values, "recipe")
-
-
-@pytest.mark.skipif(not MLQE.with_suffix(".src").exists(), reason="needs the shared data beside the repository")
-def test_real_data_is_read_whole() -> None:
-    report = DataReport()
-    assert check_files(TripletFiles.of(MLQE)) == 1000 == len(list(read_triplets(TripletFiles.of(MLQE), report)))
-    assert report.kept == 1000
 
 
 def test_parallel_text_has_no_mt(tmp_path: Path) -> None:

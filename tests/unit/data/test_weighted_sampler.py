@@ -100,17 +100,6 @@ def test_resuming_from_any_position_gives_what_would_have_followed(three: Corpus
         assert (numbers(batch, processor), after) == (numbers(whole[done + 1][0], processor), whole[done + 1][1])
 
 
-def test_processes_share_one_sequence(three: Corpus, processor: TextProcessor) -> None:
-    weights = [SamplingWeight(0.3), SamplingWeight(2.5), SamplingWeight()]
-    alone = [
-        numbers(batch, processor)
-        for batch, _ in islice(BatchStream(three, INPUTS, 90, 1, sampling_weights=weights), 20)
-    ]
-    for rank in range(2):
-        own = islice(BatchStream(three, INPUTS, 90, 1, rank=rank, world=2, sampling_weights=weights), 10)
-        assert [numbers(batch, processor) for batch, _ in own] == alone[rank::2]
-
-
 def test_an_epoch_without_a_triplet_is_passed_over(three: Corpus) -> None:
     weights = [SamplingWeight(until_epoch=1), SamplingWeight(0.05, 1), SamplingWeight(until_epoch=1)]
     stream = iter(BatchStream(three, INPUTS, 90, 1, sampling_weights=weights))

@@ -146,6 +146,7 @@ def test_no_more_is_read_than_workers_need(ray: Any, tmp_path: Path) -> None:
     assert len(read) == 30
 
 
+@pytest.mark.slow
 def test_a_cluster_is_joined_by_its_address(ray: Any, tmp_path: Path) -> None:
     (tmp_path / "in.src").write_text("a\nb\nc\nd\n")
     (tmp_path / "r.toml").write_text(

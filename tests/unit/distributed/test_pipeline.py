@@ -77,6 +77,12 @@ def files(prefix: Path) -> dict[str, bytes]:
     return {path.name.removeprefix(prefix.name): path.read_bytes() for path in prefix.parent.glob(f"{prefix.name}.*")}
 
 
+def assert_resumed_equals_whole(todo: Job, folder: Path) -> None:
+    run(todo, folder / "out", LocalExecutor(), resume=True)
+    run(todo, folder / "whole", LocalExecutor())
+    assert files(folder / "out") == files(folder / "whole")
+
+
 LINES = st.lists(st.text("ab ä\u2028\r", max_size=4), min_size=1, max_size=20)
 
 
@@ -112,13 +118,6 @@ def test_lines_are_those_of_the_input_in_order(tmp_path: Path) -> None:
     assert {"kept": manifest["kept"], "lost": manifest["lost"]} == {"kept": 3, "lost": 1}
     assert json.loads((tmp_path / "out.json").read_text()) == manifest
     assert set(manifest["input"]) == {"src", "pe"}
-
-
-def test_worker_processes_change_nothing(tmp_path: Path) -> None:
-    todo = job(tmp_path, [f"line {number}" for number in range(50)], 3)
-    run(todo, tmp_path / "one", LocalExecutor())
-    run(todo, tmp_path / "many", LocalExecutor(2))
-    assert files(tmp_path / "one") == files(tmp_path / "many")
 
 
 def test_no_more_is_read_than_workers_need(tmp_path: Path) -> None:
@@ -238,9 +237,7 @@ def test_names_are_given_even_if_that_was_interrupted(tmp_path: Path, monkeypatc
         run(todo, tmp_path / "out", LocalExecutor())
     assert (tmp_path / "out.src").exists()
     assert not (tmp_path / "out.json").exists()
-    run(todo, tmp_path / "out", LocalExecutor(), resume=True)
-    run(todo, tmp_path / "whole", LocalExecutor())
-    assert files(tmp_path / "out") == files(tmp_path / "whole")
+    assert_resumed_equals_whole(todo, tmp_path)
 
 
 def test_a_full_disk_is_an_error_and_work_goes_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,9 +260,7 @@ def test_a_full_disk_is_an_error_and_work_goes_on_later(tmp_path: Path, monkeypa
         patch.setattr(ResumableOutputs, "_open", lambda self, side: Full(real(self, side)))
         with pytest.raises(OutputError, match=r"out\.mt\.partial: .*disk is full.*--resume"):
             run(todo, tmp_path / "out", LocalExecutor())
-    run(todo, tmp_path / "out", LocalExecutor(), resume=True)
-    run(todo, tmp_path / "whole", LocalExecutor())
-    assert files(tmp_path / "out") == files(tmp_path / "whole")
+    assert_resumed_equals_whole(todo, tmp_path)
 
 
 @pytest.mark.parametrize("kind", [PosteditError, DataError, OutputError])
@@ -289,18 +284,14 @@ def test_an_unwritable_journal_promises_only_what_it_records(tmp_path: Path, mon
     with pytest.raises(DataError, match=r"^it broke; 0 of 9 lines are done"):
         run(todo, tmp_path / "out", Fails(3, DataError("it broke")))
     monkeypatch.undo()
-    run(todo, tmp_path / "out", LocalExecutor(), resume=True)
-    run(todo, tmp_path / "whole", LocalExecutor())
-    assert files(tmp_path / "out") == files(tmp_path / "whole")
+    assert_resumed_equals_whole(todo, tmp_path)
 
 
 def test_a_full_disk_is_reported_and_finished_chunks_are_kept(tmp_path: Path) -> None:
     todo, full = job(tmp_path, list("abcdefghi"), 2), OSError(errno.ENOSPC, "No space left on device", "/tmp/x")
     with pytest.raises(PosteditError, match=r"^/tmp/x: the disk is full; free some space .* 4 of 9 lines .*--resume"):
         run(todo, tmp_path / "out", StopsAt(2, full))
-    run(todo, tmp_path / "out", LocalExecutor(), resume=True)
-    run(todo, tmp_path / "whole", LocalExecutor())
-    assert files(tmp_path / "out") == files(tmp_path / "whole")
+    assert_resumed_equals_whole(todo, tmp_path)
 
 
 def test_nothing_is_written_if_no_line_can_be_used(tmp_path: Path) -> None:

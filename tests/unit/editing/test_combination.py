@@ -25,11 +25,9 @@ WEIGHTS = {"model 1": 0.6, "model 2": 0.4, "length": 0.5, "post_edit_penalty": -
 
 
 @pytest.fixture
-def models(tmp_path: Path) -> list[Path]:
-    text = tiny_models.processor()
-    for name in ("transference", "m-cgru"):
-        tiny_models.folder(name, text).save(tmp_path / "models" / name)
-    return [tmp_path / "models" / name for name in ("transference", "m-cgru")]
+def models(tiny_folders: Path, tmp_path: Path) -> list[Path]:
+    names = ("transference", "m-cgru")
+    return [Path(shutil.copytree(tiny_folders / name, tmp_path / "models" / name)) for name in names]
 
 
 @pytest.fixture
@@ -157,17 +155,8 @@ def test_a_combination_is_complete_in_itself(file: Path, models: list[Path]) -> 
 
 
 def test_weights_must_match_models(models: list[Path]) -> None:
-    with pytest.raises(DataError, match="3 weights for 2 models"):
-        PostEditor.load(*models, weights=[1, 2, 3])
     with pytest.raises(DataError, match="2 weights for 1 models"):
         PostEditor.load(models[0], weights=[1, 2])
-
-
-def test_members_of_other_vocabularies_are_refused(models: list[Path], tmp_path: Path) -> None:
-    text = tiny_models.processor(vocabulary=tiny_models.VocabularyConfig(size=270))
-    tiny_models.folder("m-cgru", text).save(tmp_path / "other")
-    with pytest.raises(ModelFolderError, match="model 2 writes another target vocabulary"):
-        PostEditor.load(models[0], tmp_path / "other", device="cpu")
 
 
 def test_checkpoints_of_one_run_make_an_ensemble(models: list[Path], tmp_path: Path) -> None:

@@ -16,10 +16,8 @@ MT = ["das Haus", "es geht", "das Haus geht ."]
 
 
 @pytest.fixture(scope="module", params=["transference", "m-cgru", "m-cgru-hard"])
-def editor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> PostEditor:
-    path = tmp_path_factory.mktemp("drawing") / "model"
-    tiny_models.folder(request.param).save(path)
-    return PostEditor.load(path, device="cpu")
+def editor(request: pytest.FixtureRequest, tiny_folders: Path) -> PostEditor:
+    return PostEditor.load(tiny_folders / request.param, device="cpu")
 
 
 def test_the_likeliest_alone_is_what_greedy_search_finds(editor: PostEditor) -> None:

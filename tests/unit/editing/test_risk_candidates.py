@@ -1,6 +1,5 @@
 """Candidates of whole models with their text processing, and a run that learns from them."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -72,40 +71,22 @@ def test_options_reach_the_search() -> None:
         assert len({hypothesis.tokens for hypothesis in found}) == 1
 
 
-RECIPE = """
-[model]
-name = "{name}"
-{sizes}
-[text.vocabulary]
-size = 280
-[data]
-train = ["train"]
-dev = "dev"
-[train]
-max_steps = 3
-batch_tokens = 200
-validate_every = 3
-{options}
-"""
-
-
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("transference", '[train.risk]\nsearch = "sample"\nreference = true\ncandidates = 3'),
-        ("m-cgru-hard", '[train.risk]\nsearch = "beam"\ncost = "bleu"\ncandidates = 2'),
-        ("m-cgru", "rdrop = 2.0"),
+        ("transference", {"risk": {"search": "sample", "reference": True, "candidates": 3}}),
+        ("m-cgru-hard", {"risk": {"search": "beam", "cost": "bleu", "candidates": 2}}),
+        ("m-cgru", {"rdrop": 2.0}),
     ],
 )
-def test_a_recipe_with_risk_or_rdrop_is_trained(tmp_path: Path, name: str, options: str) -> None:
+def test_a_recipe_with_risk_or_rdrop_is_trained(tmp_path: Path, name: str, options: dict[str, object]) -> None:
     from typer.testing import CliRunner
 
     from postedit.cli.main import app
 
     write_triplets(tmp_path)
-    sizes = "\n".join(f"{option} = {json.dumps(value)}" for option, value in tiny_models.SIZES[name].items())
-    (tmp_path / "recipe.toml").write_text(RECIPE.format(name=name, sizes=sizes, options=options))
-    result = CliRunner().invoke(app, ["train", str(tmp_path / "recipe.toml"), "--out", str(tmp_path / "run")])
+    recipe = tiny_models.write_recipe(tmp_path / "recipe.toml", name, train=options)
+    result = CliRunner().invoke(app, ["train", str(recipe), "--out", str(tmp_path / "run")])
     assert result.exit_code == 0, result.output
     saved = (tmp_path / "run" / "recipe.toml").read_text()
     assert "rdrop = 2.0" in saved if "rdrop" in options else "[train.risk]" in saved

@@ -179,9 +179,7 @@ def test_edits_lead_to_the_reference(seed: int, vocabulary: int) -> None:
 
 @settings(max_examples=200)
 @given(st.lists(st.tuples(odd_text | words, odd_text | words), min_size=1, max_size=4), options)
-def test_in_every_option_there_are_as_many_edits_as_sacrebleu_counts(
-    texts: list[tuple[str, str]], chosen: dict[str, bool]
-) -> None:
+def test_options_give_as_many_edits_as_sacrebleu_counts(texts: list[tuple[str, str]], chosen: dict[str, bool]) -> None:
     hypotheses, references = ([*side] for side in zip(*texts))
     ours, theirs = TER(**chosen), sacrebleu_ter.TER(**chosen)
     scripts = ours.edits(hypotheses, references)

@@ -1,19 +1,25 @@
 import json
-import re
 import shutil
 import subprocess
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.unit.explain.pages import (
+    NASTY,
+    assert_markup_in_text_stays_text,
+    assert_nothing_is_fetched,
+    data_of,
+    lines_shown,
+    needs_browser,
+    opened,
+)
 
 from postedit.evaluate import analyses
 from postedit.evaluate.test_set import TestSet, evaluate_systems
 from postedit.explain.charts import Series, bar_chart, whole_ticks
 from postedit.explain.score_page import score_page
 
-NASTY = '</script><script>document.title="broken"</script><img src=x onerror="alert(1)">'
 ARABIC = "القط نائم"
 JAPANESE = "猫が 寝て いる"
 
@@ -26,18 +32,11 @@ def page(lines: int = 1) -> str:
     return score_page(NASTY, test, systems, tables, [NASTY])
 
 
-def data_of(html: str) -> Any:
-    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
-    return json.loads(text)
-
-
 def test_markup_in_text_stays_text() -> None:
     html = page()
-    assert "<img" not in html
-    assert html.count("<script") == html.count("</script>") == 2  # the data and the page's own
+    assert_markup_in_text_stays_text(html)
+    assert_nothing_is_fetched(html)
     assert data_of(html)["pe"][0] == NASTY
-    assert "script-src 'sha256-" in html
-    assert "innerHTML" not in html
 
 
 def test_all_sentences_are_in_it() -> None:
@@ -61,8 +60,7 @@ def test_verdicts_come_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("most", "ticks"),
-    [(0, [0, 1]), (1, [0, 1]), (3, [0, 1, 2, 3]), (7, [0, 2, 4, 6, 8]), (31.6, [0, 10, 20, 30, 40])],
+    ("most", "ticks"), [(0, [0, 1]), (1, [0, 1]), (3, [0, 1, 2, 3]), (7, [0, 2, 4, 6, 8]), (31.6, [0, 10, 20, 30, 40])]
 )
 def test_ticks_are_whole_numbers_up_to_the_largest_value(most: float, ticks: list[int]) -> None:
     assert list(whole_ticks(most)) == ticks
@@ -72,12 +70,6 @@ def test_counts_are_whole_numbers() -> None:
     chart = bar_chart("t", ["a"], [Series("s", [12345], 0)], "edits")
     assert "s, a: 12,345 edits" in chart
     assert ">15,000<" in chart
-
-
-def test_nothing_is_fetched() -> None:
-    html = page()
-    assert "default-src 'none'" in html
-    assert not re.search(r"""(src|href)=["']?(https?:)?//""", html)
 
 
 def test_missing_texts_are_left_out_of_the_page() -> None:
@@ -119,7 +111,7 @@ def test_differences_by_kind(before: str, after: str, expected: list[list[str]],
     assert json.loads(done.stdout) == expected
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium to open the page")
+@needs_browser
 def test_a_browser_shows_a_page_of_it(tmp_path: Path) -> None:
     dom = opened(page(40), tmp_path)
     assert dom.count("<article>") == 25
@@ -130,7 +122,7 @@ def test_a_browser_shows_a_page_of_it(tmp_path: Path) -> None:
     assert "<img" not in dom.split("<script", 1)[0]
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium to open the page")
+@needs_browser
 @pytest.mark.parametrize(
     ("chosen", "lines"),
     [
@@ -147,17 +139,4 @@ def test_sorting_and_filtering(chosen: str, lines: list[str], tmp_path: Path) ->
     test = TestSet(["a b", "c", "d e", "f g"], ["a b", "x y", "d x", "f x"])
     systems = evaluate_systems(test, {"model": ["x y", "x y", "d x", "f g"]})
     html = score_page("t", test, systems, [analyses.overview([system.scores for system in systems])])
-    dom = opened(html.replace(f"<option {chosen}", f"<option {chosen} selected"), tmp_path)
-    assert re.findall(r"<h3>(\d+) ", dom) == lines
-
-
-def opened(html: str, folder: Path) -> str:
-    """Return the document that a browser makes of the page."""
-    path = folder / "report.html"
-    path.write_text(html, encoding="utf-8")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}", "--dump-dom"]
-    done = subprocess.run(["chromium", *options, path.as_uri()], capture_output=True, timeout=120, check=False)
-    dom = done.stdout.decode()
-    if "<body" not in dom:
-        pytest.skip("chromium does not start here")
-    return dom
+    assert lines_shown(opened(html, tmp_path, chosen)) == lines

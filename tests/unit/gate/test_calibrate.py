@@ -64,9 +64,7 @@ def made(outcomes: Outcomes, **options: object) -> Calibrated:
     return calibrate(outcomes, replace(GateOptions(), **options))
 
 
-def test_a_neutral_model_opens_a_gate_no_more_often_than_promised(
-    generator: np.random.Generator,
-) -> None:
+def test_a_neutral_model_opens_a_gate_no_more_often_than_promised(generator: np.random.Generator) -> None:
     # Whatever passes, a gate saves 0 edits on average: to be open at all is the error whose probability is promised.
     draws = [made(dev(generator, 200, 0.0, bias=0.0), seed=seed) for seed in range(150)]
     opened = np.mean([found.rule.threshold is not None for found in draws])

@@ -12,7 +12,6 @@ import torch
 from postedit import PostEditor
 from postedit.core.editor import segments_of
 from postedit.core.errors import DataError, ModelFolderError
-from postedit.core.search_config import SearchConfig
 from postedit.explain.reasons import edit_reasons
 from postedit.gate import Gate, Gated, Level
 from postedit.gate.edit_features import CorrectionFeatures, Features, judge
@@ -24,15 +23,14 @@ MT = ["das  Haus", "es geht\u00a0!", "etwas", "\tdas Haus 🙂 ", ""]
 COUNT = len(Features.names())
 
 
-@pytest.fixture(scope="module", params=["transference", "m-cgru", "m-cgru-hard", "transformer"])
+@pytest.fixture(
+    scope="module",
+    params=["transference", "m-cgru", "m-cgru-hard", pytest.param("transformer", marks=pytest.mark.slow)],
+)
 def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a model that writes nonsense."""
-    folder = tiny_models.folder(request.param)
-    generator = torch.Generator().manual_seed(1)
-    for parameter in folder.model.parameters():
-        parameter.data.normal_(std=0.7, generator=generator)
     path: Path = tmp_path_factory.mktemp("model") / "model"
-    replace(folder, search=SearchConfig(max_ratio=0.5, max_extra=2, max_input=40)).save(path)
+    tiny_models.nonsense(request.param, max_ratio=0.5, max_extra=2).save(path)
     return path
 
 

@@ -138,14 +138,7 @@ def test_repetitions_and_overlaps(tmp_path: Path) -> None:
     )
     dev = tsv(tmp_path / "dev.tsv", ("one 1", "x", "ein"), ("ONE", "x", "eins"), ("three", "drei", "drei"))
     found = gather_statistics([train], {"dev": [dev]})
-    assert found.repeated == {
-        "triplet": 1,
-        "triplet, nearly": 2,
-        "src": 1,
-        "src, nearly": 2,
-        "pe": 1,
-        "pe, nearly": 2,
-    }
+    assert found.repeated == {"triplet": 1, "triplet, nearly": 2, "src": 1, "src, nearly": 2, "pe": 1, "pe, nearly": 2}
     overlap = found.overlaps["dev"]
     assert overlap.triplets == 3
     assert (overlap.here["src"], overlap.there["src"]) == (2, 1)

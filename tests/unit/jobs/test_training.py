@@ -11,7 +11,6 @@ from pathlib import Path
 import filelock
 import pytest
 import tiny_models
-import tomli_w
 from rich.console import Console
 
 from postedit import progress
@@ -28,19 +27,19 @@ QUIET = Console(quiet=True)
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     tiny_models.write_triplets(tmp_path)
-    values = {
-        "model": {"name": "transference", **tiny_models.SIZES["transference"]},
-        "text": {"vocabulary": {"size": 280}},
-        "data": {"train": "train", "dev": "dev"},
-        "train": {"max_steps": 2, "validate_every": 1, "batch_tokens": 60, "metric": "ter"},
-    }
-    (tmp_path / "recipe.toml").write_text(tomli_w.dumps(values))
-    return tmp_path / "recipe.toml"
+    train = {"validate_every": 1, "batch_tokens": 60, "metric": "ter"}
+    return tiny_models.write_recipe(tmp_path / "recipe.toml", train=train)
 
 
 @pytest.fixture
 def recipe(path: Path) -> Recipe:
     return load_recipe(path)
+
+
+def append_a_line(folder: Path, name: str) -> None:
+    for side in ("src", "mt", "pe"):
+        with (folder / f"{name}.{side}").open("a") as file:
+            file.write("one more\n")
 
 
 def test_a_run_leaves_a_model_and_all_that_is_needed_to_repeat_it(recipe: Recipe, path: Path, tmp_path: Path) -> None:
@@ -97,9 +96,7 @@ def test_two_processes_do_not_train_in_one_folder(recipe: Recipe, tmp_path: Path
 def test_a_run_in_progress_keeps_its_files_when_another_is_refused(path: Path, tmp_path: Path) -> None:
     training.train(load_recipe(path), tmp_path / "run", console=QUIET)
     recipe = (tmp_path / "run" / "recipe.toml").read_bytes()
-    for side in ("src", "mt", "pe"):
-        with (tmp_path / f"train.{side}").open("a") as file:
-            file.write("one more\n")
+    append_a_line(tmp_path, "train")
     longer = load_recipe(path, ["train.max_steps=4"])
     with filelock.FileLock(tmp_path / "run" / "run.lock"), pytest.raises(OutputError, match="another process"):
         training.train(longer, tmp_path / "run", resume=True, console=QUIET, accept_changed_data=True)
@@ -138,12 +135,9 @@ def test_a_run_is_not_resumed_with_another_recipe_and_keeps_its_own(path: Path, 
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [(b"one\n", "numbers of lines differ"), (b"\xff\n" * 8, "not UTF-8"), (b"", "is empty")],
+    ("content", "message"), [(b"one\n", "numbers of lines differ"), (b"\xff\n" * 8, "not UTF-8"), (b"", "is empty")]
 )
-def test_the_same_command_works_once_bad_data_is_mended(
-    recipe: Recipe, tmp_path: Path, content: bytes, message: str
-) -> None:
+def test_a_command_works_once_bad_data_is_mended(recipe: Recipe, tmp_path: Path, content: bytes, message: str) -> None:
     good = (tmp_path / "dev.pe").read_bytes()
     (tmp_path / "dev.pe").write_bytes(content)
     with pytest.raises(DataError, match=message):
@@ -170,9 +164,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_data_is_read(
 def test_changed_data_is_refused_unless_it_is_accepted(path: Path, tmp_path: Path) -> None:
     training.train(load_recipe(path), tmp_path / "run", console=QUIET)
     before = Corpus.open(tmp_path / "run" / "corpus" / "train.arrow").fingerprint
-    for side in ("src", "mt", "pe"):
-        with (tmp_path / f"train.{side}").open("a") as file:
-            file.write("one more\n")
+    append_a_line(tmp_path, "train")
     longer = load_recipe(path, ["train.max_steps=4"])
     with pytest.raises(DataError, match=r"train\.src, .*train\.pe: changed since .* --accept-changed-data"):
         training.train(longer, tmp_path / "run", resume=True, console=QUIET)
@@ -261,6 +253,7 @@ train(load_recipe(Path(sys.argv[1])), Path(sys.argv[2]), console=Console(quiet=T
 """
 
 
+@pytest.mark.slow
 def test_corpora_left_unfinished_by_a_kill_are_written_again(recipe: Recipe, path: Path, tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     folder = tmp_path / "killed"

@@ -1,16 +1,13 @@
 """Training in stages: each is a run of its own that starts from the model of the one before."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import stage_tools
 import tiny_models
+from killed_run import remains, train_until_killed
 from rich.console import Console
 from safetensors.torch import load_file
 
@@ -23,7 +20,6 @@ from postedit.jobs import training
 from postedit.recipe import load_recipe
 
 QUIET = Console(quiet=True)
-KILLED_RUN = Path(__file__).parents[2] / "contract" / "killed_run.py"
 
 
 @pytest.fixture(autouse=True)
@@ -72,20 +68,17 @@ def test_a_stage_starts_from_the_weights_of_the_one_before(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("passes", "finished"),
-    [pytest.param("4", False, marks=pytest.mark.slow), ("9", True)],
+    [pytest.param(4, False, marks=pytest.mark.slow), (9, True)],
     ids=["first stage", "second stage"],
 )
-def test_killed_in_any_stage_it_ends_bit_equal(tmp_path: Path, passes: str, finished: bool) -> None:
+def test_killed_in_any_stage_it_ends_bit_equal(tmp_path: Path, passes: int, finished: bool) -> None:
     path = stage_tools.write_recipe(tmp_path)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     training.train(load_recipe(path), whole, console=QUIET)
-    command = [sys.executable, str(KILLED_RUN), str(path), str(killed), passes]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    train_until_killed(path, killed, passes)
     assert (killed / "stages" / "fine-tuning" / "checkpoints").exists() is finished
     training.train(load_recipe(path), killed, resume=True, console=QUIET)
-    assert stage_tools.remains(killed) == stage_tools.remains(whole)
+    assert remains(killed) == remains(whole)
 
 
 def test_a_saved_recipe_is_the_same_recipe(tmp_path: Path) -> None:
@@ -133,7 +126,9 @@ def test_only_how_long_to_train_may_change_when_a_stage_goes_on(tmp_path: Path) 
     path = stage_tools.write_recipe(tmp_path)
     training.train(load_recipe(path), tmp_path / "run", console=QUIET)
     longer = load_recipe(path, ["stage.fine-tuning.train.max_steps=6"])
-    assert training.train(longer, tmp_path / "run", resume=True, console=QUIET).training.steps == 6
+    console = Console(record=True, width=200, file=(tmp_path / "console").open("w"))
+    assert training.train(longer, tmp_path / "run", resume=True, console=console).training.steps == 6
+    assert "Stage 1 of 2, generic, is done and stays as it is" in console.export_text()
     with pytest.raises(RecipeError, match=r"stage\.fine-tuning\.train\.lr: was 0\.001, is 0\.5"):
         training.train(
             load_recipe(path, ["stage.fine-tuning.train.lr=0.5"]), tmp_path / "run", resume=True, console=QUIET
@@ -220,15 +215,6 @@ def test_with_several_seeds_no_stage_has_its_own(tmp_path: Path) -> None:
         training.train_seeds(recipe, tmp_path / "run", 2, False, QUIET)
 
 
-def test_a_finished_stage_is_reported(tmp_path: Path) -> None:
-    path = stage_tools.write_recipe(tmp_path)
-    training.train(load_recipe(path), tmp_path / "run", console=QUIET)
-    console = Console(record=True, width=200, file=(tmp_path / "console").open("w"))
-    longer = load_recipe(path, ["stage.generic.train.max_steps=9"])
-    training.train(longer, tmp_path / "run", resume=True, console=console)
-    assert "Stage 1 of 2, generic, is done and stays as it is" in console.export_text()
-
-
 def test_provenance_lists_data_and_epochs_keep_sampling_weights(tmp_path: Path) -> None:
     path = stage_tools.write_recipe(tmp_path)
     path.write_text(path.read_text().partition("[[stage]]")[0])
@@ -249,7 +235,7 @@ def test_provenance_lists_data_and_epochs_keep_sampling_weights(tmp_path: Path) 
         training.train(other, tmp_path / "run", resume=True, console=QUIET)
 
 
-@pytest.mark.parametrize("staged", [False, True])
+@pytest.mark.parametrize("staged", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_several_seeds_share_vocabularies_and_corpora_and_are_an_ensemble(tmp_path: Path, staged: bool) -> None:
     path = stage_tools.write_recipe(tmp_path)
     if not staged:

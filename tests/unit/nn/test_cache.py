@@ -42,14 +42,6 @@ def test_rows_of_equal_length_append_and_a_single_token_needs_no_mask() -> None:
     assert seen(cache, mask) == [[1, 2, 5], [3, 4, 6]]
 
 
-def test_a_chunk_sees_the_past_and_itself_causally() -> None:
-    cache, _, _ = call(DecoderCache(), [[1]])
-    _, positions, mask = call(cache, [[2, 3]])
-    assert positions.tolist() == [[1, 2]]
-    assert mask is not None
-    assert mask.tolist() == [[[True, True, False], [True, True, True]]]
-
-
 def test_ragged_rollback_then_decode_writes_each_row_at_its_own_slots() -> None:
     cache, _, _ = call(DecoderCache(), [[1, 2, 3], [4, 5, 6], [7, 8, 9]])
     cache = cache.rollback(torch.tensor([0, 3, 1]))
@@ -61,14 +53,6 @@ def test_ragged_rollback_then_decode_writes_each_row_at_its_own_slots() -> None:
     assert seen(cache, mask) == [[10, 11], [4, 5, 6, 12, 13], [7, 14, 15]]
     cache, _, mask = call(cache, [[16], [17], [18]])
     assert seen(cache, mask) == [[10, 11, 16], [4, 5, 6, 12, 13, 17], [7, 14, 15, 18]]
-
-
-def test_select_after_a_ragged_rollback_may_drop_the_longest_row() -> None:
-    cache, _, _ = call(DecoderCache(), [[1, 2, 3], [4, 5, 6]])
-    cache = cache.rollback(torch.tensor([1, 3])).select(torch.tensor([0, 0]))
-    cache, positions, mask = call(cache, [[7], [8]])
-    assert positions.tolist() == [[1], [1]]
-    assert seen(cache, mask) == [[1, 7], [1, 8]]
 
 
 @pytest.mark.parametrize("keep", [0, 2])
@@ -90,17 +74,3 @@ def test_rows_that_become_equally_long_again_are_a_plain_cache_again() -> None:
     cache, _, mask = call(cache, [[9], [10]])
     assert mask is None
     assert seen(cache, mask) == [[1, 5, 6, 9], [3, 4, 7, 10]]
-
-
-def test_rollback_before_any_decode_keeps_nothing() -> None:
-    cache = DecoderCache().rollback(torch.tensor([0, 0]))
-    assert (cache.length, cache.key_values) == (0, None)
-
-
-def test_an_older_cache_stays_unchanged() -> None:
-    cache, _, _ = call(DecoderCache(), [[1, 2], [3, 4]])
-    ragged = cache.rollback(torch.tensor([1, 2]))
-    before = held(ragged).k_NHSE.clone()
-    call(ragged, [[5], [6]])
-    assert torch.equal(held(ragged).k_NHSE, before)
-    assert (cache.length, cache.last) == (2, 2)

@@ -5,9 +5,8 @@ import torch
 
 from postedit.core.errors import RecipeError
 from postedit.core.model import Vocabularies, VocabularyInfo
-from postedit.nn.attention import MultiHeadAttention, dot_product_attention
-from postedit.nn.cache import KeyValue
-from postedit.nn.embeddings import embedding_tables
+from postedit.nn.attention import MultiHeadAttention
+from postedit.nn.embeddings import embedding_tables, sinusoids
 
 SRC, PE = VocabularyInfo(9, "src"), VocabularyInfo(7, "pe")
 SEPARATE = Vocabularies({"src": SRC, "mt": PE}, PE)
@@ -38,6 +37,14 @@ def test_streams_with_other_vocabularies_cannot_share_a_table() -> None:
         embedding_tables(same_size, ("src", "mt"), 4, "mt-pe")
 
 
+@pytest.mark.parametrize("dim", [8, 7])
+def test_sinusoids_are_those_of_the_formula(dim: int) -> None:
+    positions, half = torch.tensor([[0, 1, 7], [100, 4, 999]]), (dim + 1) // 2
+    angles = positions.unsqueeze(-1) / 10_000.0 ** (2 * torch.arange(half, dtype=torch.float64) / dim)
+    expected = torch.cat([angles.sin(), angles[..., : dim - half].cos()], -1)
+    torch.testing.assert_close(sinusoids(positions, dim, torch.float64), expected, rtol=0, atol=1e-12)
+
+
 def test_heads_must_divide_the_width() -> None:
     with pytest.raises(ValueError, match=r"10 must be a multiple.*4"):
         MultiHeadAttention(10, 4, 0.0)
@@ -49,15 +56,3 @@ def test_attention_weights_are_shown_before_dropout() -> None:
     x = torch.randn(2, 5, 8)
     _, weights = attention(x, attention.project(x), None, need_weights=True)
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 5))
-
-
-def test_dot_product_attention_is_torchs_with_and_without_weights() -> None:
-    torch.manual_seed(0)
-    q, k, v = (torch.randn(2, 3, length, 4, dtype=torch.float64) for length in (5, 6, 6))
-    mask = torch.rand(2, 1, 5, 6) < 0.7
-    mask[..., 0] = True
-    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-    for need_weights in (True, False):
-        mixed, weights = dot_product_attention(q, KeyValue(k, v), mask, 0.0, need_weights)
-        torch.testing.assert_close(mixed, expected)
-        assert (weights is not None) == need_weights

@@ -9,18 +9,6 @@ def memory() -> Memory:
     return Memory.of(keys=torch.arange(6.0).view(3, 2), mask=torch.tensor([[True], [False], [True]]))
 
 
-def test_a_fresh_memory_has_a_row_a_sentence() -> None:
-    assert memory().sentence.tolist() == [0, 1, 2]
-
-
-def test_select_expands_reorders_and_drops() -> None:
-    selected = memory().select(torch.tensor([2, 0, 0]))
-    assert selected["keys"].tolist() == [[4.0, 5.0], [0.0, 1.0], [0.0, 1.0]]
-    assert selected["mask"].tolist() == [[True], [True], [True]]
-    assert selected.select(torch.tensor([1]))["keys"].tolist() == [[0.0, 1.0]]
-    assert selected.sentence.tolist() == [2, 0, 0]
-
-
 def test_reordering_the_hypotheses_of_a_sentence_copies_nothing() -> None:
     expanded = memory().select(torch.tensor([0, 0, 1, 1, 2, 2]))
     assert expanded.select(torch.tensor([1, 0, 2, 2, 5, 4])) is expanded

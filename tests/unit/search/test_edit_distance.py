@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
-from postedit.core.special_tokens import EOS, PAD, STEP
+from postedit.core.special_tokens import PAD, STEP
 from postedit.search.edit_distance import Distances, EditCost, MaxEdits, PostEditPenalty
 
 LETTERS = 3
@@ -58,32 +58,3 @@ def test_the_price_of_an_output_is_that_of_its_edits_wherever_steps_stand(
 def test_the_penalty_counts_what_is_new(known: list[int], output: list[int]) -> None:
     bias = PostEditPenalty.of(torch.tensor([[*known, PAD]]), 0.5, SIZE)
     assert total(bias, [*output, STEP]) == pytest.approx(-0.5 * sum(token not in known for token in output))
-
-
-@tried
-@given(mts=st.lists(texts, min_size=1, max_size=3), tokens=texts, data=st.data())
-def test_rows_are_on_their_own_and_wait_at_padding(
-    mts: list[list[int]], tokens: list[int], data: st.DataObject
-) -> None:
-    width = max(map(len, mts)) + 1
-    together = Distances.of(
-        torch.tensor([mt + [PAD] * (width - len(mt)) for mt in mts]), torch.tensor([len(mt) for mt in mts])
-    )
-    row = data.draw(st.integers(0, len(mts) - 1))
-    alone = distances(mts[row], width - len(mts[row]))
-    for token in tokens:
-        others = torch.full((len(mts),), PAD)
-        others[row] = token
-        together, alone = together.advance(others), alone.advance(torch.tensor([token]))
-    assert torch.equal(together.select(torch.tensor([row])).row, alone.row)
-    for other in set(range(len(mts))) - {row}:
-        assert int(together.ended[other]) == len(mts[other])
-    assert int(alone.ended) == Levenshtein.distance(mts[row], tokens)
-
-
-def test_nothing_may_be_changed_at_zero_edits() -> None:
-    guard = MaxEdits(distances([6, 7, 6]), 0, SIZE)
-    assert guard.allowed()[0, EOS:].nonzero().flatten().tolist() == [STEP - EOS, 6 - EOS]
-    for token in (6, 7, 6):
-        guard = guard.advance(torch.tensor([token]))
-    assert guard.allowed()[0, EOS:].nonzero().flatten().tolist() == [0, STEP - EOS]

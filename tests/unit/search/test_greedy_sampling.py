@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 import torch
-from tiny import SUBJECT_NAMES, TOLERANCES, batch_of, build, dtype_of, random_sentences, vocabularies
+from tiny import batch_of, build, random_sentences
 from written import A, B, C, Table, batch, limits
 
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.special_tokens import EOS, PAD, STEP
-from postedit.search import Sampling, force_lists, sample
+from postedit.search import Sampling, sample
 
 TABLE: dict[tuple[int, ...], dict[int, float]] = {
     (): {A: 0.5, B: 0.3, EOS: 0.2},
@@ -64,21 +64,6 @@ def test_scores_are_those_of_the_model_whatever_the_temperature() -> None:
         assert math.exp(hypothesis.score) == pytest.approx(exact[hypothesis.tokens])
 
 
-@pytest.mark.parametrize("name", SUBJECT_NAMES)
-def test_samples_of_every_model_have_their_forced_scores(name: str) -> None:
-    model = build(name, torch.float64, sizes=vocabularies(target=11))
-    sentences = random_sentences(random.Random(2), model, 3)
-    with torch.random.fork_rng():
-        torch.manual_seed(5)
-        lists = sample(model, batch_of(sentences), limits(4, 5, 6), Sampling(6))
-    assert [len(found) for found in lists] == [6, 6, 6]
-    outputs = [[hypothesis.tokens for hypothesis in found] for found in lists]
-    for found, forced in zip(lists, force_lists(model, batch_of(sentences), outputs)):
-        for hypothesis, again in zip(found, forced):
-            assert hypothesis.score > -math.inf
-            assert hypothesis.token_scores == pytest.approx(again.token_scores, abs=TOLERANCES[dtype_of(model)])
-
-
 @pytest.mark.parametrize("name", ["m-cgru-hard", "gru-hard"])
 def test_the_grammar_of_hard_attention_is_kept(name: str) -> None:
     model = build(name, torch.float64)
@@ -90,14 +75,6 @@ def test_the_grammar_of_hard_attention_is_kept(name: str) -> None:
         for hypothesis in found:
             assert hypothesis.tokens.count(STEP) == length - 1
             assert PAD not in hypothesis.tokens
-
-
-def test_the_same_seed_gives_the_same_samples() -> None:
-    found = []
-    for _ in range(2):
-        torch.manual_seed(11)
-        found.append(sample(Table(TABLE), batch(3), limits(5, 5, 5), Sampling(4)))
-    assert found[0] == found[1]
 
 
 def test_a_model_that_gives_nothing_a_probability_is_refused() -> None:

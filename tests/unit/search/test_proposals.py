@@ -25,9 +25,7 @@ def test_a_draft_is_proposed_from_its_start_and_continued_where_right() -> None:
     ],
     ids=["substitution", "insertion", "deletion"],
 )
-def test_after_an_edit_the_draft_goes_on_where_it_meets_the_output(
-    written: list[int], context: str, rest: list[int]
-) -> None:
+def test_after_an_edit_the_draft_meets_the_output_again(written: list[int], context: str, rest: list[int]) -> None:
     follower = DraftFollower(DRAFT)
     follower.follow(written[:2], 1, rejected=True)
     for length in range(3, len(written) + 1):

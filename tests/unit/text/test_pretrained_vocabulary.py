@@ -93,9 +93,7 @@ def test_unedited_mt_comes_back_byte_for_byte(processor: TextProcessor, mt: str)
         ("ein \u200b Haus .", "ein \u200b Haus .", "ein \u200b Häuser .", "ein \u200b Häuser ."),
     ],
 )
-def test_words_that_stay_are_as_they_were(
-    processor: TextProcessor, mt: str, words: str, pe: str, expected: str
-) -> None:
+def test_words_that_stay_are_unchanged(processor: TextProcessor, mt: str, words: str, pe: str, expected: str) -> None:
     rendering = processor.render(mt, processor.encode_batch("pe", [pe])[0])
     assert rendering.text == expected
     assert apply_edits(mt, rendering.text, rendering.edits) == rendering.text

@@ -139,10 +139,6 @@ def test_vocabularies_are_shared_as_configured() -> None:
     assert vocabularies.target.fingerprint == fingerprints["moses"][2]
 
 
-def test_fitting_again_gives_the_same(processor: TextProcessor) -> None:
-    assert TextProcessor.fit(processor.config, lambda: TRIPLETS).vocabularies == processor.vocabularies
-
-
 def test_the_number_of_passes_over_the_text_is_known(processor: TextProcessor) -> None:
     reads: list[int] = []
 

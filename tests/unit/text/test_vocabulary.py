@@ -32,13 +32,6 @@ def test_any_text_comes_back(vocabulary: Vocabulary, text: str) -> None:
     assert all(len(SPECIAL_TOKENS) <= i < vocabulary.size for i in ids)
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "  two  spaces ", "a\u00a0b\u3000c", "👨‍👩‍👧 \r", "नमस्ते दुनिया", "שלום", "\ufeff\u2028\x85"]
-)
-def test_odd_text_comes_back(vocabulary: Vocabulary, text: str) -> None:
-    assert vocabulary.decode(vocabulary.encode(text)) == text
-
-
 @pytest.mark.parametrize("symbol", SPECIAL_TOKENS)
 def test_text_that_spells_a_symbol_stays_text(symbol: str) -> None:
     vocabulary = Vocabulary.train([f"a {symbol} b {symbol}{symbol}"] * 50, 600)
@@ -130,8 +123,3 @@ def test_half_a_surrogate_pair_is_refused_by_number(vocabulary: Vocabulary) -> N
 def test_too_small_a_size_is_refused() -> None:
     with pytest.raises(ValueError, match=str(SMALLEST)):
         Vocabulary.train(TEXTS, SMALLEST - 1)
-
-
-def test_no_text_has_no_pieces(vocabulary: Vocabulary) -> None:
-    assert vocabulary.encode_batch(["", "a", ""])[::2] == [[], []]
-    assert vocabulary.decode(vocabulary.encode("")) == ""

@@ -46,10 +46,6 @@ def test_unfinished_checkpoints_of_a_kill_are_removed(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000005"]
 
 
-def test_no_checkpoint_at_all(tmp_path: Path) -> None:
-    assert Checkpoints(tmp_path / "none", 2).load_newest(pytest.fail) is None
-
-
 @pytest.mark.parametrize(
     "file", ["model.safetensors", "optimizer.safetensors", "rng.safetensors", "state.json", "manifest.json"]
 )

@@ -10,11 +10,6 @@ def test_an_end_is_needed() -> None:
         load_config(TrainConfig, {"lr": 0.1}, "train")
 
 
-@pytest.mark.parametrize("end", ["max_steps", "max_epochs", "max_minutes"])
-def test_any_end_will_do(end: str) -> None:
-    assert getattr(load_config(TrainConfig, {end: 3}, "train"), end) == 3
-
-
 @pytest.mark.parametrize(
     ("option", "value"),
     [

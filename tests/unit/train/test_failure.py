@@ -95,9 +95,7 @@ def test_a_nan_stops_the_run_and_keeps_the_batch(tmp_path: Path, corpora: Path) 
         assert torch.equal(tensor, before[name])
 
 
-def test_a_checkpoint_that_cannot_be_written_loses_nothing(
-    tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unwritable_checkpoint_loses_nothing(tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, full = tmp_path / "whole", tmp_path / "full"
     trainer(whole, corpora, {}).run()
     run = trainer(full, corpora, {})
@@ -159,9 +157,7 @@ class Exploding(TinyModel):
 
 
 @pytest.mark.parametrize("accumulate", [1, 2])
-def test_a_loss_that_explodes_ends_training_and_its_batch_is_kept(
-    tmp_path: Path, corpora: Path, accumulate: int
-) -> None:
+def test_an_exploding_loss_ends_training_and_its_batch_is_kept(tmp_path: Path, corpora: Path, accumulate: int) -> None:
     settings = {"max_steps": 30, "save_every": 1, "keep_last": 1, "accumulate": accumulate, "validate_every": 100}
     step = 8 // accumulate + 1
     run = trainer(tmp_path, corpora, settings, model=Exploding())

@@ -57,9 +57,7 @@ def test_the_log_says_what_happened(tmp_path: Path, corpora: Path) -> None:
         ({"max_steps": 1, "max_epochs": 9}, "all 1 steps are done"),
     ],
 )
-def test_training_ends_at_the_first_limit_reached(
-    tmp_path: Path, corpora: Path, settings: dict[str, Any], reason: str
-) -> None:
+def test_training_ends_at_the_first_limit(tmp_path: Path, corpora: Path, settings: dict[str, Any], reason: str) -> None:
     settings = {"max_steps": None, "validate_every": 1000} | settings
     result = trainer(tmp_path, corpora, settings).run()
     assert result.reason == reason
@@ -122,9 +120,7 @@ def test_the_best_are_kept_and_the_newest_best_is_exported_at_once(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("score", "winner"), [(1.0, "average"), (99.0, "single")])
-def test_the_average_is_exported_if_it_is_better_on_dev(
-    tmp_path: Path, corpora: Path, score: float, winner: str
-) -> None:
+def test_the_average_is_exported_if_better_on_dev(tmp_path: Path, corpora: Path, score: float, winner: str) -> None:
     settings = {"max_steps": 4, "validate_every": 1, "metric": "ter", "keep_best": 3}
     run = trainer(tmp_path, corpora, settings, score_dev=Scores(9.0, 5.0, 7.0, 6.0, score))
     result = run.run()
@@ -187,11 +183,6 @@ def test_best_weights_that_somebody_removed_are_no_candidates_any_more(tmp_path:
     assert result.steps == 12
     assert "step-00000004.safetensors is gone" in shown(console)
     assert not (tmp_path / "best/.step-00000006.safetensors.1.tmp").exists()
-
-
-@pytest.mark.parametrize("schedule", ["constant", "inverse-sqrt", "plateau"])
-def test_training_starts_without_a_warm_up(tmp_path: Path, corpora: Path, schedule: str) -> None:
-    assert trainer(tmp_path, corpora, {"max_steps": 2, "warmup_steps": 0, "schedule": schedule}).run().steps == 2
 
 
 def test_resume_without_a_checkpoint_starts(tmp_path: Path, corpora: Path) -> None:

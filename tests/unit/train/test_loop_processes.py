@@ -55,9 +55,7 @@ PROCESSES: dict[str, Any] = {"max_steps": 8, "validate_every": 4, "save_every": 
         pytest.param({"compile": True}, id="compiled", marks=pytest.mark.slow),
     ],
 )
-def test_two_processes_do_what_one_does_with_twice_the_batches(
-    tmp_path: Path, corpora: Path, loss: dict[str, Any]
-) -> None:
+def test_two_processes_do_what_one_does_with_two_batches(tmp_path: Path, corpora: Path, loss: dict[str, Any]) -> None:
     run_processes(tmp_path / "one", corpora, PROCESSES | loss | {"accumulate": 2}, 1)
     run_processes(tmp_path / "two", corpora, PROCESSES | loss, 2)
     assert_same_course(tmp_path / "one", tmp_path / "two")

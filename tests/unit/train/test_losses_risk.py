@@ -20,8 +20,6 @@ from postedit.search import Sampling, sample
 from postedit.train import losses
 from postedit.train.losses import Candidate, RiskLoss, build_loss, inference_mode
 
-RISK = {"weight": 0.5, "sharpness": 0.3}
-
 
 def candidates_of(batch: Batch, seed: int = 4) -> list[list[Candidate]]:
     """Return one to four different outputs a sentence, that cost what chance says."""
@@ -87,24 +85,6 @@ def test_loss_and_gradient_are_those_of_the_definition(weight: float, sharpness:
     parameters = list(model.parameters())
     for one, other in zip(torch.autograd.grad(result.loss, parameters), torch.autograd.grad(expected, parameters)):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-7)
-
-
-def test_the_gradient_of_the_risk_is_that_of_finite_differences() -> None:
-    model, batch = double(), batch_of(0, 6)
-    loss = RiskLoss(model, given_back(candidates_of(batch)), 1.0, 0.5)
-    parameters = list(model.parameters())
-    gradients = torch.autograd.grad(loss(batch).loss, parameters)
-    generator = torch.Generator().manual_seed(0)
-    for _ in range(5):
-        direction = [torch.randn(p.shape, generator=generator, dtype=torch.float64) for p in parameters]
-        slope = sum(float((g * d).sum()) for g, d in zip(gradients, direction))
-        step, values = 1e-5, []
-        for sign in (1.0, -2.0, 1.0):
-            with torch.no_grad():
-                for parameter, d in zip(parameters, direction):
-                    parameter += sign * step * d
-                values.append(float(loss(batch).loss))
-        assert (values[0] - values[1]) / (2 * step) == pytest.approx(slope, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("costs", [[0.7], [0.4, 0.4, 0.4]])
@@ -214,12 +194,6 @@ def test_a_weight_of_zero_is_cross_entropy_to_the_bit(tmp_path: Path, corpora: P
     for name, changes in {"plain": {}, "zero": options}.items():
         trainer(tmp_path / name, corpora, changes).run()
     assert list(weights_of(tmp_path / "zero")) == list(weights_of(tmp_path / "plain"))
-
-
-def test_a_run_with_risk_differs_from_one_without(tmp_path: Path, corpora: Path) -> None:
-    for name, changes in {"plain": {}, "risk": {"risk": RISK}}.items():
-        trainer(tmp_path / name, corpora, changes).run()
-    assert list(weights_of(tmp_path / "risk")) != list(weights_of(tmp_path / "plain"))
 
 
 def test_risk_needs_something_that_finds_candidates() -> None:

@@ -56,15 +56,3 @@ def test_a_failed_step_changes_nothing(kind: str) -> None:
     update_weights(optimizer, gradients, torch.ones(()), torch.ones(()), 0.1)
     assert all(torch.equal(one, other) for one, other in zip(model.parameters(), before))
     assert all(torch.equal(tensor, state[name]) for name, tensor in optimizer_tensors(model, optimizer).items())
-
-
-def test_sgd_is_the_gradient_times_the_rate() -> None:
-    model = tiny_model()
-    optimizer = build_optimizer(model, train_config({"optimizer": "sgd"}))
-    before = [parameter.detach().clone() for parameter in model.parameters()]
-    gradients = [torch.full_like(parameter, 3.0) for parameter in model.parameters()]
-    for parameter, gradient in zip(model.parameters(), gradients):
-        parameter.grad = gradient
-    update_weights(optimizer, gradients, torch.tensor(2.0), torch.zeros(()), 0.5)
-    for parameter, old in zip(model.parameters(), before):
-        torch.testing.assert_close(parameter.detach(), old - 0.5 * 3.0 / 2.0)

@@ -69,9 +69,7 @@ def test_killed_and_resumed_training_ends_bit_equal(tmp_path: Path, corpora: Pat
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_step_and_leaves_a_checkpoint_of_it(
-    tmp_path: Path, corpora: Path, number: signal.Signals
-) -> None:
+def test_a_signal_ends_the_step_and_leaves_a_checkpoint(tmp_path: Path, corpora: Path, number: signal.Signals) -> None:
     settings = {"max_steps": 1000, "save_every": 1000, "validate_every": 1000, "log_every": 1}
     process = in_process(tmp_path, corpora, settings, slow=0.05)
     console = tmp_path / "console.txt"
@@ -100,9 +98,7 @@ def test_a_signal_ends_the_step_and_leaves_a_checkpoint_of_it(
         ({}, Position(2, 40, 7, 9999), 2),
     ],
 )
-def test_only_another_training_corpus_costs_the_rest_of_an_epoch(
-    other: dict[str, str], position: Position, stale: int
-) -> None:
+def test_only_another_corpus_costs_the_rest_of_an_epoch(other: dict[str, str], position: Position, stale: int) -> None:
     now = {"corpus": "a", "shares": "b", "dev": "c"}
     state = TrainState(step=9, position=Position(2, 40, 7, 9999), stale=3, plateau=Plateau(1, 2), lowest=1.0)
     checkpoint = SimpleNamespace(state={"identity": now})

@@ -226,18 +226,10 @@ def train(
     dropout: float = 0.2,
     environment: Mapping[str, str] | None = None,
 ) -> None:
-    """Run, and show what is shown in console.txt.
+    """Run, with what is shown in console.txt.
 
-    Args:
-        folder: of the run.
-        corpora: folder of train.arrow and dev.arrow.
-        settings: of training.
-        resume: go on from a checkpoint.
-        kill_at: update in which to send SIGKILL to this very process.
-        slow: seconds that every forward pass takes longer.
-        largest_file: bytes that the system lets a file have, from when training starts.
-        dropout: of the model.
-        environment: variables to set.
+    At update `kill_at` the process sends itself SIGKILL; every forward pass takes `slow` seconds longer; the system
+    lets a file have `largest_file` bytes.
     """
     os.environ.update(environment or {})
     torch.set_num_threads(1)

@@ -157,12 +157,6 @@ class TestInterrupted:
         assert kept(tmp_path / "out") == kept(tmp_path / "whole")
         assert removed(tmp_path / "out") == removed(tmp_path / "whole")
 
-    def test_is_not_overwritten(self, tmp_path: Path) -> None:
-        source = write(tmp_path / "x", TRIPLETS)
-        self.interrupt(tmp_path, source)
-        with pytest.raises(OutputError, match=r"out\.work: has unfinished work; add --resume"):
-            clean([source], tmp_path / "out", config())
-
     def test_goes_on_with_the_same_job_only(self, tmp_path: Path) -> None:
         source = write(tmp_path / "x", TRIPLETS)
         self.interrupt(tmp_path, source)

@@ -71,10 +71,10 @@ def test_the_seed_chooses_a_part(synth: Synth, tmp_path: Path) -> None:
     assert len(set(found[0])) == len(found[0])
 
 
-def test_chunks_and_workers_change_nothing(synth: Synth, tmp_path: Path) -> None:
+def test_chunks_change_nothing(synth: Synth, tmp_path: Path) -> None:
     real, made = corpus(tmp_path, "real", 10), corpus(tmp_path, "made", 90)
     corpora = ({"files": real, "copies": 2.5}, {"files": made})
-    synth(recipe(tmp_path, *corpora, chunk_lines=7), "--workers", "2")
+    synth(recipe(tmp_path, *corpora, chunk_lines=7))
     first = mixed(tmp_path)
     synth(recipe(tmp_path, *corpora, chunk_lines=100))
     assert mixed(tmp_path) == first
@@ -88,7 +88,6 @@ def test_chunks_and_workers_change_nothing(synth: Synth, tmp_path: Path) -> None
         ([{"files": "none"}], "synth.corpus.0 (none.src): "),
         ([{"files": "real", "copies": 1e-9}], "of 10 triplets none is taken"),
         ([{"files": "real", "copies": math.inf}], "synth.corpus.0.copies: Input should be a finite number (found inf)"),
-        ([{"files": "real", "copies": math.nan}], "synth.corpus.0.copies: Input should be a finite number (found nan)"),
         ([{"files": "real", "copies": 1e300}], "less than or equal to 100000 (found 1e+300)"),
         ([{"files": "real", "share": 1 - 1e-12}, {"files": "made"}], "at most 100,000 are allowed"),
         ([{"files": "blank"}], "blank: has no usable triplet"),

@@ -39,9 +39,7 @@ def test_each_length_and_rate_has_its_cell() -> None:
 
 @settings(max_examples=300)
 @given(histograms, histograms, st.floats(0.01, 0.6))
-def test_matching_keeps_the_most_triplets_within_the_mismatch(
-    real: np.ndarray, made: np.ndarray, mismatch: float
-) -> None:
+def test_matching_keeps_most_triplets_within_the_mismatch(real: np.ndarray, made: np.ndarray, mismatch: float) -> None:
     try:
         found = match_histogram(real, made, mismatch)
     except DataError:

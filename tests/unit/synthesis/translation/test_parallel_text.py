@@ -1,4 +1,3 @@
-import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -49,25 +48,16 @@ def test_text_without_usable_lines_is_refused(synth: Synth, tmp_path: Path) -> N
     assert not list(tmp_path.glob("out*"))
 
 
-@pytest.mark.parametrize(
-    ("fault", "message"),
-    [
-        ("sys.exit(5)", "ended with status 5"),
-        ("continue", "returned 6 lines for 7"),
-    ],
-)
-def test_finished_translations_survive_a_failing_translator(
-    synth: Synth, tmp_path: Path, fault: str, message: str
-) -> None:
+def test_finished_translations_survive_a_failing_translator(synth: Synth, tmp_path: Path) -> None:
     mended = tmp_path / "mended"
     body = (
         "from pathlib import Path",
-        f"if '{sentences(50)[30]} x' == line and not Path({str(mended)!r}).exists(): {fault}",
+        f"if '{sentences(50)[30]} x' == line and not Path({str(mended)!r}).exists(): continue",
     )
     recipe = options(tmp_path, translator=program(*body, "print(line.upper())"))
     failed = synth(recipe)
     assert failed.exit_code == 1
-    assert message in failed.stderr
+    assert "returned 6 lines for 7" in failed.stderr
     assert not (tmp_path / "out.mt").exists()
     assert len(read(tmp_path / "out.mt.partial")) == 28
     mended.touch()
@@ -96,12 +86,6 @@ def test_a_command_that_dies_does_not_translate_again_what_is_done(synth: Synth,
     assert read(tmp_path / "out.mt") == [line.upper() for line in lines]
 
 
-def test_the_output_does_not_depend_on_workers(synth: Synth, tmp_path: Path) -> None:
-    synth(options(tmp_path, out=str(tmp_path / "one")))
-    synth(options(tmp_path, out=str(tmp_path / "two")), "--workers", "2")
-    assert (tmp_path / "one.mt").read_bytes() == (tmp_path / "two.mt").read_bytes()
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -116,33 +100,6 @@ def test_faults_are_reported_before_work(synth: Synth, tmp_path: Path, change: d
     assert result.exit_code == 1
     assert message in result.stderr
     assert not list(tmp_path.glob("out*"))
-
-
-def test_files_of_unequal_length_are_named_with_their_lines(synth: Synth, tmp_path: Path) -> None:
-    recipe = options(tmp_path)
-    write(tmp_path / "text.src", ["one"])
-    result = synth(recipe)
-    assert result.exit_code == 1
-    assert "text.src has 1" in result.stderr
-    assert "text.pe has 50" in result.stderr
-
-
-@pytest.mark.parametrize("cut", [0, 20], ids=["whole", "cut off"])
-def test_compressed_text_is_read_and_a_file_that_is_cut_off_is_named(synth: Synth, tmp_path: Path, cut: int) -> None:
-    recipe = options(tmp_path)
-    for side in ("src", "pe"):
-        path = tmp_path / f"text.{side}"
-        packed = gzip.compress(path.read_bytes())
-        (tmp_path / f"text.{side}.gz").write_bytes(packed[: len(packed) - cut])
-        path.unlink()
-    result = synth(recipe)
-    if cut:
-        assert result.exit_code == 1
-        assert "text.src.gz, line" in result.stderr
-        assert "the gzip file is truncated here" in result.stderr
-    else:
-        assert result.exit_code == 0, result.output
-        assert read(tmp_path / "out.mt") == [f"{line} x".upper() for line in sentences(50)]
 
 
 def like_real(folder: Path, **others: Any) -> dict[str, Any]:

@@ -47,11 +47,7 @@ def test_parallel_text_and_a_model_of_errors_make_triplets(synth: Synth, tmp_pat
 
 
 def test_the_seed_decides_what_is_drawn(synth: Synth, tmp_path: Path) -> None:
-    runs = {
-        "one": [],
-        "again": [],
-        "other": ["--set", "synth.seed=2"],
-    }
+    runs = {"one": [], "again": [], "other": ["--set", "synth.seed=2"]}
     drawn = {}
     for name, arguments in runs.items():
         result = synth(options(tmp_path, out=str(tmp_path / name)), *arguments)
@@ -82,9 +78,7 @@ def test_another_choice_draws_nothing_and_another_seed_draws_anew(synth: Synth, 
     assert read(tmp_path / "out.translated.mt") != drawn
 
 
-def test_an_interrupted_job_resumes_to_the_same_result(
-    synth: Synth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_job_ends_the_same(synth: Synth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert synth(options(tmp_path, out=str(tmp_path / "whole"))).exit_code == 0
     draw, calls = PostEditor.draw, []
 

@@ -1,4 +1,4 @@
-"""CGRU and the hard-attention models against a NumPy transcription of Junczys-Dowmunt and Grundkiewicz 2017, 3 and 4.
+"""The conditional GRUs against a NumPy transcription of Junczys-Dowmunt and Grundkiewicz 2017, sections 3 and 4.
 
 Written sentence by sentence and step by step from the equations, with the biases that the paper leaves out; positions
 count from 1, as in the paper.
@@ -7,13 +7,14 @@ count from 1, as in the paper.
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
+from equations import Array, Parameters, scattered, sigmoid, softmax, streams_of
 
 from postedit.core.model import Vocabularies, VocabularyInfo
 from postedit.core.special_tokens import BOS, EOS, STEP
-from postedit.core.types import AttentionKey, Batch, Stream
+from postedit.core.types import AttentionKey, Batch
 from postedit.models.conditional_gru import (
     CGRU,
+    MCGRU,
     CGRUHard,
     ConditionalGRUConfig,
     ConditionalGRUModel,
@@ -21,34 +22,19 @@ from postedit.models.conditional_gru import (
     MCGRUHard,
 )
 
-Array = NDArray[np.float64]
-
 EMBEDDING, HIDDEN, ATTENTION = 5, 4, 7
 SENTENCES = {
     "mt": [[6, 9, 7, EOS], [EOS], [16, 6, 6, 12, 13, 14, EOS]],
     "src": [[6, 8, 11, 10, 7, EOS], [18, EOS], [EOS]],
 }
-PREFIXES = [
-    [BOS, 6, STEP, STEP, 7, STEP, 8],
-    [BOS, 9, 9, 10, 11, 12, 13],
-    [BOS, STEP, STEP, 6, 7, STEP, 16],
-]
-
-
-def sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
-
-
-def softmax(x: Array) -> Array:
-    exp = np.exp(x - x.max())
-    return exp / exp.sum()
+PREFIXES = [[BOS, 6, STEP, STEP, 7, STEP, 8], [BOS, 9, 9, 10, 11, 12, 13], [BOS, STEP, STEP, 6, 7, STEP, 16]]
 
 
 class Paper:
     """The models of sections 3 and 4, over parameters of the PyTorch model by name."""
 
     def __init__(self, model: ConditionalGRUModel) -> None:
-        self.p = {name: parameter.numpy() for name, parameter in model.named_parameters()}
+        self.p = Parameters(model)
         self.inputs, self.soft, self.hard = model.inputs, model.soft, model.hard
 
     def gru(self, name: str, s: Array, x: Array) -> Array:
@@ -113,26 +99,19 @@ class Paper:
         return np.array(log_probs), {key: np.array(rows) for key, rows in attention.items()}
 
 
-@pytest.mark.parametrize("model_class", [CGRU, GRUHard, CGRUHard, MCGRUHard])
+@pytest.mark.parametrize("model_class", [CGRU, MCGRU, GRUHard, CGRUHard, MCGRUHard])
 def test_log_probs_and_attention_are_those_of_the_equations(model_class: type[ConditionalGRUModel]) -> None:
     config = ConditionalGRUConfig(embedding=EMBEDDING, hidden=HIDDEN, attention=ATTENTION)
     pe = VocabularyInfo(17, "pe")
-    model = model_class(config, Vocabularies({"src": VocabularyInfo(19, "src"), "mt": pe}, pe))
-    model = model.double().eval().requires_grad_(False)
-    generator = torch.Generator().manual_seed(0)
-    for parameter in model.parameters():
-        parameter.normal_(std=0.5, generator=generator)
-    streams = {}
-    for name in model.inputs:
-        rows = [torch.tensor(ids) for ids in SENTENCES[name]]
-        ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
-        streams[name] = Stream(ids, torch.arange(ids.size(1)) < torch.tensor([[len(row)] for row in rows]))
-    output, _ = model.decode(torch.tensor(PREFIXES), model.encode(Batch(streams)))
+    model = scattered(model_class(config, Vocabularies({"src": VocabularyInfo(19, "src"), "mt": pe}, pe)))
+    batch, paper = Batch(streams_of({name: SENTENCES[name] for name in model.inputs})), Paper(model)
+    output, _ = model.decode(torch.tensor(PREFIXES), model.encode(batch))
     for row, prefix in enumerate(PREFIXES):
         sentence = {name: SENTENCES[name][row] for name in model.inputs}
-        log_probs, attention = Paper(model).decode(sentence, prefix)
+        log_probs, attention = paper.decode(sentence, prefix)
         np.testing.assert_allclose(output.log_probs[row].numpy(), log_probs, rtol=0, atol=1e-10)
         assert output.attention.keys() == attention.keys()
         for key, expected in attention.items():
             actual = output.attention[key][row, :, : len(sentence[key.stream])]
             np.testing.assert_allclose(actual.numpy(), expected, rtol=0, atol=1e-10)
+    assert paper.p.read == set(paper.p), "every parameter is in the equations"

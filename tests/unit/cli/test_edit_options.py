@@ -1,0 +1,144 @@
+"""Options of `postedit edit` that contradict each other, do nothing, or cannot be met."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.cli.edit_command import Files, options, search
+
+from postedit.core.errors import DataError
+from postedit.search import SearchConfig
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--beam", 2, "--n-best", 3, "--format", "jsonl"], "n_best must be between 1 and beam (2), not 3"),
+        (search("post_edit_penalty=inf"), "post_edit_penalty: Input should be a finite number (found inf)"),
+        (["--beam", 100_000], "beam: Input should be less than or equal to 10000 (found 100000)"),
+        (search("keep=1"), "search.keep is now search.post_edit_penalty"),
+        (
+            search("beams=1", "fast=1"),
+            'search.beams: no such option; did you mean "beam"?; search.fast: no such option',
+        ),
+        (
+            search("exempt_src=true"),
+            "exempt_src names tokens that post_edit_penalty does not count; use both, or neither",
+        ),
+        (
+            ["--beam", 1, *search("length_penalty=0.5")],
+            "search.length_penalty ranks the outputs of a beam; set search.beam above 1",
+        ),
+        (
+            ["--beam", 4, *search("shortlist=99")],
+            "shortlist is for greedy search, and the beam is 4; use beam 1, or shortlist 0",
+        ),
+        (
+            ["--beam", 1, *search("shortlist=99", "post_edit_penalty=1")],
+            "search.shortlist does not go with search.post_edit_penalty: that",
+        ),
+        (
+            ["--set", "ensemble.space=probability"],
+            "ensemble.space says what an ensemble averages: give several models with it",
+        ),
+    ],
+)
+def test_contradictory_or_idle_options_are_refused_before_work(
+    run: Any, editor: Any, files: Files, given: list[Any], message: str
+) -> None:
+    result = run(*options(files, *given))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert message in " ".join(result.stderr.split())
+    assert not list(files[2].parent.glob("x.out*"))
+
+
+@pytest.mark.parametrize(("beam", "warned"), [(100, False), (10_000, True)])
+def test_a_very_wide_beam_is_warned_of(run: Any, editor: Any, files: Files, beam: int, warned: bool) -> None:
+    result = run(*options(files, "--beam", beam))
+    assert result.exit_code == 0
+    assert ("rarely better than one of 10" in result.stderr) == warned
+
+
+def test_a_shortlist_needs_a_draft(run: Any, editor: Any, files: Files) -> None:
+    given = ["--beam", 1, "--set", "search.shortlist=9"]
+    editor.can = replace(editor.can, needs_mt=False)
+    without_mt = run("edit", "MODEL", "--src", files[0], "--out", files[2], *given)
+    editor.can = replace(editor.can, drafts=False)
+    for result in (without_mt, run(*options(files, *given))):
+        assert result.exit_code == 1
+        assert "search.shortlist needs mt as a draft" in result.stderr
+    assert not list(files[2].parent.glob("x.out*"))
+
+
+@pytest.mark.parametrize(
+    ("own", "shortlist", "warning"),
+    [
+        (SearchConfig(beam=4), 9, "implies greedy search, in place of the model's own beam of 4"),
+        (SearchConfig(beam=4, no_unk=True), 0, "search.no_unk, True in the model's own search options, ranks"),
+        (SearchConfig(edit_cost=0.5), 0, "search.edit_cost, 0.5 in the model's own search options, ranks"),
+    ],
+)
+def test_a_shortlist_is_not_refused_for_options_of_the_model(
+    run: Any, editor: Any, files: Files, own: SearchConfig, shortlist: int, warning: str
+) -> None:
+    editor.search = own
+    result = run(*options(files, "--set", "search.shortlist=9"))
+    assert result.exit_code == 0
+    assert warning in " ".join(result.stderr.split())
+    assert editor.searches[0] == own.with_options(shortlist=shortlist, **({"beam": 1} if shortlist else {}))
+
+
+def test_options_that_the_model_refuses_are_found_before_work(run: Any, editor: Any, files: Files) -> None:
+    def refuse(settings: SearchConfig, *, with_mt: bool) -> None:
+        raise DataError("cannot be written")
+
+    editor.check = refuse
+    assert "cannot be written" in run(*options(files)).stderr
+    assert not list(files[2].parent.glob("x.out*"))
+
+
+@pytest.mark.parametrize("given", [["--beam", 2], ["--set", "search.shortlist=9"], ["--set", "search.required=FILE"]])
+def test_scoring_refuses_what_is_of_a_search(run: Any, editor: Any, files: Files, given: list[Any]) -> None:
+    words = files[0].with_name("words")
+    words.write_text("Haus\n")
+    given = [str(part).replace("FILE", str(words)) for part in given]
+    result = run(*options(files, "--force", files[1], *given))
+    assert (result.exit_code, editor.loaded) == (1, [])
+    assert "it does not go with search." in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("line", ["a\tb\tc", "a\t", "\tb"])
+def test_a_line_that_is_no_term_is_named(run: Any, editor: Any, files: Files, tmp_path: Path, line: str) -> None:
+    (tmp_path / "terms").write_text(f"good\n{line}\n")
+    result = run(*options(files, "--set", f"search.required={tmp_path}/terms"))
+    assert result.exit_code == 1
+    assert "terms, line 2: must be a word" in result.stderr
+    assert editor.loaded == []
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ("[0.7]", "has 1 numbers for 2 models"),
+        ("a,b", "ensemble.weights: Input should be a valid list"),
+        ("[1,nan]", "ensemble.weights.1: Input should be a finite number"),
+    ],
+)
+def test_weights_that_do_not_match_the_models(run: Any, editor: Any, weights: str, message: str) -> None:
+    result = run("edit", "ONE", "TWO", "--set", f"ensemble.weights={weights}", stdin=b"a\tb\n")
+    assert (result.exit_code, result.stdout, editor.loaded) == (1, "", [])
+    assert message in result.stderr
+
+
+def test_n_best_does_not_fit_into_lines_of_text(run: Any, editor: Any) -> None:
+    result = run("edit", "MODEL", "--n-best", 2, stdin=b"a\tb\n")
+    assert result.exit_code == 1
+    assert "--format jsonl" in result.stderr
+
+
+@pytest.mark.parametrize("missing", [("--mt", "x"), ("--resume",)])
+def test_options_that_do_not_fit_together(run: Any, editor: Any, missing: Any) -> None:
+    result = run("edit", "MODEL", *missing)
+    assert result.exit_code == 1
+    assert "--src" in result.stderr
