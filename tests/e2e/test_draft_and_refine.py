@@ -164,9 +164,7 @@ def weights(run_folder: Path) -> dict[str, dict[str, bytes]]:
     }
 
 
-def test_a_run_interrupted_anywhere_resumes_to_the_same_models(
-    tmp_path: Path, trained: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_run_ends_the_same(tmp_path: Path, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = load_recipe(write(tmp_path))
     monkeypatch.setattr(drafting, "_CHUNK", 8)
     interrupted = 0

@@ -156,9 +156,7 @@ def interrupt_after(windows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Editor, "edit", interrupted)
 
 
-def test_an_interruption_says_that_the_command_starts_over(
-    run: Any, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_it_starts_over(run: Any, model: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupt_after(0, monkeypatch)
     result = run("explain", model, *texts(files), "--html", files / "out.html")
     assert result.exit_code == 130

@@ -114,9 +114,7 @@ def test_a_text_of_lines_that_are_all_too_long_is_an_error(run: Any, recipe: Pat
 
 @pytest.mark.parametrize("ter", [1e-9, 1.0])
 @pytest.mark.parametrize("mode", [(), ("synth.real=[]", "synth.mode=plain")])
-def test_the_requested_ter_is_reached_in_every_mode(
-    run: Any, recipe: Path, tmp_path: Path, ter: float, mode: tuple[str, ...]
-) -> None:
+def test_every_mode_reaches_its_ter(run: Any, recipe: Path, tmp_path: Path, ter: float, mode: tuple[str, ...]) -> None:
     values = (f"synth.ter={ter}", *mode)
     result = run("synth", recipe, "--workers", 1, *(word for value in values for word in ("--set", value)))
     assert result.exit_code == 0, result.output

@@ -258,9 +258,7 @@ def test_ranking_needs_weights_or_what_to_tune_them_on(run: Any, nbest: dict[str
     assert "--tune needs --pe" in run("rerank", nbest["lists"], "--tune", "x").stderr
 
 
-def test_an_n_best_list_longer_than_the_beam_of_a_combination(
-    run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_combination_has_its_own_beam(run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path) -> None:
     combination = tmp_path / "c.toml"
     run(*command(models, dev, combination))
     files = ["--src", dev["src"], "--mt", dev["mt"]]

@@ -29,9 +29,7 @@ def test_a_failed_write_is_told_and_keeps_what_was_written(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("arrived", [0, 2, 4, 7, 8])
-def test_lines_of_an_interrupted_write_count_if_they_arrived_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arrived: int
-) -> None:
+def test_interrupted_writes_count_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arrived: int) -> None:
     class Interrupted(io.FileIO):
         def write(self, data: Any) -> int:
             super().write(data[:arrived])

@@ -41,7 +41,7 @@ def test_aligned_files(tmp_path: Path) -> None:
     assert [triplet.line for triplet in read_triplets(files)] == [1, 2]
 
 
-def test_byte_order_marks_and_windows_line_ends_are_dropped_with_a_warning(tmp_path: Path) -> None:
+def test_byte_order_marks_and_crlf_are_dropped_with_a_warning(tmp_path: Path) -> None:
     files = aligned(tmp_path, b"\xef\xbb\xbfa\r\nb\r\n", b"c\nd\n", b"\xef\xbb\xbfe\nf\n")
     assert texts(files) == [("a", "c", "e"), ("b", "d", "f")]
     warnings: list[str] = []

@@ -240,9 +240,7 @@ def test_damaged_weights_are_named_in_place_of_nonsense(path: Path) -> None:
         ("elsewhere", "/elsewhere: no such model folder$"),
     ],
 )
-def test_a_mistyped_path_is_not_asked_of_the_hub(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, message: str
-) -> None:
+def test_mistyped_paths_ask_no_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, message: str) -> None:
     (tmp_path / "runs/german/model").mkdir(parents=True)
     (tmp_path / "elsewhere.toml").touch()  # a recipe is no model
     monkeypatch.chdir(tmp_path)
@@ -250,9 +248,7 @@ def test_a_mistyped_path_is_not_asked_of_the_hub(
         PostEditor.load(model)
 
 
-def test_a_model_that_made_its_development_set_worse_is_warned_of(
-    path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_model_that_does_harm_is_warned_of(path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = ModelFolder.load(path)
     first_stage = tiny_models.folder("transformer", input="src")
     for name, ter, made in (("better", 17.0, folder), ("worse", 19.0, folder), ("first", 19.0, first_stage)):

@@ -104,9 +104,7 @@ def test_a_run_in_progress_keeps_its_files_when_another_is_refused(path: Path, t
     assert (tmp_path / "run" / "recipe.toml").read_bytes() == recipe
 
 
-def test_a_run_that_begins_while_another_reads_its_data_is_kept(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_begun_in_the_meantime_is_kept(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = load_recipe(path), load_recipe(path, ["data.max_length=7"])
 
     def meanwhile(*_: object) -> None:
@@ -202,9 +200,7 @@ def test_a_finished_run_is_validated_again_with_another_dev_set(path: Path, tmp_
     assert result.training.single.step == 2
 
 
-def test_a_kill_leaves_no_corpora_without_the_account_of_their_files(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_leaves_no_corpora_unaccounted_for(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -227,9 +223,7 @@ def test_the_text_is_learnt_from_a_sample_of_many_triplets(path: Path, tmp_path:
     assert expected != TextProcessor.fit(recipe.text, lambda: read_triplets(recipe.data.train)).vocabularies
 
 
-def test_preparing_text_and_corpora_shows_rate_and_time_left(
-    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_preparation_shows_rate_and_time_left(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_LOG_SECONDS", 0.0)
     monkeypatch.setattr(progress, "_LINES_PER_UPDATE", 5)
     console = Console(file=StringIO(), width=200)

@@ -44,9 +44,7 @@ def test_the_end_is_as_near_as_the_bound_allows(mt: list[int], written: list[int
 
 @tried
 @given(mt=texts, output=texts, steps=st.lists(st.integers(0, 5), max_size=3))
-def test_the_price_of_an_output_is_that_of_its_edits_wherever_steps_stand(
-    mt: list[int], output: list[int], steps: list[int]
-) -> None:
+def test_an_output_costs_its_edits_wherever_steps_stand(mt: list[int], output: list[int], steps: list[int]) -> None:
     for place in steps:
         output = [*output[:place], STEP, *output[place:]]
     text = [token for token in output if token != STEP]

@@ -43,7 +43,7 @@ tried = settings(max_examples=120, derandomize=True)
 
 @tried
 @given(st.integers(0, 2**32), st.sampled_from(["ter", "bleu"]), st.booleans(), st.booleans())
-def test_no_point_of_a_dense_grid_on_the_line_is_better_than_its_optimum(
+def test_no_point_of_a_dense_grid_is_better_than_the_optimum(
     seed: int, metric: str, whole: bool, bounded: bool
 ) -> None:
     lists = random_lists(seed, metric=metric, whole=whole)
