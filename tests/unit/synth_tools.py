@@ -29,3 +29,9 @@ def program(*body: str) -> dict[str, Any]:
         ["import sys", "for line in sys.stdin:", "    line = line.strip()", *(f"    {each}" for each in body)]
     )
     return {"kind": "command", "command": [sys.executable, "-c", text]}
+
+
+def refused(result: Any) -> str:
+    """Return why a command was refused, which it must have been."""
+    assert result.exit_code == 1
+    return str(result.stderr)
