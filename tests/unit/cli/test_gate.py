@@ -34,7 +34,7 @@ def outputs(model: Path) -> list[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "postedit.editing.results.keeps_text_sound", lambda *arguments: True
-        )  # as `nonsense_is_text` for tests
+        )
         return [one.text.replace("\n", " ") for one in PostEditor.load(model, device="cpu").edit(SRC, MT)]
 
 
