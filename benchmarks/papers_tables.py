@@ -24,7 +24,7 @@ from postedit.core.files import atomic_write
 from postedit.data.lines import read_lines
 from postedit.evaluate import analyses
 from postedit.evaluate.summarisation import rouge_signature, summary_scores
-from postedit.evaluate.table import Column, Row, Table, to_markdown
+from postedit.evaluate.table import Column, Table, TableRow, to_markdown
 from postedit.evaluate.ter import ter_signature
 from postedit.evaluate.test_set import EvaluatedSystem, TestSet, evaluate_systems
 from postedit.explain import focus
@@ -127,7 +127,7 @@ def table_of(entry: dict[str, Any], texts: dict[str, Text], options: argparse.Na
             if text:
                 name, found = figures(row, text, measure, options)
                 run, values = run or name, [*values, *found]
-        rows.append(Row((row["system"], run), tuple(values)))
+        rows.append(TableRow((row["system"], run), tuple(values)))
     return Table(entry["title"], ("system", "run of ours"), tuple(columns), tuple(rows), entry.get("note", ""))
 
 

@@ -7,8 +7,8 @@ from typing import Final, Self, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from postedit.core.durations import duration
 from postedit.data.line_sinks import LineSink
-from postedit.train.run_log import duration
 
 Item = TypeVar("Item")
 

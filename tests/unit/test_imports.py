@@ -4,6 +4,7 @@ import resource
 import subprocess
 import sys
 
+import pytest
 import typer
 from typer.core import TyperOption
 
@@ -13,6 +14,14 @@ USE_A_MODEL = """
 import sys
 from postedit import PostEditor, shipped
 PostEditor.load(str(shipped.MODEL), device="cpu").edit(["the house"], ["房子"])
+print(*sys.modules)
+"""
+
+EDIT_A_LINE = """
+import sys
+from postedit import shipped
+from postedit.cli.main import app
+app(["edit", str(shipped.MODEL)], standalone_mode=False)
 print(*sys.modules)
 """
 
@@ -51,8 +60,10 @@ def test_importing_postedit_takes_less_than_100_milliseconds() -> None:
     assert cpu_seconds("-c", "import postedit") < 0.1
 
 
-def test_inference_imports_no_training_corpora_or_plots() -> None:
-    done = subprocess.run([sys.executable, "-c", USE_A_MODEL], check=True, capture_output=True, text=True)
+@pytest.mark.parametrize("code", [USE_A_MODEL, EDIT_A_LINE], ids=["library", "command"])
+def test_inference_imports_no_training_corpora_or_plots(code: str) -> None:
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, input="the house\t房子\n")
     modules = {name for name in done.stdout.split() if name.count(".") < 3}
     assert modules >= {"postedit.editing.post_editor", "torch"}
     assert not modules & NOT_FOR_INFERENCE

@@ -121,7 +121,7 @@ def _warnings(texts: dict[Path, list[str]], paths: Sequence[Path], pe: Path, *, 
 def _neural(systems: "Sequence[EvaluatedSystem]", test: "TestSet", models: Sequence[str]) -> "list[Table]":
     """Return the scores of COMET models; skip those that are not available, with a warning."""
     from postedit.evaluate.comet import Comet, UnavailableError
-    from postedit.evaluate.table import Column, Row, Table
+    from postedit.evaluate.table import Column, Table, TableRow
 
     tables = []
     for model in models:
@@ -130,6 +130,6 @@ def _neural(systems: "Sequence[EvaluatedSystem]", test: "TestSet", models: Seque
         except UnavailableError as error:
             shared.warn(f"{model} is skipped: {error}")
             continue
-        rows = tuple(Row((system.name,), (value,)) for system, value in zip(systems, values, strict=True))
+        rows = tuple(TableRow((system.name,), (value,)) for system, value in zip(systems, values, strict=True))
         tables.append(Table(f"COMET, {model}", ("system",), (Column("COMET", 4),), rows, "Mean over sentences."))
     return tables

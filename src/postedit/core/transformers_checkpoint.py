@@ -48,7 +48,7 @@ class RowNumbering:
 
 
 @dataclass(frozen=True)
-class CheckpointTokens:
+class PretrainedTokens:
     """The tokens of a checkpoint, numbered by postedit's ids."""
 
     # of all tokens: special tokens, the checkpoint's tokens, and `<row 7>` for a row that only fills the tables
@@ -113,12 +113,12 @@ class TransformersCheckpoint:
         return RowNumbering(rows, pad, eos, None if unk in (eos, pad) else unk)
 
     @cached_property
-    def tokens(self) -> CheckpointTokens:
+    def tokens(self) -> PretrainedTokens:
         """The tokens, numbered."""
         table = self.numbering.table()
         names = {row: token for token, row in self.tokenizer.get_vocab().items()}
         controls = self._controls | (set(range(self.numbering.rows)) - names.keys())
-        return CheckpointTokens(
+        return PretrainedTokens(
             (*SPECIAL_TOKENS, *(names.get(row, f"<row {row}>") for row in table[len(SPECIAL_TOKENS) :])),
             tuple(table),
             frozenset(token for token, row in enumerate(table) if token >= len(SPECIAL_TOKENS) and row in controls),

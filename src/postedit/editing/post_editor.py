@@ -26,7 +26,7 @@ from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
 from postedit.editing.constraints import GuidanceBuilder, required_of
 from postedit.editing.loading import Loaded, load_models
-from postedit.editing.results import checked, to_post_edit, unchanged, warn, with_text
+from postedit.editing.results import checked, to_post_edit, unchanged, warn, with_text, without_damaged
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
 from postedit.folder import ModelFolder, content_fingerprint
@@ -99,9 +99,9 @@ class PostEditor(Editor):
     from_pretrained = load
 
     @classmethod
-    def load_corrector(cls, *models: str | Path) -> "PostEditor":
+    def load_corrector(cls, *models: str | Path, device: Device | Sequence[Device] | None = None) -> "PostEditor":
         """Load the model that corrects mt, without the first stage that its folder may have; see `load`."""
-        loaded = cls.load(*models)
+        loaded = cls.load(*models, device=device)
         return loaded.inner if isinstance(loaded, TwoStage) else loaded
 
     @classmethod
@@ -175,7 +175,8 @@ class PostEditor(Editor):
 
         Random numbers come from the default generator of torch on the model's device (`torch.manual_seed`). Of the
         search options, only the length limits and `batch_tokens` apply; members of a combination are sampled as an
-        ensemble. Some outputs may be equal.
+        ensemble. Some outputs may be equal. One that is no valid text, because its bytes are no UTF-8, is mt, with
+        `skipped` "damaged".
 
         Raises:
             DataError: if the numbers of texts differ, mt is missing, or `batch_tokens` is out of range.
@@ -183,7 +184,8 @@ class PostEditor(Editor):
         """
         config = self.search if batch_tokens is None else self.search.with_options(batch_tokens=batch_tokens)
         encoded = self._encoded(segments_of(src, mt), config)
-        return self._results(encoded, lambda asked: self._finder(config).draw(asked, sampling), config, None)
+        drawn = self._results(encoded, lambda asked: self._finder(config).draw(asked, sampling), config, None)
+        return [without_damaged(segment.mt, one) for segment, one in zip(encoded, drawn, strict=True)]
 
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
         """Check the search options before long work, also those of a combination; see `Editor.check`."""

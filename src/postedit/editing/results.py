@@ -165,6 +165,13 @@ def revert_damage(src: str, mt: str | None, result: PostEdit, lacks: Callable[[s
     return replace(mended, alternatives=alternatives)
 
 
+def without_damaged(mt: str, result: PostEdit) -> PostEdit:
+    """Return an output and its alternatives, with mt in place of each that adds a replacement character (U+FFFD)."""
+    alternatives = tuple(without_damaged(mt, one) for one in result.alternatives)
+    kept = unchanged(mt, "damaged") if _adds_replacement(mt, result.text) else result
+    return replace(kept, alternatives=alternatives)
+
+
 def keeps_text_sound(src: str, mt: str, result: PostEdit, edit: Edit, lacks: Callable[[str], bool]) -> bool:
     """Return whether an edit keeps the text sound; see `revert_damage`."""
     old, new = mt[slice(*edit.mt_span)], result.text[slice(*edit.pe_span)]

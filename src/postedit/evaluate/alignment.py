@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from postedit.core.errors import DataError
-from postedit.evaluate.table import Column, Row, Table
+from postedit.evaluate.table import Column, Table, TableRow
 
 SIGNATURE: Final = (
     "precision = |A & G| / |A|, recall = |A & G| / |G|, AER = 1 - 2 |A & G| / (|A| + |G|), links of all sentences "
@@ -98,7 +98,7 @@ def alignment_table(
     for name, alignments in (("diagonal", baseline), ("attention", found)):
         scores = score_alignments(alignments, gold)
         rates = (scores.aer, scores.precision, scores.recall, 1.0 - scores.aer)
-        rows.append(Row((name,), (*(100.0 * rate for rate in rates), scores.links, scores.gold)))
+        rows.append(TableRow((name,), (*(100.0 * rate for rate in rates), scores.links, scores.gold)))
     names = ("AER %", "precision %", "recall %", "F1 %")
     columns = (*(Column(name, 1) for name in names), Column("links"), Column("gold links"))
     note = (

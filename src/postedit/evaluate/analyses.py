@@ -11,7 +11,7 @@ from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMetric, AdditiveTER,
 from postedit.evaluate.scores import UNEDITED_MT, SystemScores
 from postedit.evaluate.significance import CONFIDENCE, MIN_SENTENCES, RESAMPLES, Significance, compare
 from postedit.evaluate.summarisation import ORDERS, rouge_signature, summary_scores
-from postedit.evaluate.table import Column, Row, Table, columns, percentage
+from postedit.evaluate.table import Column, Table, TableRow, columns, percentage
 from postedit.evaluate.test_set import KINDS, EvaluatedSystem, TestSet
 from postedit.evaluate.word_edits import OPERATIONS, WordEdits
 
@@ -26,7 +26,7 @@ def overview(scores: Sequence[SystemScores]) -> Table:
     rows = []
     for row in scores:
         changed = [getattr(row.changes, name) for name in counts]
-        rows.append(Row((row.name,), (row.ter, row.bleu, row.chrf, *changed)))
+        rows.append(TableRow((row.name,), (row.ter, row.bleu, row.chrf, *changed)))
     what = f"; {', '.join(counts)} count sentences against mt" if counts else ""
     measures = (*columns(["TER", "BLEU", "chrF"], 2), *columns(counts))
     return Table("scores", ("system",), measures, tuple(rows), f"{scores[0].lines:,} sentences{what}")
@@ -34,7 +34,9 @@ def overview(scores: Sequence[SystemScores]) -> Table:
 
 def signatures(scores: Sequence[SystemScores]) -> Table:
     """Return the signatures of the scores, in the form of sacrebleu."""
-    rows = tuple(Row(item, ()) for item in dict.fromkeys(item for row in scores for item in row.signatures.items()))
+    rows = tuple(
+        TableRow(item, ()) for item in dict.fromkeys(item for row in scores for item in row.signatures.items())
+    )
     return Table("signatures of the scores", ("score", "signature"), (), rows)
 
 
@@ -47,7 +49,9 @@ def faithfulness(systems: Sequence[EvaluatedSystem]) -> Table:
         if changes is None or made is None:
             raise ValueError("faithfulness needs the machine translations")
         to_mt = float(ter.loss(made.sums.sum(0)))
-        rows.append(Row((system.name,), (system.scores.ter, to_mt, changes.changed, changes.better, changes.worse)))
+        rows.append(
+            TableRow((system.name,), (system.scores.ter, to_mt, changes.changed, changes.better, changes.worse))
+        )
     names = columns(["TER to pe", "TER to mt"], 2) + columns(["modified", "improved", "deteriorated"])
     note = "A lower TER to mt: fewer changes; the counts are sentences."
     return Table("faithfulness", ("system",), names, tuple(rows), note)
@@ -55,7 +59,7 @@ def faithfulness(systems: Sequence[EvaluatedSystem]) -> Table:
 
 def edits_left(systems: Sequence[EvaluatedSystem]) -> Table:
     """Return TER's edits from the outputs to the post-edits, by kind."""
-    rows = tuple(Row((system.name,), tuple(_left(system))) for system in systems)
+    rows = tuple(TableRow((system.name,), tuple(_left(system))) for system in systems)
     note = "Edits, as TER counts them, from the output to the post-edit."
     return Table("edits left to do", ("system",), columns([*KINDS, "all"]), rows, note)
 
@@ -64,7 +68,9 @@ def edits_spared(systems: Sequence[EvaluatedSystem]) -> Table:
     """Return by how many per cent each system reduces the edits left to do, by kind; the first is the unedited MT."""
     base = _left(systems[0])
     rows = tuple(
-        Row((system.name,), tuple(percentage(before - after, before) for before, after in zip(base, _left(system))))
+        TableRow(
+            (system.name,), tuple(percentage(before - after, before) for before, after in zip(base, _left(system)))
+        )
         for system in systems[1:]
     )
     note = "Edits that need no longer be done, in per cent of those of that kind that the machine translation needs."
@@ -78,7 +84,7 @@ def edits_made(systems: Sequence[EvaluatedSystem]) -> Table:
     """Return precision and recall of the edits made, and the gain per edit."""
     everything = np.ones(len(systems[0].outputs), np.bool_)
     rows = [
-        Row((system.name,), (*_words(system).quality().values, _gain_per_edit(systems[0], system, everything)))
+        TableRow((system.name,), (*_words(system).quality().values, _gain_per_edit(systems[0], system, everything)))
         for system in systems
     ]
     note = (
@@ -176,7 +182,7 @@ def summaries(systems: Sequence[EvaluatedSystem], test: TestSet, source: Sequenc
     rows = []
     for name, outputs in [*((system.name, system.outputs) for system in systems), ("reference", test.pe)]:
         found = summary_scores(outputs, source, test.pe, normalise=test.tokenize == "13a")
-        rows.append(Row((name,), (*found.rouge, *found.novel, *found.repeated)))
+        rows.append(TableRow((name,), (*found.rouge, *found.novel, *found.repeated)))
     shares = [f"{what} {order}-grams, %" for what in ("novel", "repeated") for order in ORDERS]
     names = columns(["ROUGE-1", "ROUGE-2", "ROUGE-L"], 2) + columns(shares, 1)
     note = (
@@ -214,7 +220,7 @@ def _intervals(found: dict[str, Significance], names: Sequence[str], resamples: 
     rows = []
     for index, name in enumerate(names):
         intervals = [result.intervals[index] for result in found.values()]
-        rows.append(Row((name,), tuple(end for one in intervals for end in (one.low, one.high))))
+        rows.append(TableRow((name,), tuple(end for one in intervals for end in (one.low, one.high))))
     measures = [f"{metric} {end}" for metric in found for end in ("from", "to")]
     note = f"The middle {CONFIDENCE:.0%} of {resamples:,} bootstrap resamples of the sentences."
     return Table("confidence intervals", ("system",), columns(measures, 2), tuple(rows), note)
@@ -222,7 +228,7 @@ def _intervals(found: dict[str, Significance], names: Sequence[str], resamples: 
 
 def _pairs(metric: str, found: Significance, names: Sequence[str], resamples: int) -> Table:
     rows = [
-        Row(
+        TableRow(
             (names[one.second], names[one.first]),
             (-one.difference, -one.interval.high, -one.interval.low, one.bootstrap, one.randomisation),
         )
@@ -238,7 +244,7 @@ def _pairs(metric: str, found: Significance, names: Sequence[str], resamples: in
 
 def _by_operation(systems: Sequence[EvaluatedSystem]) -> Table:
     rows = [
-        Row((system.name, operation), quality.values)
+        TableRow((system.name, operation), quality.values)
         for system in systems
         for operation, quality in zip(OPERATIONS, _words(system).by_operation(), strict=True)
     ]
@@ -273,7 +279,7 @@ def _buckets(name: str, key: str, buckets: _Buckets, systems: Sequence[Evaluated
             if system.words is not None:
                 quality = system.words.quality(members)
                 values += [quality.precision, quality.recall, _gain_per_edit(systems[0], system, members)]
-            rows.append(Row((system.name, label), tuple(values)))
+            rows.append(TableRow((system.name, label), tuple(values)))
     measures = (Column("sentences"), *columns(["TER", "TER less the first's", "BLEU"], 2))
     if systems[0].words is not None:
         measures += (*columns(["precision", "recall"], 1), Column("gain per edit", 2))

@@ -34,7 +34,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """The labels of a row, such as a system and a bucket, and its values in the order of the columns."""
 
     labels: tuple[str, ...]
@@ -48,7 +48,7 @@ class Table:
     name: str  # short and lower-case
     keys: tuple[str, ...]  # the names of the labels of a row
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     note: str = ""  # how to read the table, in a sentence or two
 
     @property
@@ -60,7 +60,7 @@ class Table:
         """Return the names of all columns."""
         return [*self.keys, *(column.name for column in self.columns)]
 
-    def cells(self, row: Row) -> list[str]:
+    def cells(self, row: TableRow) -> list[str]:
         """Return a row as text."""
         return [*row.labels, *(column.text(value) for column, value in zip(self.columns, row.values, strict=True))]
 

@@ -13,7 +13,7 @@ from typing import Final
 from rapidfuzz.distance import Levenshtein
 
 from postedit.core.errors import DataError
-from postedit.evaluate.table import Column, Row, Table
+from postedit.evaluate.table import Column, Table, TableRow
 
 SIGNATURE: Final = (
     "tags of all sentences together; F1-BAD and F1-OK: F1 score of finding those tags; MCC: Matthews correlation "
@@ -106,7 +106,7 @@ def tag_table(found: Sequence[Sequence[bool]], gold: Sequence[Sequence[bool]]) -
             scores = score_tags(tags, wanted)
             bad = scores.true_positives + scores.false_positives
             gold_bad = scores.true_positives + scores.false_negatives
-            rows.append(Row((part, name), (scores.mcc, scores.f1_bad, scores.f1_ok, bad, gold_bad)))
+            rows.append(TableRow((part, name), (scores.mcc, scores.f1_bad, scores.f1_ok, bad, gold_bad)))
     columns = (*(Column(name, 3) for name in ("MCC", "F1-BAD", "F1-OK")), Column("BAD"), Column("BAD in gold"))
     note = f"BAD is what the model deletes, replaces, or inserts something into. {SIGNATURE}."
     return Table("tags of mt against gold", ("of", "tags"), columns, tuple(rows), note)

@@ -94,7 +94,10 @@ def explained_sentence(
         name: tuple(text[at.start : at.end] if at else word for word, at in zip(found, spans[name]))
         for name, _, text, found in sides
     }
-    words = replace(words, streams={name: spelt[name] for name in words.streams}, output=spelt[OUTPUT])
+    # Runners-up that are no whole characters say nothing to a reader.
+    others = tuple(tuple(one for one in found if "\ufffd" not in one.text) for found in words.runners_up)
+    streams = {name: spelt[name] for name in words.streams}
+    words = replace(words, streams=streams, output=spelt[OUTPUT], runners_up=others)
     pe_words = None if pe is None else tuple(editor.words("pe", pe))
     src, mt = texts.get("src", ""), texts.get("mt", "")
     return ExplainedSentence(src, mt, output, tuple(edits), tuple(confidences), words, spans, special, pe, pe_words)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from postedit.core.evidence import GENERATED, Evidence
 from postedit.evaluate.significance import compare
-from postedit.evaluate.table import Column, Row, Table, percentage
+from postedit.evaluate.table import Column, Table, TableRow, percentage
 from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence
 from postedit.text.edits import Change, changes
 
@@ -129,7 +129,7 @@ def focus_table(sentences: Sequence[Sequence[Step]], measure: FocusMeasure, thre
             groups.append((name, chosen))
             for kind in (WordKind.kept, WordKind.changed, WordKind.inserted):
                 groups.append((f"{kind}, {name}", [step for step in chosen if step.kind is kind]))
-    rows = tuple(Row((name,), _shares(group)) for name, group in groups)
+    rows = tuple(TableRow((name,), _shares(group)) for name, group in groups)
     note = (
         f"A step writes a word. Weight of src: {_MEASURES[measure]}. Led by src: above {threshold:g}; by mt: below "
         f"{1 - threshold:g}; by both: between (Jauregi Unanue et al. 2018, 4.4). Percentages of the steps of the row."
@@ -165,7 +165,7 @@ def claim_table(sentences: Sequence[Sequence[Step]], resamples: int) -> Table | 
         if all(side[:, 1].sum() for side in sides):
             found = compare(sides, _rate, resamples).comparisons[0]
             # Not by randomisation: swapping sides would mix the many steps of one kind into the few of the other.
-            rows.append(Row((name,), (found.difference, found.interval.low, found.interval.high, found.bootstrap)))
+            rows.append(TableRow((name,), (found.difference, found.interval.low, found.interval.high, found.bootstrap)))
     note = (
         "Difference of the percentages of steps led by src, in points, with its 95 % interval and two-sided p-value "
         f"(bootstrap over sentences), {resamples:,} resamples."
@@ -201,7 +201,7 @@ def source_table(sentences: Sequence[ExplainedSentence]) -> Table | None:
     rows = []
     for group, shares in {"all": everything, **found}.items():
         means = np.mean(shares, 0).tolist() if shares else [None] * len(names)
-        rows.append(Row((group,), (len(shares), *means)))
+        rows.append(TableRow((group,), (len(shares), *means)))
     columns = (
         Column("words"),
         *(Column(f"{name if name == GENERATED else f'copied from {name}'} %", 1) for name in names),

@@ -13,7 +13,7 @@ import numpy as np
 
 from postedit.core.editor import Editor, PostEdit
 from postedit.evaluate.significance import MIN_SENTENCES, compare
-from postedit.evaluate.table import Column, Row, Table, percentage
+from postedit.evaluate.table import Column, Table, TableRow, percentage
 from postedit.explain.explained_sentence import ExplainedSentence
 from postedit.explain.reasons import Reason
 
@@ -69,7 +69,7 @@ def masking_table(tested: Sequence[TestedEdit], edits: int, cite: str, seed: int
         cited, random = sum(one.gone_without_cited for one in group), sum(one.gone_without_random for one in group)
         compared = _compared(group, resamples) if group else (None,) * 4
         shares = percentage(cited, len(group)), percentage(random, len(group))
-        rows.append(Row((name,), (len(group), *shares, *compared)))
+        rows.append(TableRow((name,), (len(group), *shares, *compared)))
     note = (
         f"Percentages of the tested edits ({len(tested):,} of {edits:,}) that are gone when the words they cite are "
         "cut out of src, and when as many others are, drawn at random; the difference in points, its 95 % interval "

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from postedit.core.editor import Detail, Editor, PostEdit, Side
 from postedit.core.evidence import Evidence
@@ -44,6 +45,7 @@ def explain(
         rows = slice(start, start + WINDOW)
         translations, human = None if mt is None else mt[rows], None if pe is None else pe[rows]
         edits = editor.edit(src[rows], translations, evidence=detail)
+        edits = _with_evidence_of_texts(editor, src[rows], translations, edits, detail)
         new = _explained(editor, src[rows], translations, edits, human)
         if kept is not None:
             records = (None if one is None else sentence_to_record(one) for one in new)
@@ -71,6 +73,21 @@ def explain_mt(
 def _from_line(line: str) -> ExplainedSentence | None:
     record = json.loads(line)
     return None if record is None else sentence_from_record(record)
+
+
+def _with_evidence_of_texts(
+    editor: Editor, src: Sequence[str], mt: Sequence[str] | None, edits: Sequence[PostEdit], detail: Detail
+) -> list[PostEdit]:
+    """Return corrections of which edits were taken back with evidence of the text that is left."""
+    rows = [row for row, edit in enumerate(edits) if edit.reverted and edit.evidence is not None]
+    given = [(edit.draft or "") if mt is None else mt[row] for row, edit in enumerate(edits)]
+    result = list(edits)
+    if rows and editor.abilities.forced_scores:
+        sources, texts = [src[row] for row in rows], [edits[row].text for row in rows]
+        scored = editor.score(sources, [given[row] for row in rows], texts, evidence=detail)
+        for row, one in zip(rows, scored, strict=True):
+            result[row] = replace(edits[row], evidence=one.evidence)
+    return result
 
 
 def _explained(

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from postedit.core.errors import RecipeError, library
 from postedit.core.files import atomic_write
 from postedit.core.special_tokens import SPECIAL_TOKENS, UNK
-from postedit.core.transformers_checkpoint import CheckpointTokens, TransformersCheckpoint
+from postedit.core.transformers_checkpoint import PretrainedTokens, TransformersCheckpoint
 from postedit.text.config import Side
 from postedit.text.vocabulary import BYTE_SPACES, Subwords, check_unicode, explain_damage
 
@@ -26,7 +26,7 @@ _UNKNOWN: Final = "\ufffd"
 _SPACE: Final = "▁"
 
 
-class CheckpointVocabulary(Subwords):
+class PretrainedVocabulary(Subwords):
     """The tokens of a checkpoint, numbered as in `core.transformers_checkpoint.RowNumbering`.
 
     Unlike a vocabulary learnt here it may normalise characters and lack some, so decoding may not restore a text.
@@ -38,7 +38,7 @@ class CheckpointVocabulary(Subwords):
 
     lossless: ClassVar[bool] = False
 
-    def __init__(self, tokens: CheckpointTokens, divider: "_Backend | _SentencePieces") -> None:
+    def __init__(self, tokens: PretrainedTokens, divider: "_Backend | _SentencePieces") -> None:
         super().__init__(tokens.names, tokens.fingerprint, divider.spaces)
         self._checkpoint, self._divider = tokens, divider
         no_text = {*range(len(SPECIAL_TOKENS)), *tokens.controls}
@@ -63,7 +63,7 @@ class CheckpointVocabulary(Subwords):
             json.dump(values, file, ensure_ascii=False)
 
     @classmethod
-    def load(cls, path: Path) -> "CheckpointVocabulary":
+    def load(cls, path: Path) -> "PretrainedVocabulary":
         """Return the vocabulary saved at `path`.
 
         Raises:
@@ -76,7 +76,7 @@ class CheckpointVocabulary(Subwords):
                 divider: _Backend | _SentencePieces = _Backend(Tokenizer.from_str(values["tokenizer"]))
             else:
                 divider = _SentencePieces(b64decode(values["sentencepiece"]), values["numbers"], values["unknown"])
-            tokens = CheckpointTokens(tuple(values["names"]), tuple(values["rows"]), frozenset(values["controls"]))
+            tokens = PretrainedTokens(tuple(values["names"]), tuple(values["rows"]), frozenset(values["controls"]))
             if tokens.names[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS or len(tokens.names) != len(tokens.rows):
                 raise ValueError("its tokens are not numbered as they must be")
             return cls(tokens, divider)
@@ -90,7 +90,7 @@ class CheckpointVocabulary(Subwords):
         return f"{_SPACE}{text.strip()}" if name[0] in self._divider.spaces else text
 
 
-def checkpoint_vocabularies(checkpoint: str, sides: Mapping[str, Sequence[Side]]) -> dict[str, CheckpointVocabulary]:
+def checkpoint_vocabularies(checkpoint: str, sides: Mapping[str, Sequence[Side]]) -> dict[str, PretrainedVocabulary]:
     """Return the vocabularies of a checkpoint, by the names in `sides`.
 
     Raises:
@@ -100,7 +100,7 @@ def checkpoint_vocabularies(checkpoint: str, sides: Mapping[str, Sequence[Side]]
     found = TransformersCheckpoint(checkpoint)
     tokens = found.tokens
     dividers = {name: _pieces(checkpoint, found.tokenizer, served) for name, served in sides.items()}
-    return {name: CheckpointVocabulary(tokens, divider) for name, divider in dividers.items()}
+    return {name: PretrainedVocabulary(tokens, divider) for name, divider in dividers.items()}
 
 
 def _pieces(checkpoint: str, tokenizer: Any, sides: Sequence[Side]) -> "_Backend | _SentencePieces":

@@ -17,7 +17,7 @@ from postedit.core.model import Vocabularies
 from postedit.core.special_tokens import EOS
 from postedit.text.config import GROUPS, SIDES, TRUECASED, Side, TextConfig
 from postedit.text.edits import splice
-from postedit.text.pretrained_vocabulary import CheckpointVocabulary, checkpoint_vocabularies
+from postedit.text.pretrained_vocabulary import PretrainedVocabulary, checkpoint_vocabularies
 from postedit.text.truecase import Truecaser, capitalise, sentence_starts
 from postedit.text.vocabulary import Subwords, Vocabulary, explain_damage
 from postedit.text.words import PlainSplitter, splitter
@@ -228,7 +228,7 @@ class TextProcessor:
             ModelFolderError: if a file is missing, damaged, or does not belong to the others.
         """
         config, fingerprints = _load_settings(folder / _SETTINGS)
-        kind = Vocabulary if config.vocabulary.checkpoint is None else CheckpointVocabulary
+        kind = Vocabulary if config.vocabulary.checkpoint is None else PretrainedVocabulary
         vocabularies: dict[str, Subwords] = {}
         for name in GROUPS[config.vocabulary.sharing]:
             path = folder / f"vocabulary.{name}.json"

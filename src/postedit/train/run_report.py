@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 
+from postedit.core.durations import duration
 from postedit.train.config import TrainConfig
 from postedit.train.optimisers import learning_rate
-from postedit.train.run_log import Display, RunLog, duration
+from postedit.train.run_log import Display, RunLog
 from postedit.train.train_state import TrainState, ValidatedModel
 from postedit.train.update import Totals
 

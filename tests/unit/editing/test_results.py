@@ -6,7 +6,7 @@ from itertools import accumulate
 import pytest
 
 from postedit.core.editor import Edit, PostEdit
-from postedit.editing.results import revert_damage
+from postedit.editing.results import revert_damage, without_damaged
 from postedit.text.edits import changes
 
 KNOWN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZäöüß ,.!?。，按继续")
@@ -84,3 +84,10 @@ def test_a_translation_is_damaged_by_replacement_characters_alone(text: str, ski
     )
     assert result.skipped == skipped
     assert result.text == ("" if skipped else text)
+
+
+def test_samples_that_are_no_text_become_mt() -> None:
+    other = PostEdit("c \ufffd", True)
+    result = without_damaged("a", PostEdit("b", True, alternatives=(other,)))
+    assert (result.text, [(one.text, one.skipped) for one in result.alternatives]) == ("b", [("a", "damaged")])
+    assert without_damaged("\ufffd", PostEdit("\ufffd b", True)).text == "\ufffd b"

@@ -1,13 +1,13 @@
 import csv
 import io
 
-from postedit.evaluate.table import Column, Row, Table, to_csv, to_latex, to_markdown
+from postedit.evaluate.table import Column, Table, TableRow, to_csv, to_latex, to_markdown
 
 TABLE = Table(
     "shares, %",
     ("system", "words"),
     (Column("TER", 2), Column("sentences")),
-    (Row(("a_b & c|d", "1–10"), (1 / 3, 4)), Row(("x,\\y", ""), (None, 0))),
+    (TableRow(("a_b & c|d", "1–10"), (1 / 3, 4)), TableRow(("x,\\y", ""), (None, 0))),
     "100 % of it.",
 )
 

@@ -20,7 +20,7 @@ from tests.unit.explain.sentences import sentence
 from postedit.cli.tables import print_explanation
 from postedit.core.editor import Edit
 from postedit.core.evidence import Alternative
-from postedit.evaluate.table import Column, Row, Table
+from postedit.evaluate.table import Column, Table, TableRow
 from postedit.explain.explained_sentence import ExplainedSentence
 from postedit.explain.explanation_page import explanation_page
 
@@ -41,7 +41,9 @@ def nasty() -> list[ExplainedSentence | None]:
 
 
 def test_markup_in_text_stays_text() -> None:
-    html = explanation_page(NASTY, nasty(), [Table(NASTY, (NASTY,), (Column(NASTY),), (Row((NASTY,), (1.0,)),), NASTY)])
+    html = explanation_page(
+        NASTY, nasty(), [Table(NASTY, (NASTY,), (Column(NASTY),), (TableRow((NASTY,), (1.0,)),), NASTY)]
+    )
     assert_markup_in_text_stays_text(html)
     assert_nothing_is_fetched(html)
     assert data_of(html)[0]["inputs"][0]["parts"][1] == NASTY.split()[0]

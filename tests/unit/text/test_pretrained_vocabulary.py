@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from postedit.core.errors import DataError, ModelFolderError, RecipeError
 from postedit.core.special_tokens import EOS, SPECIAL_TOKENS, UNK
-from postedit.core.transformers_checkpoint import CheckpointTokens, TransformersCheckpoint
+from postedit.core.transformers_checkpoint import PretrainedTokens, TransformersCheckpoint
 from postedit.text.config import GROUPS, TextConfig, VocabularyConfig
 from postedit.text.edits import apply_edits
-from postedit.text.pretrained_vocabulary import CheckpointVocabulary, _pieces, checkpoint_vocabularies
+from postedit.text.pretrained_vocabulary import PretrainedVocabulary, _pieces, checkpoint_vocabularies
 from postedit.text.processor import TextProcessor
 
 
@@ -125,9 +125,9 @@ def test_words_are_numbered_as_in_the_text(processor: TextProcessor) -> None:
 
 
 def test_letters_are_no_spaces_where_spaces_are_written_otherwise(tmp_path: Path) -> None:
-    symbols = CheckpointTokens((*SPECIAL_TOKENS, "▁ko", "čka", "▁pije"), tuple(range(9)), frozenset())
+    symbols = PretrainedTokens((*SPECIAL_TOKENS, "▁ko", "čka", "▁pije"), tuple(range(9)), frozenset())
     pieces = _pieces("t5", TransformersCheckpoint(str(t5(tmp_path / "t5"))).tokenizer, ["mt"])
-    assert CheckpointVocabulary(symbols, pieces).word_index([6, 7, 8, EOS]) == [0, 0, 1, -1]
+    assert PretrainedVocabulary(symbols, pieces).word_index([6, 7, 8, EOS]) == [0, 0, 1, -1]
 
 
 def test_a_saved_vocabulary_needs_no_checkpoint(processor: TextProcessor, tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_marian_needs_two_vocabularies(tmp_path: Path) -> None:
     folder = marian(tmp_path / "marian")
     with pytest.raises(RecipeError, match=r'set text\.vocabulary\.sharing = "mt-pe"'):
         checkpoint_vocabularies(str(folder), GROUPS["joint"])
-    assert isinstance(checkpoint_vocabularies(str(folder), GROUPS["mt-pe"])["mt-pe"], CheckpointVocabulary)
+    assert isinstance(checkpoint_vocabularies(str(folder), GROUPS["mt-pe"])["mt-pe"], PretrainedVocabulary)
 
 
 def test_a_checkpoint_that_reads_and_writes_different_symbols_is_refused(tmp_path: Path) -> None:

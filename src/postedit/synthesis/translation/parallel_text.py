@@ -28,12 +28,11 @@ from postedit.synthesis.translation.translators import TextTranslator, TextTrans
 from postedit.synthesis.triplet_counts import BLANK, summary, triplet_chunk
 
 if TYPE_CHECKING:
+    from postedit.core.editor import PostEdit
     from postedit.editing.post_editor import PostEditor
 
 TOO_LONG: Final = "too long for the model"
 BROKEN: Final = "drawn with broken characters"
-
-_BROKEN_SIGNS: Final = ("\0", "\ufffd")  # results of byte tokens that are not UTF-8 when joined
 
 MATCHING_OPTIONS: Final = ("real", "mismatch", "seed")
 """Options that affect the selection of triplets only."""
@@ -153,14 +152,18 @@ class ErrorsConfig(ParallelTextConfig):
         return {**super().job_settings(), "model": list(_load(self.model, self.device).identity().models)}
 
 
+def _is_broken(drawn: "PostEdit") -> bool:
+    return drawn.skipped == "damaged" or "\0" in drawn.text
+
+
 def _load(model: str, device: str) -> "PostEditor":
     from postedit.editing.post_editor import PostEditor
 
     try:
-        editor = PostEditor.load(model, device=device)
+        editor = PostEditor.load_corrector(model, device=device)
     except PosteditError as error:
         raise DataError(f"synth.model: {error}") from None
-    if not isinstance(editor, PostEditor) or "mt" not in editor.abilities.inputs:
+    if "mt" not in editor.abilities.inputs:
         raise DataError(
             f"synth.model: {model} reads src only, so it translates and is no error model; use kind = "
             '"forward", or a model trained on triplets with mt and pe exchanged'
@@ -194,7 +197,7 @@ class ErrorSampling:
             raise DataError("a single line does not fit into memory; leave out the longest ones, or use more memory")
         too_long = [one.skipped == "too long" for one in drawn]
         mt = [" ".join(one.text.splitlines()) for one in drawn]
-        broken = [any(sign in new and sign not in old for sign in _BROKEN_SIGNS) for new, old in zip(mt, pe)]
+        broken = [_is_broken(one) for one in drawn]
         kept = [triplet for *triplet, long, bad in zip(src, mt, pe, too_long, broken, strict=True) if not (long or bad)]
         made = triplet_chunk(chunk, *zip(*kept)) if kept else triplet_chunk(chunk, [], [], [])
         return made.with_lines({}, {**made.counts, TOO_LONG: sum(too_long), BROKEN: sum(broken)})
