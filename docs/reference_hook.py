@@ -168,8 +168,8 @@ def _commands(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _plain_usage(piece: str) -> str:
-    """Return `MODEL...` for typer's `{MODEL...}...`, and `RECIPE` for `{recipe}`."""
-    return re.sub(r"\{(\w+)(\.\.\.)?\}(\.\.\.)?", lambda match: match[1].upper() + (match[2] or ""), piece)
+    """Return `MODEL...` for typer's `{MODEL}...`."""
+    return re.sub(r"\{([\w.]+)\}", r"\1", piece)
 
 
 def _parameters(command: Any, context: Any) -> Iterator[tuple[str, str]]:

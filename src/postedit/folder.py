@@ -66,7 +66,7 @@ Scores on the development set, which also chose the weights:
 
 {scores}
 
-What it was trained on and with what is in `provenance.json`.
+`provenance.json` lists the training data and the recipe.
 """
 
 

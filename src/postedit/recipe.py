@@ -142,7 +142,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = (), *, check_data: bool =
 
 
 def parse_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> Recipe:
-    """Return checked recipe `values`; paths are resolved against `base`, or not checked if it is None.
+    """Return the checked recipe of `values`; paths are relative to `base`, and are not checked if it is None.
 
     Raises:
         RecipeError: naming `where` and all problems.

@@ -26,6 +26,13 @@ def test_files_exist_and_sum_to_at_most_5000_lines() -> None:
     assert lines <= MOST_LINES
 
 
+def test_files_outside_the_count_have_about_the_number_of_lines_given() -> None:
+    given = re.findall(r"`([\w/]+\.py)` \((\d+)(?: lines)?\)", PAGE)
+    found = [(path, len((ROOT / "src/postedit" / path).read_text(encoding="utf-8").splitlines())) for path, _ in given]
+    assert {"text/processor.py", "editing/constraints.py", "data/collate.py", "train/loop.py"} <= {*dict(given)}
+    assert [(path, lines) for (path, lines), (_, number) in zip(found, given) if abs(lines - int(number)) > 30] == []
+
+
 def test_each_file_has_exactly_one_sentence() -> None:
     wrong = [
         path for _, path, sentence in ENTRIES if not sentence.endswith(".") or re.search(r"[.!?]\)? [A-Z]", sentence)

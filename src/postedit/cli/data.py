@@ -19,7 +19,7 @@ data = typer.Typer(no_args_is_help=True, help="Analyse triplets, and clean them.
 TripletsArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="TRIPLETS...",
+        metavar="TRIPLETS",
         help="A prefix (train means train.src, train.mt, train.pe), a .tsv, .jsonl or .parquet file, or file names "
         "separated by commas: SRC,MT,PE, or SRC,PE for parallel text. Files may be compressed.",
     ),

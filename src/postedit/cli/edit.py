@@ -62,8 +62,8 @@ def edit(
     """Correct machine translations, line in, line out."""
     form = "jsonl" if force else form
     models = shared.models_or_shipped(named)
-    chosen = options.read_options(assignments, search_file, windows=True)
-    given = {**chosen.search, **{k: v for k, v in (("beam", beam), ("n_best", n_best)) if v is not None}}
+    chosen = options.read_options(assignments, search_file, {"beam": beam, "n_best": n_best}, windows=True)
+    given = chosen.search
     _check_options(src, mt, given, force, form, reverting=bool(gate or min_confidence))
     if resume and (out is None or not input_lines.can_be_read_again(src, *([mt] if mt else []))):
         raise DataError("--resume needs --src and --out, and regular files: only work on these can be continued")

@@ -58,7 +58,8 @@ def explain(
         typer.Option(help="Measure the weight of src by attention that src and mt share, or by emptying one text."),
     ] = "auto",
     threshold: Annotated[
-        float, typer.Option(help="Weight of src above which src leads a step, and below 1 less which mt does.")
+        float,
+        typer.Option(metavar="T", help="A step is led by src if its weight exceeds T, by mt if it is below 1 - T."),
     ] = 0.6,
     cite: Annotated[
         Literal["losses", "attention"],

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def gate(
     models: Annotated[
         list[str],
-        typer.Argument(metavar="MODEL...", help="The models that `postedit edit` will be given, in the same order."),
+        typer.Argument(metavar="MODEL", help="The models that `postedit edit` will be given, in the same order."),
     ],
     src: Annotated[
         Path, typer.Option(help="Source lines of a development set that no model was trained on or selected by.")

@@ -26,7 +26,7 @@ def rerank(
         typer.Option(metavar="TSV", help="Columns of further features: a line of names, then one for each output."),
     ] = None,
     weights: Annotated[
-        Path | None, typer.Option(metavar="TOML", help="File with a section [weights], by feature.")
+        Path | None, typer.Option(metavar="TOML", help="File with a section \\[weights], by feature.")
     ] = None,
     tune: Annotated[
         Path | None, typer.Option(metavar="TOML", help="Find the weights, with --pe, and write them here.")

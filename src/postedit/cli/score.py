@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def score(
-    hypotheses: Annotated[list[Path], typer.Argument(metavar="HYP...", help="Outputs of one or more systems.")],
+    hypotheses: Annotated[list[Path], typer.Argument(metavar="HYP", help="Outputs of one or more systems.")],
     pe: Annotated[Path, typer.Option(help="The human post-edits.")],
     mt: Annotated[
         Path | None, typer.Option(help="The machine translations: adds unedited MT and an analysis of changes.")

@@ -9,7 +9,7 @@ import typer
 from pydantic import Field
 
 from postedit.cli import shared
-from postedit.core.config import Config, load_config, override, read_toml
+from postedit.core.config import Config, check_config, override, problem_report, read_toml
 from postedit.core.errors import DataError, nearest
 from postedit.core.search_config import FORMER_NAMES, SearchConfig
 from postedit.jobs.editing import EditorSpec
@@ -100,21 +100,32 @@ class CommandOptions(Config):
         return EditorSpec(models, weights=weights, space=space or "log", **given)
 
 
-def read_options(assignments: Sequence[str] | None, file: Path | None, *, windows: bool = False) -> CommandOptions:
-    """Return the options of a file and of `--set`, which takes precedence; values of search options are not checked.
+def read_options(
+    assignments: Sequence[str] | None,
+    file: Path | None,
+    flags: Mapping[str, Any] | None = None,
+    *,
+    windows: bool = False,
+) -> CommandOptions:
+    """Return the options of a file, and of `--set` and flags, which take precedence over it.
 
-    `windows` says that the command reads files in windows of `chunk_lines`.
+    Values of search options are not checked. `flags` are search options that have a flag of their own, None if not
+    given; `windows` says that the command reads files in windows of `chunk_lines`.
 
     `search.banned` and `search.required` may name a file: one word or phrase per line; for required ones, a line
     `source<TAB>word` applies to segments whose source contains the former.
 
     Raises:
         RecipeError: naming all options that are unknown or out of range.
-        DataError: if a file of words cannot be read.
+        DataError: if a flag contradicts `--set`, or a file of words cannot be read.
     """
     values = override(read_toml(file, "file of search options") if file else {}, assignments or [])
-    options = load_config(CommandOptions, values, str(file or "--set"))
     known = sorted(SearchConfig.model_fields)
+    misplaced = [name for name in values if name in known]
+    options, problems = check_config(CommandOptions, {name: values[name] for name in values if name not in known})
+    problems += [f'{name}: no such option; did you mean "search.{name}"?' for name in misplaced]
+    if options is None or problems:
+        raise problem_report(str(file or "--set"), problems)
     former = {name: present for name, present in FORMER_NAMES.items() if name in options.search}
     if former:
         raise DataError("; ".join(f"search.{name} is now search.{present}" for name, present in former.items()))
@@ -123,9 +134,16 @@ def read_options(assignments: Sequence[str] | None, file: Path | None, *, window
         raise DataError(f"{'; '.join(unknown)} (known here: {', '.join(known)})")
     if options.chunk_lines is not None and not windows:
         raise DataError("chunk_lines is an option of `postedit edit`, which reads files in windows; leave it out")
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
+    assigned = override({}, assignments or []).get("search", {})
+    for name, value in given.items():
+        if assigned.get(name, value) != value:
+            raise DataError(
+                f"--{name.replace('_', '-')} {value} contradicts --set search.{name}={assigned[name]}; give one of them"
+            )
     files = {name: Path(value) for name, value in options.search.items() if isinstance(value, str)}
     read = {name: list(_read_terms(files[name], name)) for name in ("banned", "required") if name in files}
-    return options.model_copy(update={"search": {**options.search, **read}})
+    return options.model_copy(update={"search": {**options.search, **read, **given}})
 
 
 def _read_terms(path: Path, option: str) -> Iterator[str | dict[str, str]]:
@@ -153,13 +171,21 @@ def search_config(editor: "Editor", given: Mapping[str, Any], *, with_mt: bool) 
     given = {**given, **added}
     if given.get("shortlist"):
         given = _with_shortlist(editor, given, with_mt=with_mt)
-    config = own.with_options(**given)
+    config = with_given(own, given)
     ranking = [name for name in ("length_penalty", "normalisation") if name in given]
     if ranking and config.beam == 1 and not config.required:
         raise DataError(f"search.{ranking[0]} ranks the outputs of a beam; set search.beam above 1 with it")
     if config.beam > _WIDE:
         shared.warn(f"time and memory grow with the beam; one of {config.beam:,} is rarely better than one of 10")
     editor.check(config, with_mt=with_mt)
+    return config
+
+
+def with_given(own: SearchConfig, given: Mapping[str, Any]) -> SearchConfig:
+    """Return the search options with those given on the command line, which messages name as `search.NAME`."""
+    config, problems = check_config(SearchConfig, own.values_with(**given), "search.")
+    if config is None:
+        raise DataError("; ".join(problems))
     return config
 
 
@@ -171,7 +197,7 @@ def _with_shortlist(editor: "Editor", given: Mapping[str, Any], *, with_mt: bool
             "recurrent decoder, and no combination; leave it out"
         )
     greedy = {"beam": 1, **given}
-    config = editor.search.with_options(**greedy)
+    config = with_given(editor.search, greedy)
     whole = "ranks the whole vocabulary"
     for name in ("post_edit_penalty", "edit_cost", "max_edits", "no_repeat", "no_unk", "banned"):
         value = getattr(config, name)

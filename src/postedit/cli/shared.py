@@ -15,13 +15,13 @@ from postedit.data.compression import find_file
 ModelsArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="MODEL...",
+        metavar="MODEL",
         help="A model folder, hub id, file of weights (RUN/best/*.safetensors), or a combination from `postedit tune`; "
         "several models make an ensemble. The model that comes with postedit if not given.",
     ),
 ]
 WeightsArgument = Annotated[
-    list[Path], typer.Argument(metavar="MODEL...", help="Model folders, or files of weights (RUN/best/*.safetensors).")
+    list[Path], typer.Argument(metavar="MODEL", help="Model folders, or files of weights (RUN/best/*.safetensors).")
 ]
 DevMtOption = Annotated[Path, typer.Option("--mt", help="Its machine translations.")]
 DevPeOption = Annotated[Path, typer.Option("--pe", help="Its post-edits by people.")]
@@ -65,7 +65,7 @@ def models_or_shipped(named: Sequence[str] | None) -> list[str]:
 
 
 def announce_shipped(named: Sequence[str] | None) -> None:
-    """Announce the model that comes with postedit if none was named; for when it is loaded and all is checked."""
+    """Announce the model that comes with postedit if none was named. Call it once the model and options are checked."""
     if not named:
         typer.echo(f"Model: the one that comes with postedit ({shipped.SUMMARY}); name another to use that", err=True)
 

@@ -18,14 +18,17 @@ _DISSIMILAR: Final = 0.05
 
 def synth(
     recipe: Annotated[
-        Path, typer.Argument(help="A TOML recipe, or the name of one that comes with postedit, such as noise.")
+        Path,
+        typer.Argument(
+            metavar="RECIPE", help="A TOML recipe, or the name of one that comes with postedit, such as noise."
+        ),
     ],
     overrides: shared.RecipeSetOption = None,
     resume: shared.ResumeOption = False,
     workers: shared.ProcessesOption = None,
     engine: Annotated[
         Literal["local", "ray"],
-        typer.Option(help="Run on this machine, or in a Ray cluster (pip install 'postedit[ray]')."),
+        typer.Option(help="Run on this machine, or in a Ray cluster (pip install 'postedit\\[ray]')."),
     ] = "local",
     address: Annotated[
         str | None,

@@ -33,9 +33,9 @@ _MARKS: Final = {"equal": ("", ""), "delete": ("[-", "-]"), "insert": ("{+", "+}
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console that folds lines at the width of the terminal, and not at all without a terminal."""
+    """Return a console that folds lines at the width of the terminal, and not at all without one; without markup."""
     width = None if (sys.stderr if stderr else sys.stdout).isatty() else _PIPED_WIDTH
-    return Console(stderr=stderr, width=width, highlight=False)
+    return Console(stderr=stderr, width=width, highlight=False, markup=False)
 
 
 def new_table(columns: Sequence[str], numbers: Sequence[str] = ()) -> Grid:

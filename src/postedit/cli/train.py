@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 def train(
-    recipe: Annotated[Path, typer.Argument(help="A TOML recipe, or the name of one that comes with postedit.")],
+    recipe: Annotated[
+        Path, typer.Argument(metavar="RECIPE", help="A TOML recipe, or the name of one that comes with postedit.")
+    ],
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; by default, a folder in runs/ named after the recipe.")
     ] = None,

@@ -7,7 +7,14 @@ from typing import Annotated, Any, Final
 import typer
 
 from postedit.cli import shared
-from postedit.cli.search_options import HelpSearchOption, SearchFileOption, SetOption, read_options, search_config
+from postedit.cli.search_options import (
+    HelpSearchOption,
+    SearchFileOption,
+    SetOption,
+    read_options,
+    search_config,
+    with_given,
+)
 from postedit.core.errors import DataError, OutputError
 from postedit.core.search_config import SearchConfig
 
@@ -67,7 +74,9 @@ def tune(
     dev = DevTexts.read(src, mt, pe)
     members = [Member.of(model) for model in models]
     # Tuning weighs the penalty, so its exemption holds although search itself may have none.
-    exempts = SearchConfig(post_edit_penalty=1.0, exempt_src=given.search.get("exempt_src", False)).exempt_src
+    exempts = with_given(
+        SearchConfig(post_edit_penalty=1.0), {"exempt_src": given.search.get("exempt_src", False)}
+    ).exempt_src
     exempt = ("mt", "src") if exempts else ("mt",)
     options = tuning.TuneOptions(method, rounds, 20 if restarts is None else restarts, seed, space, exempt)
     job: dict[str, Any] = {

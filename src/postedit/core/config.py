@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Any, Self, TypeVar, Union, get_args, get_origin
+from typing import Any, Final, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -12,7 +12,7 @@ from postedit.core.errors import RecipeError, nearest
 
 
 class Config(BaseModel):
-    """Base of every configuration section: unknown keys, loose types, inf and nan are errors; values do not change."""
+    """Base of every configuration section: unknown keys, loose types, inf and nan are errors; instances are frozen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -48,6 +48,27 @@ def check_config(kind: type[ConfigT], values: Mapping[str, Any], prefix: str = "
 def describe_problems(kind: type[BaseModel], error: ValidationError, prefix: str = "") -> list[str]:
     """Return a line for each problem of `kind` in `error`."""
     return [_describe(kind, problem, prefix) for problem in error.errors(include_url=False)]
+
+
+_OWN_WORDS: Final = {
+    "greater_than": "must be above {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be below {lt}",
+    "less_than_equal": "must be at most {le}",
+    "finite_number": "must be a finite number",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "string_type": "must be text",
+    "string_pattern_mismatch": "must match the pattern {pattern}",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "literal_error": "must be {expected}",
+}
+"""Messages by pydantic's type of problem; other types keep its own."""
 
 
 def problem_report(where: str, problems: Iterable[str]) -> RecipeError:
@@ -132,10 +153,16 @@ def _describe(kind: type[BaseModel], problem: Any, prefix: str) -> str:
         return f"{name}: no such option{nearest(str(last), known)} (known here: {', '.join(sorted(known))})"
     if problem["type"] == "missing":
         return f"{name}: missing; it has no default"
-    message = problem["msg"].removeprefix("Value error, ")
+    limits = {key: _whole(value) for key, value in problem.get("ctx", {}).items()}
+    own = _OWN_WORDS.get(problem["type"])
+    message = own.format(**limits) if own else problem["msg"].removeprefix("Value error, ")
     if not problem["loc"]:  # a rule over several options of the section
         return f"{prefix.removesuffix('.')}: {message}" if prefix else message
     return f"{name}: {message} (found {problem.get('input')!r})"
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _is_union_branch(part: Any) -> bool:

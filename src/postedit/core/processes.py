@@ -94,7 +94,7 @@ _working = False
 
 
 def _start(build: Callable[[int], Callable[[Any], Any]], numbers: "SimpleQueue[int]", stop: Connection) -> None:
-    """Prepare a process. Ctrl-C reaches all processes of a terminal; the parent ends the others."""
+    """Prepare a process. It ignores Ctrl-C, which reaches all processes of a terminal: the parent ends it."""
     global _built
     threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -90,22 +90,27 @@ class SearchConfig(Config):
         return self
 
     def with_options(self, **given: Any) -> Self:
-        """Return a checked copy with the options given.
-
-        Own options that contradict given ones are reset: a shortlist without greedy search, exemptions from a penalty
-        that is off, more outputs than hypotheses.
+        """Return a checked copy with the options given; see `values_with`.
 
         Raises:
             DataError: if a value is out of range, or two given options contradict each other.
+        """
+        return type(self)(**self.values_with(**given))
+
+    def values_with(self, **given: Any) -> dict[str, Any]:
+        """Return all values with the options given, which are not checked.
+
+        Own options that contradict given ones are reset: a shortlist without greedy search, exemptions from a penalty
+        that is off, more outputs than hypotheses.
         """
         values = {**self.model_dump(), **given}
         if values["beam"] != 1 and "shortlist" not in given:
             values["shortlist"] = 0
         if not values["post_edit_penalty"] and "exempt_src" not in given:
             values["exempt_src"] = False
-        if "beam" in given and "n_best" not in given:
+        if isinstance(given.get("beam"), int) and "n_best" not in given:
             values["n_best"] = min(values["n_best"], max(1, given["beam"]))
-        return type(self)(**values)
+        return values
 
     @overload
     def normaliser(self, length: int) -> float: ...

@@ -33,19 +33,6 @@ def model_tensors(model: nn.Module) -> dict[str, Tensor]:
     return {names[0]: tensor.detach().contiguous() for names, tensor in named_tensors(model).items()}
 
 
-def load_weights(model: nn.Module, path: Path) -> None:
-    """Load a safetensors file into `model`.
-
-    Raises:
-        ModelFolderError: if the file is missing, damaged, or of another model; the model is then unchanged.
-    """
-    tensors = load_tensors(path)
-    try:
-        load_model_tensors(model, tensors)
-    except ModelFolderError as error:
-        raise ModelFolderError(f"{path}: {error}") from None
-
-
 def load_model_tensors(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Load tensors as `model_tensors` returns them into `model`; a shared tensor may have any of its names.
 

@@ -29,8 +29,8 @@ _PROBE: Final = "a"  # any text of at least one token, to which a tokenizer adds
 class RowNumbering:
     """The row in a checkpoint's tables of each token id of postedit.
 
-    Special tokens come first: PAD, EOS and UNK with the checkpoint's rows; others, or those that it lacks, with new
-    rows after all of its own. The checkpoint's other rows follow, in its order.
+    Special tokens come first: PAD, EOS and UNK have the checkpoint's rows; the other special tokens, and those that the
+    checkpoint lacks, have new rows after all of its own. Then follow its other rows, in its order.
     """
 
     rows: int  # of the tables of the checkpoint

@@ -38,7 +38,7 @@ def sample_evenly(items: Iterable[In], total: int, count: int) -> Iterator[In]:
 
 
 def map_blocks(work: Callable[[In], Out], blocks: Iterable[In], workers: int) -> Generator[Out, None, None]:
-    """Yield `work(block)` for each block, in order, by so many processes; 1 runs in this process.
+    """Yield `work(block)` for each block, in order, computed by `workers` processes; 1 means this process alone.
 
     Few blocks are in memory at a time. The function and its results must be picklable.
 

@@ -106,7 +106,7 @@ def _until(run: NDArray[np.uint64], start: int, bound: np.uint64 | None) -> NDAr
 
 
 def _bounds(runs: list[_Run]) -> list[np.uint64 | None]:
-    """Return first numbers at which to divide sorted runs into blocks; the last is None, which means no bound."""
+    """Return the upper bounds of the blocks into which sorted runs are divided; the last is None: no bound."""
     if not runs:
         return []
     step = max(1, _BLOCK_ROWS // (2 * len(runs)))

@@ -123,12 +123,18 @@ def file_fingerprint(path: Path) -> dict[str, Any]:
 
 
 def check_partial(path: Path, *, resume: bool) -> None:
-    """Check before long work that `path` can be written after it, and that no unfinished work would be lost."""
+    """Check before long work that `path` can be written after it, and that no unfinished work would be lost.
+
+    Raises:
+        OutputError: if not, or if another process writes to it.
+    """
     check_writable(path)
     if is_stream(path):
         return
     partial = _beside(path, ".partial")
     check_writable(partial)
+    if _beside(path, ".lock").exists():
+        lock_output(path).release()
     if not resume and partial.exists():
         raise OutputError(
             f"{partial}: has lines of an unfinished run; add --resume to continue after them, or delete it to restart"

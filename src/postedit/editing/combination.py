@@ -92,12 +92,16 @@ class Combination(Config):
         """Read the file at `path`, and check that its members are those it was tuned with.
 
         Raises:
-            ModelFolderError: if it is damaged, or a member is missing or has changed.
+            ModelFolderError: if it is no combination or a damaged one, or a member is missing or has changed.
         """
         try:
             values = read_toml(path)
         except RecipeError as error:
+            if path.suffix != ".toml":
+                raise _no_model(path) from None
             raise ModelFolderError(f"{error} (a file given as a model is a combination from `postedit tune`)") from None
+        if "members" not in values:
+            raise _no_model(path)
         if isinstance(values.get("decode"), dict):  # the section's former name
             values["search"] = with_present_names(values.pop("decode"))
         if isinstance(values.get("weights"), dict):
@@ -128,6 +132,13 @@ def combined(models: Sequence[Seq2Seq], weights: Mapping[str, float], space: Spa
         return models[0]
     names = [member_name(number) for number in range(1, len(models) + 1)]
     return Ensemble(models, [weights[name] for name in names], space).eval()
+
+
+def _no_model(path: Path) -> ModelFolderError:
+    return ModelFolderError(
+        f"{path}: is no model; lines are given with --src and --mt (a file given as a model is a combination from "
+        "`postedit tune`)"
+    )
 
 
 def _weight_problems(config: Combination) -> list[str]:

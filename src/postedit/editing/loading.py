@@ -103,12 +103,13 @@ def load_models(
     """
     combination = next((model for model in models if is_combination(model)), None)
     if combination is not None:
+        loaded = Combination.load(Path(combination))
         if len(models) > 1 or weights is not None:
             raise DataError(
                 f"{combination}: is a combination, which has its members and their weights in it; give no other models "
                 "and no weights with it"
             )
-        return _combination(Path(combination), devices)
+        return _combined(Path(combination), loaded, devices)
     paths = [_find(model) for model in models]
     folders = _folders(paths, devices)
     for path, folder in zip(paths, folders, strict=True):
@@ -123,8 +124,7 @@ def load_models(
     return Loaded(ensemble, first.processor, first.search, sources=tuple(paths))
 
 
-def _combination(file: Path, devices: Sequence[torch.device]) -> Loaded:
-    combination = Combination.load(file)
+def _combined(file: Path, combination: Combination, devices: Sequence[torch.device]) -> Loaded:
     paths = [Path(member.path) for member in combination.members]
     folders = _folders(paths, devices)
     model = combined([folder.model for folder in folders], combination.weights, combination.space)

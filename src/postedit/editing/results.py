@@ -105,7 +105,7 @@ def with_text(result: PostEdit, mt: str, output: str) -> PostEdit:
 
 
 def keep_edits(mt: str, result: PostEdit, kept: Sequence[bool]) -> PostEdit:
-    """Return a correction of `mt` with only those edits that are `kept`; the others are taken back.
+    """Return a correction of `mt` with the edits that are `kept`; the others are taken back.
 
     Scores, evidence and alternatives stay those of the whole output.
     """

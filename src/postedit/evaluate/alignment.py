@@ -84,7 +84,7 @@ def score_alignments(found: Sequence[Alignment], gold: Sequence[Alignment]) -> A
 
 
 def diagonal_alignment(source: int, target: int) -> Alignment:
-    """Return the baseline alignment of texts with so many words: each word to the one at the same relative position."""
+    """Return the baseline alignment of `source` with `target` words: each to the one at its relative position."""
     return frozenset(Link(index * source // target, index) for index in range(target) if source)
 
 

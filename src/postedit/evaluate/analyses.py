@@ -138,10 +138,10 @@ def verdicts(systems: Sequence[EvaluatedSystem], differences: Table) -> list[str
 
 
 def verdict(name: str, other: str, difference: Sequence[float | None], sentences: int, better: int, worse: int) -> str:
-    """Return a sentence that compares the TER of two systems on so many sentences.
+    """Return a sentence that compares the TER of the systems `name` and `other`.
 
     `difference` is the TER of `name` less that of `other`, the ends of its interval, and p-values, the last of which
-    decides; `better` and `worse` count sentences with fewer and more edits left to do than the other's. Fewer than
+    decides. Of the `sentences` compared, `name` leaves fewer edits to do in `better` and more in `worse`. Fewer than
     `MIN_SENTENCES` sentences have no interval and no p-value.
     """
     points, low, high, *_, p = (value or 0.0 for value in difference)

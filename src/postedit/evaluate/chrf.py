@@ -1,6 +1,7 @@
 """chrF (Popović 2015) as a function of sums over sentences, counted for many sentences at a time.
 
-Each position of a text is a number made of the six characters there, so that sorting joins equal n-grams of all orders.
+The six characters from each position on are packed into a number: sorting these brings equal n-grams of all orders
+together.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """COMET and xCOMET, by the command `comet-score` of unbabel-comet.
 
-A separate program, as it needs other versions of libraries, and its checkpoints are pickles, which are not loaded here.
+It is run as a separate program, because it needs other versions of libraries and loads pickles.
 """
 
 import json

@@ -41,7 +41,7 @@ class AdditiveMetric(Protocol):
 
 
 def metric_signature(metric: Metric) -> str:
-    """Return the signature of a metric of sacrebleu, which knows the number of references only after a score."""
+    """Return the signature of a sacrebleu metric, which has the number of references only after scoring a text."""
     metric.corpus_score([""], [[""]])
     return str(metric.get_signature())
 

@@ -19,7 +19,7 @@ MAX_CHARACTERS: Final = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class ChangedSentences:
-    """How many sentences a system changed; better and worse have fewer and more of TER's edits left than mt."""
+    """How many sentences a system changed; `better` have fewer TER edits left to do than mt, `worse` have more."""
 
     changed: int
     better: int
@@ -27,7 +27,7 @@ class ChangedSentences:
 
     @property
     def same(self) -> int:
-        """Changed sentences with as many edits left as the translation."""
+        """Changed sentences with as many edits left as mt."""
         return self.changed - self.better - self.worse
 
 

@@ -77,7 +77,7 @@ def percentage(part: float, whole: float) -> float | None:
 
 
 def columns(names: Sequence[str], decimals: int = 0) -> tuple[Column, ...]:
-    """Return columns with these names and as many decimals each."""
+    """Return columns with these names and `decimals` decimals each."""
     return tuple(Column(name, decimals) for name in names)
 
 

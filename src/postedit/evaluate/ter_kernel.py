@@ -1,7 +1,7 @@
 """The arithmetic of TER over word ids, compiled: Tercom's greedy search for shifts on a banded edit distance.
 
 The result equals that of `sacrebleu.metrics.TER` to the last edit (Snover et al. 2006, with the limits of Tercom), but
-faster for four reasons, none of which changes a result:
+is computed faster, by four means:
 
 - No shift changes the bags of words, so their distance is a lower bound, at which the search for shifts ends.
 - A candidate must beat the best so far. That bounds its distance and narrows its band; most are abandoned early.

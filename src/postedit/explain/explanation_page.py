@@ -108,7 +108,7 @@ def _edits_left(pe: str | None, *texts: str) -> list[int] | None:
 
 
 def _words(text: str, words: Sequence[str], places: Sequence[Span | None], ends: frozenset[int]) -> dict[str, Any]:
-    """Return a text as what stands before each word and the word, by turns, and the numbers of ends and STEPs."""
+    """Return the parts of a text, in turn the gap before a word and the word; and the numbers of ends and STEPs."""
     parts, done = [], 0
     for word, place in zip(words, places, strict=True):
         if place is None:

@@ -40,7 +40,9 @@ class Gated(EditorWrapper[Editor]):
     def identity(self, search: SearchConfig | None = None) -> Identity:
         """Return the identity of the editor with that of the gate."""
         inner = self.inner.identity(search)
-        own: dict[str, Any] = {"gate": repr(self.gate), "min_confidence": self.min_confidence}
+        own: dict[str, Any] = {} if self.gate is None else {"gate": repr(self.gate)}
+        if self.min_confidence:
+            own["min_confidence"] = self.min_confidence
         return Identity(inner.models, {**inner.settings, **own})
 
     def edit_segments(

@@ -1,4 +1,4 @@
-"""Statistics of triplets: lengths, edits, duplicates, overlap with dev and test sets; in memory of constant size."""
+"""Statistics of triplets: lengths, edits, duplicates, overlap with dev and test sets; in constant memory."""
 
 import math
 import tempfile

@@ -108,7 +108,7 @@ def _translate(sources: Sequence[TripletFiles], path: Path, runs: Sequence[Path]
     for triplet in read_triplets(sources):
         digest.update(to_json(triplet).encode())
         total += 1
-    console.print(f"Drafting {total:,} translations into {path}", soft_wrap=True, highlight=False)
+    console.print(f"Drafting {total:,} translations into {path}", soft_wrap=True, highlight=False, markup=False)
     editors = [PostEditor.load(run / "model") for run in runs]
     file = PartialFile(path, {"data": digest.hexdigest(), "folds": len(runs)}, resume=True)
     rows = islice(enumerate(read_triplets(sources)), file.done, None)

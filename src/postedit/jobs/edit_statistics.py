@@ -67,7 +67,7 @@ class EditInContext(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FrequentEdit:
-    """A word edit, its number, and its most frequent contexts."""
+    """A word edit, how often it occurs, and its most frequent contexts."""
 
     edit: WordEdit
     count: int

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from rich.console import Console
+from rich.text import Text
 
 from postedit.core.editor import EVENTS
 from postedit.core.errors import DataError
@@ -143,9 +144,11 @@ class EditorSpec:
             "model": list(identity.models),
             "weights": self.weights,
             "space": self.space,
-            "dtype": self.dtype,
             "format": form,
-            **{f"search.{name}": repr(value) for name, value in identity.settings.items()},
+            **{
+                f"search.{name}" if name in SearchConfig.model_fields else name: repr(value)
+                for name, value in identity.settings.items()
+            },
         }
 
 
@@ -228,15 +231,12 @@ def check_sides(windows: Iterator[Window], editor: "Editor", err: Console) -> It
         return windows
     for side, texts in (("src", first.src), ("mt", first.mt or ())):
         if any(text.endswith("\r") for text in texts):
-            err.print(
-                f"[yellow]warning:[/] lines of {side} end in CR LF (Windows line ends); the CR counts as white space",
-                soft_wrap=True,
-            )
+            _warn(f"lines of {side} end in CR LF (Windows line ends); the CR counts as white space", err)
     if first.mt is not None and editor.seem_swapped(first.src, first.mt):
-        err.print(
-            "[yellow]warning:[/] src reads like the translation and mt like its source, as far as the first lines "
-            "show: have they changed places?",
-            soft_wrap=True,
+        _warn(
+            "src reads like the translation and mt like its source, as far as the first lines show: have they changed "
+            "places?",
+            err,
         )
     return chain([first], windows)
 
@@ -277,7 +277,11 @@ def write_edited(
 
 def _warn_of_events(tally: Tally, err: Console) -> None:
     for warning in tally.warnings():
-        err.print(f"[yellow]warning:[/] {warning}", soft_wrap=True, highlight=False)
+        _warn(warning, err)
+
+
+def _warn(message: str, err: Console) -> None:
+    err.print(Text.assemble(("warning:", "yellow"), f" {message}"), soft_wrap=True)
 
 
 def silence_library() -> None:

@@ -227,7 +227,7 @@ def write_corpora(data: DataConfig, writes: Writes, folder: Path, console: Conso
 
 @contextmanager
 def _new_folder(path: Path) -> Iterator[Path]:
-    """Give a folder that takes the name `path` in the end; remove those that a kill left behind."""
+    """Yield a temporary folder, renamed to `path` at the end; remove those that killed runs left behind."""
     for leftover in path.parent.glob(f".{path.name}.*"):
         shutil.rmtree(leftover, ignore_errors=True)
     with atomic_folder(path) as temporary:

@@ -101,7 +101,7 @@ def train(
         TrainingError: if the loss is not a number.
         KeyboardInterrupt: after Ctrl-C, when a checkpoint is written.
     """
-    console = Console(stderr=True) if console is None else console
+    console = Console(stderr=True, markup=False) if console is None else console
     processes = _processes()
     main = processes.is_main_process
     if main and not resume:
@@ -194,7 +194,7 @@ def train_seeds(
         part_recipe = _with_more_seed(recipe, number - 1)
         if main:
             seed = f"Seed {part_recipe.train.seed} ({number} of {seeds})"
-            console.print(f"{seed}, in {part}", soft_wrap=True, highlight=False)
+            console.print(f"{seed}, in {part}", soft_wrap=True, highlight=False, markup=False)
         is_begun = resume and (part / "recipe.toml").exists()
         # Drafts in corpora are those of a seed's own first stage; corpora of an earlier seed may be of older data.
         shared = first if recipe.draft is None and not accept_changed_data else None
@@ -225,7 +225,7 @@ def _processes() -> PartialState:
 
 def _train_first_stage(text: Path, console: Console, accept_changed_data: bool, stage: Recipe, folder: Path) -> None:
     """Train, or continue to train, a model that drafts."""
-    console.print(f"First stage, in {folder}", soft_wrap=True, highlight=False)
+    console.print(f"First stage, in {folder}", soft_wrap=True, highlight=False, markup=False)
     is_begun = (folder / "recipe.toml").exists()
     result = train(stage, folder, is_begun, console, SharedParts(text), accept_changed_data).training
     console.print(f"First stage: {result.steps:,} updates; ended because {result.reason}", highlight=False)
@@ -241,13 +241,13 @@ def _train_stages(
         label = f"Stage {number} of {len(stages)}, {name},"
         if number == len(stages) or not is_finished(part):
             if PartialState().is_main_process:
-                console.print(f"{label} in {part}", soft_wrap=True, highlight=False)
+                console.print(f"{label} in {part}", soft_wrap=True, highlight=False, markup=False)
             corpora = None if given.corpora is None else given.corpora / "stages" / name
             taken = SharedParts(folder / "text", corpora, init)
             result = train(stage, part, (part / "recipe.toml").exists(), console, taken, accept_changed_data)
         elif PartialState().is_main_process:
             done = f"{label} is done and stays as it is; its model: {part / 'model'}"
-            console.print(done, soft_wrap=True, highlight=False)
+            console.print(done, soft_wrap=True, highlight=False, markup=False)
         init = part / "model"
     if PartialState().is_main_process:
         with atomic_folder(folder / "model") as copy:

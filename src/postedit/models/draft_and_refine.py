@@ -187,8 +187,8 @@ class DoubleAttention(Translator):
 
     s_0 = (h'_1 + g'_1) / 2, the mean of the backward states at the first positions of src and mt (equation 9).
 
-    Equation 7 makes the annotations of the draft depend on those of the source, probably because a tilde was lost: the
-    text above it says that both encoders are like that of section III, and so they are here. A frozen table keeps the
+    As printed, equation 7 computes the annotations of the draft from those of the source. A tilde is probably missing:
+    by the text above it, both encoders are like that of section III, and so they are here. A frozen table keeps the
     values that it is given.
     """
 

@@ -49,7 +49,7 @@ class Transformer(TransformerModel):
         self.head = self.create_head(config)
 
     def create_input_embeddings(self, tables: Mapping[str, nn.Embedding], config: StackConfig) -> None:
-        """Create the one embedding of the text."""
+        """Create the embedding of the text, the only one."""
         table, *others = tables.values()
         if any(other is not table for other in others):
             raise RecipeError(

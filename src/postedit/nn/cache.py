@@ -130,7 +130,7 @@ class DecoderCache:
         return type(self)(key_values, self.length, lengths, self.last)
 
     def join(self, other: Self, counts: tuple[int, int], device: torch.device) -> Self:
-        """Return the rows of both caches, `counts` of them, those of `other` last."""
+        """Return the rows of both caches, those of `other` last; `counts` are their numbers of rows."""
         ours, theirs = self.key_values, other.key_values
         if ours is not None:
             key_values = ours.join(ours.empty(counts[1]) if theirs is None else theirs)

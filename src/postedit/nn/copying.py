@@ -109,11 +109,11 @@ class CopyDistribution:
 
 
 class _ChunkedMixture(torch.autograd.Function):
-    """The label-smoothed loss of a mixture and the plain one, summed over the real ones of M positions.
+    """The label-smoothed loss of a mixture and the plain one, summed over real positions.
 
-    Inputs have one row per position: features Float[M,D], the log gate of the generator Float[M], the log probability
-    that each input position adds Float[M,S], its token Long[M,S] and whether it is real Bool[M,S], labels Long[M], and
-    whether the row is real Bool[M].
+    Inputs have one row for each of M positions: features Float[M,D], the log gate of the generator Float[M], the log
+    probability that each input position adds Float[M,S], its token Long[M,S] and whether it is real Bool[M,S], labels
+    Long[M], and whether the row is real Bool[M].
     """
 
     @staticmethod
@@ -174,7 +174,7 @@ def _mixture_loss(
     smoothing: float,
     precise: torch.dtype,
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss with smoothing and the plain one, summed over the real ones of M positions.
+    """Return the loss with smoothing and the plain one, summed over real positions.
 
     `inputs` are features Float[M,D], log gates Float[M], terms Float[M,S], weights Float[V,D] and bias Float[V].
     """

@@ -56,7 +56,7 @@ class LayerOutput(NamedTuple):
 class TransformerLayer(nn.Module):
     """Self-attention, then cross-attention to each of `memories` encoded texts, then a feed-forward network.
 
-    Without memories it is an encoder layer, with one a decoder layer, causal if its mask is. Every sublayer has a
+    Without memories it is an encoder layer, with one a decoder layer, which needs a causal mask. Every sublayer has a
     residual connection, and layer normalisation before it (`pre`) or after the sum (`post`).
     """
 

@@ -49,7 +49,7 @@ class Automaton(ABC, Generic[StateT]):
         return ()
 
     def proposals(self, state: StateT) -> Sequence[int]:
-        """Return tokens that bring the end nearer, one for each thing that is missing. None by default."""
+        """Return tokens that bring the end nearer, one for each missing part; none by default."""
         return ()
 
     def start(self, states: Iterable[StateT], size: int, device: torch.device) -> "AutomatonRows[StateT]":

@@ -24,7 +24,7 @@ class Acceptance:
         self._proposed = dict.fromkeys(_ACCEPTED, _WEIGHT)
 
     def learn(self, context: Context, accepted: int, *, rejected: bool) -> None:
-        """Add a proposal of which `accepted` tokens were accepted, and then one rejected or none."""
+        """Record that `accepted` tokens of a proposal were accepted, and whether the next one was `rejected`."""
         self._accepted[context] += accepted
         self._proposed[context] += accepted + rejected
 

@@ -175,6 +175,5 @@ def _drawn(weights: Tensor) -> Tensor:
     cumulative = weights.cumsum(1, dtype=torch.float64)
     total = cumulative[:, -1:].clone()
     place = (torch.rand_like(total) * total).minimum(total.nextafter(torch.zeros_like(total)))
-    return torch.searchsorted(
-        cumulative, place, right=True
-    )  # the first column whose end lies beyond: never an empty one
+    # The first column whose end lies beyond: never an empty one.
+    return torch.searchsorted(cumulative, place, right=True)

@@ -55,7 +55,7 @@ class PretrainedVocabulary(Subwords):
         return self._divider.join([_UNKNOWN if i == UNK else self.tokens[i] for i in written]).strip()
 
     def save(self, path: Path) -> None:
-        """Write the vocabulary with the model of its tokenizer, as `Subwords` says."""
+        """Write the vocabulary and the model of its tokenizer; see `Subwords`."""
         tokens = self._checkpoint
         values = {"names": tokens.names, "rows": tokens.rows, "controls": sorted(tokens.controls)}
         values |= self._divider.to_json()

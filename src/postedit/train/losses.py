@@ -78,7 +78,7 @@ class RDropLoss(nn.Module):
         self.model, self.strength = model, strength
 
     def forward(self, batch: Batch, smoothing: float = 0.0) -> LabelLoss:
-        """Return the loss of a batch, whose labels count once.
+        """Return the loss of a batch, which is decoded twice; each label is counted once.
 
         Raises:
             ValueError: if the batch has no target.

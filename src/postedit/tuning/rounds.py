@@ -54,7 +54,7 @@ class TuningResult:
 
 
 def optimise(lists: NBestLists, start: Floats, lower: Floats, options: TuneOptions) -> Floats:
-    """Return the weights Float[F] that `options.method` finds on the lists."""
+    """Return the weights Float[F] that `options.method` finds for the lists."""
     if options.method == "mert":
         return mert(lists, start, lower, restarts=options.restarts, seed=options.seed)
     return mira(lists, start, lower, seed=options.seed)

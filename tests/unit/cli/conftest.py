@@ -37,7 +37,8 @@ class FakeEditor(Editor):
         return self.can
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
-        return Identity(tuple(map(content_fingerprint, self.sources)), (search or self.search).outcome())
+        settings = {**(search or self.search).outcome(), "dtype": self.load_options.get("dtype")}
+        return Identity(tuple(map(content_fingerprint, self.sources)), settings)
 
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
         self.checked.append((search, with_mt))

@@ -15,8 +15,13 @@ from postedit.search import SearchConfig
     ("given", "message"),
     [
         (["--beam", 2, "--n-best", 3, "--format", "jsonl"], "n_best must be between 1 and beam (2), not 3"),
-        (search("post_edit_penalty=inf"), "post_edit_penalty: Input should be a finite number (found inf)"),
-        (["--beam", 100_000], "beam: Input should be less than or equal to 10000 (found 100000)"),
+        (search("post_edit_penalty=inf"), "search.post_edit_penalty: must be a finite number (found inf)"),
+        (["--beam", 100_000], "search.beam: must be at most 10000 (found 100000)"),
+        (search("beam=-1"), "search.beam: must be at least 1 (found -1)"),
+        (search("beam=two"), "search.beam: must be a whole number (found 'two')"),
+        (["--set", "beam=4"], 'beam: no such option; did you mean "search.beam"?'),
+        (["--beam", 2, *search("beam=3")], "--beam 2 contradicts --set search.beam=3; give one of them"),
+        (["--n-best", 2, *search("n_best=3")], "--n-best 2 contradicts --set search.n_best=3; give one of them"),
         (search("keep=1"), "search.keep is now search.post_edit_penalty"),
         (
             search("beams=1", "fast=1"),
@@ -51,6 +56,19 @@ def test_contradictory_or_idle_options_are_refused_before_work(
     assert (result.exit_code, result.stdout) == (1, "")
     assert message in " ".join(result.stderr.split())
     assert not list(files[2].parent.glob("x.out*"))
+
+
+def test_options_outside_their_section_are_named(run: Any, editor: Any, files: Files, tmp_path: Path) -> None:
+    (tmp_path / "search.toml").write_text("beam = 4\nfast = 1\n")
+    result = run(*options(files, "--search", tmp_path / "search.toml"))
+    assert 'beam: no such option; did you mean "search.beam"?' in refused(result)
+    assert "fast: no such option" in result.stderr
+
+
+def test_a_flag_takes_precedence_over_a_file(run: Any, editor: Any, files: Files, tmp_path: Path) -> None:
+    (tmp_path / "search.toml").write_text("[search]\nbeam = 4\n")
+    assert run(*options(files, "--search", tmp_path / "search.toml", "--beam", 2, *search("beam=2"))).exit_code == 0
+    assert editor.searches == [SearchConfig(beam=2)]
 
 
 @pytest.mark.parametrize(("beam", "warned"), [(100, False), (10_000, True)])
@@ -119,8 +137,8 @@ def test_a_line_that_is_no_term_is_named(run: Any, editor: Any, files: Files, tm
     ("weights", "message"),
     [
         ("[0.7]", "has 1 numbers for 2 models"),
-        ("a,b", "ensemble.weights: Input should be a valid list"),
-        ("[1,nan]", "ensemble.weights.1: Input should be a finite number"),
+        ("a,b", "ensemble.weights: must be a list"),
+        ("[1,nan]", "ensemble.weights.1: must be a finite number"),
     ],
 )
 def test_weights_that_do_not_match_the_models(run: Any, editor: Any, weights: str, message: str) -> None:

@@ -1,5 +1,6 @@
 """`postedit edit` that was interrupted, and continued by --resume."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,21 @@ def test_resume_refuses_another_job(run: Any, editor: Any, files: Files, change:
     change(files, editor)
     assert message in refused(run(*options(files, "--resume")))
     assert partial.read_bytes() == before
+
+
+@pytest.mark.parametrize(("option", "name"), [("--dtype=int8", "dtype"), ("--min-confidence=0.5", "min_confidence")])
+def test_resume_names_options_as_they_are_given(run: Any, editor: Any, files: Files, option: str, name: str) -> None:
+    interrupted(run, editor, files)
+    assert f"these lines were made with another {name}; repeat" in refused(run(*options(files, option, "--resume")))
+
+
+def test_a_second_run_is_told_of_the_first_and_not_to_resume(
+    run: Any, editor: Any, files: Files, locked: Callable[[Path], int]
+) -> None:
+    files[2].with_name("x.out.partial").write_text("mt 0!\n")
+    process = locked(files[2])
+    for more in ((), ("--resume",)):
+        assert f"x.out: another process ({process}) is writing to it" in refused(run(*options(files, *more)))
 
 
 def test_resume_refuses_lines_of_unknown_making(run: Any, editor: Any, files: Files) -> None:

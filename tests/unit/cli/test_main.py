@@ -1,5 +1,7 @@
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,26 @@ def test_a_missing_file_is_reported_before_heavy_imports() -> None:
     heavy, result = imported("edit", "MODEL", "--src", "nowhere", "--mt", "nowhere")
     assert not {"torch", "transformers", "pandas"} & set(heavy)
     assert "nowhere: no such file" in result.stderr
+
+
+def commands() -> "Iterator[tuple[str, ...]]":
+    for verb in command.VERBS:
+        loaded = command._load_verb(verb)
+        yield from ((verb, name) for name in loaded.commands) if hasattr(loaded, "commands") else [(verb,)]
+
+
+@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
+def test_help_shows_brackets_and_names_arguments_in_capitals(run: Any, words: "tuple[str, ...]") -> None:
+    found = command._load_verb(words[0])
+    found = found.commands[words[1]] if len(words) > 1 else found
+    shown = run(*words, "--help").stdout
+    usage = next(line for line in shown.splitlines() if "Usage" in line)
+    assert "...}" not in usage
+    assert "...]..." not in usage
+    assert not re.search(r"\{[a-z]", usage)
+    for option in found.params:
+        written = re.findall(r"\[\w+\]", (option.help or "").replace("\\", ""))
+        assert all(word in shown for word in written), option.name
 
 
 def test_version(run: Any) -> None:

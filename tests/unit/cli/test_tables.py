@@ -1,12 +1,13 @@
 from io import StringIO
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from tests.unit.explain.sentences import sentence
 
-from postedit.cli.tables import differences_text, print_explanation, word_differences
+from postedit.cli.tables import console, differences_text, print_explanation, word_differences
 
 words = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=8)
 BEFORE, AFTER = ["the", "cat", "sat"], ["the", "dog", "sat", "down"]
@@ -38,6 +39,11 @@ def test_changes_have_their_colours() -> None:
 
 def test_square_brackets_are_text_not_markup() -> None:
     assert differences_text(word_differences(["[red]x[/red]"], [])).plain == "[red]x[/red]"
+
+
+def test_a_console_shows_brackets_in_file_names(capsys: pytest.CaptureFixture[str]) -> None:
+    console().print("Wrote out[a]/[/b]")
+    assert capsys.readouterr().out == "Wrote out[a]/[/b]\n"
 
 
 def test_an_explanation_names_the_words_that_stand_out() -> None:

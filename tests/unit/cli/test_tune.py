@@ -120,7 +120,7 @@ def test_one_model_tunes_length_and_penalty(run: Any, models: list[Path], dev: d
     ("given", "message"),
     [
         (["--set", "search.beam=1"], "search.beam is the length of the n-best lists: it must be at least 2"),
-        (["--set", "search.exempt_src=3"], "exempt_src: Input should be a valid boolean"),
+        (["--set", "search.exempt_src=3"], "search.exempt_src: must be true or false"),
         (["--method", "mira", "--restarts", 3], "--restarts is of --method mert"),
         (["--set", "ensemble.space=log"], "ensemble.space says what an ensemble averages: give several models with it"),
     ],

@@ -67,11 +67,26 @@ def test_all_problems_are_reported_with_found_and_allowed_values() -> None:
     report = "\n".join(problems)
     assert len(problems) == 6
     assert 'drop_out: no such option; did you mean "dropout"? (known here: ' in report
-    assert "dropout: Input should be less than 1 (found 2.0)" in report
+    assert "dropout: must be below 1 (found 2.0)" in report
     assert 'layer.widht: no such option; did you mean "width"? (known here: kind, width)' in report
-    assert "layer.kind: Input should be 'soft' or 'hard' (found 'sft')" in report
-    assert "size: Input should be a valid integer (found 'many')" in report
+    assert "layer.kind: must be 'soft' or 'hard' (found 'sft')" in report
+    assert "size: must be a whole number (found 'many')" in report
     assert "steps: missing; it has no default" in report
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"layer": 3}, "layer: must be a table (found 3)"),
+        ({"layers": 3}, "layers: must be a list (found 3)"),
+        ({"by_name": 3}, "by_name: must be a table (found 3)"),
+        ({"dropout": "x"}, "dropout: must be a number (found 'x')"),
+        ({"dropout": -1}, "dropout: must be at least 0 (found -1)"),
+        ({"size": 1.5}, "size: must be a whole number (found 1.5)"),
+    ],
+)
+def test_messages_are_in_words_of_users(values: dict[str, Any], problem: str) -> None:
+    assert lines({"steps": 2, **values}) == [problem]
 
 
 def test_problems_inside_lists_and_tables_of_sections_say_where() -> None:
@@ -99,7 +114,7 @@ def test_a_prefix_names_the_section() -> None:
     assert config is None
     assert problems == [
         "train.steps: missing; it has no default",
-        "train.layer.width: Input should be greater than or equal to 1 (found 0)",
+        "train.layer.width: must be at least 1 (found 0)",
     ]
     assert check_config(Section, {"steps": 3}, "train.")[1] == ["train: steps must be even"]
 
@@ -173,4 +188,4 @@ class TestReadToml:
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_numbers_that_are_not_finite_are_refused(value: float) -> None:
     (problem,) = lines({"steps": 2, "rate": value})
-    assert problem.startswith("rate: Input should be a finite number")
+    assert problem.startswith("rate: must be a finite number")

@@ -14,7 +14,6 @@ from postedit.core.tensor_files import (
     check_sha256,
     load_model_tensors,
     load_tensors,
-    load_weights,
     model_tensors,
     save_sealed_tensors,
     save_tensors,
@@ -83,9 +82,9 @@ def test_tensors_of_other_shapes_are_named_and_the_model_is_unchanged(tmp_path: 
     save_tensors(path, {name: torch.zeros(7, 2) for name in model_tensors(model)} | {"extra": torch.zeros(1)})
     before = {name: tensor.clone() for name, tensor in model_tensors(model).items()}
     with pytest.raises(ModelFolderError) as caught:
-        load_weights(model, path)
+        load_model_tensors(model, load_tensors(path))
     assert str(caught.value) == (
-        f"{path}: the weights do not fit the model: of its 4 tensors, 1 unknown (extra); 4 of another shape "
+        "the weights do not fit the model: of its 4 tensors, 1 unknown (extra); 4 of another shape "
         "(embedding.weight is 7 x 2 instead of 30 x 8, head.bias is 7 x 2 instead of 30, "
         "mix.bias is 7 x 2 instead of 8, and 1 more); use the weights and the configuration of one and the same model"
     )

@@ -251,7 +251,7 @@ def test_a_source_may_have_a_weight_and_epochs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("train", "message"),
     [
-        ([{"files": "a", "weight": 0.0}], "weight: Input should be greater than 0"),
+        ([{"files": "a", "weight": 0.0}], "weight: must be above 0"),
         ([{"files": "a", "wait": 2.0}], 'wait: no such option; did you mean "weight"'),
         ([{"files": "a", "src": "b"}], "give files, or src, mt and pe, not both files and src"),
         ([{"files": "a", "from_epoch": 2, "until_epoch": 2}], "until_epoch 2 is not after from_epoch 2"),

@@ -147,6 +147,14 @@ def test_a_damaged_file_is_explained(file: Path, old: str, new: str, message: st
         PostEditor.load(file)
 
 
+def test_a_text_file_is_no_model(models: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "s").write_text("A line of text.\n")
+    (tmp_path / "recipe.toml").write_text("[train]\n")
+    for given in ([tmp_path / "s"], [tmp_path / "recipe.toml"], [tmp_path / "s", models[0]]):
+        with pytest.raises(ModelFolderError, match=r"(s|toml): is no model; lines are given with --src and --mt"):
+            PostEditor.load(*given)
+
+
 def test_a_combination_is_complete_in_itself(file: Path, models: list[Path]) -> None:
     with pytest.raises(DataError, match="is a combination, which has its members and their weights in it"):
         PostEditor.load(models[0], file)

@@ -152,7 +152,7 @@ def test_evidence_is_as_detailed_as_asked_for(editor: PostEditor) -> None:
         ("a", ["b"], {}, "src is a list of segments, not a single string"),
         (["a", None], ["a", "b"], {}, "segment 2 of src is not text but None"),
         (["a"], ["\ud800"], {}, "not valid Unicode"),
-        (["a"], ["b"], {"batch_tokens": 0}, "batch_tokens: Input should be greater than or equal to 1"),
+        (["a"], ["b"], {"batch_tokens": 0}, "batch_tokens: must be at least 1"),
     ],
 )
 def test_requests_that_make_no_sense(editor: PostEditor, src, mt, options, message: str) -> None:

@@ -104,7 +104,7 @@ def test_an_option_of_a_stage_may_be_set_by_its_name(tmp_path: Path) -> None:
     ("change", "message"),
     [
         (('"generic"', '"fine-tuning"'), "two stages are called so"),
-        (('"generic"', '"../generic"'), "stage.../generic.name: String should match pattern"),
+        (('"generic"', '"../generic"'), "stage.../generic.name: must match the pattern"),
         (("lr = 0.001", "lrr = 0.001"), 'stage.fine-tuning.train.lrr: no such option; did you mean "lr"'),
         (("lr = 0.001", 'init = "model"'), "only the first stage may start from a model"),
         (('"real",\n]\n\n[stage.train]', '"reel",\n]\n\n[stage.train]'), "stage.fine-tuning.data.train.0: "),
@@ -257,6 +257,15 @@ def test_several_seeds_share_vocabularies_and_corpora_and_are_an_ensemble(tmp_pa
         training.train_seeds(recipe, tmp_path / "run", 2, resume=False, console=QUIET)
     with pytest.raises(OutputError, match="holds a run with one seed"):
         training.train_seeds(recipe, tmp_path / "run" / "seed-1", 2, resume=False, console=QUIET)
+
+
+def test_brackets_in_paths_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = stage_tools.write_recipe(tmp_path)
+    path.write_text(path.read_text().partition("[[stage]]")[0])
+    monkeypatch.setattr(training, "train", lambda *_: None)
+    console = Console(record=True, width=500, file=(tmp_path / "console").open("w"))
+    training.train_seeds(load_recipe(path), tmp_path / "a[b]" / "[" / "c]", 2, False, console)
+    assert "a[b]/[/c]/seed-2" in console.export_text()
 
 
 def test_later_seeds_train_on_changed_data_if_it_is_accepted(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_every_weight_learns_at_every_update(tmp_path: Path, kind: str) -> None:
             r"model\.checkpoint: .* but \[text\] has 300.*text\.vocabulary\.checkpoint",
         ),
         ({"model": {"name": "pretrained", "checkpoint": "./none"}}, r"\./none: no such folder"),
-        ({"model": {"lora_rank": -1}}, r"model\.lora_rank: .*greater than or equal to 0"),
+        ({"model": {"lora_rank": -1}}, r"model\.lora_rank: must be at least 0"),
         ({"text": {"vocabulary": {"checkpoint": "./none"}}}, r"\./none: no such folder"),
     ],
 )

@@ -70,16 +70,16 @@ def test_a_beam_wider_than_the_search_space_returns_all_outputs() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"beam": 0}, "beam: Input should be greater than or equal to 1"),
+        ({"beam": 0}, "beam: must be at least 1"),
         ({"beam": 2, "n_best": 3}, r"n_best must be between 1 and beam \(2\)"),
-        ({"beam": 2, "n_best": 0}, "n_best: Input should be greater than or equal to 1"),
-        ({"length_penalty": -0.5}, "length_penalty: Input should be greater than or equal to 0"),
-        ({"post_edit_penalty": math.nan}, "post_edit_penalty: Input should be a finite number"),
-        ({"edit_cost": -1.0}, "edit_cost: Input should be greater than or equal to 0"),
-        ({"max_edits": -1}, "max_edits: Input should be greater than or equal to 0"),
-        ({"no_repeat": -1}, "no_repeat: Input should be greater than or equal to 0"),
+        ({"beam": 2, "n_best": 0}, "n_best: must be at least 1"),
+        ({"length_penalty": -0.5}, "length_penalty: must be at least 0"),
+        ({"post_edit_penalty": math.nan}, "post_edit_penalty: must be a finite number"),
+        ({"edit_cost": -1.0}, "edit_cost: must be at least 0"),
+        ({"max_edits": -1}, "max_edits: must be at least 0"),
+        ({"no_repeat": -1}, "no_repeat: must be at least 0"),
         ({"banned": [" "]}, "banned"),
-        ({"normalisation": "mean"}, "normalisation: Input should be 'power' or 'wu'"),
+        ({"normalisation": "mean"}, "normalisation: must be 'power' or 'wu'"),
     ],
 )
 def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:

@@ -104,7 +104,7 @@ class LinearWeights(NamedTuple):
 
     @classmethod
     def of(cls, packed: Any, steps: Any, zeros: Any, bias: Any, outputs: int) -> Self:
-        """Return the weights, aligned (copies are not), with the tile configuration of this process."""
+        """Return the weights in aligned memory, with the tile configuration of this process; copies lose alignment."""
         if packed.ctypes.data % integer_products.ALIGNMENT:
             buffer = integer_products.aligned_zeros(packed.shape)
             buffer[...] = packed
@@ -123,7 +123,7 @@ class LinearWeights(NamedTuple):
         return cls.of(packed, steps, zeros, bias, layers[0].outputs)
 
     def without_layers(self) -> "LinearWeights":
-        """Return a stack of no layers, with arrays of the same types as this one's."""
+        """Return a stack without layers whose arrays have the types of this one's."""
         return self._replace(**{name: getattr(self, name)[:0] for name in ("packed", "steps", "zeros", "bias")})
 
 

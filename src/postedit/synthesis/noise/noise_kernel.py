@@ -358,7 +358,7 @@ def _histogram(values: NDArray[np.int32], prefix: str) -> dict[str, int]:
 
 @compiled
 def _make_noise(pe, lines, first_line, seed, max_words, tables):  # type: ignore[no-untyped-def]
-    """Make mt from pe, UInt8, so many lines that end with line feeds; see `NoiseStage` for the other arguments.
+    """Make mt from pe, UInt8: `lines` lines, each ended by a line feed; see `NoiseStage` for the other arguments.
 
     Returns:
         UInt8, the lines of mt; Int8[lines], the outcome for each line of pe (`KEPT` and so on); Int32[lines], its
