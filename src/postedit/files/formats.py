@@ -1,0 +1,63 @@
+"""The formats of translation files."""
+
+import codecs
+from pathlib import Path
+from typing import Final
+
+from postedit.core.errors import DataError
+from postedit.core.files import reason_of
+from postedit.files.po import Po
+from postedit.files.tmx import Tmx
+from postedit.files.units import Format
+from postedit.files.xliff1 import Xliff1
+from postedit.files.xliff2 import Xliff2
+
+FORMATS: Final[tuple[Format, ...]] = (Xliff1(), Xliff2(), Tmx(), Po())
+"""All formats; a file has the first one that recognises it."""
+
+_HEAD: Final = 2**16
+_UTF16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+def format_of(path: Path) -> Format:
+    """Return the format of a translation file.
+
+    Raises:
+        DataError: if it cannot be read, or is of no known format.
+    """
+    found = _recognised(path)
+    if found is None:
+        raise DataError(
+            f"{path}: is no translation file that can be read here, which are XLIFF 1.2 (also .sdlxliff, .mqxliff and "
+            ".mxliff), XLIFF 2.0 to 2.2, TMX 1.1 to 1.4, and PO of gettext; export it in one of these formats"
+        )
+    return found
+
+
+def is_translation_file(path: Path) -> bool:
+    """Return whether a file is of a known format."""
+    return _recognised(path) is not None
+
+
+def _recognised(path: Path) -> Format | None:
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {reason_of(error)}") from error
+    codec = _UTF16.get(head[:2])
+    if codec is not None:
+        head = head[2:].decode(codec, "ignore").encode("utf-8", "ignore")
+    return next((one for one in FORMATS if one.recognises(head, path)), None)
+
+
+def translation_files(folder: Path) -> list[Path]:
+    """Return the translation files in a folder and its folders, sorted.
+
+    Raises:
+        DataError: if there are none.
+    """
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and is_translation_file(path))
+    if not found:
+        raise DataError(f"{folder}: has no translation files ({', '.join(one.name for one in FORMATS)})")
+    return found

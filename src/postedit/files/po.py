@@ -1,0 +1,345 @@
+"""Catalogues of gettext: PO and POT."""
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple
+
+from postedit.core.errors import DataError
+from postedit.files.marked_text import Escape, MarkedText
+from postedit.files.options import UnitState
+from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
+
+_HEAD: Final = 2**16  # bytes in which the header entry is expected
+_CHARSET: Final = re.compile(rb"Content-Type:[^\"\n]*charset=([\w.:-]+)", re.IGNORECASE)
+
+_STRINGS: Final = r'"(?:[^"\\]|\\.)*"(?:\s*"(?:[^"\\]|\\.)*")*'
+_LINE: Final = re.compile(
+    rf"\s*(?:(?P<keyword>msgctxt|msgid_plural|msgid|msgstr(?:\[(?P<number>\d+)\])?|domain)\s*)?(?P<strings>{_STRINGS})\s*",
+    re.ASCII,
+)
+_BREAK: Final = re.compile(r'"\s*"', re.ASCII)  # between two strings that make one
+_CHARACTERS: Final = re.compile(r'"\s*"|(?:\\[0-7]{1,3}|\\x[\da-fA-F]{1,2})+|\\.|[^"\\]+', re.ASCII | re.DOTALL)
+_BYTE: Final = re.compile(r"\\([0-7]{1,3})|\\x([\da-fA-F]{1,2})")
+_READ: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_WRITTEN: Final = {character: f"\\{name}" for name, character in _READ.items()} | {'"': '\\"', "\\": "\\\\"}
+_SPACES: Final = " \t\r\n\f\v"
+_OURS: Final = "# postedit:"  # begins the comments that an edit leaves
+_FORMER: Final = re.compile(rf"{_OURS} former(?:\[(\d+)\])?: (.*)")
+
+
+class _Line(NamedTuple):
+    """A line of a file: its number from 1 on, the offsets of its bytes, and its characters."""
+
+    number: int
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(slots=True)
+class _Field:
+    """Continued strings: the offsets of what is between the first and the last quotation mark, and the characters.
+
+    `text` goes on to the end of the line.
+    """
+
+    start: int
+    end: int
+    text: str
+
+    @property
+    def raw(self) -> str:
+        """What is between the first and the last quotation mark, as it is written in the file."""
+        return self.text[: self.text.rindex('"')]
+
+
+@dataclass(slots=True)
+class _Entry:
+    """An entry: comments, the line that follows them, fields by keyword, and translations by plural form."""
+
+    comments: list[_Line] = field(default_factory=list)
+    first: _Line | None = None
+    fields: dict[str, _Field] = field(default_factory=dict)
+    translations: dict[int, _Field] = field(default_factory=dict)
+
+    @property
+    def is_fuzzy(self) -> bool:
+        """Whether one of the flags is `fuzzy`."""
+        return any("fuzzy" in re.split(r"[,\s]+", line.text) for line in self.comments if _is_kind(line, ","))
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Where a target is: the entry and the number of the plural form."""
+
+    entry: _Entry
+    number: int
+    codec: str
+
+
+class Po:
+    """PO and POT of gettext. A unit is a `msgstr`, or one of the plural forms; obsolete entries are left alone."""
+
+    name = "PO"
+
+    def recognises(self, head: bytes, path: Path) -> bool:
+        """Return whether the file is called .po or .pot, and is not binary, such as a template of PowerPoint."""
+        return path.suffix.lower() in (".po", ".pot") and b"\0" not in head
+
+    def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
+        """Yield a unit for each `msgstr` but that of the header; see `Format`."""
+        codec = _codec(stream, path)
+        languages = ("", "")
+        for entry in _entries(_lines(stream, codec, path), path):
+            identifier = entry.fields.get("msgid")
+            if identifier is None or not entry.translations:
+                continue
+            if "msgctxt" not in entry.fields and not _marked(identifier.raw, codec).text:
+                header = _marked(entry.translations[min(entry.translations)].raw, codec).text
+                languages = (_value(header, "X-Source-Language"), _value(header, "Language"))
+            else:
+                yield from _units(entry, codec, languages)
+
+    def escape(self, unit: Unit) -> Escape:
+        """Return what writes a character with the escapes of PO, in the encoding of the file."""
+        codec = _slot(unit).codec
+
+        def write(character: str) -> str:
+            character.encode(codec)  # UnicodeEncodeError is a ValueError
+            if character in _WRITTEN:
+                return _WRITTEN[character]
+            if character < " " or character == "\x7f":
+                raise ValueError(f"a PO file has no way to write U+{ord(character):04X}")
+            return character
+
+        return write
+
+    def patches(self, changed: Iterable[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
+        """Yield the patches of translations, of the flag `fuzzy`, and of comments; see `Format`."""
+        for _, group in groupby(changed, key=lambda one: id(_slot(one[0]).entry)):
+            yield from _entry_patches(list(group))
+
+
+def _slot(unit: Unit) -> _Slot:
+    assert isinstance(unit.slot, _Slot)
+    return unit.slot
+
+
+def _codec(stream: BinaryIO, path: Path) -> str:
+    """Return the encoding that the header names; UTF-8 if it does not name one."""
+    head = stream.read(_HEAD)
+    stream.seek(0)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DataError(f"{path}: is in UTF-16, which gettext cannot read; save it as UTF-8")
+    match = _CHARSET.search(head)
+    name = "utf-8" if match is None or match[1] == b"CHARSET" else match[1].decode("ascii")
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        raise DataError(f'{path}: its header names the unknown encoding "{name}"; save it as UTF-8') from None
+
+
+def _lines(stream: BinaryIO, codec: str, path: Path) -> Iterator[_Line]:
+    end = 0
+    for number, line in enumerate(stream, 1):
+        start, end = end, end + len(line)
+        if number == 1 and line.startswith(codecs.BOM_UTF8):
+            start += len(codecs.BOM_UTF8)
+            line = line.removeprefix(codecs.BOM_UTF8)
+        try:
+            yield _Line(number, start, end, line.decode(codec))
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{path}: line {number}, byte {error.start + 1}: is not {codec}; name the encoding of the file in its "
+                'header, such as "Content-Type: text/plain; charset=UTF-8\\n"'
+            ) from None
+
+
+def _entries(lines: Iterator[_Line], path: Path) -> Iterator[_Entry]:
+    """Yield the entries of a file.
+
+    Raises:
+        DataError: if a line is neither a comment nor a string, or an entry has a keyword twice.
+    """
+    entry, last = _Entry(), None
+    for line in lines:
+        text = line.text.strip(_SPACES)
+        match = _LINE.fullmatch(line.text)
+        keyword = None if match is None else match["keyword"]
+        if entry.translations and (text.startswith("#") or (keyword and not keyword.startswith("msgstr"))):
+            yield entry
+            entry, last = _Entry(), None
+        if text.startswith("#"):
+            last = None
+            if text.startswith("#~"):
+                entry.comments.clear()  # of an obsolete entry
+            elif not entry.fields:
+                entry.comments.append(line)
+        elif last is not None and (not text or (match is not None and keyword is None)):
+            last.text += line.text
+            last.end = _last_mark(line) if text else last.end
+        elif keyword == "domain":
+            entry, last = _Entry(), None
+        elif match is not None and keyword is not None:
+            last = _add(entry, line, match, path)
+        elif text:
+            raise DataError(
+                f"{path}: line {line.number}: is no line of a PO file; allowed are comments (#), msgctxt, msgid, "
+                'msgid_plural, msgstr, and strings in quotation marks; write " within a string as \\"'
+            )
+    yield entry
+
+
+def _add(entry: _Entry, line: _Line, match: re.Match[str], path: Path) -> _Field:
+    """Add the field that begins in a line to an entry, and return it."""
+    keyword, number = match["keyword"], int(match["number"] or 0)
+    if keyword in entry.fields or (keyword.startswith("msgstr") and number in entry.translations):
+        raise DataError(f"{path}: line {line.number}: {keyword} is already in this entry; begin another one by msgid")
+    begin = match.start("strings") + 1  # in bytes, too, since what is before is ASCII
+    new = _Field(line.start + begin, _last_mark(line), line.text[begin:])
+    if keyword.startswith("msgstr"):
+        entry.translations[number] = new
+    else:
+        entry.fields[keyword] = new
+    entry.first = entry.first or line
+    return new
+
+
+def _last_mark(line: _Line) -> int:
+    """Return the offset of the last quotation mark of a line; what follows is ASCII."""
+    return line.end - (len(line.text) - line.text.rindex('"'))
+
+
+def _units(entry: _Entry, codec: str, languages: tuple[str, str]) -> Iterator[Unit]:
+    """Yield a unit for each plural form of an entry."""
+    fields = {keyword: _marked(one.raw, codec) for keyword, one in entry.fields.items()}
+    plural = fields.get("msgid_plural")
+    context = f"{_one_line(entry.fields['msgctxt'].raw)}|" if "msgctxt" in fields else ""
+    texts = [line.text.strip(_SPACES) for line in entry.comments if _is_kind(line, ".", " ")]
+    notes = tuple(text[2:].strip() for text in texts if not _FORMER.match(text))
+    changed = any(line.text.startswith(_OURS) for line in entry.comments)
+    for number, translation in sorted(entry.translations.items()):
+        target = _marked(translation.raw, codec)
+        is_empty = not target.raw and not target.codes
+        fuzzy = entry.is_fuzzy and not is_empty
+        yield Unit(
+            id=context + _one_line(entry.fields["msgid"].raw) + ("" if plural is None else f"[{number}]"),
+            source=plural if plural is not None and number > 0 else fields["msgid"],
+            target=None if is_empty else target,
+            state=UnitState.INITIAL if fuzzy or is_empty else UnitState.FINAL,
+            origin=None if not fuzzy else "machine" if changed else "fuzzy",
+            notes=notes,
+            candidates=tuple(_former(entry, number, codec)),
+            languages=languages,
+            slot=_Slot(entry, number, codec),
+        )
+
+
+def _former(entry: _Entry, number: int, codec: str) -> Iterator[OtherTarget]:
+    """Yield the former targets that comments keep."""
+    for line in entry.comments:
+        match = _FORMER.match(line.text.strip(_SPACES))
+        if match is not None and int(match[1] or 0) == number:
+            yield OtherTarget(_marked(match[2], codec), former=True)
+
+
+def _is_kind(line: _Line, *kinds: str) -> bool:
+    """Return whether a comment is of one of some kinds: "." from the source code, "," flags, " " of translators..."""
+    mark = line.text.strip(_SPACES)[1:2]
+    return (mark if mark in (".", ":", ",", "|", "=") else " ") in kinds
+
+
+def _value(header: str, name: str) -> str:
+    match = re.search(rf"^{name}:[ \t]*(\S+)", header, re.MULTILINE)
+    return "" if match is None else match[1]
+
+
+def _one_line(raw: str) -> str:
+    """Return strings as one, in one line."""
+    return _BREAK.sub("", raw)
+
+
+def _marked(raw: str, codec: str) -> MarkedText:
+    """Return the text of strings; the break between two of them belongs to the character before it."""
+    parts: list[tuple[str, str]] = []
+    gap = ""  # a break before the first character belongs to that
+    for piece in _CHARACTERS.findall(raw):
+        if not piece.startswith('"'):
+            found = _characters(piece, codec)
+            if gap:
+                found[0] = (found[0][0], gap + found[0][1])
+                gap = ""
+            parts += found
+        elif parts:
+            parts[-1] = (parts[-1][0], parts[-1][1] + piece)
+        else:
+            gap += piece
+    return MarkedText.of(parts)
+
+
+def _characters(piece: str, codec: str) -> list[tuple[str, str]]:
+    """Return the characters of a piece of a string, each with its raw form; octal and hexadecimal escapes are bytes."""
+    if not piece.startswith("\\"):
+        return list(zip(piece, piece))
+    escapes = list(_BYTE.finditer(piece))
+    if not escapes:
+        return [(_READ.get(piece[1], piece[1]), piece)]
+    octets = bytes(int(one[1], 8) & 0xFF if one[1] else int(one[2], 16) for one in escapes)
+    try:
+        characters = octets.decode(codec)
+    except UnicodeDecodeError:
+        codec, characters = "latin-1", octets.decode("latin-1")
+    found, done = [], 0
+    for character in characters:
+        end = done + len(character.encode(codec))
+        found.append((character, "".join(one[0] for one in escapes[done:end])))
+        done = end
+    return found
+
+
+def _entry_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
+    """Yield the patches of one entry, in the order of the file."""
+    slot = _slot(changed[0][0])
+    entry = slot.entry
+    assert entry.first is not None
+    line_end = "\r\n" if entry.first.text.endswith("\r\n") else "\n"
+    if lines := [line for unit, new in changed for line in _comments(unit, new)]:
+        place = next((line for line in entry.comments if not _is_kind(line, " ")), entry.first)
+        text = "".join(line + line_end for line in lines)
+        yield Patch(place.start, place.start, text.encode(slot.codec, "replace"))
+    if not entry.is_fuzzy:
+        yield _fuzzy(entry, line_end)
+    for unit, new in changed:
+        translation = entry.translations[_slot(unit).number]
+        yield Patch(translation.start, translation.end, _wrapped(translation, new.content).encode(slot.codec))
+
+
+def _wrapped(translation: _Field, content: str) -> str:
+    """Return new content which, like the former, begins in the line after the keyword."""
+    former = _BREAK.match(translation.raw)
+    return content if former is None or _BREAK.match(content) else former[0] + content
+
+
+def _fuzzy(entry: _Entry, line_end: str) -> Patch:
+    """Return the patch that adds the flag to those of an entry, or in a line before `#|` and `msgid`."""
+    assert entry.first is not None
+    flags = next((line for line in entry.comments if _is_kind(line, ",")), None)
+    if flags is not None:
+        place = flags.start + flags.text.index(",") + 1
+        return Patch(place, place, b" fuzzy,")
+    place = next((line for line in entry.comments if _is_kind(line, "|")), entry.first).start
+    return Patch(place, place, f"#, fuzzy{line_end}".encode("ascii"))
+
+
+def _comments(unit: Unit, new: NewTarget) -> Iterator[str]:
+    """Yield the comments for translators: the former target, and a note."""
+    slot = _slot(unit)
+    form = f"[{slot.number}]" if len(slot.entry.translations) > 1 else ""
+    if new.keep_former and unit.target is not None and unit.target.text.strip():
+        yield f"{_OURS} former{form}: {_one_line(slot.entry.translations[slot.number].raw)}"
+    if new.note:
+        yield f"{_OURS} {' '.join(new.note.split())}"

@@ -1,0 +1,180 @@
+"""TMX, versions 1.1 to 1.4: translation memories."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape as html_escape
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from postedit.files.marked_text import Escape
+from postedit.files.options import Origin
+from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
+from postedit.files.xml_patches import content_patches, patch, tag_patch
+from postedit.files.xml_reader import Collected, Element, XmlReader
+from postedit.files.xml_text import escape, indent_before, marked_text
+
+_ALL: Final = "*all*"  # `srclang` of memories in which each language may be the source
+_FORMER: Final = "x-postedit-former"  # `type` of the prop that keeps a former target
+
+# What tools write where a person's or tool's name is expected: "MT!" of Trados, names of engines, and our own.
+_MACHINE: Final = re.compile(
+    r"\b(?:n?mt|machine[ _-]?translat(?:ion|ed)|google|deepl|microsoft translator|bing|amazon translate|modernmt"
+    r"|systran|promt|yandex|kantanmt|globalese|language weaver|chatgpt|gpt-\S+|postedit)\b",
+    re.IGNORECASE,
+)
+_ORIGIN_PROPS: Final = re.compile(r"(?:x-)?(?:origin|type|mt|match-?type|engine|system|provenance)", re.IGNORECASE)
+_SCORE_PROPS: Final = re.compile(
+    r"(?:x-)?(?:match-?quality|match-?percent(?:age)?|match-?score|score|quality)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Where a target is: the variant (`tuv`) in its unit, and its segment."""
+
+    unit: Collected
+    variant: Element
+    segment: Element
+
+
+class Tmx:
+    """TMX, versions 1.1 to 1.4.
+
+    A unit is a `tu` with a segment in both languages; others are left out. A language without a region stands for all
+    its regions, and the same region is preferred.
+
+    Args:
+        languages: of source and target, such as ("en", "de"). Where one is empty, the file decides: the source is
+            `srclang` of the `tu` or of the header, or the first language of the first unit; the target is the first
+            other language that occurs in the file.
+        now: the time of changes; that of the call if None.
+    """
+
+    name = "TMX"
+
+    def __init__(self, languages: tuple[str, str] = ("", ""), now: datetime | None = None) -> None:
+        self._languages, self._now = languages, now
+
+    def recognises(self, head: bytes, path: Path) -> bool:
+        """Return whether the root is `tmx`."""
+        return re.search(rb"<tmx[\s>]", head) is not None
+
+    def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
+        """Yield a unit for each `tu` in both languages; see `Format`."""
+        source, target = self._languages
+        header = ""
+        for collected in XmlReader(path, frozenset(["header", "tu"]), {}).read(stream):
+            element = collected.element
+            if element.name == "header":
+                header = _known(element.attributes.get("srclang"))
+                continue
+            variants = [(_language(one), one) for one in element.elements("tuv")]
+            wanted = source or _known(element.attributes.get("srclang")) or header
+            if not wanted and variants:
+                wanted = source = variants[0][0]
+            first = _variant(variants, wanted)
+            if not target and first is not None:
+                target = next((language for language, _ in variants if not _same(language, first[0])), "")
+            second = _variant([one for one in variants if one != first], target)
+            if first is None or second is None:
+                continue
+            yield from _units(collected, first, second)
+
+    def escape(self, unit: Unit) -> Escape:
+        """Return what writes a character of XML."""
+        return escape
+
+    def patches(self, changed: Iterable[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
+        """Yield the patches of segments, of who changed them and when, and of `prop` and `note`; see `Format`."""
+        now = self._now or datetime.now(UTC)
+        values = {"changedate": now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ"), "changeid": "postedit"}
+        for unit, new in changed:
+            slot = _slot(unit)
+            yield tag_patch(slot.unit, slot.variant, values)
+            if added := _added(unit, new):
+                indent = indent_before(slot.unit, slot.variant, slot.segment)
+                text = "".join(part + indent for part in added)
+                yield patch(slot.unit, slot.segment.start, slot.segment.start, text)
+            yield from content_patches(slot.unit, slot.segment, new.content)
+
+
+def _slot(unit: Unit) -> _Slot:
+    assert isinstance(unit.slot, _Slot)
+    return unit.slot
+
+
+def _known(language: str | None) -> str:
+    return "" if language is None or language.lower() == _ALL else language
+
+
+def _language(variant: Element) -> str:
+    """Return the language of a variant; before version 1.4 it is in `lang`."""
+    return variant.attributes.get("xml:lang") or variant.attributes.get("lang", "")
+
+
+def _same(first: str, second: str) -> bool:
+    """Return whether two languages differ in their regions at most."""
+    return re.split("[-_]", first.lower())[0] == re.split("[-_]", second.lower())[0]
+
+
+def _variant(variants: Sequence[tuple[str, Element]], wanted: str) -> tuple[str, Element] | None:
+    """Return the variant in a language, of its region if there is one."""
+    exact = (one for one in variants if wanted and one[0].lower() == wanted.lower())
+    alike = (one for one in variants if wanted and _same(one[0], wanted))
+    return next(exact, None) or next(alike, None)
+
+
+def _units(collected: Collected, first: tuple[str, Element], second: tuple[str, Element]) -> Iterator[Unit]:
+    """Yield the unit of two variants, if both have a segment."""
+    unit, variant = collected.element, second[1]
+    source, target = first[1].first("seg"), variant.first("seg")
+    if source is None or target is None:
+        return
+    texts = _props(collected, unit) | _props(collected, variant)
+    former = [one for one in variant.elements("prop") if one.attributes.get("type") == _FORMER]
+    notes = [*unit.elements("note"), *variant.elements("note")]
+    yield Unit(
+        id=unit.attributes.get("tuid", ""),
+        source=marked_text(collected, source),
+        target=marked_text(collected, target),
+        origin=_origin(unit, variant, texts),
+        score=next((_percent(text) for name, text in texts.items() if _SCORE_PROPS.fullmatch(name)), None),
+        notes=tuple(marked_text(collected, one).text for one in notes),
+        candidates=tuple(OtherTarget(marked_text(collected, one), former=True) for one in former),
+        languages=(first[0], second[0]),
+        slot=_Slot(collected, variant, target),
+    )
+
+
+def _props(collected: Collected, element: Element) -> dict[str, str]:
+    return {one.attributes.get("type", ""): marked_text(collected, one).text for one in element.elements("prop")}
+
+
+def _origin(unit: Element, variant: Element, props: dict[str, str]) -> Origin | None:
+    """Return "machine" if a prop says so, or the name of who or what wrote the target last; otherwise None."""
+    if any(_MACHINE.search(text) for name, text in props.items() if _ORIGIN_PROPS.fullmatch(name)):
+        return "machine"
+    names = [
+        one.get(key)
+        for key in ("changeid", "creationid", "creationtool")
+        for one in (variant.attributes, unit.attributes)
+    ]
+    last = next((name for name in names if name), "")
+    return "machine" if _MACHINE.search(last) else None
+
+
+def _percent(text: str) -> float | None:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%?\s*", text)
+    return None if match is None else float(match[1])
+
+
+def _added(unit: Unit, new: NewTarget) -> list[str]:
+    """Return the elements that stand before a segment: a note, and the former target without its codes."""
+    added = []
+    if new.note:
+        added.append(f"<note>postedit: {html_escape(new.note, quote=False)}</note>")
+    if new.keep_former and unit.target is not None and unit.target.text.strip():
+        added.append(f'<prop type="{_FORMER}">{"".join(map(escape, unit.target.text))}</prop>')
+    return added

@@ -1,0 +1,316 @@
+"""XLIFF 1.2, and its dialects of SDL Trados (sdlxliff), memoQ (mqxliff), Phrase (mxliff), WorldServer and MateCat."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape as html_escape
+from itertools import groupby
+from pathlib import Path
+from typing import BinaryIO, Final, TypeVar
+
+from postedit.files.marked_text import Escape
+from postedit.files.options import Origin, UnitState
+from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
+from postedit.files.xml_patches import content_patches, patch, tag_patch
+from postedit.files.xml_reader import Collected, Element, XmlReader
+from postedit.files.xml_text import escape, indent_before, marked_text, tag_name, with_attributes
+
+Value = TypeVar("Value")
+
+_NAMESPACES: Final = {
+    "urn:oasis:names:tc:xliff:document:1.0": "",
+    "urn:oasis:names:tc:xliff:document:1.1": "",
+    "urn:oasis:names:tc:xliff:document:1.2": "",
+    "http://sdl.com/FileTypes/SdlXliff/1.0": "sdl",
+    "MQXliff": "mq",
+    "http://www.memsource.com/mxlf/2.0": "m",
+    "http://www.idiominc.com/ws/asset": "iws",
+}
+
+_STATES: Final = {  # of `state`, `conf` of SDL, and `status` of memoQ
+    "new": UnitState.INITIAL,
+    "needs-translation": UnitState.INITIAL,
+    "needs-l10n": UnitState.INITIAL,
+    "needs-adaptation": UnitState.INITIAL,
+    "needs-review-translation": UnitState.TRANSLATED,
+    "needs-review-l10n": UnitState.TRANSLATED,
+    "needs-review-adaptation": UnitState.TRANSLATED,
+    "translated": UnitState.TRANSLATED,
+    "signed-off": UnitState.REVIEWED,
+    "final": UnitState.FINAL,
+    "Draft": UnitState.INITIAL,
+    "RejectedTranslation": UnitState.INITIAL,
+    "Translated": UnitState.TRANSLATED,
+    "RejectedSignOff": UnitState.TRANSLATED,
+    "ApprovedTranslation": UnitState.REVIEWED,
+    "ApprovedSignOff": UnitState.FINAL,
+    "NotStarted": UnitState.INITIAL,
+    "Pretranslated": UnitState.INITIAL,
+    "MachineTranslated": UnitState.INITIAL,
+    "AssembledFromFragments": UnitState.INITIAL,
+    "PartiallyEdited": UnitState.INITIAL,
+    "Rejected": UnitState.INITIAL,
+    "ManuallyConfirmed": UnitState.TRANSLATED,
+    "Reviewer1Confirmed": UnitState.REVIEWED,
+    "Proofread": UnitState.FINAL,
+}
+
+_ORIGINS: Final[Mapping[str, Origin]] = {  # of `state-qualifier`, SDL's `origin`, memoQ's `status`, Phrase, WorldServer
+    "leveraged-mt": "machine",
+    "mt-suggestion": "machine",
+    "mt": "machine",
+    "nmt": "machine",
+    "amt": "machine",
+    "machine-trans": "machine",
+    "MT": "machine",
+    "MachineTranslated": "machine",
+    "fuzzy-match": "fuzzy",
+    "fuzzy": "fuzzy",
+    "leveraged-tm": "memory",
+    "exact-match": "memory",
+    "id-match": "memory",
+    "tm": "memory",
+    "document-match": "memory",
+    "interactive": "human",
+}
+
+_STATE: Final = {"state": "needs-review-translation", "state-qualifier": "mt-suggestion"}
+
+_ORIGIN_NAMES: Final[Mapping[Origin, str]] = {"machine": "mt", "fuzzy": "fuzzy", "memory": "tm", "human": "interactive"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Where a target is: the element with its content, which is `target` or one of its segments (`mrk`)."""
+
+    unit: Collected
+    holder: Element | None
+    target: Element | None
+    segment: str = ""
+    sdl: Element | None = None  # SDL's state of the segment
+
+
+class Xliff1:
+    """XLIFF 1.2 and its dialects."""
+
+    name = "XLIFF 1.2"
+
+    def recognises(self, head: bytes, path: Path) -> bool:
+        """Return whether the root is `xliff` of a version 1."""
+        return re.search(rb"<([\w.-]+:)?xliff\b[^>]*\bversion\s*=\s*[\"']1\.", head) is not None
+
+    def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
+        """Yield a unit for each `trans-unit`, or for each of its segments; see `Format`."""
+        for collected in XmlReader(path, frozenset(["trans-unit"]), _NAMESPACES).read(stream):
+            yield from _units(collected)
+
+    def escape(self, unit: Unit) -> Escape:
+        """Return what writes a character of XML."""
+        return escape
+
+    def patches(self, changed: Iterable[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
+        """Yield the patches of targets, their states, `alt-trans` and `note`; see `Format`."""
+        for _, group in groupby(changed, key=lambda one: id(_slot(one[0]).unit)):
+            yield from sorted(set(_unit_patches(list(group))))
+
+
+def _slot(unit: Unit) -> _Slot:
+    assert isinstance(unit.slot, _Slot)
+    return unit.slot
+
+
+def _units(collected: Collected) -> Iterator[Unit]:
+    element = collected.element
+    source, target = element.first("source"), element.first("target")
+    if source is None:
+        return
+    file = next((one for one in collected.ancestors if one.name == "file"), None)
+    file_values: Mapping[str, str] = {} if file is None else file.attributes
+    whole = Unit(
+        id=f"{file_values.get('original', '')}#{element.attributes.get('id', '')}",
+        source=marked_text(collected, source),
+        target=None if target is None else marked_text(collected, target),
+        locked=_is_locked(collected),
+        notes=tuple(marked_text(collected, note).text for note in element.elements("note")),
+        languages=(file_values.get("source-language", ""), file_values.get("target-language", "")),
+        slot=_Slot(collected, target, target),
+    )
+    segmented = element.first("seg-source")
+    sources = {} if segmented is None else _segments(segmented)
+    targets = {} if target is None else _segments(target)
+    if not sources or (target is not None and set(targets) != set(sources)):
+        # Without segments, or with others in the target: the unit is edited as a whole, if its tags allow.
+        yield _with_state(whole, element, target, None, "")
+        return
+    states = {
+        one.attributes.get("id", ""): one
+        for defs in element.elements("sdl:seg-defs")
+        for one in defs.elements("sdl:seg")
+    }
+    for number, segment in sources.items():
+        holder, state = targets.get(number), states.get(number)
+        unit = replace(
+            whole,
+            id=f"{whole.id}#{number}",
+            source=marked_text(collected, segment),
+            target=None if holder is None else marked_text(collected, holder),
+            slot=_Slot(collected, holder, target, number, state),
+        )
+        yield _with_state(unit, element, target, state, number)
+
+
+def _segments(element: Element) -> dict[str, Element]:
+    """Return the segments in `seg-source` or `target`, by their number."""
+    found: dict[str, Element] = {}
+    for child in element.elements():
+        if child.name == "mrk" and child.attributes.get("mtype") == "seg":
+            found[child.attributes.get("mid", "")] = child
+        else:
+            found |= _segments(child)
+    return found
+
+
+def _is_locked(collected: Collected) -> bool:
+    around = [*collected.ancestors, collected.element]
+    translate = next((one.attributes["translate"] for one in reversed(around) if "translate" in one.attributes), "yes")
+    values = collected.element.attributes
+    return (
+        translate == "no"
+        or values.get("approved") == "yes"
+        or values.get("mq:locked", "") not in ("", "false")
+        or values.get("m:locked") == "true"
+    )
+
+
+def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Element | None, segment: str) -> Unit:
+    """Return a unit with its state, the origin of its target, and the candidates of the file."""
+    values = dict(element.attributes)
+    of_target: Mapping[str, str] = {} if target is None else target.attributes
+    of_segment: Mapping[str, str] = {} if sdl is None else sdl.attributes
+    state = _first(_STATES, of_segment.get("conf"), of_target.get("state"), values.get("mq:status"))
+    if state is None and "m:confirmed" in values:
+        state = UnitState.TRANSLATED if values["m:confirmed"] == "1" else UnitState.INITIAL
+    metadata = element.first("iws:segment-metadata")
+    status = None if metadata is None else metadata.first("iws:status")
+    origin = _first(
+        _ORIGINS,
+        of_segment.get("origin"),
+        of_target.get("state-qualifier"),
+        values.get("m:trans-origin"),
+        values.get("mq:status"),
+        None if status is None else status.attributes.get("match-quality"),
+    )
+    score = _percent(
+        of_segment.get("percent"),
+        values.get("mq:percent"),
+        None if metadata is None else metadata.attributes.get("tm_score"),
+    )
+    if origin == "memory" and score is not None and score < 100:
+        origin = "fuzzy"
+    return replace(
+        unit,
+        state=state,
+        origin=origin,
+        score=score,
+        locked=unit.locked or of_segment.get("locked") == "true",
+        candidates=tuple(_candidates(_slot(unit).unit, element, segment)),
+    )
+
+
+def _first(table: Mapping[str, Value], *keys: str | None) -> Value | None:
+    return next((table[key] for key in keys if key is not None and key in table), None)
+
+
+def _percent(*values: str | None) -> float | None:
+    for value in values:
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%?\s*", value or "")
+        if match:
+            return float(match[1])
+    return None
+
+
+def _candidates(collected: Collected, element: Element, segment: str) -> Iterator[OtherTarget]:
+    for other in element.elements("alt-trans"):
+        if segment and other.attributes.get("mid", segment) != segment:
+            continue
+        score = _percent(other.attributes.get("match-quality"))
+        origin = _first(_ORIGINS, other.attributes.get("origin"))
+        former = other.attributes.get("alttranstype") == "previous-version"
+        for target in other.elements("target"):
+            yield OtherTarget(marked_text(collected, target), origin, score, former)
+
+
+def _unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
+    """Yield the patches of one `trans-unit`, in any order."""
+    slot = _slot(changed[0][0])
+    collected, unit, target = slot.unit, slot.unit.element, slot.target
+    dialect = "sdl" if any(_slot(one).sdl for one, _ in changed) else "mq" if "mq:status" in unit.attributes else ""
+    if target is None:
+        yield _new_target(collected, changed, dialect)
+    else:
+        state = {} if dialect else _STATE
+        holders = [_slot(one).holder or target for one, _ in changed]
+        if state and target not in holders:
+            yield tag_patch(collected, target, state)
+        for holder, (_, new) in zip(holders, changed, strict=True):
+            yield from content_patches(collected, holder, new.content, state if holder is target else {})
+    for one, _ in changed:
+        if (sdl := _slot(one).sdl) is not None:
+            yield tag_patch(collected, sdl, {"conf": "Draft", "origin": "mt", "origin-system": "postedit"})
+    if dialect == "mq":
+        yield tag_patch(collected, unit, {"mq:status": "MachineTranslated"})
+    elif "m:confirmed" in unit.attributes:
+        yield tag_patch(collected, unit, {"m:confirmed": "0"})
+    if added := "".join(_added(one, new) for one, new in changed):
+        after = target or unit.first("seg-source") or unit.first("source")
+        assert after is not None
+        yield patch(collected, after.end, after.end, added)
+
+
+def _new_target(collected: Collected, changed: Sequence[tuple[Unit, NewTarget]], dialect: str) -> Patch:
+    """Return the patch that adds a target, with the segments of the source if it has any."""
+    unit = collected.element
+    source, segmented = unit.first("source"), unit.first("seg-source")
+    assert source is not None
+    before = segmented or source
+    prefix = tag_name(collected.text(source.start, source.content)).removesuffix("source")
+    tag = with_attributes(f"<{prefix}target>", {} if dialect else _STATE)
+    content = changed[0][1].content
+    if segmented is not None:
+        contents = {_slot(one).segment: new.content for one, new in changed}
+        content = _with_segments(collected, segmented, contents)
+    text = f"{indent_before(collected, unit, before)}{tag}{content}</{prefix}target>"
+    return patch(collected, before.end, before.end, text)
+
+
+def _with_segments(collected: Collected, segmented: Element, contents: Mapping[str, str]) -> str:
+    """Return the content of `seg-source` with other content in its segments; empty where there is none."""
+    parts, done = [], segmented.content
+    for number, segment in _segments(segmented).items():
+        content = contents.get(number, "")
+        if segment.is_empty_tag:
+            continue
+        parts += [collected.text(done, segment.content), content]
+        done = segment.close
+    return "".join([*parts, collected.text(done, segmented.close)])
+
+
+def _added(unit: Unit, new: NewTarget) -> str:
+    """Return the elements that follow the target: the former target, and a note."""
+    slot = _slot(unit)
+    collected, target = slot.unit, slot.target
+    after = target or slot.unit.element.first("source")
+    assert after is not None
+    prefix = tag_name(collected.text(after.start, after.content)).rpartition(":")
+    space, name = indent_before(collected, collected.element, after), f"{prefix[0]}{prefix[1]}"
+    parts = []
+    if new.keep_former and unit.target is not None and unit.target.text.strip():
+        mid = f' mid="{html_escape(slot.segment)}"' if slot.segment else ""
+        origin = f' origin="{_ORIGIN_NAMES[unit.origin]}"' if unit.origin else ""
+        parts.append(
+            f'{space}<{name}alt-trans{mid}{origin} alttranstype="previous-version">'
+            f"<{name}target>{unit.target.written()}</{name}target></{name}alt-trans>"
+        )
+    if new.note:
+        parts.append(f'{space}<{name}note from="postedit">{html_escape(new.note, quote=False)}</{name}note>')
+    return "".join(parts)

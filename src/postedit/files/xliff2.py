@@ -1,0 +1,329 @@
+"""XLIFF 2.0, 2.1 and 2.2, with matches of the module for translation candidates."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape as html_escape
+from itertools import chain, count, groupby
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from postedit.core.errors import DataError
+from postedit.files.marked_text import Code, Escape, MarkedText
+from postedit.files.options import Origin, UnitState
+from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
+from postedit.files.xml_patches import appended, content_patches, declarations, declared, patch, tag_patch
+from postedit.files.xml_reader import Collected, Element, Text, XmlReader
+from postedit.files.xml_text import escape, indent_before, marked_text, tag_name, with_attributes
+
+_MATCHES: Final = "urn:oasis:names:tc:xliff:matches:2.0"
+_NAMESPACES: Final = {
+    "urn:oasis:names:tc:xliff:document:2.0": "",
+    "urn:oasis:names:tc:xliff:document:2.1": "",
+    "urn:oasis:names:tc:xliff:document:2.2": "",
+    _MATCHES: "mtc",
+}
+
+_STATES: Final = {
+    "initial": UnitState.INITIAL,
+    "translated": UnitState.TRANSLATED,
+    "reviewed": UnitState.REVIEWED,
+    "final": UnitState.FINAL,
+}
+_NEW_STATE: Final = {"state": "translated", "subState": "postedit:ape"}
+
+_ORIGINS: Final[Mapping[str, Origin]] = {  # of `type` of a match
+    "mt": "machine",
+    "am": "fuzzy",
+    "tm": "memory",
+    "icm": "memory",
+    "idm": "memory",
+}
+_TYPES: Final[Mapping[Origin, str]] = {"machine": "mt", "fuzzy": "tm", "memory": "tm"}
+_MACHINE: Final = re.compile(r"(?:^|[^a-z])(?:n?mt|ape|machine)(?:$|[^a-z])", re.IGNORECASE)  # in `subState`
+_FORMER: Final = "postedit:former"  # `subType` of a match
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Where a target is: the segment in its unit, and its id, which is new if the file has none."""
+
+    unit: Collected
+    segment: Element
+    id: str
+    path: Path
+
+    def child(self, name: str) -> Element | None:
+        """Return the source or the target."""
+        return self.segment.first(name)
+
+    def around(self, *elements: Element) -> list[Element]:
+        """Return elements in the unit after those around them, the outermost first."""
+        return [*self.unit.ancestors, self.unit.element, *elements]
+
+    @property
+    def prefix(self) -> str:
+        """How names of the format begin in the file: with a prefix and a colon, or with nothing."""
+        tag = self.unit.text(self.segment.start, self.segment.content)
+        return tag_name(tag).removesuffix("segment")
+
+
+class Xliff2:
+    """XLIFF 2.0, 2.1 and 2.2."""
+
+    name = "XLIFF 2"
+
+    def recognises(self, head: bytes, path: Path) -> bool:
+        """Return whether the root is `xliff` of a version 2."""
+        return re.search(rb"<([\w.-]+:)?xliff\b[^>]*\bversion\s*=\s*[\"']2\.", head) is not None
+
+    def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
+        """Yield a unit for each `segment`; see `Format`."""
+        for collected in XmlReader(path, frozenset(["unit"]), _NAMESPACES).read(stream):
+            yield from _units(collected, path)
+
+    def escape(self, unit: Unit) -> Escape:
+        """Return what writes a character of XML."""
+        return escape
+
+    def patches(self, changed: Iterable[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
+        """Yield the patches of targets, states, `mtc:matches` and `notes`; see `Format`.
+
+        Raises:
+            DataError: if a target is added to a file that does not say in which language.
+        """
+        for _, group in groupby(changed, key=lambda one: id(_slot(one[0]).unit)):
+            yield from sorted(_unit_patches(list(group)), key=lambda one: (one.start, one.end))
+
+
+def _slot(unit: Unit) -> _Slot:
+    assert isinstance(unit.slot, _Slot)
+    return unit.slot
+
+
+def _units(collected: Collected, path: Path) -> Iterator[Unit]:
+    element, around = collected.element, [*collected.ancestors, collected.element]
+    root: Mapping[str, str] = collected.ancestors[0].attributes if collected.ancestors else {}
+    file = next((one.attributes.get("id", "") for one in collected.ancestors if one.name == "file"), "")
+    translate = next((one.attributes["translate"] for one in reversed(around) if "translate" in one.attributes), "yes")
+    notes = tuple(
+        marked_text(collected, note).text for all in element.elements("notes") for note in all.elements("note")
+    )
+    segments = list(element.elements("segment"))
+    divided = any(_has_open_span(part) for part in element.elements("segment", "ignorable"))
+    for segment, number in zip(segments, _ids(element, segments)):
+        source, target = segment.first("source"), segment.first("target")
+        if source is None:
+            continue
+        unit = Unit(
+            id=f"{file}#{element.attributes.get('id', '')}#{number}",
+            source=marked_text(collected, source),
+            target=None if target is None else marked_text(collected, target),
+            state=_STATES.get(segment.attributes.get("state", "initial")),
+            locked=translate == "no" or divided or _has_fixed_span(segment),
+            notes=notes,
+            candidates=tuple(_candidates(collected, segment, number)),
+            languages=(root.get("srcLang", ""), root.get("trgLang", "")),
+            slot=_Slot(collected, segment, number, path),
+        )
+        yield _with_origin(unit, segment.attributes.get("subState", ""))
+
+
+def _ids(unit: Element, segments: Sequence[Element]) -> list[str]:
+    """Return the id of each segment, which is new and unique in the unit if the file has none."""
+    if all("id" in segment.attributes for segment in segments):
+        return [segment.attributes["id"] for segment in segments]
+    used = {one.attributes["id"] for one in _inside(unit) if "id" in one.attributes}
+    new = (f"s{number}" for number in count(1) if f"s{number}" not in used)
+    return [segment.attributes.get("id") or next(new) for segment in segments]
+
+
+def _inside(element: Element) -> Iterator[Element]:
+    for child in element.elements():
+        yield child
+        yield from _inside(child)
+
+
+def _has_fixed_span(segment: Element) -> bool:
+    """Return whether `sm` begins a span that is not to be translated; one in `mrk` is a code with its content."""
+    return any(one.name == "sm" and one.attributes.get("translate") == "no" for one in _inside(segment))
+
+
+def _has_open_span(segment: Element) -> bool:
+    """Return whether a span that is not to be translated begins in a segment and goes on in others."""
+    return any(
+        one.name == "sm"
+        and one.attributes.get("translate") == "no"
+        and not any(end.name == "em" and end.attributes.get("startRef") == one.attributes.get("id") for end in inside)
+        for inside in (list(_inside(holder)) for holder in segment.elements("source", "target"))
+        for one in inside
+    )
+
+
+def _candidates(collected: Collected, segment: Element, number: str) -> Iterator[OtherTarget]:
+    names = {number} | {
+        one for holder in segment.elements("source", "target") for one in _annotations(collected, holder)
+    }
+    for matches in collected.element.elements("mtc:matches"):
+        for match in matches.elements("mtc:match"):
+            values, target = match.attributes, match.first("target")
+            # Such as "#s1", "#f=file/u=unit/s1" or, of a span in a target, "#t=m1".
+            reference = re.split("[#/]", values.get("ref", ""))[-1].removeprefix("t=")
+            if target is None or reference not in names:
+                continue
+            score = _number(values.get("matchQuality")) or _number(values.get("similarity"))
+            origin = _ORIGINS.get(values.get("type", "tm"))
+            if origin == "memory" and (_number(values.get("similarity")) or score or 100) < 100:
+                origin = "fuzzy"
+            yield OtherTarget(marked_text(collected, target), origin, score, values.get("subType") == _FORMER)
+
+
+def _annotations(collected: Collected, holder: Element) -> Iterator[str]:
+    """Yield the ids of the annotations that hold all of the content of an element."""
+    parts = [one for one in holder.children if not isinstance(one, Text) or collected.text(one.start, one.end).strip()]
+    if len(parts) == 1 and isinstance(parts[0], Element) and parts[0].name == "mrk":
+        yield parts[0].attributes.get("id", "")
+        yield from _annotations(collected, parts[0])
+
+
+def _number(value: str | None) -> float | None:
+    return float(value) if value and re.fullmatch(r"\d+(\.\d+)?", value) else None
+
+
+def _with_origin(unit: Unit, detail: str) -> Unit:
+    """Return a unit with the origin of its target: what `subState` says, or that of the match with the same text."""
+    if unit.target is None:
+        return unit
+    if _MACHINE.search(detail):
+        return replace(unit, origin="machine")
+    text = unit.target.text
+    match = next((one for one in unit.candidates if one.target.text == text and not one.former), None)
+    return unit if match is None else replace(unit, origin=match.origin, score=match.score)
+
+
+def _unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
+    """Yield the patches of one `unit`; of those at one place, the first comes first."""
+    slot = _slot(changed[0][0])
+    several = len(list(slot.unit.element.elements("segment"))) > 1
+    former = [one for one, new in changed if new.keep_former and one.target is not None and one.target.text.strip()]
+    notes = [(one, new.note) for one, new in changed if new.note]
+    if former:
+        yield _matches(slot, former)
+    if notes:
+        yield _notes(slot, [f"{_slot(one).id}: {note}" if several else note for one, note in notes])
+    named = {_slot(one).id for one in former} | {_slot(one).id for one, _ in notes if several}
+    for one, new in changed:
+        yield from _segment_patches(_slot(one), new, with_id=_slot(one).id in named)
+
+
+def _segment_patches(slot: _Slot, new: NewTarget, with_id: bool) -> Iterator[Patch]:
+    segment, source, target = slot.segment, slot.child("source"), slot.child("target")
+    number = {"id": slot.id} if with_id and "id" not in segment.attributes else {}
+    yield tag_patch(slot.unit, segment, number | _NEW_STATE)
+    if target is not None:
+        yield from content_patches(slot.unit, target, new.content)
+        return
+    assert source is not None
+    if "trgLang" not in slot.unit.ancestors[0].attributes:
+        raise DataError(
+            f'{slot.path}: does not say the language of targets; add trgLang, such as trgLang="de", to <xliff>'
+        )
+    indent = indent_before(slot.unit, segment, source)
+    text = f"{indent}<{slot.prefix}target>{new.content}</{slot.prefix}target>"
+    yield patch(slot.unit, source.end, source.end, text)
+
+
+def _matches(slot: _Slot, former: Sequence[Unit]) -> Patch:
+    """Return the patch that adds former targets to the matches of their unit, which are its first children."""
+    unit, held = slot.unit.element, slot.unit.element.first("mtc:matches")
+    scope = declared(slot.around(*([] if held is None else [held])))
+    prefix = next((name for name, uri in scope.items() if uri == _MATCHES), None)
+    declaration = ""
+    if prefix is None:
+        names = chain(["mtc"], (f"mtc{number}" for number in count(2)))
+        prefix = next(name for name in names if name not in scope)
+        declaration = f' xmlns:{prefix}="{_MATCHES}"'
+    name = f"{prefix}:" if prefix else ""
+    matches = [_match(one, name, scope) for one in former]
+    if held is not None:
+        return appended(slot.unit, held, matches)
+    first = unit.children[0]
+    indent = slot.unit.text(first.start, first.end) if isinstance(first, Text) else ""
+    indent = "" if indent.strip() else indent
+    text = f"{indent}<{name}matches{declaration}>{''.join(matches)}</{name}matches>"
+    return patch(slot.unit, unit.content, unit.content, text)
+
+
+def _match(unit: Unit, prefix: str, scope: Mapping[str, str]) -> str:
+    """Return the match that keeps the target of a unit, for a place where some prefixes are declared."""
+    slot = _slot(unit)
+    source, target = slot.child("source"), slot.child("target")
+    assert source is not None
+    assert target is not None
+    assert unit.target is not None
+    kind = "other" if unit.origin is None else _TYPES.get(unit.origin, "other")
+    quality = "" if unit.score is None else f' matchQuality="{unit.score:g}"'
+    parts = [
+        _original_data(slot, scope),
+        _copy(slot, source, unit.source, scope),
+        _copy(slot, target, unit.target, scope),
+    ]
+    tag = f'{prefix}match ref="#{html_escape(slot.id)}" type="{kind}" subType="{_FORMER}"{quality}'
+    return f"<{tag}>{''.join(parts)}</{prefix}match>"
+
+
+def _copy(slot: _Slot, element: Element, marked: MarkedText, scope: Mapping[str, str]) -> str:
+    """Return `source` or `target` as it is to be written in a match."""
+    space = element.attributes.get("xml:space")
+    attributes = declarations(declared(slot.around(slot.segment, element)), scope)
+    attributes += "" if space is None else f' xml:space="{html_escape(space)}"'
+    name = f"{slot.prefix}{element.name}"
+    return f"<{name}{attributes}>{_self_contained(marked).written()}</{name}>"
+
+
+def _original_data(slot: _Slot, scope: Mapping[str, str]) -> str:
+    """Return the original data that the codes of a segment refer to, or an empty string."""
+    held = slot.unit.element.first("originalData")
+    names = {
+        value
+        for one in _inside(slot.segment)
+        for key, value in one.attributes.items()
+        if key in ("dataRef", "dataRefStart", "dataRefEnd")
+    }
+    data = [] if held is None else [one for one in held.elements("data") if one.attributes.get("id") in names]
+    if held is None or not data:
+        return ""
+    name = f"{slot.prefix}originalData"
+    attributes = declarations(declared(slot.around(held)), scope)
+    return f"<{name}{attributes}>{''.join(slot.unit.text(one.start, one.end) for one in data)}</{name}>"
+
+
+def _self_contained(marked: MarkedText) -> MarkedText:
+    """Return text in which codes whose other half is in another segment are isolated, or left out if they cannot be."""
+    paired = {index for pair in marked.pairs() for index in pair}
+    codes: list[tuple[int, Code]] = []
+    for index, (position, code) in enumerate(marked.codes):
+        raw = code.raw
+        if index not in paired and code.kind != "alone":
+            name = tag_name(raw).rpartition(":")[2]
+            if name not in ("sc", "ec"):
+                continue
+            raw = with_attributes(re.sub(r"\sstartRef(?=\s*=)", " id", raw), {"isolated": "yes"})
+        codes.append((position, replace(code, raw=raw)))
+    return replace(marked, codes=tuple(codes))
+
+
+def _notes(slot: _Slot, notes: Sequence[str]) -> Patch:
+    """Return the patch that adds notes; they stand after other modules, before original data and segments."""
+    unit, prefix = slot.unit.element, slot.prefix
+    texts = [
+        f'<{prefix}note appliesTo="target" category="postedit">{html_escape(note, quote=False)}</{prefix}note>'
+        for note in notes
+    ]
+    held = unit.first("notes")
+    if held is not None:
+        return appended(slot.unit, held, texts)
+    after = next(unit.elements("originalData", "segment", "ignorable"))
+    indent = indent_before(slot.unit, unit, after)
+    text = f"<{prefix}notes>{''.join(texts)}</{prefix}notes>{indent}"
+    return patch(slot.unit, after.start, after.start, text)

@@ -1,0 +1,268 @@
+"""Read XML element by element, with the position of each byte, so that a file can be changed without writing it anew.
+
+expat parses. Only the five predefined entities and character references are expanded; other references stay as they
+are, declared entities are refused, nothing external is read, and depth, attributes and sizes have limits.
+"""
+
+import codecs
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Final, TypeAlias
+from xml.parsers import expat
+
+from postedit.core.errors import DataError
+
+_CHUNK: Final = 2**18
+_MAX_DEPTH: Final = 200
+_MAX_ATTRIBUTES: Final = 500
+_MAX_ELEMENT: Final = 2**26  # bytes of one collected element
+
+
+@dataclass(slots=True)
+class Text:
+    """Character data without markup, from byte `start` to `end` of the file."""
+
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class Markup:
+    """A comment, a processing instruction, a reference to an entity, or the brackets of a CDATA section."""
+
+    kind: str  # "comment", "instruction", "entity", "cdata start" or "cdata end"
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class Element:
+    """An element with its content, and the byte offsets of its parts.
+
+    Args:
+        name: the local name of an element of the format; "prefix:name" in other namespaces that the format knows, and
+            "{namespace}name" in those it does not know.
+        attributes: values by names, which are written like names of elements.
+        start: of the start tag.
+        content: of the content, which is the end of the start tag.
+        close: of the end tag; `content` of an empty-element tag.
+        end: of the element.
+        children: content, in order.
+    """
+
+    name: str
+    attributes: Mapping[str, str]
+    start: int
+    content: int = -1
+    close: int = -1
+    end: int = -1
+    children: "list[Content]" = field(default_factory=list)
+
+    @property
+    def is_empty_tag(self) -> bool:
+        """Whether the element is written as one tag, `<name/>`."""
+        return self.close == self.end
+
+    def elements(self, *names: str) -> "Iterator[Element]":
+        """Yield the child elements, or those of these names."""
+        for child in self.children:
+            if isinstance(child, Element) and (not names or child.name in names):
+                yield child
+
+    def first(self, name: str) -> "Element | None":
+        """Return the first child element of this name, or None."""
+        return next(self.elements(name), None)
+
+
+Content: TypeAlias = Element | Text | Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """An element, the attributes of the elements around it from the root on, and its bytes."""
+
+    element: Element
+    ancestors: tuple[Element, ...]
+    raw: bytes
+    codec: str
+
+    def text(self, start: int, end: int) -> str:
+        """Return the characters of the file from byte `start` to `end`, as they are written."""
+        first = self.element.start
+        return self.raw[start - first : end - first].decode(self.codec)
+
+
+class XmlReader:
+    """Reads the elements of some names from an XML file.
+
+    Args:
+        path: named in errors.
+        names: of the elements to collect; one within another is part of the outer one.
+        namespaces: the prefix for names in each known namespace; "" for the format's own.
+    """
+
+    def __init__(self, path: Path, names: frozenset[str], namespaces: Mapping[str, str]) -> None:
+        self._path, self._names = path, names
+        self._prefixes = {uri: f"{prefix}:" if prefix else "" for uri, prefix in namespaces.items()}
+        self._codec = "utf-8"
+        self._around: list[Element] = []  # open elements that are not collected
+        self._open: list[Element] = []  # the element that is collected, and open elements in it
+        self._unfinished: list[Callable[[int], None]] = []  # what waits for the offset of the next event
+        self._complete: deque[tuple[Element, tuple[Element, ...]]] = deque()
+        self._scopes: list[Mapping[str, str]] = [{"xml": "xml:"}]  # of each open element: prefix in the file -> ours
+        self._parser = expat.ParserCreate()
+        self._set_handlers()
+
+    def read(self, stream: BinaryIO) -> Iterator[Collected]:
+        """Yield the elements in the order of the file, in memory for one of them.
+
+        Raises:
+            DataError: if the file is not well-formed, declares entities, or exceeds a limit; with line and column.
+        """
+        held, first = bytearray(), 0
+        while True:
+            chunk = stream.read(_CHUNK)
+            if not first and not held:
+                self._codec = _codec_of(chunk)
+            held += chunk
+            self._parse(chunk)
+            if not chunk:
+                self._next(first + len(held))
+            while self._complete and self._complete[0][0].end >= 0:
+                element, around = self._complete.popleft()
+                yield Collected(element, around, bytes(held[element.start - first : element.end - first]), self._codec)
+            if not chunk:
+                return
+            needed = self._oldest(first + len(held))
+            if first + len(held) - needed > _MAX_ELEMENT:
+                self._refuse(f"an element is larger than {_MAX_ELEMENT // 2**20} MB")
+            del held[: needed - first]
+            first = needed
+
+    def _oldest(self, end: int) -> int:
+        """Return the offset of the first byte that is still needed."""
+        waiting = [element.start for element, _ in self._complete] + [element.start for element in self._open[:1]]
+        # A tag of which only the beginning was read is the current event.
+        return min(waiting, default=min(end, max(0, self._parser.CurrentByteIndex)))
+
+    def _parse(self, chunk: bytes) -> None:
+        try:
+            self._parser.Parse(chunk, not chunk)
+        except expat.ExpatError as error:
+            self._refuse(f"is not well-formed XML: {expat.ErrorString(error.code)}", (error.lineno, error.offset))
+        except DataError:
+            raise
+        except (LookupError, ValueError) as error:  # by expat, of an encoding with several bytes a character
+            self._refuse(f"has an encoding that cannot be read ({error}); save it as UTF-8")
+
+    def _refuse(self, fault: str, position: tuple[int, int] | None = None) -> None:
+        line, column = position or (self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber)
+        raise DataError(f"{self._path}: line {line}, column {column + 1}: {fault}")
+
+    def _set_handlers(self) -> None:
+        parser = self._parser
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        parser.CommentHandler = lambda text: self._markup("comment")
+        parser.ProcessingInstructionHandler = lambda target, data: self._markup("instruction")
+        parser.StartCdataSectionHandler = lambda: self._markup("cdata start")
+        parser.EndCdataSectionHandler = lambda: self._markup("cdata end")
+        parser.DefaultHandler = lambda data: self._markup("entity")  # stops the expansion of declared entities, too
+        parser.EntityDeclHandler = self._entity
+        parser.XmlDeclHandler = self._declaration
+
+    def _next(self, offset: int) -> None:
+        """Complete what ends where the next event begins."""
+        for complete in self._unfinished:
+            complete(offset)
+        self._unfinished.clear()
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        offset = self._parser.CurrentByteIndex
+        self._next(offset)
+        if len(self._around) + len(self._open) >= _MAX_DEPTH:
+            self._refuse(f"elements are nested more than {_MAX_DEPTH} deep")
+        if len(attributes) > _MAX_ATTRIBUTES:
+            self._refuse(f"an element has more than {_MAX_ATTRIBUTES} attributes")
+        scope = self._scope(attributes)
+        self._scopes.append(scope)
+        values = {_name(key, scope) if ":" in key else key: value for key, value in attributes.items()}
+        element = Element(_name(name, scope), values, offset)
+        self._unfinished.append(lambda end: setattr(element, "content", end))
+        if self._open:
+            self._open[-1].children.append(element)
+            self._open.append(element)
+        elif element.name in self._names:
+            self._open.append(element)
+        else:
+            self._around.append(element)
+
+    def _end(self, name: str) -> None:
+        offset = self._parser.CurrentByteIndex
+        self._next(offset)
+        self._scopes.pop()
+        if not self._open:
+            self._around.pop()
+            return
+        element = self._open.pop()
+        element.close = offset
+        self._unfinished.append(lambda end: setattr(element, "end", end))
+        if not self._open:
+            self._complete.append((element, tuple(self._around)))
+
+    def _characters(self, data: str) -> None:
+        if not self._open:
+            if self._unfinished:
+                self._next(self._parser.CurrentByteIndex)
+            return
+        offset = self._parser.CurrentByteIndex
+        self._next(offset)
+        children = self._open[-1].children
+        text = children[-1] if children else None
+        if not isinstance(text, Text):
+            text = Text(offset, -1)
+            children.append(text)
+        self._unfinished.append(lambda end, part=text: setattr(part, "end", end))  # type: ignore[misc]
+
+    def _markup(self, kind: str) -> None:
+        offset = self._parser.CurrentByteIndex
+        self._next(offset)
+        if self._open:
+            markup = Markup(kind, offset, -1)
+            self._open[-1].children.append(markup)
+            self._unfinished.append(lambda end: setattr(markup, "end", end))
+
+    def _entity(self, name: str, *rest: object) -> None:
+        self._refuse(f'declares the entity "{name}"; remove the declaration, or write the text in its place')
+
+    def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
+        if encoding and not self._codec.startswith("utf-16"):
+            try:
+                self._codec = codecs.lookup(encoding).name
+            except LookupError:
+                self._refuse(f'has the unknown encoding "{encoding}"; save it as UTF-8')
+
+    def _scope(self, attributes: Mapping[str, str]) -> Mapping[str, str]:
+        """Return our prefix for each prefix of the file, after the declarations among some attributes."""
+        scope = self._scopes[-1]
+        for key, uri in attributes.items():
+            if key == "xmlns" or key.startswith("xmlns:"):
+                own = self._prefixes.get(uri, f"{{{uri}}}" if uri else "")
+                scope = {**scope, key[6:]: own}
+        return scope
+
+
+def _name(name: str, scope: Mapping[str, str]) -> str:
+    """Return a name with our prefix. One without a declaration stays: many real files lack declarations."""
+    prefix, colon, local = name.rpartition(":")
+    return scope.get(prefix, prefix + colon) + local
+
+
+def _codec_of(head: bytes) -> str:
+    """Return the codec that the first bytes of a file show: UTF-16 by its byte-order mark, else UTF-8."""
+    if head.startswith(codecs.BOM_UTF16_LE):
+        return "utf-16-le"
+    return "utf-16-be" if head.startswith(codecs.BOM_UTF16_BE) else "utf-8"

@@ -1,0 +1,126 @@
+"""Inline content of XML formats as marked text, and tags with other attributes."""
+
+import re
+from collections.abc import Mapping
+from html import escape as html_escape
+from html import unescape
+from typing import Final
+
+from postedit.files.marked_text import Code, MarkedText
+from postedit.files.xml_reader import Collected, Element, Markup, Text
+
+_CHARACTERS: Final = re.compile(r"&[^;]*;|\r\n|.", re.DOTALL)
+_ATTRIBUTE: Final = re.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
+_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
+
+# Elements around text, whose tags become the codes of a pair; and elements of which two make a pair, by the attribute
+# that both have with the same value. All other elements are codes that stand alone, with their content.
+_AROUND: Final = frozenset(["g", "mrk", "pc", "hi"])
+_STARTS: Final = {"bpt": ("rid", "id", "i"), "bx": ("rid", "id"), "sc": ("id",), "sm": ("id",)}
+_ENDS: Final = {"ept": ("rid", "id", "i"), "ex": ("rid", "id"), "ec": ("startRef",), "em": ("startRef",)}
+_PAIRED: Final = {"ept": "bpt", "ex": "bx", "ec": "sc", "em": "sm"}
+
+
+def marked_text(collected: Collected, element: Element) -> MarkedText:
+    """Return the content of an element with its inline codes."""
+    return MarkedText.of(_parts(collected, element))
+
+
+def escape(character: str) -> str:
+    """Return a character as it is written in XML.
+
+    Raises:
+        ValueError: if XML cannot have it.
+    """
+    if _NOT_XML.match(character):
+        raise ValueError(f"XML has no character U+{ord(character):04X}")
+    return _ESCAPES.get(character, character)
+
+
+def with_attributes(tag: str, values: Mapping[str, str]) -> str:
+    """Return a start tag with other values of some attributes; those it has keep their place, quotes and prefix."""
+    wanted = dict(values)
+
+    def changed(match: re.Match[str]) -> str:
+        name = next((name for name in wanted if name.rpartition(":")[2] == match[1].rpartition(":")[2]), None)
+        if name is None or (":" in name) != (":" in match[1]):
+            return match[0]
+        value, quote = wanted.pop(name), match[2][0]
+        return f"{match[0][: match.start(2) - match.start(0)]}{quote}{html_escape(value)}{quote}"
+
+    tag = _ATTRIBUTE.sub(changed, tag)
+    end = re.search(r"\s*/?>$", tag)
+    assert end is not None
+    added = "".join(f' {name}="{html_escape(value)}"' for name, value in wanted.items())
+    return tag[: end.start()] + added + tag[end.start() :]
+
+
+def tag_name(tag: str) -> str:
+    """Return the name of a start tag as it is written, with its prefix."""
+    match = re.match(r"<([^\s/>]+)", tag)
+    assert match is not None
+    return match[1]
+
+
+def indent_before(collected: Collected, parent: Element, child: Element) -> str:
+    """Return the white space before a child element, if nothing else is between it and the one before."""
+    number = parent.children.index(child)
+    before = parent.children[number - 1] if number else None
+    text = collected.text(before.start, before.end) if isinstance(before, Text) else ""
+    return "" if text.strip() else text
+
+
+def _parts(collected: Collected, element: Element) -> list[tuple[str, str] | Code]:
+    parts: list[tuple[str, str] | Code] = []
+    cdata = ""
+    for child in element.children:
+        raw = collected.text(child.start, child.end)
+        if isinstance(child, Text):
+            parts += list(zip(raw, raw)) if cdata or _is_plain(raw) else _characters(raw)
+        elif isinstance(child, Markup):
+            opens = child.kind == "cdata start"
+            cdata = f"cdata {child.start}" if opens else cdata
+            if child.kind in ("cdata start", "cdata end"):
+                parts.append(Code(raw, "open" if opens else "close", cdata, literal=True))
+                cdata = cdata if opens else ""
+            else:
+                parts.append(Code(raw))
+        elif child.name in _AROUND and not child.is_empty_tag and not _is_fixed(child):
+            pair, key = f"{child.name} at {child.start}", f"{child.name} {child.attributes.get('id', '')}"
+            parts.append(Code(collected.text(child.start, child.content), "open", pair, key))
+            parts += _parts(collected, child)
+            parts.append(Code(collected.text(child.close, child.end), "close", pair, key))
+        else:
+            parts.append(_code(raw, child))
+    return parts
+
+
+def _is_fixed(element: Element) -> bool:
+    """Return whether an element marks text that is not to be translated: it is a code with its content."""
+    return element.attributes.get("translate") == "no" or element.attributes.get("mtype") == "protected"
+
+
+def _code(raw: str, element: Element) -> Code:
+    name, values = element.name, element.attributes
+    key = f"{name} {values.get('id') or values.get('x') or values.get('startRef', '')}"
+    for kind, names in (("open", _STARTS), ("close", _ENDS)):
+        number = next((values[one] for one in names.get(name, ()) if one in values), None)
+        if number is not None and values.get("isolated") != "yes":
+            return Code(raw, "open" if kind == "open" else "close", f"{_PAIRED.get(name, name)} {number}", key)
+    return Code(raw, key=key)
+
+
+def _is_plain(raw: str) -> bool:
+    return "&" not in raw and "\r" not in raw
+
+
+def _characters(raw: str) -> list[tuple[str, str]]:
+    """Return the characters of text, each with how it is written."""
+    return [(_character(one), one) for one in _CHARACTERS.findall(raw)]
+
+
+def _character(raw: str) -> str:
+    if raw.startswith("&"):
+        return unescape(raw)
+    return "\n" if raw in ("\r\n", "\r") else raw

@@ -1,0 +1,43 @@
+"""The format of a file is seen in its first bytes."""
+
+from pathlib import Path
+
+import pytest
+
+from postedit.core.errors import DataError
+from postedit.files.formats import FORMATS, format_of, is_translation_file
+
+HEADS = {
+    "a.sdlxliff": ('<?xml version="1.0"?><xliff xmlns:sdl="x" version="1.2">', "XLIFF 1.2"),
+    "b.xlf": ("<!-- c --><xliff version='2.1'>", "XLIFF 2"),
+    "c.tmx": ('<!DOCTYPE tmx SYSTEM "tmx14.dtd"><tmx version="1.4">', "TMX"),
+    "d.po": ("# comment", "PO"),
+}
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("name", HEADS)
+def test_the_format_is_that_of_the_content(name: str, codec: str, tmp_path: Path) -> None:
+    head, expected = HEADS[name]
+    path = tmp_path / name
+    path.write_bytes(head.encode(codec))
+    assert format_of(path).name == expected
+    assert is_translation_file(path)
+
+
+def test_each_format_has_a_name_of_its_own() -> None:
+    assert [form.name for form in FORMATS] == [expected for _, expected in HEADS.values()]
+
+
+@pytest.mark.parametrize("content", [b"", b"plain text", b"<html>", b'<xliff version="3.0">', b"\xff\xfe\0\xd8"])
+def test_other_files_are_refused_with_what_can_be_read(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.xlf"
+    path.write_bytes(content)
+    assert not is_translation_file(path)
+    with pytest.raises(DataError, match=r"a\.xlf: is no translation file .* XLIFF 1\.2 .* TMX .* PO"):
+        format_of(path)
+
+
+def test_a_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none\.po"):
+        format_of(tmp_path / "none.po")

@@ -1,0 +1,216 @@
+"""PO of gettext: what is read, and what an edit leaves in the file."""
+
+from pathlib import Path
+
+import polib
+import pytest
+from file_tools import patched, units_of
+
+from postedit.core.errors import DataError
+from postedit.files.marked_text import TextChange, set_back
+from postedit.files.options import UnitState
+from postedit.files.po import Po
+from postedit.files.units import Unit
+
+FORMAT = Po()
+HEAD = 'msgid ""\nmsgstr ""\n"Language: de\\n"\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+
+
+def units(body: str) -> list[Unit]:
+    return units_of(FORMAT, (HEAD + body).encode())
+
+
+def target(strings: str) -> Unit:
+    (unit,) = units(f'msgid "a"\nmsgstr {strings}\n')
+    return unit
+
+
+def text(strings: str) -> str | None:
+    unit = target(strings)
+    return None if unit.target is None else unit.target.text
+
+
+def edited(body: str, *targets: str | None, note: str = "", keep_former: bool = False) -> str:
+    """Return the body after new targets were written into its units; None leaves a unit as it is."""
+    data = patched(FORMAT, (HEAD + body).encode(), *targets, note=note, keep_former=keep_former)
+    polib.pofile(data.decode())  # can read it
+    return data.decode().removeprefix(HEAD)
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "expected"),
+    [
+        ("a.po", b"", True),
+        ("a.POT", b"# x", True),
+        ("a.pot", b"\xd0\xcf\x11\xe0\0", False),
+        ("a.txt", b'msgid ""', False),
+    ],
+)
+def test_a_catalogue_is_recognised_by_its_name(name: str, head: bytes, expected: bool) -> None:
+    assert FORMAT.recognises(head, Path(name)) == expected
+
+
+def test_a_unit_has_context_notes_and_languages() -> None:
+    (unit,) = units('# by hand\n#. for translators\n#: a.c:1\nmsgctxt "menu"\nmsgid "Open"\nmsgstr "Öffnen"\n')
+    assert (unit.id, unit.languages) == ("menu|Open", ("", "de"))
+    assert unit.notes == ("by hand", "for translators")
+    assert unit.target is not None
+    assert (unit.source.text, unit.target.text) == ("Open", "Öffnen")
+
+
+def test_each_plural_form_is_a_unit() -> None:
+    found = units('msgid "a file"\nmsgid_plural "%d files"\nmsgstr[0] "eine"\nmsgstr[1] "%d"\nmsgstr[2] ""\n')
+    assert [(unit.id, unit.source.text, unit.target and unit.target.text) for unit in found] == [
+        ("a file[0]", "a file", "eine"),
+        ("a file[1]", "%d files", "%d"),
+        ("a file[2]", "%d files", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "translation", "state", "origin"),
+    [
+        ("", "b", UnitState.FINAL, None),
+        ("#, c-format\n", "b", UnitState.FINAL, None),
+        ("#, fuzzy\n", "b", UnitState.INITIAL, "fuzzy"),
+        ("#, c-format, fuzzy\n", "b", UnitState.INITIAL, "fuzzy"),
+        ("# postedit: former: c\n#, fuzzy\n", "b", UnitState.INITIAL, "machine"),
+        ("", "", UnitState.INITIAL, None),
+    ],
+)
+def test_the_state_is_that_of_the_flag(flags: str, translation: str, state: UnitState, origin: str | None) -> None:
+    (unit,) = units(f'{flags}msgid "a"\nmsgstr "{translation}"\n')
+    assert (unit.state, unit.origin) == (state, origin)
+
+
+@pytest.mark.parametrize(
+    ("strings", "expected"),
+    [
+        ('"a\\tb\\n"', "a\tb\n"),
+        ('"\\"a\\\\b\\""', '"a\\b"'),
+        ('"\\303\\251\\x41\\0"', "éA\0"),
+        ('"\\351"', "é"),  # no UTF-8
+        ('""\n"one "\n"two"', "one two"),
+        ('"a" "b"', "ab"),
+        ('"a"\n\n  "b"', "ab"),
+        ('"%s <b>fett</b> {0}"', "%s fett {0}"),
+        ('""\n""', None),
+    ],
+)
+def test_strings_are_read_with_their_escapes_and_written_as_they_were(strings: str, expected: str | None) -> None:
+    assert text(strings) == expected
+    unit = target(strings)
+    assert unit.target is None or unit.target.written() == strings[1:-1]
+
+
+def test_obsolete_entries_and_their_comments_are_left_alone() -> None:
+    found = units(
+        '# x\n#, fuzzy\n#~ msgid "old"\n#~ msgstr "alt"\n\nmsgid "a"\nmsgstr "b"\n#~ msgid "c"\n#~ msgstr "d"\n'
+    )
+    assert [(unit.id, unit.state, unit.notes) for unit in found] == [("a", UnitState.FINAL, ())]
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ("msgid a\n", "line 6: is no line"),
+        ('msgid "a"b"\n', "line 6: is no line"),
+        ('# x\n"a"\n', "line 7: is no line"),
+        ('msgid "a"\nmsgid "b"\n', "line 7: msgid is already"),
+        ('msgid "a"\nmsgstr "b"\nmsgstr "b"\n', "line 8: msgstr is already"),
+    ],
+)
+def test_what_is_no_catalogue_is_refused_with_its_line(body: str, fault: str) -> None:
+    with pytest.raises(DataError, match=fault):
+        units(body)
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        (b'msgid "a"\nmsgstr "\xfc"\n', "line 2, byte 9: is not utf-8"),
+        (b'msgid ""\nmsgstr "Content-Type: text/plain; charset=klingon\\n"\n', 'unknown encoding "klingon"'),
+        ('msgid ""'.encode("utf-16"), "is in UTF-16"),
+    ],
+)
+def test_encodings_that_cannot_be_read_are_refused(data: bytes, fault: str) -> None:
+    with pytest.raises(DataError, match=fault):
+        units_of(FORMAT, data)
+
+
+@pytest.mark.parametrize("codec", ["iso-8859-1", "windows-1252", "shift_jis", "gb18030", "utf-8", "utf-8-sig"])
+def test_the_encoding_and_line_ends_of_the_file_are_kept(codec: str) -> None:
+    old, new = ("süß", "größer") if codec not in ("shift_jis", "gb18030") else ("表示", "能")  # with "\\" in two bytes
+    body = (
+        HEAD.replace("UTF-8", codec.removesuffix("-sig"))
+        + f'msgid "{old[0]}"\nmsgstr "{old}"\n\nmsgid "c"\nmsgstr ""\n'
+    )
+    data = body.replace("\n", "\r\n").encode(codec)
+    after = patched(FORMAT, data, new, None).decode(codec)
+    assert after == body.replace("\n", "\r\n").replace(f'msgid "{old[0]}"', f'#, fuzzy\r\nmsgid "{old[0]}"').replace(
+        f'"{old}"', f'"{new}"'
+    )
+
+
+def test_what_the_encoding_lacks_cannot_be_written() -> None:
+    data = (HEAD.replace("UTF-8", "iso-8859-1") + 'msgid "a"\nmsgstr "b"\n').encode()
+    write = FORMAT.escape(units_of(FORMAT, data)[0])
+    assert [write(one) for one in 'é"\\\n\t'] == ["é", '\\"', "\\\\", "\\n", "\\t"]
+    for character in "語\x01":
+        with pytest.raises(ValueError, match=r"encode|U\+0001"):
+            write(character)
+
+
+def test_what_does_not_change_keeps_its_lines() -> None:
+    body = 'msgid "a"\nmsgstr ""\n"one two "\n"three\\n"\n"four"\n'
+    unit = units(body)[0]
+    assert unit.target is not None
+    changes = [TextChange(False, (0, 3), (0, 3)), TextChange(False, (14, 18), (14, 18))]
+    new = set_back(unit.target, "One two three\nfive", changes, FORMAT.escape(unit))
+    assert isinstance(new, str)
+    assert edited(body, new) == '#, fuzzy\nmsgid "a"\nmsgstr ""\n"One two "\n"three\\n"\n"five"\n'
+
+
+@pytest.mark.parametrize(
+    ("comments", "after"),
+    [
+        ("", "# postedit: former: b\n# postedit: why\n#, fuzzy\n"),
+        ("#, fuzzy\n", "# postedit: former: b\n# postedit: why\n#, fuzzy\n"),
+        ("# x\n#, c-format\n", "# x\n# postedit: former: b\n# postedit: why\n#, fuzzy, c-format\n"),
+        (
+            '#. y\n#: a.c:1\n#| msgid "z"\n',
+            '# postedit: former: b\n# postedit: why\n#. y\n#: a.c:1\n#, fuzzy\n#| msgid "z"\n',
+        ),
+    ],
+)
+def test_an_edit_adds_the_flag_and_comments_in_their_places(comments: str, after: str) -> None:
+    body = '{}msgid "a"\nmsgstr "{}"\n'
+    assert edited(body.format(comments, "b"), "neu", note="why", keep_former=True) == body.format(after, "neu")
+
+
+def test_former_targets_are_candidates_of_their_form() -> None:
+    body = 'msgid "a"\nmsgid_plural "b"\nmsgstr[0] "c\\n"\n"d"\nmsgstr[1] "e"\n'
+    after = edited(body, "neu", "neue", keep_former=True)
+    assert after.startswith("# postedit: former[0]: c\\nd\n# postedit: former[1]: e\n#, fuzzy\nmsgid")
+    found = [[(one.target.text, one.former) for one in unit.candidates] for unit in units(after)]
+    assert found == [[("c\nd", True)], [("e", True)]]
+
+
+def test_a_translation_is_written_where_there_is_none() -> None:
+    body = 'msgid "a"\nmsgstr ""\n'
+    assert edited(body, "neu", keep_former=True) == '#, fuzzy\nmsgid "a"\nmsgstr "neu"\n'
+
+
+def test_a_domain_begins_other_entries() -> None:
+    assert [unit.id for unit in units('msgid "a"\nmsgstr "b"\ndomain "other"\n\nmsgid "a"\nmsgstr "c"\n')] == ["a", "a"]
+
+
+def test_a_translation_of_markup_alone_is_one() -> None:
+    unit = target('"<named tuple>"')
+    assert unit.target is not None
+    assert (unit.target.text, unit.target.written(), unit.state) == ("", "<named tuple>", UnitState.FINAL)
+
+
+def test_what_the_encoding_lacks_is_a_question_mark_in_a_note() -> None:
+    data = (HEAD.replace("UTF-8", "iso-8859-1") + 'msgid "a"\nmsgstr "b"\n').encode()
+    assert b"# postedit: \xe9?\n" in patched(FORMAT, data, "c", note="é語")

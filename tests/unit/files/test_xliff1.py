@@ -1,0 +1,239 @@
+"""XLIFF 1.2 and its dialects: what is read, and what an edit leaves in the file."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from postedit.core.editor import Edit, PostEdit
+from postedit.files.corrections import correct
+from postedit.files.options import UnitState
+from postedit.files.units import NewTarget, Unit, copy_patched
+from postedit.files.xliff1 import Xliff1
+
+FORMAT = Xliff1()
+HEAD = (
+    '<?xml version="1.0"?><xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2" '
+    'xmlns:sdl="http://sdl.com/FileTypes/SdlXliff/1.0" xmlns:mq="MQXliff" xmlns:m="http://www.memsource.com/mxlf/2.0" '
+    'xmlns:iws="http://www.idiominc.com/ws/asset"><file original="a.txt" source-language="en" target-language="de">'
+    "<body>"
+)
+TAIL = "</body></file></xliff>"
+
+
+def units(body: str) -> list[Unit]:
+    return list(FORMAT.units(io.BytesIO((HEAD + body + TAIL).encode()), Path("f.xlf")))
+
+
+def one(inside: str, attributes: str = "") -> Unit:
+    (unit,) = units(f'<trans-unit id="1"{attributes}>{inside}</trans-unit>')
+    return unit
+
+
+def patched(body: str, *targets: str | None, note: str = "", keep_former: bool = False) -> str:
+    """Return the body after new targets were written into its units; None leaves a unit as it is."""
+    changed = [
+        (unit, NewTarget(target, keep_former, note))
+        for unit, target in zip(units(body), targets, strict=True)
+        if target
+    ]
+    out = io.BytesIO()
+    copy_patched(io.BytesIO((HEAD + body + TAIL).encode()), FORMAT.patches(changed), out)
+    text = out.getvalue().decode()
+    assert text.startswith(HEAD)
+    assert text.endswith(TAIL)
+    return text[len(HEAD) : -len(TAIL)]
+
+
+def test_a_file_is_recognised_by_its_root() -> None:
+    assert FORMAT.recognises(HEAD.encode(), Path("x"))
+    assert FORMAT.recognises(b"<x:xliff xmlns:x='urn' version='1.2'", Path("x"))
+    assert not FORMAT.recognises(b'<xliff version="2.0"', Path("x.xlf"))
+    assert not FORMAT.recognises(b"plain text", Path("x.xlf"))
+
+
+def test_a_unit_has_source_target_notes_and_languages() -> None:
+    unit = one("<source>A <g id='1'>b</g></source><target>C &amp; d</target><note>n</note>")
+    assert (unit.id, unit.languages) == ("a.txt#1", ("en", "de"))
+    assert unit.source.text == "A b"
+    assert unit.target is not None
+    assert unit.target.text == "C & d"
+    assert unit.notes == ("n",)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "inside", "state", "origin", "score"),
+    [
+        ("", "", None, None, None),
+        (' state="new"', "", UnitState.INITIAL, None, None),
+        (' state="needs-review-translation" state-qualifier="leveraged-mt"', "", UnitState.TRANSLATED, "machine", None),
+        (' state="translated" state-qualifier="fuzzy-match"', "", UnitState.TRANSLATED, "fuzzy", None),
+        (' state="signed-off"', "", UnitState.REVIEWED, None, None),
+        (' state="final"', "", UnitState.FINAL, None, None),
+        (' state="x-own"', "", None, None, None),
+        (
+            "",
+            '<iws:segment-metadata tm_score="71.00"><iws:status match-quality="fuzzy"/></iws:segment-metadata>',
+            None,
+            "fuzzy",
+            71.0,
+        ),
+    ],
+)
+def test_state_origin_and_score(
+    attributes: str, inside: str, state: UnitState | None, origin: str | None, score: float | None
+) -> None:
+    unit = one(f"<source>a</source><target{attributes}>b</target>{inside}")
+    assert (unit.state, unit.origin, unit.score) == (state, origin, score)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "state", "origin", "locked"),
+    [
+        (' mq:status="MachineTranslated"', UnitState.INITIAL, "machine", False),
+        (' mq:status="ManuallyConfirmed" mq:locked="locked"', UnitState.TRANSLATED, None, True),
+        (' m:confirmed="0" m:trans-origin="mt"', UnitState.INITIAL, "machine", False),
+        (' m:confirmed="1" m:locked="true"', UnitState.TRANSLATED, None, True),
+        (' translate="no"', None, None, True),
+        (' approved="yes"', None, None, True),
+    ],
+)
+def test_states_and_locks_of_units(attributes: str, state: UnitState | None, origin: str | None, locked: bool) -> None:
+    unit = one("<source>a</source><target>b</target>", attributes)
+    assert (unit.state, unit.origin, unit.locked) == (state, origin, locked)
+
+
+def test_translate_no_of_a_group_holds_for_its_units() -> None:
+    inside = "<source>a</source>"
+    found = units(
+        f'<group translate="no"><trans-unit id="1">{inside}</trans-unit>'
+        f'<trans-unit id="2" translate="yes">{inside}</trans-unit></group>'
+    )
+    assert [unit.locked for unit in found] == [True, False]
+
+
+SEGMENTED = (
+    '<trans-unit id="1"><source>A. B.</source>'
+    '<seg-source><mrk mtype="seg" mid="1">A.</mrk> <g id="7"><mrk mtype="seg" mid="2">B.</mrk></g></seg-source>'
+    '<target><mrk mtype="seg" mid="1">C.</mrk> <g id="7"><mrk mtype="seg" mid="2">D.</mrk></g></target>'
+    '<sdl:seg-defs><sdl:seg id="1" conf="Translated" origin="tm" percent="80"/>'
+    '<sdl:seg id="2" conf="ApprovedSignOff" locked="true"/></sdl:seg-defs></trans-unit>'
+)
+
+
+def test_segments_are_units_with_their_states() -> None:
+    first, second = units(SEGMENTED)
+    assert [unit.source.text for unit in (first, second)] == ["A.", "B."]
+    assert [unit.target and unit.target.text for unit in (first, second)] == ["C.", "D."]
+    assert (first.state, first.origin, first.score, first.locked) == (UnitState.TRANSLATED, "fuzzy", 80.0, False)
+    assert (second.state, second.locked) == (UnitState.FINAL, True)
+
+
+def test_a_segment_is_written_between_its_tags() -> None:
+    expected = SEGMENTED.replace(">C.<", ">X<").replace(
+        'conf="Translated" origin="tm" percent="80"',
+        'conf="Draft" origin="mt" percent="80" origin-system="postedit"',
+    )
+    assert patched(SEGMENTED, "X", None) == expected
+
+
+def test_segments_of_which_the_target_has_others_are_one_unit() -> None:
+    other = SEGMENTED.replace('<mrk mtype="seg" mid="2">D.</mrk>', "D.")
+    (unit,) = units(other)
+    assert unit.source.text == "A. B."
+    assert unit.target is not None
+    assert [code.raw for _, code in unit.target.codes] == ['<mrk mtype="seg" mid="1">', "</mrk>", '<g id="7">', "</g>"]
+
+
+def test_an_edit_leaves_target_state_former_target_and_note() -> None:
+    body = '<trans-unit id="1">\n  <source>a</source>\n  <target state="new">b &#38; c</target>\n</trans-unit>'
+    assert patched(body, "B &#38; c", keep_former=True, note='"b" -> "B"') == (
+        '<trans-unit id="1">\n  <source>a</source>\n'
+        '  <target state="needs-review-translation" state-qualifier="mt-suggestion">B &#38; c</target>\n'
+        '  <alt-trans alttranstype="previous-version"><target>b &#38; c</target></alt-trans>\n'
+        '  <note from="postedit">"b" -&gt; "B"</note>\n</trans-unit>'
+    )
+
+
+def test_a_former_target_is_a_candidate_when_read_again() -> None:
+    body = '<trans-unit id="1"><source>a</source><target state-qualifier="leveraged-mt">b</target></trans-unit>'
+    (unit,) = units(patched(body, "c", keep_former=True))
+    (candidate,) = unit.candidates
+    assert (candidate.target.text, candidate.origin, candidate.former) == ("b", "machine", True)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            "<trans-unit id='1'>\n <source>a</source>\n</trans-unit>",
+            "<trans-unit id='1'>\n <source>a</source>\n <target state=\"needs-review-translation\" "
+            'state-qualifier="mt-suggestion">X</target>\n</trans-unit>',
+        ),
+        (
+            "<trans-unit id='1'><source>a</source><target state='new' /></trans-unit>",
+            "<trans-unit id='1'><source>a</source><target state='needs-review-translation' "
+            'state-qualifier="mt-suggestion">X</target></trans-unit>',
+        ),
+        (
+            '<trans-unit id="1" m:confirmed="1"><source>a</source><target>b</target></trans-unit>',
+            '<trans-unit id="1" m:confirmed="0"><source>a</source><target state="needs-review-translation" '
+            'state-qualifier="mt-suggestion">X</target></trans-unit>',
+        ),
+        (
+            '<trans-unit id="1" mq:status="Pretranslated"><source>a</source><target>b</target></trans-unit>',
+            '<trans-unit id="1" mq:status="MachineTranslated"><source>a</source><target>X</target></trans-unit>',
+        ),
+    ],
+)
+def test_states_are_written_in_the_way_of_the_file(body: str, expected: str) -> None:
+    assert patched(body, "X") == expected
+
+
+def test_a_new_target_has_the_segments_of_the_source() -> None:
+    start, end = SEGMENTED.index("<target>"), SEGMENTED.index("<sdl:seg-defs>")
+    found = patched(SEGMENTED[:start] + SEGMENTED[end:], "X", None)
+    assert found[start : found.index("<sdl:seg-defs>")] == (
+        '<target><mrk mtype="seg" mid="1">X</mrk> <g id="7"><mrk mtype="seg" mid="2"></mrk></g></target>'
+    )
+
+
+def test_candidates_are_those_of_the_segment() -> None:
+    extra = (
+        '<alt-trans mid="1" match-quality="75%" origin="machine-trans"><target>m1</target></alt-trans>'
+        '<alt-trans mid="2" match-quality="100"><target>m2</target></alt-trans>'
+        "<alt-trans><target>m3</target></alt-trans>"
+    )
+    first, second = units(SEGMENTED.replace("</trans-unit>", f"{extra}</trans-unit>"))
+    assert [(one.target.text, one.origin, one.score) for one in first.candidates] == [
+        ("m1", "machine", 75.0),
+        ("m3", None, None),
+    ]
+    assert [one.target.text for one in second.candidates] == ["m2", "m3"]
+
+
+def test_corrections_keep_codes_and_space_around_the_text() -> None:
+    unit = one("<source>a</source><target>\n <g id='1'>Der</g> Haus <x id='2'/>\n</target>")
+    result = PostEdit(
+        "Das Haus", True, edits=(Edit("replace", (0, 3), (0, 3)),), token_spans=((0, 1),), confidences=(1.0,)
+    )
+    found = correct(unit, result, FORMAT.escape(unit))
+    assert (found.content, found.given_up) == ("\n <g id='1'>Das</g> Haus <x id='2'/>\n", 0)
+
+
+def test_edits_that_leave_a_pair_empty_are_given_up_alone() -> None:
+    unit = one("<source>a</source><target><g id='1'>Der</g> alte Haus</target>")
+    edits = (Edit("delete", (0, 4), (0, 0)), Edit("replace", (4, 8), (0, 4)))
+    result = PostEdit("neue Haus", True, edits=edits, token_spans=((0, 1), (1, 2)), confidences=(1.0, 1.0))
+    found = correct(unit, result, FORMAT.escape(unit))
+    assert (found.content, found.given_up) == ("<g id='1'>Der</g> neue Haus", 1)
+
+
+def test_an_empty_output_is_given_up() -> None:
+    unit = one("<source>a</source><target>b</target>")
+    found = correct(
+        unit,
+        PostEdit("", True, edits=(Edit("delete", (0, 1), (0, 0)),), token_spans=((0, 0),), confidences=(1.0,)),
+        FORMAT.escape(unit),
+    )
+    assert (found.content, found.given_up) == (None, 1)

@@ -1,0 +1,107 @@
+"""XML is read with the position of each byte, and refused where it is hostile or broken."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from postedit.core.errors import DataError
+from postedit.files.xml_reader import Collected, Element, Markup, Text, XmlReader
+
+PATH = Path("file.xml")
+
+
+def read(data: bytes, *names: str) -> list[Collected]:
+    return list(XmlReader(PATH, frozenset(names or ["unit"]), {"urn:own": "", "urn:other": "o"}).read(io.BytesIO(data)))
+
+
+def spans(found: Collected, element: Element) -> list[str]:
+    """Return the bytes of the tags and content of an element, as text, in order."""
+    parts = [found.text(element.start, element.content)]
+    for child in element.children:
+        parts += spans(found, child) if isinstance(child, Element) else [found.text(child.start, child.end)]
+    return parts if element.is_empty_tag else [*parts, found.text(element.close, element.end)]
+
+
+def test_each_byte_of_an_element_belongs_to_one_part() -> None:
+    unit = "<unit  a='1' >t&amp;x<x/ ><y>é\r\n</y ><!--c--><?p i?><![CDATA[<]]><z></z>\n</unit >".replace("/ >", "/>")
+    (found,) = read(f"<r>\n {unit}</r>".encode())
+    assert spans(found, found.element) == [
+        "<unit  a='1' >", "t&amp;x", "<x/>", "<y>", "é\r\n", "</y >", "<!--c-->", "<?p i?>", "<![CDATA[", "<", "]]>",
+        "<z>", "</z>", "\n", "</unit >",
+    ]  # fmt: skip
+    assert [type(child) for child in found.element.children][:4] == [Text, Element, Element, Markup]
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1", "windows-1252"])
+def test_offsets_are_bytes_of_the_encoding(codec: str) -> None:
+    name = codec.removesuffix("-sig")
+    data = f'<?xml version="1.0" encoding="{name}"?><r><unit>süß<x/>é</unit></r>'.encode(codec)
+    (found,) = read(data)
+    assert spans(found, found.element) == ["<unit>", "süß", "<x/>", "é", "</unit>"]
+
+
+def test_elements_are_read_one_by_one_from_large_files() -> None:
+    def chunks() -> bytes:
+        return b"<r>" + b"".join(b"<unit>%d</unit>" % number for number in range(100_000)) + b"</r>"
+
+    found = [one.text(one.element.content, one.element.close) for one in read(chunks())]
+    assert found == [str(number) for number in range(100_000)]
+
+
+def test_elements_are_the_same_in_whatever_pieces_a_file_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = "<r> <unit a='1'>süß<x/></unit> <unit>two</unit></r>".encode()
+    for size in range(1, len(data)):
+        monkeypatch.setattr("postedit.files.xml_reader._CHUNK", size)
+        pieces = [spans(found, found.element) for found in read(data)]
+        assert pieces == [["<unit a='1'>", "süß", "<x/>", "</unit>"], ["<unit>", "two", "</unit>"]]
+
+
+def test_names_have_the_prefix_of_the_format_whatever_the_file_uses() -> None:
+    spaces = b'xmlns:p="urn:own" xmlns:q="urn:other" xmlns:n="urn:new"'
+    data = b'<p:r %b><p:unit q:a="1" n:b="2" c="3" xml:lang="de"/></p:r>' % spaces
+    (found,) = read(data)
+    assert found.element.attributes == {"o:a": "1", "{urn:new}b": "2", "c": "3", "xml:lang": "de"}
+    assert [one.name for one in found.ancestors] == ["r"]
+
+
+def test_undeclared_prefixes_stay() -> None:
+    (found,) = read(b"<r><unit><q:x/></unit></r>")
+    assert [one.name for one in found.element.elements()] == ["q:x"]
+
+
+def test_references_to_entities_are_never_expanded() -> None:
+    (found,) = read(b'<!DOCTYPE r SYSTEM "file:///etc/passwd"><r><unit>a&unknown;b</unit></r>')
+    assert spans(found, found.element)[1:-1] == ["a", "&unknown;", "b"]
+
+
+LAUGHS = b'<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><r><unit>&b;</unit></r>'
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (LAUGHS, 'line 1, column 25: declares the entity "a"; remove the declaration'),
+        (b'<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><r>&x;</r>', 'declares the entity "x"'),
+        (b'<!DOCTYPE r [<!ENTITY % x SYSTEM "http://localhost/">%x;]><r/>', 'declares the entity "x"'),
+        (b"<r>\n<unit></r>", "line 2, column 9: is not well-formed XML: mismatched tag"),
+        (b"<r><unit>", "is not well-formed XML: no element found"),
+        (b"", "line 1, column 1: is not well-formed XML: no element found"),
+        (b"<r>\xff</r>", "is not well-formed XML: not well-formed (invalid token)"),
+        (b"<d>" * 300 + b"</d>" * 300, "elements are nested more than 200 deep"),
+        (b"<r " + b" ".join(b'a%d=""' % n for n in range(600)) + b"/>", "an element has more than 500 attributes"),
+        (b'<?xml version="1.0" encoding="klingon"?><r/>', 'has the unknown encoding "klingon"'),
+        (b'<?xml version="1.0" encoding="shift_jis"?><r/>', "has an encoding that cannot be read"),
+    ],
+)
+def test_hostile_and_broken_files_are_refused_in_a_sentence(data: bytes, message: str) -> None:
+    with pytest.raises(DataError) as raised:
+        read(data)
+    assert str(raised.value).startswith("file.xml: line ")
+    assert message in str(raised.value)
+
+
+def test_an_element_without_end_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postedit.files.xml_reader._MAX_ELEMENT", 2**20)
+    with pytest.raises(DataError, match="an element is larger than 1 MB"):
+        read(b"<r><unit>" + b"x" * 2**22)
