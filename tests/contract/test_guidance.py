@@ -18,7 +18,7 @@ from postedit.core.special_tokens import BOS, EOS, PAD, SPECIAL_TOKENS, STEP
 from postedit.core.token_spelling import Spelling
 from postedit.search import Guidance, Hypothesis, SearchConfig, beam_search, draft_decode, greedy
 from postedit.search.edit_distance import Distances, EditCost, MaxEdits, PostEditPenalty
-from postedit.search.lexical_constraints import Banned, Beginning, MissingPhrases, PhraseState, Required
+from postedit.search.lexical_constraints import Banned, BannedPhrases, Beginning, MissingPhrases, Required
 from postedit.search.repetition import NoRepeat
 from postedit.search.rules import Rules
 
@@ -101,7 +101,7 @@ KINDS = {
         allows=lambda sentence, tokens: all(text.count(one) <= 1 for text in [tokens] for one in set(letters(text))),
     ),
     "banned": Kind(
-        lambda some: Guidance(guards=(start(Banned(SPELLING, ["b"]), PhraseState(), some),)),
+        lambda some: Guidance(guards=(start(Banned(SPELLING, ["b"]), BannedPhrases(frozenset(["b"])), some),)),
         allows=lambda sentence, tokens: not any(has(tokens[: n + 1], "b") for n in range(len(tokens))),
     ),
     "beginning": Kind(

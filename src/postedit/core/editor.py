@@ -47,9 +47,10 @@ class Constraints:
 
     prefix: str = ""  # text that the output begins with; it may end within a word
     required: tuple[str, ...] = ()  # words and phrases that the output contains
+    banned: tuple[str, ...] = ()  # words and phrases that the output does not contain
 
     def __bool__(self) -> bool:
-        return bool(self.prefix or self.required)
+        return bool(self.prefix or self.required or self.banned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,16 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
+class Fallback:
+    """A protected span or term that an editor was about to lose, double, change or invent, and how it was saved."""
+
+    kind: str  # a kind of `text.protected_spans`, or "term"
+    value: str  # by which the span is compared
+    # by a second search with constraints, by taking back some edits, or all; None: it is not, as there is no mt
+    by: Literal["search", "edits", "mt"] | None
+
+
+@dataclass(frozen=True, slots=True)
 class PostEdit:
     """The correction of one segment.
 
@@ -95,8 +106,9 @@ class PostEdit:
             a deletion, the tokens of the next word, or EOS.
         confidences: for each edit, the probability of its tokens. Behind a gate: the probability that the edit (or, for
             a gate of whole segments, the correction) makes mt better.
-        reverted: number of edits taken back, by a gate or because they would damage text; `score`, `token_scores` and
-            `evidence` are of the whole output.
+        reverted: number of edits taken back, by a gate or because they would damage text or a protected span; `score`,
+            `token_scores` and `evidence` are of the whole output.
+        fallbacks: protected spans that the correction would have broken, each with how it was saved.
     """
 
     text: str
@@ -113,6 +125,7 @@ class PostEdit:
     token_spans: tuple[tuple[int, int], ...] = ()
     confidences: tuple[float, ...] = ()
     reverted: int = 0
+    fallbacks: tuple[Fallback, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +138,10 @@ class Abilities:
     evidence: bool = False  # it returns evidence
     inputs: tuple[str, ...] = ("src", "mt")  # sides that it reads
     attention: "frozenset[AttentionKey]" = frozenset()  # keys of the attention in its evidence
+    languages: tuple[str, str] = ("", "")  # codes of source and target; empty if not known
     drafts: bool = False  # greedy search uses mt as a draft, and can be limited to a shortlist
     learns: bool = False  # it learns from corrections
+    constraints: bool = False  # it honours the constraints of segments
     tokenises: bool = False  # it reads running text, and divides it into words itself
 
 
@@ -251,6 +266,22 @@ class Editor(ABC):
                 f"src has {len(segments)} segments and there are {len(given)} outputs; they must match one to one"
             )
         return self.score_segments(segments, given, evidence="reasons" if evidence is True else evidence or None)
+
+
+class Unedited(Editor):
+    """Leaves every mt as it is ("do nothing"): the baseline, and a way to check files."""
+
+    abilities = Abilities(needs_mt=True)
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        """Return its name."""
+        return Identity(("none",), {})
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return mt for each segment."""
+        return [PostEdit(segment.mt or "", False) for segment in segments]
 
 
 class EditorWrapper(Editor, Generic[EditorT]):

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 import torch
 from torch import Tensor
 
+from postedit.core.editor import Segment
 from postedit.core.errors import DataError
 from postedit.core.model import Constraint
 from postedit.core.search_config import SearchConfig
@@ -15,7 +17,7 @@ from postedit.core.token_spelling import Spelling
 from postedit.editing.segments import EncodedSegment
 from postedit.search.edit_distance import Distances, EditCost, MaxEdits, PostEditPenalty
 from postedit.search.guidance import Bias, Goal, Guidance
-from postedit.search.lexical_constraints import Banned, Beginning, MissingPhrases, NoUnknown, PhraseState, Required
+from postedit.search.lexical_constraints import Banned, BannedPhrases, Beginning, MissingPhrases, NoUnknown, Required
 from postedit.search.repetition import NoRepeat
 from postedit.text.processor import TextProcessor
 from postedit.text.words import splitter
@@ -33,14 +35,15 @@ class GuidanceBuilder:
 
     def __init__(self, processor: TextProcessor, config: SearchConfig) -> None:
         self._processor, self._config = processor, config
-        self._banned = Banned(self._spelling, map(self._spelt, config.banned)) if config.banned else None
+        self._banned = frozenset(map(self._spelt, config.banned))
+        self._ban = Banned(self._spelling, self._banned) if self._banned else None
         self._unknown = NoUnknown() if config.no_unk else None
         for term in config.required:
             self._spelt(term.target)
 
     def required(self, segment: EncodedSegment) -> frozenset[str]:
         """Return the required phrases of a segment as the model spells them."""
-        return frozenset(map(self._spelt, required_of(segment, self._config)))
+        return frozenset(map(self._spelt, required_of(segment.segment, self._config)))
 
     def beam(self, beam: int, required: frozenset[str]) -> int:
         """Return the width of a segment's beam: `beam`, or more than its required phrases have tokens."""
@@ -48,7 +51,8 @@ class GuidanceBuilder:
 
     def applies_to(self, segments: Sequence[EncodedSegment]) -> bool:
         """Return whether tokens are forbidden or penalised in the outputs of these segments."""
-        return self._config.guides or any(segment.segment.constraints.prefix for segment in segments)
+        given = (segment.segment.constraints for segment in segments)
+        return self._config.guides or any(one.prefix or one.banned for one in given)
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """Return texts in target tokens, without EOS."""
@@ -65,8 +69,11 @@ class GuidanceBuilder:
         if any(segment.segment.constraints.prefix for segment in segments):
             beginnings = [self._beginning(segment.segment.constraints.prefix) for segment in segments]
             guards.append(Beginning(self._spelling).start(beginnings, size, device))
-        if self._banned is not None:
-            guards.append(self._banned.start([PhraseState()] * count, size, device))
+        banned = [self._banned | self._banned_in(segment) for segment in segments]
+        if any(banned):
+            phrases = frozenset().union(*banned)
+            ban = Banned(self._spelling, phrases) if self._ban is None or phrases != self._banned else self._ban
+            guards.append(ban.start(map(BannedPhrases, banned), size, device))
         if self._unknown is not None:
             guards.append(self._unknown.start([None] * count, size, device))
         if any(required):
@@ -86,6 +93,14 @@ class GuidanceBuilder:
                 known = [a + b for a, b in zip(mt, src, strict=True)] if config.exempt_src else mt
                 biases.append(PostEditPenalty.of(_padded(known, device), config.post_edit_penalty, size))
         return Guidance(tuple(guards), tuple(goals), tuple(biases))
+
+    def _banned_in(self, segment: EncodedSegment) -> frozenset[str]:
+        """Return the phrases banned in one segment as the model spells them, but those that it cannot write anyway."""
+        found = []
+        for phrase in segment.segment.constraints.banned:
+            with suppress(DataError):
+                found.append(self._spelt(phrase))
+        return frozenset(found)
 
     @property
     def _spelling(self) -> Spelling:
@@ -108,9 +123,9 @@ class GuidanceBuilder:
         return found
 
 
-def required_of(segment: EncodedSegment, config: SearchConfig) -> list[str]:
+def required_of(segment: Segment, config: SearchConfig) -> list[str]:
     """Return the required words and phrases of a segment."""
-    required = list(segment.segment.constraints.required)
+    required = list(segment.constraints.required)
     for term in config.required:
         if not term.source or re.search(rf"(?<!\w){re.escape(term.source)}(?!\w)", segment.src):
             required.append(term.target)

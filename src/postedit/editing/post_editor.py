@@ -122,7 +122,9 @@ class PostEditor(Editor):
             evidence=True,
             inputs=tuple(self.model.spec.inputs),
             attention=frozenset(self.model.spec.attention),
+            languages=(self.processor.config.src_lang or "", self.processor.config.tgt_lang or ""),
             drafts=self.model.spec.parallel and self.log_linear is None,
+            constraints=True,
             tokenises=self.processor.config.tokenizer != "none",
         )
 
@@ -149,7 +151,7 @@ class PostEditor(Editor):
         encoded = self._encoded(segments, config)
         results = self._results(encoded, self._finder(config).find, config, evidence)
         results = [
-            checked(self.processor, one.segment, required_of(one, config), result)
+            checked(self.processor, one.segment, required_of(one.segment, config), result)
             for one, result in zip(encoded, results, strict=True)
         ]
         warn(results)

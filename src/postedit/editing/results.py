@@ -7,14 +7,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate, compress, pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from postedit.core.editor import EVENTS, Edit, PostEdit, Segment, Skipped
 from postedit.core.evidence import Evidence
-from postedit.search import Hypothesis
 from postedit.text.edits import apply_edits
-from postedit.text.processor import Rendering, TextProcessor
 from postedit.text.words import PlainSplitter, Splitter, splitter
+
+if TYPE_CHECKING:
+    from postedit.search import Hypothesis
+    from postedit.text.processor import Rendering, TextProcessor
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +30,7 @@ def unchanged(mt: str, reason: Skipped) -> PostEdit:
 
 
 def to_post_edit(
-    processor: TextProcessor, mt: str, hypotheses: Sequence[Hypothesis] | None, evidence: Evidence | None
+    processor: "TextProcessor", mt: str, hypotheses: "Sequence[Hypothesis] | None", evidence: Evidence | None
 ) -> PostEdit:
     """Return the first hypothesis as the correction of `mt`, with the others as alternatives; mt itself if None."""
     if hypotheses is None:
@@ -37,7 +39,7 @@ def to_post_edit(
     return replace(best, evidence=evidence, alternatives=tuple(others))
 
 
-def _rendered(processor: TextProcessor, mt: str, hypothesis: Hypothesis) -> PostEdit:
+def _rendered(processor: "TextProcessor", mt: str, hypothesis: "Hypothesis") -> PostEdit:
     if hypothesis.stuck:
         return unchanged(mt, "impossible")
     found = processor.render(mt, hypothesis.tokens)
@@ -63,7 +65,7 @@ def confidence(token_scores: Sequence[float]) -> float:
     return math.exp(min(0.0, sum(token_scores)))
 
 
-def token_spans(processor: TextProcessor, found: Rendering, ids: Sequence[int]) -> tuple[tuple[int, int], ...]:
+def token_spans(processor: "TextProcessor", found: "Rendering", ids: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """Return the range in `ids` of the tokens of each edit; see `PostEdit.token_spans`.
 
     Decoded words and the rendered text differ in spacing and case, so positions are compared by the number of
@@ -136,7 +138,7 @@ def _moved(edits: Sequence[Edit]) -> tuple[Edit, ...]:
     return tuple(moved)
 
 
-def checked(processor: TextProcessor, segment: Segment, required: Sequence[str], result: PostEdit) -> PostEdit:
+def checked(processor: "TextProcessor", segment: Segment, required: Sequence[str], result: PostEdit) -> PostEdit:
     """Return a correction with sound text that meets the constraints; see `revert_damage` and `enforce_constraints`."""
     words = splitter(processor.config.tokenizer, processor.config.tgt_lang)
     result = revert_damage(segment.src, segment.mt, result, processor.lacks)
@@ -225,6 +227,11 @@ def _restored(text: str, prefix: str, required: Sequence[str], splitter: Splitte
             text = f"{text[: found.start() + 1]}{phrase.strip()[1:]}{text[found.end() :]}"
     begun = _begun(text, prefix)
     return begun if begun is not None and all(written.search(begun) for written, _, _ in phrases) else None
+
+
+def has_phrase(text: str, phrase: str) -> bool:
+    """Return whether a text has a phrase as whole words."""
+    return _as_words(re.escape(phrase.strip())).search(text) is not None
 
 
 def _spaced(words: Sequence[str]) -> re.Pattern[str]:

@@ -34,8 +34,8 @@ class Gated(EditorWrapper[Editor]):
 
     @property
     def abilities(self) -> Abilities:
-        """Abilities of the editor, but it needs mt, and returns one correction per segment."""
-        return replace(self.inner.abilities, needs_mt=True, n_best=False)
+        """Abilities of the editor, but it needs mt, returns one correction per segment, and takes no constraints."""
+        return replace(self.inner.abilities, needs_mt=True, n_best=False, constraints=False)
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
         """Return the identity of the editor with that of the gate."""

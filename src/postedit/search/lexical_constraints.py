@@ -64,8 +64,16 @@ class Phrases:
         return inside
 
 
-class Banned(Automaton[PhraseState]):
-    """No output contains a banned phrase as whole words.
+@dataclass(frozen=True, slots=True)
+class BannedPhrases:
+    """The phrases that an output must not contain, and the state of the search for them."""
+
+    phrases: frozenset[str]
+    reading: PhraseState = PhraseState()
+
+
+class Banned(Automaton[BannedPhrases]):
+    """No output contains one of its banned phrases as whole words.
 
     A token that ends a phrase is forbidden at once; otherwise search could only continue by making the last word
     longer, with anything. A longer word that begins with the phrase needs a token that goes beyond the phrase.
@@ -77,22 +85,24 @@ class Banned(Automaton[PhraseState]):
         pattern = re.compile("|".join(re.escape(phrase) for phrase in self._phrases.phrases))
         self._holding = [token for token, text in enumerate(spelling.texts) if pattern.search(text)]
 
-    def step(self, state: PhraseState, token: int) -> PhraseState:
+    def step(self, state: BannedPhrases, token: int) -> BannedPhrases:
         """Read the token."""
-        return self._phrases.read(state, self._phrases.spelling.texts[token])[0]
+        return BannedPhrases(state.phrases, self._phrases.read(state.reading, self._phrases.spelling.texts[token])[0])
 
-    def permit(self, state: PhraseState) -> TokenSet:
+    def permit(self, state: BannedPhrases) -> TokenSet:
         """Forbid tokens that end a phrase."""
+        if not state.phrases:
+            return _ANYTHING
         spelling, suspects = self._phrases.spelling, set(self._holding)
-        for phrase in self._phrases.phrases:
-            for begun in state.begun:
+        for phrase in state.phrases:
+            for begun in state.reading.begun:
                 if phrase.startswith(begun) and phrase != begun:
                     for rest in {phrase[len(begun) :], f" {phrase[len(begun) :]}"}:
                         suspects.update(spelling.beyond(rest), spelling.within(rest))
         ending = set()
         for token in suspects:
-            after, found = self._phrases.read(state, spelling.texts[token])
-            if found or self._phrases.whole(after):
+            after, found = self._phrases.read(state.reading, spelling.texts[token])
+            if state.phrases & (found | self._phrases.whole(after)):
                 ending.add(token)
         return TokenSet(frozenset(ending), forbidden=True)
 

@@ -10,7 +10,7 @@ from guarded import FIRST, after, assert_the_way_to_the_end, outputs, passes
 from postedit.core.special_tokens import EOS, STEP, UNK
 from postedit.core.token_spelling import Spelling
 from postedit.search.automata import Automaton
-from postedit.search.lexical_constraints import Banned, Beginning, MissingPhrases, NoUnknown, PhraseState, Required
+from postedit.search.lexical_constraints import Banned, BannedPhrases, Beginning, MissingPhrases, NoUnknown, Required
 
 PIECES = [" a", "a", "b", " ab", "ba", " ", "-"]
 SPELLING = Spelling([""] * FIRST + PIECES, str.isalpha)
@@ -33,7 +33,7 @@ PHRASES = [["a"], ["ab"], ["a b"], ["ab", "ba"], ["a-b", "b"], ["-"], ["a a", "a
 
 @pytest.mark.parametrize("phrases", PHRASES, ids=str)
 def test_exactly_the_outputs_without_a_banned_phrase_may_be_written(phrases: list[str]) -> None:
-    guard = Banned(SPELLING, phrases).start([PhraseState()], SPELLING.size, CPU)
+    guard = Banned(SPELLING, phrases).start([BannedPhrases(frozenset(phrases))], SPELLING.size, CPU)
     for output in outputs(len(PIECES), LONGEST):
         beginnings = [text_of(output[:end]) for end in range(len(output) + 1)]
         clean = not any(has(text, phrase) for text in beginnings for phrase in phrases)

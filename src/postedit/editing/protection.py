@@ -1,0 +1,177 @@
+"""An editor whose outputs keep protected spans and terms, whatever the editor inside it writes."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Final, Literal
+
+from postedit.core.editor import (
+    Constraints,
+    Detail,
+    Edit,
+    Editor,
+    EditorWrapper,
+    Fallback,
+    Identity,
+    PostEdit,
+    Segment,
+)
+from postedit.core.errors import DataError
+from postedit.core.search_config import SearchConfig
+from postedit.editing.constraints import required_of
+from postedit.editing.results import enforce_constraints, has_phrase, keep_edits, unchanged
+from postedit.editing.span_rule import SpanRule
+from postedit.text.glossary import Glossary
+from postedit.text.protected_spans import KINDS, Kind, ProtectedSpan, Value
+from postedit.text.words import PlainSplitter
+
+_MOST_REQUIRED: Final = 80
+"""Characters of spans that a second search may require: its beam grows with them, and edits can still be taken back."""
+
+_MOST_TRIED: Final = 6
+"""Edits at fault of which each is tried alone; more of them are taken back together."""
+
+
+class Protected(EditorWrapper[Editor]):
+    """Keeps the protected spans of mt that stand in the source, and the terms of a glossary, in every output.
+
+    An output that breaks the rule (`text.protected_spans.broken_values`, `text.glossary`) is searched for once more,
+    with the lost spans required and invented ones banned, if the inner editor honours constraints. If that does not
+    help, the edits that touch the broken spans are taken back, as few as suffice, and at last all edits. So the rule
+    holds for any inner editor. `PostEdit.fallbacks` lists the spans.
+
+    The draft of a first stage counts as mt. A translation without draft should have the spans of the source; nothing
+    can be taken back there, and those still broken after the second search are listed with `by` None. Spans of
+    required words and prefixes count as spans of the source. Of n-best lists, alternatives that break the rule are left
+    out. Given outputs are scored as they are.
+
+    Put a gate inside this wrapper: an edit that it takes back may be one half of a moved span.
+    """
+
+    def __init__(self, editor: Editor, kinds: Iterable[Kind] = KINDS, glossary: Glossary | None = None) -> None:
+        """Protect spans of these kinds, and the terms of a glossary, in the outputs of `editor`."""
+        super().__init__(editor)
+        self.kinds, self.glossary = frozenset(kinds), glossary
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        """Return the identity of the editor with the kinds of spans and the glossary."""
+        inner = self.inner.identity(search)
+        own: dict[str, Any] = {"protect": sorted(self.kinds)}
+        if self.glossary is not None:
+            own["glossary"] = self.glossary.fingerprint
+        return Identity(inner.models, {**inner.settings, **own})
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return one correction per segment that keeps the rule; see `Editor.edit_segments`."""
+        config = search or self.search
+        results = self.inner.edit_segments(segments, config, evidence=evidence)
+        cases = [self._case(*one, config) for one in zip(segments, results, strict=True)]
+        asked = [case for case in cases if case.wants_search] if self.inner.abilities.constraints else []
+        for case, second in zip(asked, self._again(asked, config, evidence), strict=True):
+            case.second = second
+        return [case.settled() for case in cases]
+
+    def _case(self, segment: Segment, result: PostEdit, config: SearchConfig) -> "_Case":
+        mt = segment.mt if segment.mt is not None else result.draft
+        given = (segment.constraints.prefix, *required_of(segment, config))
+        return _Case(segment, mt, result, SpanRule(segment.src, mt, self.kinds, self.glossary, given), config)
+
+    def _again(
+        self, cases: Sequence["_Case"], config: SearchConfig, evidence: Detail | None
+    ) -> Sequence[PostEdit | None]:
+        """Return the second correction of each case; None where a constraint cannot be written by the model."""
+        if not cases:
+            return []
+        try:
+            return self.inner.edit_segments([case.constrained for case in cases], config, evidence=evidence)
+        except DataError:
+            if len(cases) == 1:
+                return [None]
+            return [second for case in cases for second in self._again([case], config, evidence)]
+
+
+class _Case:
+    """One segment with its first correction and, if there was another search, its second."""
+
+    second: PostEdit | None = None
+
+    def __init__(self, segment: Segment, mt: str | None, first: PostEdit, rule: SpanRule, config: SearchConfig) -> None:
+        """`mt` may be the draft of a first stage."""
+        self.segment, self.mt, self.first, self.rule, self.config = segment, mt, first, rule, config
+        self.broken: list[Value] = []
+        self.required: list[str] = []
+        self.banned: list[str] = []
+        if first.skipped is None:
+            self.broken = rule.broken(first.text)
+            self.required, self.banned = rule.constraints(first.text, self.broken)
+
+    @property
+    def wants_search(self) -> bool:
+        """Whether another search may help."""
+        return bool(self.required or self.banned) and sum(map(len, self.required)) <= _MOST_REQUIRED
+
+    @property
+    def constrained(self) -> Segment:
+        """The segment with the constraints of the second search."""
+        given = self.segment.constraints
+        required, banned = (*given.required, *self.required), (*given.banned, *self.banned)
+        return Segment(self.segment.src, self.mt, Constraints(given.prefix, required, banned))
+
+    def settled(self) -> PostEdit:
+        """Return the correction that keeps the rule, with fallbacks listed and alternatives that break it left out."""
+        best, by = self._best()
+        listed = tuple(Fallback(value.kind, value.value, by) for value in self.broken)
+        if not listed and best is self.first and not best.alternatives:
+            return best
+        others = tuple(one for one in best.alternatives if one.text != best.text and not self.rule.broken(one.text))
+        return replace(best, alternatives=others, fallbacks=(*self.first.fallbacks, *listed))
+
+    def _best(self) -> tuple[PostEdit, Literal["search", "edits", "mt"] | None]:
+        second = self.second
+        if second is not None and second.skipped is None and self.rule.improves(second.text, self.first.text):
+            return replace(second, draft=self.first.draft), None if self.rule.broken(second.text) else "search"
+        if not self.broken or self.mt is None:
+            return self.first, None
+        kept = self._allowed(self._without_harm(self.mt, self.first))
+        return kept, "edits" if kept.changed else "mt"
+
+    def _without_harm(self, mt: str, result: PostEdit) -> PostEdit:
+        """Return the correction without edits that break the rule: those that touch broken spans, or else all."""
+        broken = self.broken
+        while broken and result.edits:
+            touching = [number for number, edit in enumerate(result.edits) if self._touches(edit, result, broken)]
+            if not touching:
+                break
+            tries = [[number] for number in touching] if len(touching) <= _MOST_TRIED else []
+            options = [self._without(mt, result, back) for back in (*tries, touching)]
+            result, broken = min(options, key=lambda option: len(option[1]))
+        if broken or self.rule.broken(result.text):
+            taken = result.reverted + len(result.edits)
+            return replace(result, text=mt, changed=False, edits=(), token_spans=(), confidences=(), reverted=taken)
+        return result
+
+    def _without(self, mt: str, result: PostEdit, back: Sequence[int]) -> tuple[PostEdit, list[Value]]:
+        kept = keep_edits(mt, result, [number not in back for number in range(len(result.edits))])
+        return kept, self.rule.broken(kept.text)
+
+    def _touches(self, edit: Edit, result: PostEdit, broken: Sequence[Value]) -> bool:
+        """Return whether an edit removes, writes, or stands directly beside a broken span."""
+        sides = ((self.rule.mt_spans, edit.mt_span), (self.rule.spans(result.text), edit.pe_span))
+        return any(_beside(span, place) for spans, place in sides for span in spans if _value(span) in broken)
+
+    def _allowed(self, result: PostEdit) -> PostEdit:
+        """Return a correction with edits taken back, or mt, "impossible", if constraints of the user are now broken."""
+        given, mt = self.segment.constraints, self.mt or ""
+        if any(has_phrase(result.text, phrase) for phrase in (*given.banned, *self.config.banned)):
+            return unchanged(mt, "impossible")
+        required = required_of(self.segment, self.config)
+        return enforce_constraints(mt, result, given.prefix, required, PlainSplitter())
+
+
+def _value(span: ProtectedSpan) -> Value:
+    return Value(span.kind, span.value)
+
+
+def _beside(span: ProtectedSpan, place: tuple[int, int]) -> bool:
+    return span.start <= place[1] and place[0] <= span.end

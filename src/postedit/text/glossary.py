@@ -1,0 +1,186 @@
+"""Glossaries: terms of the source that stand in a segment, and the translations that outputs must or must not have.
+
+A text is compared word by word: terms match whole words, the longest first, whatever the white space between. Each
+character of a script without spaces counts as a word. Case counts only where the entry says so, and even there the
+first letter may be a capital. Inflected forms match only if the entry lists them.
+
+The rule for an output: it never has a term less often than mt, as far as the source has it, and it never has a
+forbidden translation more often than mt.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+from postedit.text.protected_spans import ProtectedSpan, Value, count_values
+
+_UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_TOKEN: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class GlossaryEntry:
+    """A term of the source with its translations."""
+
+    source: str
+    targets: tuple[str, ...] = ()  # an output has one of them; search requires the first
+    forbidden: tuple[str, ...] = ()  # translations that an output does not have
+    case_sensitive: bool = False
+    source_forms: tuple[str, ...] = ()  # inflected forms of the source
+    target_forms: tuple[str, ...] = ()  # inflected forms of the targets, as good as these
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTerm:
+    """An entry whose source term stands in a segment, and how often."""
+
+    entry: GlossaryEntry
+    count: int
+
+
+class Glossary:
+    """Entries, found by their source terms."""
+
+    def __init__(self, entries: Iterable[GlossaryEntry]) -> None:
+        self.entries = tuple(entries)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all entries."""
+        return hashlib.sha256(repr(self.entries).encode()).hexdigest()[:16]
+
+    def find(self, src: str) -> list[FoundTerm]:
+        """Return the entries whose terms the source has; a term within a longer one does not count."""
+        counts = Counter(entry for match in self._sources.matches(src) for entry in match.keys)
+        return [FoundTerm(entry, count) for entry, count in counts.items()]
+
+    @cached_property
+    def _sources(self) -> "_Phrases[GlossaryEntry]":
+        return _Phrases(
+            (form, entry, entry.case_sensitive)
+            for entry in self.entries
+            for form in (entry.source, *entry.source_forms)
+        )
+
+    @classmethod
+    def read(cls, path: Path, languages: tuple[str, str] | None = None) -> "Glossary":
+        """Read a glossary file; see `text.glossary_files`."""
+        from postedit.text.glossary_files import read_entries
+
+        return cls(read_entries(path, languages))
+
+
+class TermRule:
+    """The rule of terms for one segment.
+
+    Args:
+        found: entries whose terms its source has.
+        mt: its machine translation; None: outputs should have all terms.
+    """
+
+    def __init__(self, found: Sequence[FoundTerm], mt: str | None) -> None:
+        self._found = [one for one in found if one.entry.targets or one.entry.forbidden]
+        self._translations = _Phrases(
+            (form, value, one.entry.case_sensitive)
+            for one in self._found
+            for value, forms in _values(one.entry).items()
+            for form in forms
+        )
+        self._needed: Counter[Value] = Counter()
+        for one in self._found:
+            if one.entry.targets:
+                self._needed[Value("term", one.entry.targets[0])] += one.count
+        self._mt = None if mt is None else self._count(mt)
+
+    def spans(self, text: str) -> list[ProtectedSpan]:
+        """Return the terms and forbidden translations of a text."""
+        return [
+            ProtectedSpan(value.kind, match.start, match.end, value.value)
+            for match in self._translations.matches(text)
+            for value in match.keys
+        ]
+
+    def broken(self, text: str) -> list[Value]:
+        """Return the terms that an output loses, and the forbidden translations that it adds."""
+        if not self._found:
+            return []
+        now = self._count(text)
+        before = self._needed if self._mt is None else self._mt
+        lost = [value for value, count in self._needed.items() if now[value] < min(before[value], count)]
+        added = [value for value in now if value.kind == "forbidden term" and now[value] > before[value]]
+        return lost + added
+
+    def wishes(self, text: str) -> tuple[list[str], list[str]]:
+        """Return the terms that an output does not have although the source has, and its forbidden translations."""
+        if not self._found:
+            return [], []
+        now = self._count(text)
+        missing = [value.value for value in self._needed if not now[value]]
+        return missing, [value.value for value in now if value.kind == "forbidden term"]
+
+    def _count(self, text: str) -> Counter[Value]:
+        return count_values(self.spans(text))
+
+
+def _values(entry: GlossaryEntry) -> dict[Value, tuple[str, ...]]:
+    """Return the values by which the translations of an entry are counted, and the forms of each."""
+    allowed = {Value("term", entry.targets[0]): (*entry.targets, *entry.target_forms)} if entry.targets else {}
+    return {**allowed, **{Value("forbidden term", form): (form,) for form in entry.forbidden}}
+
+
+KeyT = TypeVar("KeyT", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class _Match(Generic[KeyT]):
+    start: int
+    end: int
+    keys: tuple[KeyT, ...]
+
+
+class _Phrases(Generic[KeyT]):
+    """Phrases in a table of their words; a look-up for each word of a text, whatever the number of phrases."""
+
+    def __init__(self, phrases: Iterable[tuple[str, KeyT, bool]]) -> None:
+        """Take phrases with their keys, and whether case counts."""
+        self._table: dict[tuple[str, ...], list[tuple[str, KeyT, bool]]] = {}
+        self._lengths: dict[str, list[int]] = {}  # of the phrases that begin with a word, longest first
+        for phrase, key, cased in phrases:
+            words = tuple(_TOKEN.findall(phrase.casefold()))
+            if words:
+                self._table.setdefault(words, []).append((" ".join(_TOKEN.findall(phrase)), key, cased))
+                lengths = self._lengths.setdefault(words[0], [])
+                if len(words) not in lengths:
+                    lengths.append(len(words))
+                    lengths.sort(reverse=True)
+
+    def matches(self, text: str) -> Iterator[_Match[KeyT]]:
+        """Yield the phrases of a text, from left to right; of those that begin together, the longest."""
+        if not self._table:
+            return
+        found = list(_TOKEN.finditer(text))
+        words = [word.group().casefold() for word in found]
+        place = 0
+        while place < len(words):
+            step = 1
+            for length in self._lengths.get(words[place], ()):
+                within = place + length <= len(words)
+                candidates = self._table.get(tuple(words[place : place + length]), ()) if within else ()
+                written = " ".join(word.group() for word in found[place : place + length]) if candidates else ""
+                keys = tuple(key for phrase, key, cased in candidates if not cased or _same_case(phrase, written))
+                if keys:
+                    yield _Match(found[place].start(), found[place + length - 1].end(), tuple(dict.fromkeys(keys)))
+                    step = length
+                    break
+            place += step
+
+
+def _same_case(phrase: str, written: str) -> bool:
+    return written in (phrase, phrase[:1].upper() + phrase[1:])

@@ -1,0 +1,238 @@
+"""Glossary files: tables (CSV, TSV) and TBX, version 2 (2008) and 3.
+
+A table has the columns source, target, forbidden, case, source_forms and target_forms, in this order unless a first
+line names them; all but the first two may be missing. Several forms or forbidden translations in a field are divided
+by "|"; case is "yes" where it counts. Of TBX, the terms of two languages are read; those whose administrative status is
+deprecated or superseded are forbidden as translations.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from xml.parsers import expat
+
+from postedit.core.errors import DataError, nearest, nearest_path
+from postedit.text.glossary import GlossaryEntry
+
+_COLUMNS: Final = ("source", "target", "forbidden", "case", "source_forms", "target_forms")
+_CASE: Final = {"": False, "no": False, "false": False, "0": False, "yes": True, "true": True, "1": True}
+_LONGEST: Final = 1000  # characters of a term
+_DEEPEST: Final = 100  # elements of TBX within each other
+_LARGEST: Final = 512 * 1024 * 1024  # bytes of a file
+_FORBIDDEN: Final = ("deprecatedTerm", "supersededTerm")
+_CONCEPTS: Final = ("termEntry", "conceptEntry")
+_LANGUAGES: Final = ("langSet", "langSec")
+_TERMS: Final = ("tig", "ntig", "termSec")
+
+
+def read_entries(path: Path, languages: tuple[str, str] | None = None) -> list[GlossaryEntry]:
+    """Return the entries of a glossary file; `languages` are the source and target that are read of TBX.
+
+    Raises:
+        DataError: naming the file, the line, and what is wrong with it.
+    """
+    try:
+        size = path.stat().st_size
+        data = path.read_bytes() if size <= _LARGEST else b""
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}){nearest_path(path)}") from None
+    if size > _LARGEST:
+        raise DataError(f"{path}: has more than {_LARGEST // 1024**2} MB; divide it, and give one part")
+    if path.suffix.lower() in (".tbx", ".xml"):
+        entries = list(_tbx_entries(path, data, languages))
+    elif path.suffix.lower() in (".csv", ".tsv", ".txt"):
+        entries = list(_table_entries(path, data))
+    else:
+        raise DataError(f"{path}: a glossary is a .csv, .tsv or .tbx file; rename it if it is one of these")
+    if not entries:
+        raise DataError(f"{path}: holds no terms; a line needs a source term and a target term")
+    return entries
+
+
+def _table_entries(path: Path, data: bytes) -> Iterator[GlossaryEntry]:
+    try:
+        lines = data.decode("utf-8-sig").splitlines(keepends=True)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{path}, line {line}: is not UTF-8; save the glossary in this encoding") from None
+    tabs = path.suffix.lower() != ".csv"
+    first = next((line for line in lines if line.strip()), "")
+    delimiter = "\t" if tabs else ";" if first.count(";") > first.count(",") else ","
+    rows = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL, strict=True)
+    columns: Sequence[str] | None = None
+    try:
+        for row in rows:
+            cells = [cell.strip() for cell in row]
+            if not any(cells):
+                continue
+            if columns is None:
+                columns = _header(cells, f"{path}, line {rows.line_num}")
+                if columns:
+                    continue
+                columns = _COLUMNS
+            yield _entry(cells, columns, f"{path}, line {rows.line_num}")
+    except csv.Error as error:
+        raise DataError(f"{path}, line {rows.line_num}: is no line of a table ({error}); check its quotes") from None
+
+
+def _header(cells: Sequence[str], where: str) -> Sequence[str] | None:
+    """Return the names of columns if this line has them, else None."""
+    names = [cell.lower().replace(" ", "_") for cell in cells]
+    if "source" not in names or not {"target", "forbidden"} & set(names):
+        return None
+    unknown = next((name for name in names if name not in _COLUMNS), None)
+    if unknown is not None:
+        raise DataError(f"{where}: no column is called {unknown!r}{nearest(unknown, _COLUMNS)}; {_named()}")
+    return names
+
+
+def _named() -> str:
+    return f"the columns are {', '.join(_COLUMNS)}"
+
+
+def _entry(cells: Sequence[str], columns: Sequence[str], where: str) -> GlossaryEntry:
+    if len(cells) > len(columns):
+        raise DataError(f"{where}: has {len(cells)} fields, not {len(columns)} or fewer; {_named()}")
+    given = dict(zip(columns, cells))
+    case = given.get("case", "").lower()
+    if case not in _CASE:
+        raise DataError(f"{where}: case must be yes or no, not {case!r:.40}")
+    forms = {name: _forms(given.get(name, "")) for name in ("forbidden", "source_forms", "target_forms")}
+    target = given.get("target", "")
+    targets = (target,) if target else ()
+    entry = GlossaryEntry(given.get("source", ""), targets, case_sensitive=_CASE[case], **forms)
+    return _checked(entry, where)
+
+
+def _forms(field: str) -> tuple[str, ...]:
+    return tuple(form.strip() for form in field.split("|") if form.strip())
+
+
+def _checked(entry: GlossaryEntry, where: str) -> GlossaryEntry:
+    """Return an entry that can be used.
+
+    Raises:
+        DataError: if it cannot be.
+    """
+    if not entry.source or not (entry.targets or entry.forbidden):
+        raise DataError(f"{where}: needs a source term, and a target or a forbidden translation")
+    if entry.target_forms and not entry.targets:
+        raise DataError(f"{where}: has inflected forms of a target that is not given")
+    both = [form for form in (*entry.targets, *entry.target_forms) if form in entry.forbidden]
+    if both:
+        raise DataError(f"{where}: {both[0]!r:.80} is both a translation and forbidden")
+    every = (entry.source, *entry.targets, *entry.forbidden, *entry.source_forms, *entry.target_forms)
+    for term in every:
+        if len(term) > _LONGEST:
+            raise DataError(f"{where}: a term has {len(term):,} characters; at most {_LONGEST:,} are allowed")
+        if not any(map(str.isalnum, term)):
+            raise DataError(f"{where}: {term!r:.80} has no letter and no digit, so that it is no term")
+    return entry
+
+
+@dataclass(slots=True)
+class _Term:
+    language: str
+    text: str = ""
+    forbidden: bool = False
+
+
+@dataclass(slots=True)
+class _TbxReader:
+    """Collects the terms of each concept of a TBX file from the events of expat."""
+
+    path: Path
+    own: str = ""  # language of the file
+    concepts: list[tuple[int, list[_Term]]] = field(default_factory=list)  # with the line where each begins
+    _open: list[str] = field(default_factory=list)  # names of the elements around the position
+    _language: str = ""
+    _note: str = ""  # text of the note that is read
+    _note_type: str = ""
+
+    def read(self, data: bytes) -> None:
+        parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+        parser.StartElementHandler = lambda name, given: self._start(name, given, parser.CurrentLineNumber)
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+        parser.EntityDeclHandler = lambda *declared: self._refuse_entities(parser.CurrentLineNumber)
+        try:
+            parser.Parse(data, True)
+        except expat.ExpatError as error:
+            place = f"{self.path}, line {error.lineno}, column {error.offset + 1}"
+            raise DataError(f"{place}: is not well-formed XML ({expat.ErrorString(error.code)})") from None
+
+    def _refuse_entities(self, line: int) -> None:
+        raise DataError(f"{self.path}, line {line}: declares an entity; a glossary needs none: write its text instead")
+
+    def _start(self, name: str, given: Mapping[str, str], line: int) -> None:
+        name = name.rpartition(":")[2]
+        if not self._open:
+            self.own = given.get("xml:lang", "")
+            if name not in ("martif", "tbx"):
+                raise DataError(f"{self.path}, line {line}: <{name}> is no glossary; TBX begins with <martif> or <tbx>")
+        if len(self._open) >= _DEEPEST:
+            raise DataError(f"{self.path}, line {line}: more than {_DEEPEST} elements are within each other")
+        self._open.append(name)
+        if name in _CONCEPTS:
+            self.concepts.append((line, []))
+        elif name in _LANGUAGES:
+            self._language = given.get("xml:lang", "")
+        elif name in _TERMS and self.concepts:
+            self.concepts[-1][1].append(_Term(self._language))
+        elif name in ("termNote", "administrativeStatus"):
+            self._note, self._note_type = "", given.get("type", name)
+
+    def _end(self, name: str) -> None:
+        name = self._open.pop()
+        if name in ("termNote", "administrativeStatus") and self._note_type == "administrativeStatus":
+            terms = self.concepts[-1][1] if self.concepts else []
+            if terms and self._note.strip().startswith(_FORBIDDEN):
+                terms[-1].forbidden = True
+
+    def _text(self, data: str) -> None:
+        if self._open[-1] in ("termNote", "administrativeStatus"):
+            self._note += data
+        elif "term" in self._open[-3:] and self.concepts and self.concepts[-1][1]:
+            self.concepts[-1][1][-1].text += data
+
+
+def _tbx_entries(path: Path, data: bytes, languages: tuple[str, str] | None) -> Iterator[GlossaryEntry]:
+    reader = _TbxReader(path)
+    reader.read(data)
+    there = list(dict.fromkeys(term.language for _, terms in reader.concepts for term in terms))
+    source, target = languages or _two_languages(path, reader.own, there)
+    for wanted in (source, target):
+        if not any(_is(language, wanted) for language in there):
+            raise DataError(f"{path}: has no terms in {wanted!r}; its languages are {', '.join(there) or 'none'}")
+    for line, terms in reader.concepts:
+        sources = [term for term in terms if _is(term.language, source) and term.text.strip()]
+        others = [term for term in terms if _is(term.language, target) and term.text.strip()]
+        targets, forbidden = (_texts(term for term in others if term.forbidden == bad) for bad in (False, True))
+        forbidden = tuple(text for text in forbidden if text not in targets)
+        for text in _texts(sources) if targets or forbidden else ():
+            yield _checked(GlossaryEntry(text, targets, forbidden), f"{path}, line {line}")
+
+
+def _texts(terms: Iterable[_Term]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(" ".join(term.text.split()) for term in terms))
+
+
+def _two_languages(path: Path, own: str, there: Sequence[str]) -> tuple[str, str]:
+    """Return the source and target of a file of two languages; the source is the file's own language or the first."""
+    if len(there) != 2:
+        raise DataError(
+            f"{path}: has terms in {len(there)} languages ({', '.join(there)}); name the source and the target, for "
+            f"example {path}#en:de"
+        )
+    first, second = there
+    return (second, first) if _is(second, own) and not _is(first, own) else (first, second)
+
+
+def _is(language: str, wanted: str) -> bool:
+    """Return whether a language code is the one wanted, or a variant of it: en-US of en."""
+    found, sought = (code.lower().replace("_", "-") for code in (language, wanted))
+    return found == sought or found.startswith(f"{sought}-")

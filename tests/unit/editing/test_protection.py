@@ -1,0 +1,271 @@
+"""Protected spans and terms survive every editor; what was kept against it is listed."""
+
+import importlib.util
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import tiny_models
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from postedit import PostEditor
+from postedit.core.editor import (
+    Abilities,
+    Constraints,
+    Detail,
+    Edit,
+    Editor,
+    Fallback,
+    Identity,
+    PostEdit,
+    Segment,
+)
+from postedit.core.errors import DataError
+from postedit.core.search_config import SearchConfig
+from postedit.editing.post_editor import TwoStage
+from postedit.editing.protection import Protected
+from postedit.editing.span_rule import SpanRule
+from postedit.gate import Gated
+from postedit.text.glossary import Glossary, GlossaryEntry
+from postedit.text.protected_spans import KINDS
+
+ALL = frozenset(KINDS)
+
+
+class TableEditor(Editor):
+    """Replaces phrases of mt by others, each with a confidence; it writes "src" where there is no mt."""
+
+    abilities = Abilities(needs_mt=False)
+
+    def __init__(self, table: dict[str, str], confidences: dict[str, float] | None = None) -> None:
+        self.table, self.confidences = table, confidences or {}
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        return Identity(("table",), {"table": repr(self.table)})
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        return [self.replaced(one.src if one.mt is None else one.mt) for one in segments]
+
+    def replaced(self, mt: str) -> PostEdit:
+        text, edits, confidences, done = "", [], [], 0
+        for found in re.finditer("|".join(map(re.escape, self.table)) or "(?!)", mt):
+            text += mt[done : found.start()]
+            edits.append(Edit("replace", found.span(), (len(text), len(text) + len(self.table[found[0]]))))
+            confidences.append(self.confidences.get(found[0], 0.9))
+            text, done = text + self.table[found[0]], found.end()
+        text += mt[done:]
+        spans = ((0, 0),) * len(edits)
+        return PostEdit(text, text != mt, edits=tuple(edits), token_spans=spans, confidences=tuple(confidences))
+
+
+class ObedientEditor(TableEditor):
+    """Appends what is required, in a second search; it refuses phrases of `refused`, and deletes those banned."""
+
+    abilities = Abilities(constraints=True)
+
+    def __init__(self, table: dict[str, str], refused: Sequence[str] = ()) -> None:
+        super().__init__(table)
+        self.refused, self.searched = refused, []
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        self.searched.append(len(segments))
+        if any(phrase in self.refused for one in segments for phrase in one.constraints.required):
+            raise DataError("cannot be written")
+        results = super().edit_segments(segments, search)
+        return [self.obeying(one.constraints, found) for one, found in zip(segments, results, strict=True)]
+
+    def obeying(self, constraints: Constraints, found: PostEdit) -> PostEdit:
+        text = " ".join([found.text, *constraints.required])
+        for phrase in constraints.banned:
+            text = text.replace(phrase, "")
+        return found if text == found.text else replace(found, text=text, edits=(), token_spans=(), confidences=())
+
+
+def edited(editor: Editor, src: str, mt: str | None, **given: object) -> PostEdit:
+    (found,) = Protected(editor, **given).edit_segments([Segment(src, mt)])  # type: ignore[arg-type]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("src", "mt", "text"),
+    [
+        ("5 red", "5 rot", "5 blau"),
+        ("6 red", "5 rot", "6 blau"),
+        ("five red", "5 rot", "5 blau"),
+        ("red {0} {0}", "rot {0} {0}", "blau {0} {0}"),
+        ("red", "rot", "blau"),
+    ],
+)
+def test_edits_that_break_a_span_are_taken_back_and_others_stay(src: str, mt: str, text: str) -> None:
+    found = edited(TableEditor({"5": "6", "rot": "blau", "{0}": "{1}"}), src, mt)
+    assert (found.text, found.changed) == (text, True)
+    assert found.reverted == len(re.findall(r"5|\{0\}|rot", mt)) - len(found.edits)
+    assert bool(found.fallbacks) == bool(found.reverted)
+
+
+def test_a_moved_span_stays_moved() -> None:
+    editor = TableEditor({"5 rote ": "rote 5 ", "Haus": "Häuser"})
+    assert edited(editor, "5 red houses", "5 rote Haus").text == "rote 5 Häuser"
+
+
+def test_each_fallback_names_kind_value_and_how_it_was_saved() -> None:
+    found = edited(TableEditor({"%s": "%d"}), "a %s", "ein %s")
+    assert (found.text, found.changed, found.reverted) == ("ein %s", False, 1)
+    assert set(found.fallbacks) == {Fallback("placeholder", "%s", "mt"), Fallback("placeholder", "%d", "mt")}
+
+
+def test_kinds_left_out_are_not_protected() -> None:
+    assert edited(TableEditor({"5": "6"}), "5", "5", kinds=["url"]).text == "6"
+
+
+def test_an_editor_that_reports_no_edits_is_answered_with_mt() -> None:
+    class Silent(TableEditor):
+        def replaced(self, mt: str) -> PostEdit:
+            return PostEdit("6 blau", True)
+
+    found = edited(Silent({}), "5 red", "5 rot")
+    assert (found.text, found.changed, found.edits) == ("5 rot", False, ())
+
+
+def test_lost_spans_are_required_in_a_second_search_of_few_segments() -> None:
+    editor = ObedientEditor({"http://a.b/c": "dort"})
+    found = Protected(editor).edit_segments([Segment("at http://a.b/c", "auf http://a.b/c"), Segment("a", "b")])
+    assert [one.text for one in found] == ["auf dort http://a.b/c", "b"]
+    assert found[0].fallbacks == (Fallback("url", "http://a.b/c", "search"),)
+    assert editor.searched == [2, 1]
+
+
+def test_constraints_refused_by_an_editor_affect_one_segment() -> None:
+    editor = ObedientEditor({"%s": "x", "%d": "y"}, refused=["%s"])
+    found = Protected(editor).edit_segments([Segment("%s", "so %s"), Segment("%d", "so %d")])
+    assert [one.text for one in found] == ["so %s", "so y %d"]
+    assert [one.fallbacks[0].by for one in found] == ["mt", "search"]
+
+
+def test_numbers_that_the_user_requires_are_no_fault() -> None:
+    segment = Segment("the fair", "die Messe", Constraints(required=("2025",)))
+    (found,) = Protected(ObedientEditor({})).edit_segments([segment])
+    assert (found.text, found.fallbacks) == ("die Messe 2025", ())
+
+
+def test_mt_stays_if_taking_edits_back_would_break_what_the_user_requires() -> None:
+    segment = Segment("5 red", "5 rot", Constraints(required=("6 blau",)))
+    (found,) = Protected(TableEditor({"5 rot": "7 6 blau"})).edit_segments([segment])
+    assert (found.text, found.skipped) == ("5 rot", "impossible")
+
+
+def test_alternatives_that_break_the_rule_are_left_out() -> None:
+    class Listing(TableEditor):
+        def replaced(self, mt: str) -> PostEdit:
+            others = tuple(PostEdit(text, text != mt) for text in ("6", "vier 5", mt))
+            return replace(super().replaced(mt), alternatives=others)
+
+    found = edited(Listing({"5": "fünf 5"}), "5", "5")
+    assert [one.text for one in (found, *found.alternatives)] == ["fünf 5", "vier 5", "5"]
+    found = edited(Listing({"5": "7"}), "5", "5")
+    assert [one.text for one in (found, *found.alternatives)] == ["5", "vier 5"]
+
+
+def test_spans_lost_in_a_translation_without_mt_are_listed_as_not_saved() -> None:
+    found = edited(TableEditor({"5": "fünf"}), "5 red", None)
+    assert (found.text, found.fallbacks) == ("fünf red", (Fallback("number", "5", None),))
+
+
+def test_the_draft_of_a_first_stage_counts_as_mt(tmp_path: Path) -> None:
+    tiny_models.folder().save(tmp_path / "model")
+    second = PostEditor.load(tmp_path / "model", device="cpu")
+    staged = TwoStage(TableEditor({"red": "rot"}), second)
+    (found,) = Protected(staged).edit_segments([Segment("5 red {0}")])
+    assert found.draft == "5 rot {0}"
+    assert not SpanRule("5 red {0}", found.draft, ALL, None).broken(found.text)
+
+
+def test_a_gate_inside_cannot_break_the_rule() -> None:
+    moved = TableEditor({"5 rote": "rote", "Haus": "Haus 5"}, {"5 rote": 0.9, "Haus": 0.1})
+    gated = Gated(Protected(moved), min_confidence=0.5)
+    assert gated.edit_segments([Segment("5 red", "5 rote Haus")])[0].text == "rote Haus"
+    assert edited(gated, "5 red", "5 rote Haus").text == "5 rote Haus"
+
+
+def test_the_identity_has_the_kinds_and_the_glossary() -> None:
+    editor, entry = TableEditor({}), GlossaryEntry("file", ("Datei",))
+    every = [
+        Protected(editor),
+        Protected(editor, ["url"]),
+        Protected(editor, glossary=Glossary([entry])),
+        Protected(editor, glossary=Glossary([replace(entry, forbidden=("Akte",))])),
+    ]
+    assert len({repr(one.identity()) for one in every}) == len(every)
+    assert every[0].identity().models == editor.identity().models
+
+
+TERMS = Glossary([GlossaryEntry("file", ("Datei",), ("Akte",), target_forms=("Dateien",))])
+
+
+def test_terms_of_mt_are_kept_and_forbidden_ones_not_added() -> None:
+    assert edited(TableEditor({"Datei": "Akte", "rot": "blau"}), "red file", "rot Datei", glossary=TERMS).text == (
+        "blau Datei"
+    )
+    assert edited(TableEditor({"Datei": "Akte"}), "red paper", "Datei", glossary=TERMS).text == "Akte"
+
+
+def test_missing_terms_are_required_and_forbidden_ones_banned_in_search() -> None:
+    found = edited(ObedientEditor({}), "a file", "ein Blatt", glossary=TERMS)
+    assert (found.text, found.fallbacks) == ("ein Blatt Datei", ())
+    assert edited(ObedientEditor({}), "a file", "die Akte", glossary=TERMS).text == "die  Datei"
+
+
+@pytest.fixture(scope="module")
+def neural(tmp_path_factory: pytest.TempPathFactory) -> PostEditor:
+    path = tmp_path_factory.mktemp("protected") / "model"
+    tiny_models.folder().save(path)
+    loaded = PostEditor.load(path, device="cpu")
+    assert isinstance(loaded, PostEditor)
+    return loaded
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from(["5", "das", "Haus", "{0}", "%s", "a_b", "<b>", "ging"]), max_size=5), max_size=4)
+)
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_neural_model_keeps_the_rule(neural: PostEditor, beam: int, texts: list[list[str]]) -> None:
+    segments = [Segment(" ".join(reversed(words)), " ".join(words)) for words in texts]
+    search = neural.search.with_options(beam=beam, n_best=beam)
+    for one, found in zip(segments, Protected(neural).edit_segments(segments, search), strict=True):
+        rule = SpanRule(one.src, one.mt, ALL, None)
+        assert not any(rule.broken(each.text) for each in (found, *found.alternatives))
+
+
+def test_phrases_are_banned_in_one_segment_and_not_in_others(neural: PostEditor) -> None:
+    plain = Segment("the house", "das Haus")
+    (usual,) = neural.edit_segments([plain])
+    banned = replace(plain, constraints=Constraints(banned=tuple(usual.text.split())))
+    free, bound = neural.edit_segments([plain, banned])
+    assert free.text == usual.text
+    assert not set(usual.text.split()) & set(bound.text.split())
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> ModuleType:
+    path = Path(__file__).resolve().parents[3] / "benchmarks/protected_spans.py"
+    spec = importlib.util.spec_from_file_location("protected_spans_benchmark", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_no_span_is_corrupted_by_a_system_that_mangles(benchmark: ModuleType) -> None:
+    behind, without, changed, taken = benchmark.fuzz(2000, seed=3)
+    assert behind == 0
+    assert min(without, changed, taken) > 500

@@ -1,0 +1,73 @@
+"""Terms in texts, and the rule for outputs."""
+
+import pytest
+
+from postedit.text.glossary import Glossary, GlossaryEntry, TermRule
+from postedit.text.protected_spans import Value
+
+FILE = GlossaryEntry("file", ("Datei",), ("Akte",), source_forms=("files",), target_forms=("Dateien",))
+
+
+def found(entries: list[GlossaryEntry], src: str) -> dict[str, int]:
+    return {one.entry.source: one.count for one in Glossary(entries).find(src)}
+
+
+@pytest.mark.parametrize(
+    ("src", "count"),
+    [
+        ("Open the file.", 1),
+        ("FILE and File", 2),
+        ("files, file", 2),
+        ("profile filed", 0),
+        ("a file-name", 1),
+        ("", 0),
+    ],
+)
+def test_terms_match_whole_words_and_listed_forms(src: str, count: int) -> None:
+    assert found([FILE], src).get("file", 0) == count
+
+
+def test_the_longest_term_wins() -> None:
+    entries = [GlossaryEntry("hard disk", ("a",)), GlossaryEntry("disk", ("b",)), GlossaryEntry("hard", ("c",))]
+    assert found(entries, "a hard  disk, a disk") == {"hard disk": 1, "disk": 1}
+
+
+def test_the_beginning_of_a_longer_term_matches_at_the_end_of_a_text() -> None:
+    entries = [GlossaryEntry("hard disk drive", ("a",)), GlossaryEntry("hard", ("c",))]
+    assert found(entries, "very hard") == {"hard": 1}
+
+
+def test_case_counts_where_the_entry_says_so_but_for_a_capital() -> None:
+    entry = GlossaryEntry("apple", ("x",), case_sensitive=True)
+    assert found([entry], "apple Apple APPLE") == {"apple": 2}
+
+
+def test_scripts_without_spaces_match_anywhere() -> None:
+    assert found([GlossaryEntry("文件", ("file",))], "打开文件夹和文件。") == {"文件": 2}
+
+
+@pytest.mark.parametrize(
+    ("mt", "output", "broken"),
+    [
+        ("die Datei", "die Dateien", []),
+        ("die Datei", "das Blatt", [Value("term", "Datei")]),
+        ("das Blatt", "das Dokument", []),
+        ("Datei Datei", "eine Datei", []),
+        ("die Datei", "die Datei, Akte", [Value("forbidden term", "Akte")]),
+        ("die Akte", "die Akte", []),
+        ("die Akte", "die Datei", []),
+    ],
+)
+def test_terms_of_mt_stay_and_forbidden_ones_are_not_added(mt: str, output: str, broken: list[Value]) -> None:
+    assert TermRule(Glossary([FILE]).find("Open the file"), mt).broken(output) == broken
+
+
+def test_search_is_to_write_missing_terms_and_no_forbidden_ones() -> None:
+    rule = TermRule(Glossary([FILE]).find("Open the file"), "die Akte")
+    assert rule.wishes("die Akte") == (["Datei"], ["Akte"])
+    assert rule.wishes("Dateien") == ([], [])
+
+
+def test_a_forbidden_word_within_a_longer_term_is_not_counted() -> None:
+    entry = GlossaryEntry("case", ("Akten-Ordner",), ("Akten",))
+    assert TermRule(Glossary([entry]).find("a case"), "x").broken("der Akten-Ordner") == []

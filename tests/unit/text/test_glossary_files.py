@@ -1,0 +1,92 @@
+"""Glossary files: what is read, and the sentence for what cannot be."""
+
+from pathlib import Path
+
+import pytest
+
+from postedit.core.errors import DataError
+from postedit.text.glossary import GlossaryEntry
+from postedit.text.glossary_files import read_entries
+
+TBX2 = """<?xml version="1.0"?>
+<martif type="TBX" xml:lang="en"><text><body>
+<termEntry id="1"><langSet xml:lang="de"><tig><term>Ordner</term></tig>
+<tig><term>Verzeichnis</term><termNote type="administrativeStatus">deprecatedTerm-admn-sts</termNote></tig></langSet>
+<langSet xml:lang="en"><ntig><termGrp><term>folder</term></termGrp></ntig></langSet></termEntry>
+</body></text></martif>"""
+
+TBX3 = """<tbx xmlns="urn:iso:std:iso:30042:ed-2" style="dct" type="TBX-Basic" xml:lang="en"
+ xmlns:min="http://www.tbxinfo.net/ns/min"><text><body>
+<conceptEntry id="1"><langSec xml:lang="en-US"><termSec><term>pivot table</term></termSec></langSec>
+<langSec xml:lang="de"><termSec><term>Pivot-Tabelle</term></termSec><termSec><term>Drehtabelle</term>
+<min:administrativeStatus>deprecatedTerm-admn-sts</min:administrativeStatus></termSec></langSec>
+<langSec xml:lang="fr"><termSec><term>tableau croisé</term></termSec></langSec></conceptEntry>
+</body></text></tbx>"""
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_columns_without_header_are_read_in_their_order(tmp_path: Path) -> None:
+    path = written(tmp_path, "terms.tsv", "file\tDatei\tAkte|Datenblatt\tyes\tfiles\tDateien\nfolder\tOrdner\n")
+    assert read_entries(path) == [
+        GlossaryEntry("file", ("Datei",), ("Akte", "Datenblatt"), True, ("files",), ("Dateien",)),
+        GlossaryEntry("folder", ("Ordner",)),
+    ]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_a_header_names_the_columns_of_a_csv_file(tmp_path: Path, delimiter: str) -> None:
+    lines = [["Forbidden", "Source", "Target"], ["", '"a, b; c"', "x"], ["y", "d", ""]]
+    path = written(tmp_path, "terms.csv", "\ufeff" + "\n".join(map(delimiter.join, lines)))
+    assert read_entries(path) == [GlossaryEntry("a, b; c", ("x",)), GlossaryEntry("d", (), ("y",))]
+
+
+def test_tbx_2_gives_terms_and_deprecated_ones_as_forbidden(tmp_path: Path) -> None:
+    assert read_entries(written(tmp_path, "t.tbx", TBX2)) == [GlossaryEntry("folder", ("Ordner",), ("Verzeichnis",))]
+
+
+def test_tbx_3_is_read_in_the_languages_named(tmp_path: Path) -> None:
+    path = written(tmp_path, "t.tbx", TBX3)
+    assert read_entries(path, ("en", "de")) == [GlossaryEntry("pivot table", ("Pivot-Tabelle",), ("Drehtabelle",))]
+    assert read_entries(path, ("fr", "en-us")) == [GlossaryEntry("tableau croisé", ("pivot table",))]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("t.tsv", "file\tDatei\nfolder\n", "line 2: needs a source term"),
+        ("t.tsv", "file\tDatei\tx\tperhaps\n", "line 1: case must be yes or no"),
+        ("t.tsv", "file\tDatei\tDatei\n", "line 1: 'Datei' is both"),
+        ("t.tsv", "a\tb\tc\tno\te\tf\tg\n", "line 1: has 7 fields"),
+        ("t.tsv", "a\t...\n", "line 1: '...' has no letter"),
+        ("t.tsv", f"a\t{'b' * 1001}\n", "line 1: a term has 1,001 characters"),
+        ("t.tsv", "\n\n", "holds no terms"),
+        ("t.csv", "source,target,forbiden\n", "line 1: no column is called 'forbiden'.*forbidden"),
+        ("t.csv", 'a,"b"c\n', "line 1: is no line of a table"),
+        ("t.ods", "", ".csv, .tsv or .tbx"),
+        ("t.tbx", "<martif><a></martif>", "line 1, column 14: is not well-formed"),
+        ("t.tbx", "<html></html>", "line 1: <html> is no glossary"),
+        ("t.tbx", '<!DOCTYPE martif [\n<!ENTITY a "b">]><martif>&a;</martif>', "line 2: declares an entity"),
+        ("t.tbx", "<martif>" + "<a>" * 200, "more than 100 elements"),
+        ("t.tbx", TBX3, "3 languages .*#en:de"),
+    ],
+)
+def test_a_damaged_glossary_is_refused_with_its_line(tmp_path: Path, name: str, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_entries(written(tmp_path, name, text))
+
+
+def test_a_table_in_another_encoding_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,b\nc,\xe4\n")
+    with pytest.raises(DataError, match="line 2: is not UTF-8"):
+        read_entries(path)
+
+
+def test_a_language_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no terms in 'lv'; its languages are de, en"):
+        read_entries(written(tmp_path, "t.tbx", TBX2), ("en", "lv"))

@@ -1,0 +1,158 @@
+"""Spans of each kind in text of several languages, and the rule that compares them."""
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postedit.text.protected_spans import KINDS, Kind, Value, broken_values, count_values, find_spans, unpaired_tags
+
+
+def values(text: str, *kinds: Kind) -> list[str]:
+    return [span.value for span in find_spans(text, kinds or KINDS)]
+
+
+def counted(text: str) -> Counter[Value]:
+    spans = find_spans(text)
+    return count_values([*spans, *unpaired_tags(spans)])
+
+
+def broken(src: str, mt: str, output: str) -> set[str]:
+    return {value.value for value in broken_values(counted(src), counted(mt), counted(output))}
+
+
+@pytest.mark.parametrize(
+    "writings",
+    [
+        ("1,000.5", "1.000,5", "1 000,5", "1\u00a0000,5", "1\u202f000.5", "1'000.5", "1’000,5", "1000.5", "١٬٠٠٠٫٥"),
+        ("1.234", "1,234", "1234", "1 234", "１２３４"),
+        ("1,234,567", "1.234.567", "1 234 567", "1234567"),
+        ("3.5", "3,5", "٣٫٥"),
+        ("-7", "−7"),
+        ("50 %", "50%", "%50", "50"),
+    ],
+)
+def test_one_number_has_one_value_however_it_is_written(writings: tuple[str, ...]) -> None:
+    assert len({tuple(values(writing, "number")) for writing in writings}) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("am 12.05.2019 um 9:30 Uhr", ["12", "05", "2019", "9", "30"]),
+        ("on 2019-05-12", ["2019", "05", "12"]),
+        ("pages 10-20 and 30–40", ["10", "20", "30", "40"]),
+        ("version 2.0.1 at 192.168.0.1", ["2.0.1", "192.168.0.1"]),
+        ("the 3rd of 1980s, A4, COVID-19", ["3", "1980", "4", "19"]),
+        ("bei -5 °C, Seite-5", ["-5", "5"]),
+        ("0.500 is not 500", ["0.500", "500"]),
+        ("in 2019 500 people", ["2019", "500"]),
+        ("1,2,3 and 5.", ["1", "2", "3", "5"]),
+        ("12,34,567 rupees", ["1234567"]),
+        ("共5个，第12页", ["5", "12"]),
+        ("007", ["007"]),
+        ("٤2", ["٤2"]),
+    ],
+)
+def test_numbers(text: str, numbers: list[str]) -> None:
+    assert values(text, "number") == numbers
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "found"),
+    [
+        ("url", "See https://example.com/a_(b). Or www.x.de/ä!", ["https://example.com/a_(b)", "www.x.de/ä"]),
+        ("url", "(ftp://a.b/c?d=e#f), 访问https://a.cn/x。好", ["ftp://a.b/c?d=e#f", "https://a.cn/x"]),
+        ("url", "on example.com, not e.g. or i.e.", ["example.com"]),
+        ("email", "an b.c+d@site.co.uk.", ["b.c+d@site.co.uk"]),
+        ("path", "Open /usr/local/bin. Not and/or, km/h, 1/2", ["/usr/local/bin"]),
+        ("path", r"in C:\Users\Anna\a.txt, ~/x, ../y", [r"C:\Users\Anna\a.txt", "~/x", "../y"]),
+        ("path", r"auf \\server\share\x", [r"\\server\share\x"]),
+        ("path", "src/app/main.py und Brief.docx.", ["src/app/main.py", "Brief.docx"]),
+        ("placeholder", "%s %1$d %-5.2f %(a)s %ld %@ 100%%", ["%s", "%1$d", "%-5.2f", "%(a)s", "%ld", "%@", "%%"]),
+        ("placeholder", "100% sure, 50%d'accord, 5 % der", []),
+        ("placeholder", "{0} {name:>5} {{ x | y }} ${a.b} #{c}", ["{0}", "{name:>5}", "{{ x | y }}", "${a.b}", "#{c}"]),
+        ("placeholder", "$home %PATH% [[x]] a\\n but $5", ["$home", "%PATH%", "[[x]]", "\\n"]),
+        ("placeholder", "a set {of words} stays text", []),
+        ("markup", '<b>x</b> <a href="u">y</a><br/>', ["<b>", "</b>", '<a href="u">', "</a>", "<br/>"]),
+        (
+            "markup",
+            "&amp; &#160; &#xA0; <!-- c --> a < b > c, AT&T;",
+            ["&amp;", "&#160;", "&#xA0;", "<!-- c -->"],
+        ),
+        ("code", "`ls -l`, getValue and max_size, __init__", ["`ls -l`", "getValue", "max_size", "__init__"]),
+        ("code", "call a.run() with --all; file(s), JavaScript, x - y", ["a.run()", "--all"]),
+        ("code", "使用getValue函数", ["getValue"]),
+        ("hashtag", "#launch #日本 C# #1 a#b", ["#launch", "#日本"]),
+        ("mention", "@anna_k at a@b.de", ["@anna_k"]),
+    ],
+)
+def test_spans_of_other_kinds(kind: Kind, text: str, found: list[str]) -> None:
+    assert values(text, kind) == found
+
+
+def test_arguments_and_branches_of_icu_messages_are_spans_and_text_is_not() -> None:
+    text = "{n, plural, =0 {none} other {# files of {who}, {g, select, a {his} other {their}}}}"
+    assert values(text) == [
+        "{n, plural}", "{n: =0}", "{n: other}", "#", "{who}", "{g, select}", "{g: a}", "{g: other}"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["{n, plural, one {a}", "{n, plural, one {a} other b}", "{n, select," * 200])
+def test_messages_whose_braces_do_not_match_are_none(text: str) -> None:
+    assert not any("plural}" in value or "select}" in value for value in values(text))
+
+
+def test_the_leftmost_span_wins_and_its_parts_when_it_is_left_out() -> None:
+    text = '<a href="https://x.org/1">'
+    assert values(text) == [text]
+    assert values(text, "url", "number") == ["https://x.org/1"]
+    assert values(text, "number") == ["1"]
+
+
+@given(st.text(alphabet="a5.,-%{}<>/@#$_`\\ é文٤&;:()[]ABsplural", max_size=60))
+def test_spans_stand_in_the_text_in_order_without_overlap(text: str) -> None:
+    spans = find_spans(text)
+    assert all(0 <= span.start < span.end <= len(text) for span in spans)
+    assert all(left.end <= right.start for left, right in pairwise(spans))
+
+
+@pytest.mark.parametrize(
+    ("src", "mt", "output", "faults"),
+    [
+        ("5 {0}", "5 {0}", "{0} 5", set()),
+        ("5", "5", "", {"5"}),
+        ("5", "5", "5 5", {"5"}),
+        ("5", "5", "6", {"5", "6"}),
+        ("6", "5", "6", set()),
+        ("6", "5", "5 6", set()),
+        ("6", "5", "7", {"5", "7"}),
+        ("5", "", "5", set()),
+        ("5", "5 5", "5", set()),
+        ("1,5", "1.5", "1,5", set()),
+        ("two", "2", "zwei", {"2"}),
+        ("two of 7", "2 von 8", "zwei von 7", {"2", "8"}),
+        ("5,000", "5   000", "5000", set()),
+        ("x", "x %s", "x", set()),
+        ("x", "x", "x %s", {"%s"}),
+        ("<b>x</b>", "<b>x</b>", "x<b></b>", set()),
+        ("<b>x</b>", "<b>x</b>", "</b>x<b>", {"unpaired <b>", "unpaired </b>"}),
+        ("<br>x", "<br>x", "x<br>", set()),
+        (
+            "{n, plural, other {a}}",
+            "{n, plural, other {a}}",
+            "{n, plural, other {b}",
+            {"{n, plural}", "{n: other}", "{b}"},
+        ),
+    ],
+)
+def test_an_output_is_never_further_from_the_source_than_mt(src: str, mt: str, output: str, faults: set[str]) -> None:
+    assert broken(src, mt, output) == faults
+
+
+@given(st.lists(st.sampled_from(["5", "6", "{0}", "%s", "<b>", "</b>", "a@b.de"]), max_size=6), st.data())
+def test_mt_itself_never_breaks_the_rule(src: list[str], data: st.DataObject) -> None:
+    mt = data.draw(st.permutations([*src, "7"]))
+    assert not broken(" ".join(src), " ".join(mt), " ".join(mt))
