@@ -103,6 +103,44 @@ def clean(
     typer.echo(f"Cleaned: {report.files.name}")
 
 
+@data.command()
+def extract(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE", help="XLIFF, TMX or PO files after post-editing, or folders of them."),
+    ],
+    out: Annotated[
+        Path, typer.Option(help="Prefix of the lines: OUT.src, OUT.mt, OUT.pe, and OUT.ids, their origins.")
+    ],
+    before: Annotated[
+        Path | None,
+        typer.Option(help="The file, or folder of files of the same names, before post-editing: its targets are mt."),
+    ] = None,
+    parallel: Annotated[
+        bool, typer.Option("--parallel", help="Extract source and target alone, without mt, as parallel text.")
+    ] = False,
+) -> None:
+    """Extract triplets from translation files: mt from the files before, or from candidates beside the targets."""
+    from postedit.jobs import extraction
+
+    if before is not None and parallel:
+        raise DataError("--before gives mt, and --parallel is text without mt: leave one of them out")
+    if before is not None and len(paths) > 1:
+        raise DataError("--before is for one file or folder; give the others in runs of their own")
+    files = extraction.files_among(paths)
+    endings = (".src", ".pe", ".ids") if parallel else (".src", ".mt", ".pe", ".ids")
+    outputs = {f"--out {out}{ending}": out.with_name(out.name + ending) for ending in endings}
+    shared.check_outputs(outputs, [*files, before])
+    take = extraction.finished_pair if parallel else extraction.with_candidate
+    if before is not None:
+        take = extraction.BeforeAndAfter(before, paths[0])
+    found = extraction.extract(files, take, out, with_mt=not parallel)
+    kind = "pairs" if parallel else "triplets"
+    typer.echo(f"{found.lines:,} {kind} from {len(files):,} files: {', '.join(str(path) for path in outputs.values())}")
+    for reason, count in found.left_out.most_common():
+        typer.echo(f"{count:,} units left out: {reason}")
+
+
 def _count(files: "Sequence[TripletFiles]") -> int:
     """Check files, and return the number of their triplets."""
     from postedit.data.triplets import check_files

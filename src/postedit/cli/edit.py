@@ -9,8 +9,8 @@ import typer
 
 from postedit.cli import input_lines, shared
 from postedit.cli import search_options as options
+from postedit.cli.edit_files import edit_files, split_inputs
 from postedit.core.errors import DataError
-from postedit.core.processes import map_in_processes
 from postedit.data.line_sinks import open_sink
 from postedit.data.resumable_file import check_partial, file_fingerprint
 from postedit.jobs import editing as job
@@ -31,13 +31,13 @@ def edit(
         job.OutputFormat, _file("--format", help="text: the corrected line; jsonl: with scores and edits.")
     ] = "text",
     force: Annotated[
-        Path | None, _file(metavar="FILE", help="Score these outputs, line by line, instead of editing; jsonl.")
+        Path | None, _file(hidden=True, help="Score these outputs, line by line, instead of editing; jsonl.")
     ] = None,
     resume: Annotated[bool, _file("--resume", help="Continue after the lines of an unfinished run.")] = False,
     beam: Annotated[int | None, typer.Option(rich_help_panel=options.PANEL, help=options.field_help("beam"))] = None,
     n_best: Annotated[
         int | None,
-        typer.Option(rich_help_panel=options.PANEL, help=f"{options.field_help('n_best')} Needs --format jsonl."),
+        typer.Option(hidden=True, help=f"{options.field_help('n_best')} Needs --format jsonl."),
     ] = None,
     assignments: options.SetOption = None,
     search_file: options.SearchFileOption = None,
@@ -53,22 +53,52 @@ def edit(
             help="Take back edits with less probability under the model; with --gate, of making mt better.",
         ),
     ] = 0.0,
+    protect: shared.ProtectOption = "all",
+    glossary: shared.GlossaryOption = None,
     dtype: shared.DtypeOption = "float32",
     workers: Annotated[int | None, _speed(min=1, help="Processes on the CPU, which share its cores.")] = None,
     devices: Annotated[
         str | None, _speed(help="Where to run, such as cuda:0,cuda:1: one process each; a GPU if not given.")
     ] = None,
 ) -> None:
-    """Correct machine translations, line in, line out."""
+    """Correct machine translations, line in, line out.
+
+    Two more options serve research: --n-best N (search.n_best) returns N corrections a line; --force FILE scores the
+    outputs of another system instead of editing.
+    """
+    kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)
+    named, files = split_inputs(named)
+    chosen = options.read_options(assignments, search_file, {"beam": beam, "n_best": n_best}, windows=True)
+    if files:
+        for option, value in (("--src", src), ("--mt", mt), ("--force", force)):
+            if value is not None:
+                raise DataError(f"{option} is for files of lines; it does not go with {files[0]}")
+        edit_files(
+            files,
+            out,
+            shared.models_or_shipped(named),
+            chosen,
+            worker_devices=job.worker_devices(workers, devices),
+            resume=resume,
+            announce=partial(shared.announce_shipped, named),
+            on_start=_show_compilation,
+            dtype=dtype,
+            gate=gate,
+            min_confidence=min_confidence,
+            protect=kinds,
+            glossary=terms,
+        )
+        return
     form = "jsonl" if force else form
     models = shared.models_or_shipped(named)
-    chosen = options.read_options(assignments, search_file, {"beam": beam, "n_best": n_best}, windows=True)
     given = chosen.search
     _check_options(src, mt, given, force, form, reverting=bool(gate or min_confidence))
     if resume and (out is None or not input_lines.can_be_read_again(src, *([mt] if mt else []))):
         raise DataError("--resume needs --src and --out, and regular files: only work on these can be continued")
     shared.check_outputs({"--out": out}, (src, mt, force, search_file, gate))
-    spec = chosen.editor_spec(models, dtype=dtype, gate=gate, min_confidence=min_confidence)
+    spec = chosen.editor_spec(
+        models, dtype=dtype, gate=gate, min_confidence=min_confidence, protect=kinds, glossary=terms
+    )
     if out:
         check_partial(out, resume=resume)
     from postedit.cli.tables import console
@@ -99,17 +129,16 @@ def edit(
     size = chosen.chunk_lines or job.window_lines(search.batch_tokens)
     windows = job.windows_of(pairs, outputs, size, sink.done + 1, with_mt=with_mt)
     windows = job.check_sides(windows, editor, err)
-    if len(worker_devices) > 1:
-        del editor
-        from postedit.cli.main import show_log
-
-        on_start = partial(show_log, "postedit.compiled")
-        worker = partial(spec.worker, [device or "cpu" for device in worker_devices], search, form, on_start)
-        edited = map_in_processes(worker, windows, len(worker_devices))
-    else:
-        edited = (job.edit_window(editor, search, form, window) for window in windows)
+    edited = job.edit_windows(spec, editor, windows, search, form, worker_devices, _show_compilation)
+    del editor
     job.write_edited(edited, sink, total, err, resumable=bool(sink.kept) and total is not None)
     sink.finish()
+
+
+def _show_compilation() -> None:
+    from postedit.cli.main import show_log
+
+    show_log("postedit.compiled")
 
 
 def _check_options(

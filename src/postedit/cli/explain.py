@@ -72,6 +72,8 @@ def explain(
     resamples: shared.ResamplesOption = 10_000,
     json_out: shared.JsonOption = None,
     markdown: shared.MarkdownOption = None,
+    protect: shared.ProtectOption = "all",
+    glossary: shared.GlossaryOption = None,
     assignments: SetOption = None,
     search_file: SearchFileOption = None,
     help_search: HelpSearchOption = False,
@@ -105,7 +107,8 @@ def explain(
     wanted_links = job.read_gold_alignments(gold_links, texts)
     wanted_tags = job.read_gold_tags(gold_tags, texts)
     models, options = shared.models_or_shipped(named), read_options(assignments, search_file)
-    editor = options.editor_spec(models).load(device)
+    kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)
+    editor = options.editor_spec(models, protect=kinds, glossary=terms).load(device)
     editor.search = search_config(editor, {"n_best": 1, **options.search}, with_mt=texts.mt is not None)
     attention = any((figures, src_links, mt_links, gold_links))
     job.check_model(

@@ -35,6 +35,8 @@ def gate(
     assignments: SetOption = None,
     search_file: SearchFileOption = None,
     help_search: HelpSearchOption = False,
+    protect: shared.ProtectOption = "all",
+    glossary: shared.GlossaryOption = None,
     dtype: shared.DtypeOption = "float32",
     seed: shared.SeedOption = 1,
     resume: shared.ResumeOption = False,
@@ -59,7 +61,8 @@ def gate(
     texts = {"src": file_fingerprint(src), "mt": file_fingerprint(mt), "pe": file_fingerprint(pe)}
     options = read_options(assignments, search_file)
     silence_library()
-    editor = options.editor_spec(models, dtype=dtype).load(None)
+    kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)
+    editor = options.editor_spec(models, dtype=dtype, protect=kinds, glossary=terms).load(None)
     known = {model: uses_of(dev, Path(model)) for model in models if Path(model).exists() and not is_combination(model)}
     for model, uses in known.items():
         if uses:

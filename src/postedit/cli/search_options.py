@@ -12,6 +12,7 @@ from postedit.cli import shared
 from postedit.core.config import Config, check_config, override, problem_report, read_toml
 from postedit.core.errors import DataError, nearest
 from postedit.core.search_config import FORMER_NAMES, SearchConfig
+from postedit.files.options import FilesConfig
 from postedit.jobs.editing import EditorSpec
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class CommandOptions(Config):
 
     search: dict[str, Any] = Field({}, description="search options")
     ensemble: EnsembleOptions = Field(EnsembleOptions(), description="how models are combined")
+    files: FilesConfig = Field(FilesConfig(), description="how translation files are edited")
     chunk_lines: int | None = Field(None, ge=1, description="lines read, edited and written together")
 
     def editor_spec(self, models: Sequence[str], **given: Any) -> EditorSpec:

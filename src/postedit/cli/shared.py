@@ -2,15 +2,19 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import typer
 
 from postedit import shipped
-from postedit.core.errors import OutputError
+from postedit.core.errors import DataError, OutputError, nearest
 from postedit.core.files import atomic_write, check_writable
 from postedit.core.output_paths import same_file
 from postedit.data.compression import find_file
+from postedit.text.glossary import Glossary
+from postedit.text.protected_spans import KINDS, Kind
+
+_PROTECTION: Final = "Protected spans and terms"
 
 ModelsArgument = Annotated[
     list[str] | None,
@@ -52,6 +56,24 @@ DtypeOption = Annotated[
     Literal["float32", "bf16", "int8"],
     typer.Option("--dtype", rich_help_panel="Speed", help="Type of the weights; int8 is for the CPU only."),
 ]
+ProtectOption = Annotated[
+    str,
+    typer.Option(
+        "--protect",
+        metavar="KINDS",
+        rich_help_panel=_PROTECTION,
+        help="Spans that stay as in mt and src: all; none; some, as number,url; or all but some, as -code,-path.",
+    ),
+]
+GlossaryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--glossary",
+        metavar="FILE",
+        rich_help_panel=_PROTECTION,
+        help="Terms to write and to avoid: CSV, TSV, or TBX (terms.tbx#en:de names its languages).",
+    ),
+]
 JsonOption = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="All numbers as JSON.")]
 MarkdownOption = Annotated[Path | None, typer.Option("--markdown", metavar="OUT", help="All tables as Markdown.")]
 HtmlOption = Annotated[
@@ -68,6 +90,39 @@ def announce_shipped(named: Sequence[str] | None) -> None:
     """Announce the model that comes with postedit if none was named. Call it once the model and options are checked."""
     if not named:
         typer.echo(f"Model: the one that comes with postedit ({shipped.SUMMARY}); name another to use that", err=True)
+
+
+def kinds_to_protect(names: str) -> tuple[Kind, ...]:
+    """Return the kinds of spans that `--protect` names.
+
+    Raises:
+        DataError: if a kind is not known, or some are named and others are left out.
+    """
+    given = [name.strip() for name in names.split(",") if name.strip()]
+    if given in (["all"], ["none"]):
+        return KINDS if given == ["all"] else ()
+    named = {name.removeprefix("-") for name in given}
+    unknown = next((name for name in sorted(named) if name not in KINDS), None)
+    if unknown is not None or not given:
+        raise DataError(
+            f"--protect: {unknown or names!r} is no kind of span{nearest(unknown or '', KINDS)}; write all, none, or "
+            f"some of {', '.join(KINDS)}"
+        )
+    left_out = [name.startswith("-") for name in given]
+    if any(left_out) and not all(left_out):
+        raise DataError(f"--protect: {names!r} names kinds and leaves out others; do one of these")
+    return tuple(kind for kind in KINDS if (kind in named) != left_out[0])
+
+
+def read_glossary(given: str | None) -> Glossary | None:
+    """Return the glossary of `--glossary`: FILE, or FILE#SOURCE:TARGET with the languages to read of TBX."""
+    if given is None:
+        return None
+    name, mark, languages = given.rpartition("#")
+    source, colon, target = languages.partition(":")
+    if mark and colon and not Path(given).exists():
+        return Glossary.read(Path(name), (source, target))
+    return Glossary.read(Path(given))
 
 
 def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None]) -> None:

@@ -73,6 +73,18 @@ class PartialFile:
             self.done = _cut_torn_line(self._file)
             raise
 
+    @property
+    def path(self) -> Path:
+        """The file of the lines until they are complete."""
+        return self._partial
+
+    def discard(self) -> None:
+        """Remove the lines, which are not needed any more."""
+        with explain_os_errors(self._partial):
+            self._file.close()
+            self._partial.unlink()
+            self._end()
+
     def finish(self) -> None:
         """Give the complete file its name."""
         with explain_os_errors(self._path):
@@ -83,8 +95,11 @@ class PartialFile:
                 self._partial.unlink()
             else:
                 self._partial.replace(link_target(self._path))
-            self._note.unlink(missing_ok=True)
-            unlock_output(self._lock)
+            self._end()
+
+    def _end(self) -> None:
+        self._note.unlink(missing_ok=True)
+        unlock_output(self._lock)
 
 
 def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:

@@ -17,15 +17,20 @@ from rich.text import Text
 
 from postedit.core.editor import EVENTS
 from postedit.core.errors import DataError
-from postedit.core.processes import WorkerError
+from postedit.core.processes import WorkerError, map_in_processes
 from postedit.core.search_config import SearchConfig
 from postedit.data.line_sinks import LineSink
+from postedit.text.glossary import Glossary
+from postedit.text.protected_spans import KINDS, Kind
 
 if TYPE_CHECKING:
     from postedit.core.editor import Editor, PostEdit
 
 OutputFormat = Literal["text", "jsonl"]
 """Form of an output line."""
+
+NO_MODEL: Final = "none"
+"""In place of a model: leaves every mt as it is."""
 
 Dtype = Literal["float32", "bf16", "int8"]
 """Type of the weights of a model."""
@@ -48,6 +53,8 @@ class Tally:
     lines: int = 0
     changed: int = 0
     reverted: int = 0
+    fallbacks: Counter[str] = field(default_factory=Counter)  # protected spans saved, by kind
+    unsaved: int = 0  # protected spans lost, as there was no mt to fall back to
     events: Counter[str] = field(default_factory=Counter)
     first: dict[str, list[int]] = field(default_factory=dict)
 
@@ -56,6 +63,8 @@ class Tally:
         self.lines += other.lines
         self.changed += other.changed
         self.reverted += other.reverted
+        self.fallbacks.update(other.fallbacks)
+        self.unsaved += other.unsaved
         self.events.update(other.events)
         for event, numbers in other.first.items():
             self.first[event] = (self.first.get(event, []) + numbers)[:_LISTED]
@@ -95,7 +104,7 @@ class Edited(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EditorSpec:
-    """Everything that a process needs to load an editor: the arguments of `PostEditor.load` and `Gated`."""
+    """Everything that a process needs to load an editor: arguments of `PostEditor.load`, `Protected` and `Gated`."""
 
     models: Sequence[str]
     dtype: Dtype = "float32"
@@ -103,19 +112,38 @@ class EditorSpec:
     space: Literal["log", "probability"] = "log"
     gate: Path | None = None
     min_confidence: float = 0.0
+    protect: Sequence[Kind] = KINDS
+    glossary: Glossary | None = None
 
     def load(self, device: str | None) -> "Editor":
-        """Load the editor on a device, the default one if None."""
-        from postedit.editing.post_editor import PostEditor
+        """Load the editor on a device, the default one if None.
 
-        editor: Editor = PostEditor.load(
-            *self.models, device=device, dtype=self.dtype, weights=self.weights, space=self.space
-        )
+        Spans and terms are protected in search, inside a gate, which is made for the protected editor; and again behind
+        the gate, as it may take back one half of an edit that moved a span.
+        """
+        from postedit.core.editor import Unedited
+
+        if list(self.models) == [NO_MODEL]:
+            editor: Editor = Unedited()
+        else:
+            from postedit.editing.post_editor import PostEditor
+
+            editor = self._protected(
+                PostEditor.load(*self.models, device=device, dtype=self.dtype, weights=self.weights, space=self.space)
+            )
         if self.gate is None and not self.min_confidence:
             return editor
         from postedit.gate import Gate, Gated
 
-        return Gated(editor, None if self.gate is None else Gate.load(self.gate), self.min_confidence)
+        gate = None if self.gate is None else Gate.load(self.gate)
+        return self._protected(Gated(editor, gate, self.min_confidence))
+
+    def _protected(self, editor: "Editor") -> "Editor":
+        if not self.protect and self.glossary is None:
+            return editor
+        from postedit.editing.protection import Protected
+
+        return Protected(editor, self.protect, self.glossary)
 
     def worker(
         self,
@@ -158,12 +186,39 @@ def edit_window(editor: "Editor", search: SearchConfig, form: OutputFormat, wind
         results = editor.edit(window.src, window.mt, search=search)
     else:
         results = editor.score(window.src, window.mt, window.outputs)
-    tally = Tally(len(results), sum(one.changed for one in results), sum(one.reverted for one in results))
+    listed = [fallback for one in results for fallback in one.fallbacks]
+    tally = Tally(
+        len(results),
+        sum(one.changed for one in results),
+        sum(one.reverted for one in results),
+        Counter(fallback.kind for fallback in listed if fallback.by is not None),
+        sum(fallback.by is None for fallback in listed),
+    )
     for row, result in enumerate(results):
         if event := _event(window, row, result):
             tally.add(Tally(events=Counter([event]), first={event: [window.first + row]}))
     lines = [one.text if form == "text" else json.dumps(_record(one), ensure_ascii=False) for one in results]
     return Edited(lines, tally)
+
+
+def edit_windows(
+    spec: EditorSpec,
+    editor: "Editor",
+    windows: Iterator[Window],
+    search: SearchConfig,
+    form: OutputFormat,
+    devices: Sequence[str | None],
+    on_start: Callable[[], None],
+) -> Generator[Edited, None, None]:
+    """Yield the windows edited: with `editor`, or with copies of it in processes if there are several devices.
+
+    `on_start` is called first in the first process.
+    """
+    if len(devices) > 1:
+        worker = partial(spec.worker, [device or "cpu" for device in devices], search, form, on_start)
+        yield from map_in_processes(worker, windows, len(devices))
+    else:
+        yield from (edit_window(editor, search, form, window) for window in windows)
 
 
 def worker_devices(workers: int | None, devices: str | None) -> list[str | None]:
@@ -272,12 +327,17 @@ def write_edited(
     rate = tally.lines / max(time.monotonic() - started, 1e-9)
     reverted = f", {tally.reverted:,} edits taken back" if tally.reverted else ""
     err.print(f"{tally.lines:,} lines, {tally.changed:,} changed{reverted}, {rate:,.1f} lines/s")
+    if tally.fallbacks:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in tally.fallbacks.most_common())
+        err.print(f"protected spans kept against the editor: {kinds}", soft_wrap=True, highlight=False)
     _warn_of_events(tally, err)
 
 
 def _warn_of_events(tally: Tally, err: Console) -> None:
     for warning in tally.warnings():
         _warn(warning, err)
+    if tally.unsaved:
+        _warn(f"{tally.unsaved:,} protected spans differ from the source in translations without mt to keep", err)
 
 
 def _warn(message: str, err: Console) -> None:
@@ -313,6 +373,8 @@ def _record(result: "PostEdit") -> dict[str, Any]:
         "hit_limit": result.hit_limit,
         "skipped": result.skipped,
     }
+    if result.fallbacks:
+        record["fallbacks"] = [{"kind": one.kind, "value": one.value, "by": one.by} for one in result.fallbacks]
     if result.features is not None:
         record["features"] = dict(result.features)
     if result.draft is not None:

@@ -19,6 +19,7 @@ from postedit.jobs import gating
 WORDS = ["das", "Haus", "es", "geht", "alt", "ein", "."]
 MT = [" ".join(WORDS[(row * step) % 7] for step in range(1, 2 + row % 4)) for row in range(120)]
 SRC = [f"the house {row}" for row in range(120)]
+PLAIN = ("--protect", "none")  # the model writes nonsense, digits among it
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def outputs(model: Path) -> list[str]:
 
 
 def files(folder: Path, pe: list[str]) -> list[object]:
-    options: list[object] = []
+    options: list[object] = [*PLAIN]
     for side, lines in {"src": SRC, "mt": MT, "pe": pe}.items():
         (folder / f"dev.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         options += [f"--{side}", folder / f"dev.{side}"]
@@ -45,7 +46,9 @@ def files(folder: Path, pe: list[str]) -> list[object]:
 
 
 def edited(run: Any, model: Path, folder: Path, *more: object) -> list[str]:
-    result = run("edit", model, "--src", folder / "dev.src", "--mt", folder / "dev.mt", "--out", folder / "hyp", *more)
+    result = run(
+        "edit", model, "--src", folder / "dev.src", "--mt", folder / "dev.mt", "--out", folder / "hyp", *PLAIN, *more
+    )
     assert result.exit_code == 0, result.stderr
     return (folder / "hyp").read_text(encoding="utf-8").split("\n")[:-1]
 
@@ -59,7 +62,7 @@ def test_a_model_that_does_harm_gets_a_closed_gate_and_changes_nothing(run: Any,
     assert edited(run, model, tmp_path, "--gate", gate, "--workers", 2, "--set", "chunk_lines=40") == MT
     assert not list(tmp_path.glob("gate.json.*")), "what was kept for an interruption is gone"
     stdin = "".join(f"{src}\t{mt}\n" for src, mt in zip(SRC[:9], MT[:9])).encode()
-    piped = run("edit", model, "--gate", gate, stdin=stdin)
+    piped = run("edit", model, *PLAIN, "--gate", gate, stdin=stdin)
     assert piped.stdout.split("\n")[:-1] == MT[:9]
 
 
@@ -129,7 +132,17 @@ def test_an_interrupted_run_goes_on_behind_the_same_gate_alone(
         return edit(self, *texts, **more)
 
     monkeypatch.setattr(Editor, "edit", interrupted)
-    line = ("edit", model, "--src", tmp_path / "dev.src", "--mt", tmp_path / "dev.mt", "--out", tmp_path / "hyp")
+    line = (
+        "edit",
+        model,
+        "--src",
+        tmp_path / "dev.src",
+        "--mt",
+        tmp_path / "dev.mt",
+        "--out",
+        tmp_path / "hyp",
+        *PLAIN,
+    )
     stopped = run(*line, "--gate", gate, "--set", "chunk_lines=40")
     assert stopped.exit_code == 130
     assert "stopped after 80 of 120 lines" in stopped.stderr

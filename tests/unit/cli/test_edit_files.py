@@ -1,0 +1,199 @@
+"""`postedit edit` and `postedit data extract` of translation files."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.cli.commands import refused
+
+from postedit import shipped
+
+HEAD = '<xliff version="1.2"><file original="a" source-language="en-US" target-language="de"><body>\n'
+TAIL = "</body></file></xliff>\n"
+
+
+def unit(number: int, source: str, target: str | None, attributes: str = "", more: str = "") -> str:
+    written = "" if target is None else f"<target{attributes}>{target}</target>"
+    return f'<trans-unit id="{number}"><source>{source}</source>{written}{more}</trans-unit>\n'
+
+
+def write(path: Path, *units: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(HEAD + "".join(units) + TAIL, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def edit(run: Any, editor: Any) -> Any:
+    """Return what runs `postedit edit` with the stand-in for models."""
+    return lambda *arguments: run("edit", *arguments)
+
+
+UNITS = (
+    unit(1, "a", "<g id='1'>das</g> Haus"),
+    unit(2, "b", "fertig", ' state="final"'),
+    unit(3, "c", None),
+    unit(4, "d", "ein <x id='1'/> Wort", ' state="new"'),
+)
+
+
+def test_targets_are_corrected_and_all_else_stays(edit: Any, tmp_path: Path) -> None:
+    path, out = write(tmp_path / "a.xlf", *UNITS), tmp_path / "b.xlf"
+    result = edit("MODEL", path, "--out", out, "--set", "files.keep_former=false")
+    assert result.exit_code == 0, result.output
+    state = 'state="needs-review-translation" state-qualifier="mt-suggestion"'
+    expected = path.read_text().replace(f"<target>{'<g'}", f"<target {state}><g").replace("Haus<", "Haus!<")
+    expected = expected.replace('<target state="new">', f"<target {state}>").replace("Wort<", "Wort!<")
+    assert out.read_text() == expected
+    assert sorted(tmp_path.iterdir()) == [path, out]
+    for line in (
+        "1 file, 4 units: 2 changed, 0 left as they are",
+        "1 units not edited: reviewed or final",
+        "1 units not edited: no target yet",
+    ):
+        assert line in result.stderr
+
+
+def test_no_model_leaves_files_as_they_are(edit: Any, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.xlf", *UNITS)
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert edit("none", path, "--out", tmp_path / "b.xlf").exit_code == 0
+    assert (tmp_path / "b.xlf").read_bytes() == path.read_bytes()
+
+
+def test_folders_keep_their_structure(edit: Any, tmp_path: Path) -> None:
+    for name in ("x/a.xlf", "x/y/b.xliff"):
+        write(tmp_path / name, UNITS[0])
+    (tmp_path / "x/notes.txt").write_text("no translation file")
+    assert edit("MODEL", tmp_path / "x", "--out", tmp_path / "out").exit_code == 0
+    assert sorted(path.name for path in (tmp_path / "out").rglob("*.*")) == ["a.xlf", "b.xliff"]
+    assert "Haus!" in (tmp_path / "out/y/b.xliff").read_text()
+
+
+def test_an_interrupted_runcontinues(edit: Any, editor: Any, tmp_path: Path) -> None:
+    path, out = write(tmp_path / "a.xlf", *UNITS), tmp_path / "out.xlf"
+    editor.raise_at = {"ein  Wort": KeyboardInterrupt()}
+    arguments = ("MODEL", path, "--out", out, "--set", "chunk_lines=1")
+    stopped = edit(*arguments)
+    assert stopped.exit_code == 130
+    assert "stopped after 1 of 2 lines, kept in" in stopped.stderr
+    assert not out.exists()
+    assert "add --resume to continue" in refused(edit(*arguments))
+    editor.raise_at.clear()
+    editor.calls.clear()
+    assert edit(*arguments, "--resume").exit_code == 0
+    assert editor.calls == [("ein  Wort",)]
+    assert out.read_text().count("!<") == 2
+    assert sorted(tmp_path.iterdir()) == [path, out]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.xlf", "--out", "x.xlf"], "none.xlf: there is no such file"),
+        (["a.xlf"], "give --out: the copy of a.xlf"),
+        (["a.xlf", "--out", "a.xlf"], "a.xlf: is an input; give another --out"),
+        (["a.xlf", "sub/a.xlf", "--out", "out"], "a.xlf: would be the copy of several files"),
+        (["a.xlf", "--src", "x", "--out", "x.xlf"], "--src is for files of lines; it does not go with a.xlf"),
+        (["empty", "--out", "out"], "empty: has no translation files"),
+        (["other.xlf", "--out", "x.xlf"], "other.xlf: is no translation file that can be read here"),
+        (["broken.xlf", "--out", "x.xlf"], "broken.xlf: line 3, column 3: is not well-formed XML"),
+        (["a.xlf", "--out", "x.xlf", "--set", "files.states=done"], "files.states"),
+    ],
+)
+def test_faults_are_reported_in_a_sentence(
+    edit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(Path("a.xlf"), *UNITS)
+    write(Path("sub/a.xlf"), *UNITS)
+    Path("empty").mkdir()
+    Path("other.xlf").write_text("text")
+    Path("broken.xlf").write_text(HEAD + "<trans-unit>\n</body>")
+    before = sorted(Path().rglob("*"))
+    assert message in refused(edit("MODEL", *arguments))
+    assert sorted(Path().rglob("*")) == before
+
+
+@pytest.mark.parametrize("languages", [("en", "zh"), ("fr", "de")])
+def test_files_of_other_languages_are_refused(
+    edit: Any, editor: Any, tmp_path: Path, languages: tuple[str, str]
+) -> None:
+    from dataclasses import replace
+
+    path = write(tmp_path / "a.xlf", *UNITS)
+    editor.can = replace(editor.can, languages=languages)
+    arguments = ("MODEL", path, "--out", tmp_path / "b.xlf")
+    assert "is from en-US to de, and the model from" in refused(edit(*arguments))
+    assert edit(*arguments, "--set", "files.check_languages=false").exit_code == 0
+
+
+def test_triplets_come_from_files_before_and_after(run: Any, tmp_path: Path) -> None:
+    before = write(tmp_path / "before.xlf", *UNITS, unit(5, "e", "weg"), unit(6, "f", "alt"))
+    after = write(
+        tmp_path / "after.xlf",
+        unit(1, "a", "<g id='1'>ein</g>\n  Haus"),
+        unit(2, "b", "fertig", ' state="final"'),
+        unit(3, "c", "neu"),
+        unit(4, "d", "offen", ' state="new"'),
+        unit(6, "F", "alt"),
+        unit(7, "g", "neu"),
+    )
+    out = tmp_path / "train"
+    result = run("data", "extract", after, "--before", before, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert [out.with_suffix(ending).read_text() for ending in (".src", ".mt", ".pe")] == [
+        "a\nb\n",
+        "das Haus\nfertig\n",
+        "ein Haus\nfertig\n",
+    ]
+    assert out.with_suffix(".ids").read_text() == f"{after} a#1\n{after} a#2\n"
+    for reason in (
+        "no target before",
+        "another source before",
+        "not in the file before",
+        "not translated or post-edited",
+    ):
+        assert f"1 units left out: {reason}" in result.stdout
+
+
+def test_triplets_come_from_candidates_and_parallel_text_from_targets(run: Any, tmp_path: Path) -> None:
+    machine = '<alt-trans origin="mt"><target>das <x id="1"/>Haus</target></alt-trans>'
+    path = write(tmp_path / "a.xlf", unit(1, "the house", "ein Haus", more=machine), unit(2, "b", "zwei"))
+    result = run("data", "extract", path, "--out", tmp_path / "t")
+    assert "1 units left out: no machine translation beside the target" in result.stdout
+    assert [(tmp_path / f"t.{side}").read_text() for side in ("src", "mt", "pe")] == [
+        "the house\n",
+        "das Haus\n",
+        "ein Haus\n",
+    ]
+    run("data", "extract", path, "--parallel", "--out", tmp_path / "p")
+    assert [(tmp_path / f"p.{side}").read_text() for side in ("src", "pe")] == ["the house\nb\n", "ein Haus\nzwei\n"]
+
+
+def test_nothing_to_extract_is_an_error_and_leaves_no_file(run: Any, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.xlf", UNITS[2])
+    result = run("data", "extract", path, "--out", tmp_path / "t")
+    assert "there is nothing to extract (1 no target)" in refused(result)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_shipped_model_corrects_a_file(run: Any, tmp_path: Path) -> None:
+    sample = Path(__file__).resolve().parents[3] / "examples/mlqe-pe.en-zh"
+    if not sample.is_dir():
+        pytest.skip("needs the sample in examples/")
+    src, mt = (
+        [
+            line.replace("&", "&amp;").replace("<", "&lt;")
+            for line in (sample / f"test.{side}").read_text().split("\n")[:30]
+        ]
+        for side in ("src", "mt")
+    )
+    units = [
+        unit(number, one, f"<g id='1'>{other}</g>") for number, (one, other) in enumerate(zip(src, mt, strict=True))
+    ]
+    path = write(tmp_path / "a.xlf", *units)
+    path.write_text(path.read_text().replace('target-language="de"', 'target-language="zh-CN"'))
+    result = run("edit", shipped.MODEL, path, "--out", tmp_path / "b.xlf")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "b.xlf").read_text().count("previous-version") >= 5
