@@ -1,5 +1,6 @@
 """An editor whose outputs keep protected spans and terms, whatever the editor inside it writes."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
@@ -27,6 +28,10 @@ from postedit.text.words import PlainSplitter
 _MOST_REQUIRED: Final = 80
 """Characters of spans that a second search may require: its beam grows with them, and edits can still be taken back."""
 
+_REST_OF_WORD: Final = re.compile(r"[A-Za-z0-9_]*\s?")
+_NEXT_WORD: Final = re.compile(r"\s*(?:[A-Za-z0-9_]+|\S)?\s?")
+"""What of mt follows an edit that is undone: without the end of the word, search could make that word longer."""
+
 _MOST_TRIED: Final = 6
 """Edits at fault of which each is tried alone; more of them are taken back together."""
 
@@ -34,10 +39,11 @@ _MOST_TRIED: Final = 6
 class Protected(EditorWrapper[Editor]):
     """Keeps the protected spans of mt that stand in the source, and the terms of a glossary, in every output.
 
-    An output that breaks the rule (`text.protected_spans.broken_values`, `text.glossary`) is searched for once more,
-    with the lost spans required and invented ones banned, if the inner editor honours constraints. If that does not
-    help, the edits that touch the broken spans are taken back, as few as suffice, and at last all edits. So the rule
-    holds for any inner editor. `PostEdit.fallbacks` lists the spans.
+    An output that breaks the rule (`text.protected_spans.broken_values`, `text.glossary`) is searched for once more, if
+    the inner editor honours constraints: the output is copied up to the first edit that breaks a span, with the words of
+    mt there, and search goes on after it. Terms are required or banned, and so are the spans of translations without
+    mt. If that does not help, the edits that touch the broken spans are taken back, as few as suffice, and at last all
+    edits. So the rule holds for any inner editor. `PostEdit.fallbacks` lists the spans.
 
     The draft of a first stage counts as mt. A translation without draft should have the spans of the source; nothing
     can be taken back there, and those still broken after the second search are listed with `by` None. Spans of
@@ -100,23 +106,44 @@ class _Case:
         """`mt` may be the draft of a first stage."""
         self.segment, self.mt, self.first, self.rule, self.config = segment, mt, first, rule, config
         self.broken: list[Value] = []
+        self.prefix = segment.constraints.prefix
         self.required: list[str] = []
         self.banned: list[str] = []
         if first.skipped is None:
             self.broken = rule.broken(first.text)
-            self.required, self.banned = rule.constraints(first.text, self.broken)
+            self.prefix = self._kept_beginning() or self.prefix
+            spans = () if self.prefix != segment.constraints.prefix else self.broken
+            self.required, self.banned = rule.constraints(first.text, spans)
 
     @property
     def wants_search(self) -> bool:
         """Whether another search may help."""
-        return bool(self.required or self.banned) and sum(map(len, self.required)) <= _MOST_REQUIRED
+        changed = self.required or self.banned or self.prefix != self.segment.constraints.prefix
+        return bool(changed) and sum(map(len, self.required)) <= _MOST_REQUIRED
 
     @property
     def constrained(self) -> Segment:
         """The segment with the constraints of the second search."""
         given = self.segment.constraints
         required, banned = (*given.required, *self.required), (*given.banned, *self.banned)
-        return Segment(self.segment.src, self.mt, Constraints(given.prefix, required, banned))
+        return Segment(self.segment.src, self.mt, Constraints(self.prefix, required, banned))
+
+    def _kept_beginning(self) -> str:
+        """Return the output up to the first edit that breaks the rule, with the words of mt in place of the edit.
+
+        A search goes on from there at the cost of a greedy one; required phrases would widen its beam. Empty if it does
+        not begin with the prefix that the user gave, or no edit is at fault.
+        """
+        mt, first = self.mt or "", self.first
+        edit = next((one for one in first.edits if self._touches(one, first, self.broken)), None)
+        if not self.broken or edit is None:
+            return ""
+        start, end = edit.mt_span
+        rest = _REST_OF_WORD if end > start else _NEXT_WORD
+        found = rest.match(mt, end)
+        assert found is not None
+        beginning = first.text[: edit.pe_span[0]] + mt[start : found.end()]
+        return beginning if beginning.startswith(self.segment.constraints.prefix) else ""
 
     def settled(self) -> PostEdit:
         """Return the correction that keeps the rule, with fallbacks listed and alternatives that break it left out."""

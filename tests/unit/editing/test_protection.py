@@ -65,7 +65,10 @@ class TableEditor(Editor):
 
 
 class ObedientEditor(TableEditor):
-    """Appends what is required, in a second search; it refuses phrases of `refused`, and deletes those banned."""
+    """Begins with the prefix and goes on after it with "neu"; appends what is required, and deletes what is banned.
+
+    It refuses prefixes and phrases that contain one of `refused`.
+    """
 
     abilities = Abilities(constraints=True)
 
@@ -77,13 +80,14 @@ class ObedientEditor(TableEditor):
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
         self.searched.append(len(segments))
-        if any(phrase in self.refused for one in segments for phrase in one.constraints.required):
+        given = [text for one in segments for text in (one.constraints.prefix, *one.constraints.required)]
+        if any(phrase in text for text in given for phrase in self.refused):
             raise DataError("cannot be written")
         results = super().edit_segments(segments, search)
         return [self.obeying(one.constraints, found) for one, found in zip(segments, results, strict=True)]
 
     def obeying(self, constraints: Constraints, found: PostEdit) -> PostEdit:
-        text = " ".join([found.text, *constraints.required])
+        text = f"{constraints.prefix} neu" if constraints.prefix else " ".join([found.text, *constraints.required])
         for phrase in constraints.banned:
             text = text.replace(phrase, "")
         return found if text == found.text else replace(found, text=text, edits=(), token_spans=(), confidences=())
@@ -135,10 +139,10 @@ def test_an_editor_that_reports_no_edits_is_answered_with_mt() -> None:
     assert (found.text, found.changed, found.edits) == ("5 rot", False, ())
 
 
-def test_lost_spans_are_required_in_a_second_search_of_few_segments() -> None:
+def test_lost_spans_are_copied_in_a_second_search_of_few_segments() -> None:
     editor = ObedientEditor({"http://a.b/c": "dort"})
     found = Protected(editor).edit_segments([Segment("at http://a.b/c", "auf http://a.b/c"), Segment("a", "b")])
-    assert [one.text for one in found] == ["auf dort http://a.b/c", "b"]
+    assert [one.text for one in found] == ["auf http://a.b/c neu", "b"]
     assert found[0].fallbacks == (Fallback("url", "http://a.b/c", "search"),)
     assert editor.searched == [2, 1]
 
@@ -146,7 +150,7 @@ def test_lost_spans_are_required_in_a_second_search_of_few_segments() -> None:
 def test_constraints_refused_by_an_editor_affect_one_segment() -> None:
     editor = ObedientEditor({"%s": "x", "%d": "y"}, refused=["%s"])
     found = Protected(editor).edit_segments([Segment("%s", "so %s"), Segment("%d", "so %d")])
-    assert [one.text for one in found] == ["so %s", "so y %d"]
+    assert [one.text for one in found] == ["so %s", "so %d neu"]
     assert [one.fallbacks[0].by for one in found] == ["mt", "search"]
 
 
