@@ -40,8 +40,8 @@ class Protected(EditorWrapper[Editor]):
     """Keeps the protected spans of mt that stand in the source, and the terms of a glossary, in every output.
 
     An output that breaks the rule (`text.protected_spans.broken_values`, `text.glossary`) is searched for once more, if
-    the inner editor honours constraints: the output is copied up to the first edit that breaks a span, with the words of
-    mt there, and search goes on after it. Terms are required or banned, and so are the spans of translations without
+    the inner editor honours constraints: the output is copied up to the first edit that breaks a span, with the words
+    of mt there, and search goes on after it. Terms are required or banned, and so are the spans of translations without
     mt. If that does not help, the edits that touch the broken spans are taken back, as few as suffice, and at last all
     edits. So the rule holds for any inner editor. `PostEdit.fallbacks` lists the spans.
 

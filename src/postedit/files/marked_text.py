@@ -48,7 +48,7 @@ class MarkedText:
     """Text, how each character is written in the file, and the codes by the position before which they stand."""
 
     text: str
-    raw: tuple[str, ...]
+    raw: Sequence[str]
     codes: tuple[tuple[int, Code], ...] = ()
 
     @classmethod

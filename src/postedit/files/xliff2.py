@@ -119,7 +119,8 @@ def _units(collected: Collected, path: Path) -> Iterator[Unit]:
             id=f"{file}#{element.attributes.get('id', '')}#{number}",
             source=marked_text(collected, source),
             target=None if target is None else marked_text(collected, target),
-            state=_STATES.get(segment.attributes.get("state", "initial")),
+            # Many tools write no state at all, so its default, initial, says nothing.
+            state=_STATES.get(segment.attributes.get("state", "")),
             locked=translate == "no" or divided or _has_fixed_span(segment),
             notes=notes,
             candidates=tuple(_candidates(collected, segment, number)),

@@ -24,6 +24,10 @@ _PAIRED: Final = {"ept": "bpt", "ex": "bx", "ec": "sc", "em": "sm"}
 
 def marked_text(collected: Collected, element: Element) -> MarkedText:
     """Return the content of an element with its inline codes."""
+    if all(isinstance(child, Text) for child in element.children):
+        plain = collected.text(element.content, element.close)
+        if "&" not in plain and "\r" not in plain:
+            return MarkedText(plain, plain)
     return MarkedText.of(_parts(collected, element))
 
 
