@@ -66,7 +66,7 @@ def test_segments_are_units_with_ids_notes_and_languages() -> None:
 @pytest.mark.parametrize(
     ("attributes", "state"),
     [
-        ("", UnitState.INITIAL),
+        ("", None),
         (' state="initial"', UnitState.INITIAL),
         (' state="translated"', UnitState.TRANSLATED),
         (' state="reviewed"', UnitState.REVIEWED),
