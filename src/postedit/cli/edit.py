@@ -70,7 +70,8 @@ def edit(
     named, files = split_inputs(named)
     chosen = options.read_options(assignments, search_file, {"beam": beam, "n_best": n_best}, windows=True)
     if files:
-        for option, value in (("--src", src), ("--mt", mt), ("--force", force)):
+        lines = (("--src", src), ("--mt", mt), ("--force", force), ("--n-best", n_best))
+        for option, value in (*lines, ("--format", None if form == "text" else form)):
             if value is not None:
                 raise DataError(f"{option} is for files of lines; it does not go with {files[0]}")
         edit_files(

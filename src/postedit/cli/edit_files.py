@@ -79,7 +79,7 @@ def edit_files(
         editor = spec.load("cpu" if len(worker_devices) > 1 else worker_devices[0])
         if config.translate and editor.abilities.needs_mt:
             raise DataError(f"files.translate: {', '.join(models)} cannot translate what has no target; leave it out")
-        total = work.check_languages(tasks, config, editor.abilities.languages)
+        tasks, total, refused = work.check_files(tasks, config, editor.abilities.languages)
         search = options.search_config(editor, {"n_best": 1, **chosen.search}, with_mt=not config.translate)
         settings = {
             **{str(task.path): file_fingerprint(task.path) for task in tasks},
@@ -94,7 +94,10 @@ def edit_files(
         edited = job.edit_windows(spec, editor, windows, search, "jsonl", worker_devices, on_start)
         del editor
         job.write_edited(edited, sink, total, err, resumable=not is_stream(out))
-        summary = work.write_files(tasks, config, read_lines(sink.path))
+        summary = work.write_files(tasks, config, read_lines(sink.path), spec.breaks_spans)
         sink.discard()
     for line in summary.lines():
         err.print(line, soft_wrap=True, highlight=False, markup=False)
+    if refused:
+        faults = "\n".join(f"  - {error}" for error in refused)
+        raise DataError(f"{len(refused)} of {len(refused) + len(tasks)} files were not edited:\n{faults}")

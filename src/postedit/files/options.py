@@ -42,7 +42,7 @@ class FilesConfig(Config):
     origins: tuple[Origin, ...] = Field(
         ("machine", "fuzzy"),
         strict=False,
-        description="targets of these origins are edited unless they are final or locked",
+        description="targets of these origins are edited unless they are reviewed, final or locked",
     )
     states: tuple[StateName, ...] = Field(
         ("unknown", "initial", "translated"),
@@ -54,6 +54,9 @@ class FilesConfig(Config):
     )
     max_match: float | None = Field(
         None, ge=0, le=100, description="highest score of a match that is edited, in percent"
+    )
+    languages: str = Field(
+        "", pattern="^$|^[^:]+:[^:]+$", description="source and target to edit of TMX, as en:de; the model's if empty"
     )
     check_languages: bool = Field(True, description="refuse files of other languages than the model's")
     translate: bool = Field(False, description="translate units without a target, if the model can")
@@ -69,7 +72,8 @@ class FilesConfig(Config):
         if unit.target is None or not unit.target.text.strip():
             return None if self.translate else "no target"
         chosen = _name(unit.state) in self.states
-        if not chosen and (unit.state == UnitState.FINAL or unit.origin not in self.origins):
+        is_approved = unit.state is not None and unit.state >= UnitState.REVIEWED
+        if not chosen and (is_approved or unit.origin not in self.origins):
             return "state"
         if unit.origin == "human" and "human" not in self.origins and unit.state is not UnitState.INITIAL:
             return "origin"

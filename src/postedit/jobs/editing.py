@@ -138,6 +138,14 @@ class EditorSpec:
         gate = None if self.gate is None else Gate.load(self.gate)
         return self._protected(Gated(editor, gate, self.min_confidence))
 
+    def breaks_spans(self, src: str, mt: str, text: str) -> bool:
+        """Return whether a text breaks protected spans or terms; see `editing.protection.Protected`."""
+        if not self.protect and self.glossary is None:
+            return False
+        from postedit.editing.span_rule import SpanRule
+
+        return bool(SpanRule(src, mt, frozenset(self.protect), self.glossary).broken(text))
+
     def _protected(self, editor: "Editor") -> "Editor":
         if not self.protect and self.glossary is None:
             return editor

@@ -1,11 +1,12 @@
 """Triplets and parallel text from translation files."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
@@ -31,14 +32,18 @@ class Extracted:
     left_out: Counter[str] = field(default_factory=Counter)
 
 
+_BREAKS: Final = re.compile(r" *[\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029][\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029 ]*")
+"""What one reader of lines or another takes for their end, and tabs."""
+
 Take = Callable[[Path, Unit], Line | str]
 """Returns the line of a unit, or the reason why it is left out."""
 
 
 def units_of(path: Path) -> Iterator[Unit]:
     """Yield the units of a translation file."""
+    form = format_of(path)
     with path.open("rb") as stream:
-        yield from format_of(path).units(stream, path)
+        yield from form.units(stream, path)
 
 
 def extract(files: Sequence[Path], take: Take, out: Path, *, with_mt: bool) -> Extracted:
@@ -61,7 +66,7 @@ def extract(files: Sequence[Path], take: Take, out: Path, *, with_mt: bool) -> E
                 found.lines += 1
                 sides = [line.src, *([line.mt or ""] if with_mt else []), line.pe, line.origin]
                 for file, text in zip(outputs, sides, strict=True):
-                    file.write(" ".join(text.split()) + "\n")
+                    file.write(_BREAKS.sub(" ", text).strip() + "\n")
         if not found.lines:
             reasons = "; ".join(f"{count:,} {reason}" for reason, count in found.left_out.most_common())
             raise DataError(f"{files[0]}: there is nothing to extract ({reasons or 'no units'})")
@@ -70,7 +75,7 @@ def extract(files: Sequence[Path], take: Take, out: Path, *, with_mt: bool) -> E
 
 def finished_pair(path: Path, unit: Unit) -> Line | str:
     """Return source and target of a unit."""
-    reason = _why_not(unit)
+    reason = _why_not(unit) or (_UNCONFIRMED if _is_unconfirmed(unit) else None)
     if reason is not None:
         return reason
     assert unit.target is not None
@@ -79,13 +84,14 @@ def finished_pair(path: Path, unit: Unit) -> Line | str:
 
 def with_candidate(path: Path, unit: Unit) -> Line | str:
     """Return a unit whose file keeps the machine translation, or the former target, beside the target."""
-    reason = _why_not(unit)
+    reason = _why_not(unit) or (_UNCONFIRMED if _is_unconfirmed(unit) else None)
     if reason is not None:
         return reason
     assert unit.target is not None
-    machine = [one for one in unit.candidates if one.origin == "machine" and one.target.text.strip()]
-    former = [one for one in unit.candidates if one.former and one.target.text.strip()]
-    for candidate in (*machine, *former):
+    given = [one for one in unit.candidates if one.target.text.strip()]
+    machine = [one for one in given if one.origin == "machine" and not one.former]
+    former = [one for one in given if one.former]
+    for candidate in (*machine[:1], *former[-1:]):  # the oldest of former targets, which edits add before others
         return Line(f"{path}\t{unit.id}", unit.source.text, candidate.target.text, unit.target.text)
     return "no machine translation beside the target"
 
@@ -104,6 +110,8 @@ class BeforeAndAfter:
     def __init__(self, before: Path, after: Path) -> None:
         if before.is_dir() != after.is_dir():
             raise DataError(f"{before} and {after}: give two files, or two folders with files of the same names")
+        if not before.exists():
+            raise DataError(f"{before}: there is no such file or folder")
         self._before, self._after = before, after
         self._current: Path | None = None
         self._units: dict[tuple[str, int], Unit] = {}
@@ -126,6 +134,11 @@ class BeforeAndAfter:
             return "no target before"
         if old.source.text.split() != unit.source.text.split():
             return "another source before"
+        # A machine may have made the target after that before: unchanged, or with the former one beside it.
+        if _is_unconfirmed(unit) and (
+            old.target.text == unit.target.text or any(one.former for one in unit.candidates)
+        ):
+            return _UNCONFIRMED
         return Line(f"{path}\t{unit.id}", unit.source.text, old.target.text, unit.target.text)
 
     def _read(self, path: Path) -> dict[tuple[str, int], Unit]:
@@ -144,6 +157,13 @@ class BeforeAndAfter:
 def files_among(paths: Iterable[Path]) -> list[Path]:
     """Return files, and the translation files in folders."""
     return [file for path in paths for file in (translation_files(path) if path.is_dir() else [path])]
+
+
+_UNCONFIRMED: Final = "machine translation or a fuzzy match that nobody has confirmed, by origin and state"
+
+
+def _is_unconfirmed(unit: Unit) -> bool:
+    return unit.origin in ("machine", "fuzzy") and (unit.state is None or unit.state < UnitState.REVIEWED)
 
 
 def _why_not(unit: Unit) -> str | None:

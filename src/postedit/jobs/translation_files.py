@@ -3,8 +3,8 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,8 +15,12 @@ from postedit.core.output_paths import is_stream, open_stream
 from postedit.files.corrections import correct, note_of, translated
 from postedit.files.formats import format_of, translation_files
 from postedit.files.options import NOT_EDITED, FilesConfig
+from postedit.files.tmx import Tmx
 from postedit.files.units import Format, NewTarget, Unit, copy_patched
 from postedit.jobs.editing import Pair
+
+BreaksSpans = Callable[[str, str, str], bool]
+"""Returns whether a target breaks protected spans, given source, former target and target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,8 @@ def find_tasks(inputs: Sequence[Path], out: Path) -> list[FileTask]:
     tasks = []
     for given in inputs:
         if given.is_dir():
+            if out.resolve().is_relative_to(given.resolve()):
+                raise DataError(f"{out}: is in the folder of the inputs; write the copies to another one")
             found = translation_files(given)
             tasks += [FileTask(path, format_of(path), out / path.relative_to(given)) for path in found]
         else:
@@ -116,15 +122,36 @@ def pairs_of(tasks: Iterable[FileTask], config: FilesConfig) -> Iterator[Pair]:
                 yield Pair(unit.source.text.strip(), "" if unit.target is None else unit.target.text.strip())
 
 
-def check_languages(tasks: Iterable[FileTask], config: FilesConfig, languages: tuple[str, str]) -> int:
-    """Return the number of units that are edited, after a check that they have the languages of the editor.
+def check_files(
+    tasks: Sequence[FileTask], config: FilesConfig, languages: tuple[str, str]
+) -> tuple[list[FileTask], int, list[DataError]]:
+    """Read files, and return those that can be edited, the number of their units that are, and why others cannot.
 
     Raises:
-        DataError: naming the first file with other languages, as far as both are known.
+        DataError: if no file can be edited.
     """
-    count = 0
+    readable: list[FileTask] = []
+    refused: list[DataError] = []
+    total = 0
+    wanted = tuple(config.languages.split(":")) if config.languages else languages
     for task in tasks:
-        for unit in task.units():
+        if task.format.name == Tmx.name:
+            task = replace(task, format=Tmx((wanted[0], wanted[1])))
+        try:
+            total += _count(task, config, languages)
+            readable.append(task)
+        except DataError as error:
+            refused.append(error)
+    if not readable:
+        raise refused[0]
+    return readable, total, refused
+
+
+def _count(task: FileTask, config: FilesConfig, languages: tuple[str, str]) -> int:
+    """Return the number of units that are edited, after a check that they have the languages of the editor."""
+    count = 0
+    with task.open() as stream:
+        for unit in task.format.units(stream, task.path):
             if config.reason_not_to_edit(unit) is not None:
                 continue
             count += 1
@@ -142,7 +169,9 @@ def _main(language: str) -> str:
     return re.split("[-_]", language.lower())[0]
 
 
-def write_files(tasks: Sequence[FileTask], config: FilesConfig, records: Iterator[str]) -> Summary:
+def write_files(
+    tasks: Sequence[FileTask], config: FilesConfig, records: Iterator[str], breaks_spans: BreaksSpans
+) -> Summary:
     """Write the copies of files, with the corrections of the units that are edited, in the order of `pairs_of`.
 
     Raises:
@@ -153,7 +182,7 @@ def write_files(tasks: Sequence[FileTask], config: FilesConfig, records: Iterato
     for task in tasks:
         task.out.parent.mkdir(parents=True, exist_ok=True)
         with task.open() as source:
-            changed = _new_targets(task, config, records, summary)
+            changed = _new_targets(task, config, records, breaks_spans, summary)
             if is_stream(task.out):
                 _write_stream(task, changed, source)
             else:
@@ -163,7 +192,7 @@ def write_files(tasks: Sequence[FileTask], config: FilesConfig, records: Iterato
 
 
 def _new_targets(
-    task: FileTask, config: FilesConfig, records: Iterator[str], summary: Summary
+    task: FileTask, config: FilesConfig, records: Iterator[str], breaks_spans: BreaksSpans, summary: Summary
 ) -> Iterator[tuple[Unit, NewTarget]]:
     for unit in task.units():
         summary.units += 1
@@ -174,13 +203,18 @@ def _new_targets(
         record = next(records, None)
         if record is None:
             raise DataError(f"{task.path}: has changed during the work; repeat it")
-        new = _new_target(task, unit, _result(json.loads(record)), config, summary)
+        new = _new_target(task, unit, _result(json.loads(record)), config, breaks_spans, summary)
         if new is not None:
             yield unit, new
 
 
 def _new_target(
-    task: FileTask, unit: Unit, result: PostEdit, config: FilesConfig, summary: Summary
+    task: FileTask,
+    unit: Unit,
+    result: PostEdit,
+    config: FilesConfig,
+    breaks_spans: BreaksSpans,
+    summary: Summary,
 ) -> NewTarget | None:
     escape = task.format.escape(unit)
     if result.skipped:
@@ -194,10 +228,13 @@ def _new_target(
     else:
         found = correct(unit, result, escape)
         summary.codes += found.given_up > 0
-        if found.content is None:
+        # Edits that are given up may be one half of a protected span that moved.
+        mt = unit.target.text.strip()
+        broken = found.given_up and breaks_spans(unit.source.text.strip(), mt, found.result.text)
+        if found.content is None or broken:
             summary.unchanged += 1
             return None
-        content, note = found.content, note_of(unit.target.text.strip(), found.result) if config.notes else ""
+        content, note = found.content, note_of(mt, found.result) if config.notes else ""
     summary.changed += 1
     return NewTarget(content, config.keep_former, note)
 

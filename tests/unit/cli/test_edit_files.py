@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 from tests.unit.cli.commands import refused
+from tests.unit.cli.conftest import SCORES
 
 from postedit import shipped
+from postedit.core.editor import Edit, PostEdit
 
 HEAD = '<xliff version="1.2"><file original="a" source-language="en-US" target-language="de"><body>\n'
 TAIL = "</body></file></xliff>\n"
@@ -94,6 +96,8 @@ def test_an_interrupted_runcontinues(edit: Any, editor: Any, tmp_path: Path) -> 
         (["a.xlf"], "give --out: the copy of a.xlf"),
         (["a.xlf", "--out", "a.xlf"], "a.xlf: is an input; give another --out"),
         (["a.xlf", "sub/a.xlf", "--out", "out"], "a.xlf: would be the copy of several files"),
+        (["a.xlf", "--format", "jsonl", "--out", "x.xlf"], "--format is for files of lines; it does not go with a.xlf"),
+        (["sub", "--out", "sub/out"], "sub/out: is in the folder of the inputs; write the copies to another one"),
         (["a.xlf", "--src", "x", "--out", "x.xlf"], "--src is for files of lines; it does not go with a.xlf"),
         (["empty", "--out", "out"], "empty: has no translation files"),
         (["other.xlf", "--out", "x.xlf"], "other.xlf: is no translation file that can be read here"),
@@ -113,6 +117,33 @@ def test_faults_are_reported_in_a_sentence(
     before = sorted(Path().rglob("*"))
     assert message in refused(edit("MODEL", *arguments))
     assert sorted(Path().rglob("*")) == before
+
+
+def test_files_of_a_folder_that_are_refused_are_named_at_the_end(edit: Any, tmp_path: Path) -> None:
+    write(tmp_path / "in/a.xlf", *UNITS)
+    (tmp_path / "in/b.xlf").write_text(HEAD + "<trans-unit>\n</body>")
+    result = edit("MODEL", tmp_path / "in", "--out", tmp_path / "out")
+    assert "1 of 2 files were not edited" in refused(result)
+    assert "b.xlf: line 3, column 3: is not well-formed XML" in result.stderr
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.xlf"]
+
+
+def test_approved_targets_of_machines_are_not_edited(edit: Any, tmp_path: Path) -> None:
+    machine = ' state="signed-off" state-qualifier="leveraged-mt"'
+    path = write(tmp_path / "a.xlf", unit(1, "a", "Haus", machine), unit(2, "b", "Haus"))
+    edit("MODEL", path, "--out", tmp_path / "b.xlf")
+    assert (tmp_path / "b.xlf").read_text().count("!<") == 1
+
+
+def test_spans_stay_whole_when_edits_are_given_up_for_codes(edit: Any, editor: Any, tmp_path: Path) -> None:
+    def moved(text: str) -> PostEdit:
+        edits = (Edit("delete", (0, 2), (0, 0)), Edit("insert", (7, 7), (5, 7)))
+        return PostEdit("Haus 5", True, -1.0, SCORES, edits=edits, confidences=(1.0, 1.0), token_spans=((0, 1), (0, 1)))
+
+    editor._one = moved
+    path = write(tmp_path / "a.xlf", unit(1, "house 5", "<g id='1'>5</g> Haus"))
+    assert edit("MODEL", path, "--out", tmp_path / "b.xlf").exit_code == 0
+    assert (tmp_path / "b.xlf").read_text() == path.read_text()
 
 
 @pytest.mark.parametrize("languages", [("en", "zh"), ("fr", "de")])
