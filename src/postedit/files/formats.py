@@ -1,6 +1,7 @@
 """The formats of translation files."""
 
 import codecs
+import re
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ FORMATS: Final[tuple[Format, ...]] = (Xliff1(), Xliff2(), Tmx(), Po())
 """All formats; a file has the first one that recognises it."""
 
 _HEAD: Final = 2**16
+_COMMENT: Final = re.compile(rb"<!--(?:[^-]|-[^-])*-->")  # of XML
 _UTF16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -48,6 +50,7 @@ def _recognised(path: Path) -> Format | None:
     codec = _UTF16.get(head[:2])
     if codec is not None:
         head = head[2:].decode(codec, "ignore").encode("utf-8", "ignore")
+    head = _COMMENT.sub(b"", head)  # which may quote the root of another format
     return next((one for one in FORMATS if one.recognises(head, path)), None)
 
 

@@ -4,6 +4,7 @@ Each character remembers how it is written in the file, so unchanged characters 
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
@@ -15,12 +16,16 @@ Escape = Callable[[str], str]
 """Writes new text in the syntax of a file; raises ValueError for characters that the file cannot have."""
 
 _MARKUP: Final = re.compile(
-    r"<!--.*?-->|<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?(?P<empty>/?)>|&(?:#\d+|#[xX][\da-fA-F]+|[A-Za-z]\w*);",
+    r"<!--(?:(?!<!--).)*?-->|<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*)(?:\s[^<>]*)?(?P<empty>/?)>|&(?:#\d+|#[xX][\da-fA-F]+|[A-Za-z]\w*);",
     re.DOTALL,
 )
 _VOID: Final = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
 )  # of HTML
+_NOT_WRITTEN: Final = re.compile(rf"{_MARKUP.pattern}|]]>", re.DOTALL)  # the latter ends a CDATA section
+_UNSPACED: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)  # of scripts without spaces, such as Han, Kana and Thai
 _TOKENS: Final = re.compile(r"\w+|\s+|.", re.DOTALL)
 
 
@@ -33,14 +38,15 @@ class Code:
         kind: the start or the end of a pair, or a code that stands alone.
         pair: the same for both codes of a pair; empty for a code that stands alone.
         key: the same for the code of the source and that of the target that belong together, as far as known.
-        literal: text up to the other code of the pair is written without escapes, as in a CDATA section.
+        literal: the encoding of text up to the other code of the pair that is written without escapes, as in a CDATA
+            section; empty for a code whose text has escapes.
     """
 
     raw: str
     kind: Literal["open", "close", "alone"] = "alone"
     pair: str = ""
     key: str = ""
-    literal: bool = False
+    literal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,7 @@ class MarkedText:
             done = number + 1
             codes.append((len(text), part))
             following = parts[done] if done < len(parts) else part
-            joins = text and text[-1].isalnum() and not isinstance(following, Code) and following[0].isalnum()
+            joins = text and not isinstance(following, Code) and _is_one_word(text[-1], following[0])
             if part.kind == "alone" and joins:
                 text.append(" ")
                 raw.append("")
@@ -92,6 +98,11 @@ class MarkedText:
                 yield opened.pop(code.pair), index
 
 
+def _is_one_word(before: str, after: str) -> bool:
+    """Return whether characters belong to one word; those of scripts without spaces have no words to tell apart."""
+    return before.isalnum() and after.isalnum() and not _UNSPACED.search(before + after)
+
+
 class TextChange(NamedTuple):
     """A span of a text that stays (`same`) or is replaced by a span of another text."""
 
@@ -105,7 +116,8 @@ def set_back(marked: MarkedText, output: str, edits: Sequence[TextChange], escap
 
     Codes keep their order, so pairs stay pairs and nest as before. Where no sound place for a code exists, the numbers
     of the edits at fault are returned: an edit is at fault if it divides a word around a code, or leaves nothing
-    between the codes of a pair that had text, writes a character that the file cannot have, or makes escaped markup.
+    between the codes of a pair that had text, writes a character that the file cannot have, or makes escaped markup or
+    the end of a CDATA section.
 
     Args:
         marked: the text with its codes.
@@ -114,8 +126,8 @@ def set_back(marked: MarkedText, output: str, edits: Sequence[TextChange], escap
         escape: writes new characters in the syntax of the file.
     """
     faults = {row for row, edit in enumerate(edits) if not _can_be_written(output[slice(*edit.new)], escape)}
-    for match in _MARKUP.finditer(output):  # markup that the text would have, and had not
-        faults |= {row for row, edit in enumerate(edits) if edit.new[0] < match.end() and edit.new[1] > match.start()}
+    for match in _NOT_WRITTEN.finditer(output):  # markup that the text would have, and had not
+        faults |= _touching(edits, *match.span())
     changes = list(_refined(marked.text, output, edits))
     places: list[int] = []
     for position, code in marked.codes:
@@ -131,6 +143,10 @@ def set_back(marked: MarkedText, output: str, edits: Sequence[TextChange], escap
         start, end = marked.codes[opened][0], marked.codes[closed][0]
         if marked.text[start:end].strip() and not output[places[opened] : places[closed]].strip():
             faults |= {row for row, edit in enumerate(edits) if edit.old[0] < end and edit.old[1] > start}
+    for start, end, codec in _literal_spans(marked, places):
+        for position in range(start, end):
+            if not _has(codec, output[position]):
+                faults |= _touching(edits, position, position + 1)
     if faults:
         return sorted(faults)
     raw = _raw(marked, output, changes, places, escape)
@@ -142,6 +158,26 @@ def _can_be_written(text: str, escape: Escape) -> bool:
         return all(map(escape, text))
     except ValueError:
         return False
+
+
+def _has(codec: str, character: str) -> bool:
+    try:
+        character.encode(codec)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _touching(edits: Sequence[TextChange], start: int, end: int) -> set[int]:
+    """Return the numbers of the edits that write, or delete, within a span of the output."""
+    return {row for row, edit in enumerate(edits) if edit.new[0] < end and edit.new[1] > start}
+
+
+def _literal_spans(marked: MarkedText, places: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+    """Yield the spans of the output that are written without escapes, with their encoding."""
+    for opened, closed in marked.pairs():
+        if codec := marked.codes[opened][1].literal:
+            yield places[opened], places[closed], codec
 
 
 def _refined(text: str, output: str, edits: Sequence[TextChange]) -> Iterator[TextChange]:
@@ -247,9 +283,8 @@ def _raw(
 ) -> list[str]:
     """Return how each character of the output is to be written."""
     literal = [False] * len(output)
-    for opened, closed in marked.pairs():
-        if marked.codes[opened][1].literal:
-            literal[places[opened] : places[closed]] = [True] * (places[closed] - places[opened])
+    for start, end, _ in _literal_spans(marked, places):
+        literal[start:end] = [True] * (end - start)
     raw: list[str] = []
     for change in changes:
         if change.same:
@@ -276,6 +311,7 @@ def _markup_as_codes(parts: Sequence[tuple[str, str] | Code]) -> list[tuple[str,
         return list(parts)
     found: list[tuple[str, str] | Code] = []
     open_tags: list[tuple[str, int]] = []
+    count_open: Counter[str] = Counter()  # of open_tags, by name
     done = 0
     for match in _MARKUP.finditer(text):
         start, end = match.span()
@@ -295,14 +331,15 @@ def _markup_as_codes(parts: Sequence[tuple[str, str] | Code]) -> list[tuple[str,
             found.append(Code(raw, key=match[0]))
         elif not match["close"]:
             open_tags.append((name, len(found)))
+            count_open[name] += 1
             found.append(Code(raw, key=match[0]))  # alone, unless its end follows
+        elif not count_open[name]:
+            found.append(Code(raw, key=match[0]))
         else:
-            index = next((row for row in reversed(range(len(open_tags))) if open_tags[row][0] == name), None)
-            if index is None:
-                found.append(Code(raw, key=match[0]))
-                continue
-            position = open_tags[index][1]
-            del open_tags[index:]
+            opened = ""
+            while opened != name:
+                opened, position = open_tags.pop()
+                count_open[opened] -= 1
             first = found[position]
             assert isinstance(first, Code)
             pair = f"markup {position}"

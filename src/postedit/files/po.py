@@ -14,11 +14,12 @@ from postedit.files.options import UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
 
 _HEAD: Final = 2**16  # bytes in which the header entry is expected
+_ASCII: Final = 'msgid "\\n" +AOQ- .xn--4ca'  # which encodings that do not contain ASCII read otherwise
 _CHARSET: Final = re.compile(rb"Content-Type:[^\"\n]*charset=([\w.:-]+)", re.IGNORECASE)
 
 _STRINGS: Final = r'"(?:[^"\\]|\\.)*"(?:\s*"(?:[^"\\]|\\.)*")*'
 _LINE: Final = re.compile(
-    rf"\s*(?:(?P<keyword>msgctxt|msgid_plural|msgid|msgstr(?:\[(?P<number>\d+)\])?|domain)\s*)?(?P<strings>{_STRINGS})\s*",
+    rf"\s*(?:(?P<keyword>msgctxt|msgid_plural|msgid|msgstr(?:\[(?P<number>\d{{1,3}})\])?|domain)\s*)?(?P<strings>{_STRINGS})\s*",
     re.ASCII,
 )
 _BREAK: Final = re.compile(r'"\s*"', re.ASCII)  # between two strings that make one
@@ -28,7 +29,7 @@ _READ: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f"
 _WRITTEN: Final = {character: f"\\{name}" for name, character in _READ.items()} | {'"': '\\"', "\\": "\\\\"}
 _SPACES: Final = " \t\r\n\f\v"
 _OURS: Final = "# postedit:"  # begins the comments that an edit leaves
-_FORMER: Final = re.compile(rf"{_OURS} former(?:\[(\d+)\])?: (.*)")
+_FORMER: Final = re.compile(rf"{_OURS} former(?:\[(\d{{1,3}})\])?: (.*)")
 
 
 class _Line(NamedTuple):
@@ -138,9 +139,19 @@ def _codec(stream: BinaryIO, path: Path) -> str:
     match = _CHARSET.search(head)
     name = "utf-8" if match is None or match[1] == b"CHARSET" else match[1].decode("ascii")
     try:
-        return codecs.lookup(name).name
+        codec = codecs.lookup(name).name
     except LookupError:
         raise DataError(f'{path}: its header names the unknown encoding "{name}"; save it as UTF-8') from None
+    if not _contains_ascii(codec):
+        raise DataError(f'{path}: its header names the encoding "{name}", which PO cannot have; save it as UTF-8')
+    return codec
+
+
+def _contains_ascii(codec: str) -> bool:
+    try:
+        return _ASCII.encode("ascii").decode(codec) == _ASCII
+    except (LookupError, UnicodeError):  # LookupError: a codec of bytes, such as zlib
+        return False
 
 
 def _lines(stream: BinaryIO, codec: str, path: Path) -> Iterator[_Line]:

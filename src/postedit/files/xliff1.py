@@ -74,6 +74,8 @@ _ORIGINS: Final[Mapping[str, Origin]] = {  # of `state-qualifier`, SDL's `origin
     "interactive": "human",
 }
 
+_APPROVED: Final = frozenset(["ApprovedTranslation", "ApprovedSignOff"])  # of `conf`
+
 _STATE: Final = {"state": "needs-review-translation", "state-qualifier": "mt-suggestion"}
 
 _ORIGIN_NAMES: Final[Mapping[Origin, str]] = {"machine": "mt", "fuzzy": "fuzzy", "memory": "tm", "human": "interactive"}
@@ -136,19 +138,26 @@ def _units(collected: Collected) -> Iterator[Unit]:
         slot=_Slot(collected, target, target),
     )
     segmented = element.first("seg-source")
-    sources = {} if segmented is None else _segments(segmented)
-    targets = {} if target is None else _segments(target)
-    if not sources or (target is not None and set(targets) != set(sources)):
-        # Without segments, or with others in the target: the unit is edited as a whole, if its tags allow.
-        yield _with_state(whole, element, target, None, "")
-        return
+    sources = [] if segmented is None else _segments(segmented)
+    targets = [] if target is None else _segments(target)
+    numbers, of_targets = sorted(one for one, _ in sources), sorted(one for one, _ in targets)
+    if _has_repeated(numbers) or _has_repeated(of_targets):
+        whole = replace(whole, locked=True)
     states = {
         one.attributes.get("id", ""): one
         for defs in element.elements("sdl:seg-defs")
         for one in defs.elements("sdl:seg")
     }
-    for number, segment in sources.items():
-        holder, state = targets.get(number), states.get(number)
+    if not sources or (target is not None and of_targets != numbers):
+        # Without segments, or with others in the target: the unit is edited as a whole, if its tags and states allow.
+        whole = replace(whole, locked=whole.locked or any(map(_is_locked_segment, states.values())))
+        yield _with_state(whole, element, target, None, "")
+        return
+    holders: dict[str, list[Element]] = {}
+    for number, segment in targets:
+        holders.setdefault(number, []).append(segment)
+    for number, segment in sources:
+        holder, state = holders[number].pop(0) if targets else None, states.get(number)
         unit = replace(
             whole,
             id=f"{whole.id}#{number}",
@@ -159,15 +168,19 @@ def _units(collected: Collected) -> Iterator[Unit]:
         yield _with_state(unit, element, target, state, number)
 
 
-def _segments(element: Element) -> dict[str, Element]:
-    """Return the segments in `seg-source` or `target`, by their number."""
-    found: dict[str, Element] = {}
+def _segments(element: Element) -> list[tuple[str, Element]]:
+    """Return the segments in `seg-source` or `target`, with their numbers."""
+    found: list[tuple[str, Element]] = []
     for child in element.elements():
         if child.name == "mrk" and child.attributes.get("mtype") == "seg":
-            found[child.attributes.get("mid", "")] = child
+            found.append((child.attributes.get("mid", ""), child))
         else:
-            found |= _segments(child)
+            found += _segments(child)
     return found
+
+
+def _has_repeated(numbers: Sequence[str]) -> bool:
+    return len(set(numbers)) < len(numbers)
 
 
 def _is_locked(collected: Collected) -> bool:
@@ -180,6 +193,15 @@ def _is_locked(collected: Collected) -> bool:
         or values.get("mq:locked", "") not in ("", "false")
         or values.get("m:locked") == "true"
     )
+
+
+def _is_locked_segment(sdl: Element) -> bool:
+    return sdl.attributes.get("locked") == "true" or sdl.attributes.get("conf") in _APPROVED
+
+
+def _is_confirmed(unit: Element) -> bool:
+    """Return whether a person has confirmed the target in memoQ or Phrase, wherever it came from."""
+    return unit.attributes.get("mq:status") == "ManuallyConfirmed" or unit.attributes.get("m:confirmed") == "1"
 
 
 def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Element | None, segment: str) -> Unit:
@@ -205,14 +227,17 @@ def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Eleme
         values.get("mq:percent"),
         None if metadata is None else metadata.attributes.get("tm_score"),
     )
-    if origin == "memory" and score is not None and score < 100:
+    if _is_confirmed(element):
+        origin = "human"
+    elif origin == "memory" and score is not None and score < 100:
         origin = "fuzzy"
+    signed_off = of_target.get("state") == "signed-off"
     return replace(
         unit,
         state=state,
         origin=origin,
         score=score,
-        locked=unit.locked or of_segment.get("locked") == "true",
+        locked=unit.locked or signed_off or (sdl is not None and _is_locked_segment(sdl)),
         candidates=tuple(_candidates(_slot(unit).unit, element, segment)),
     )
 
@@ -286,7 +311,7 @@ def _new_target(collected: Collected, changed: Sequence[tuple[Unit, NewTarget]],
 def _with_segments(collected: Collected, segmented: Element, contents: Mapping[str, str]) -> str:
     """Return the content of `seg-source` with other content in its segments; empty where there is none."""
     parts, done = [], segmented.content
-    for number, segment in _segments(segmented).items():
+    for number, segment in _segments(segmented):
         content = contents.get(number, "")
         if segment.is_empty_tag:
             continue

@@ -86,7 +86,7 @@ def _parts(collected: Collected, element: Element) -> list[tuple[str, str] | Cod
             opens = child.kind == "cdata start"
             cdata = f"cdata {child.start}" if opens else cdata
             if child.kind in ("cdata start", "cdata end"):
-                parts.append(Code(raw, "open" if opens else "close", cdata, literal=True))
+                parts.append(Code(raw, "open" if opens else "close", cdata, literal=collected.codec))
                 cdata = cdata if opens else ""
             else:
                 parts.append(Code(raw))

@@ -25,6 +25,13 @@ def test_the_format_is_that_of_the_content(name: str, codec: str, tmp_path: Path
     assert is_translation_file(path)
 
 
+@pytest.mark.parametrize("comment", ['<!-- <xliff version="1.2"> -->', '<!--\n<tmx version="1.4"> - -->', "<!---->"])
+def test_a_format_named_in_a_comment_does_not_count(comment: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.xlf"
+    path.write_text(f'<?xml version="1.0"?>{comment}<xliff version="2.0">{comment}')
+    assert format_of(path).name == "XLIFF 2"
+
+
 def test_each_format_has_a_name_of_its_own() -> None:
     assert [form.name for form in FORMATS] == [expected for _, expected in HEADS.values()]
 

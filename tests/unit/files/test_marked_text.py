@@ -2,6 +2,7 @@
 
 import random
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -113,13 +114,59 @@ def test_tags_of_unknown_partners_stand_alone() -> None:
     ]
 
 
+def cdata(text: str, codec: str = "utf-8") -> MarkedText:
+    opening = Code("<![CDATA[", "open", "1", literal=codec)
+    return MarkedText.of([opening, *[(one, one) for one in text], Code("]]>", "close", "1")])
+
+
 def test_text_in_cdata_is_written_without_escapes() -> None:
-    cdata: list[tuple[str, str] | Code] = [
-        Code("<![CDATA[", "open", "1", literal=True),
-        *[(one, one) for one in "a b"],
-        Code("]]>", "close", "1"),
+    assert edited(cdata("a b"), "a & b") == "<![CDATA[a & b]]>"
+
+
+@pytest.mark.parametrize(("before", "output"), [("a b", "a ]]> b"), ("x ]] y", "x ]]> y"), ("x ]]y> z", "x ]]> z")])
+def test_no_edit_ends_a_cdata_section(before: str, output: str) -> None:
+    assert edited(cdata(before), output) == [0]
+    assert edited(MarkedText(before, before), output) == [0]  # nor is it allowed in other text of XML
+
+
+def test_of_edits_in_cdata_those_that_the_encoding_lacks_are_at_fault() -> None:
+    edits = [TextChange(False, (0, 1), (0, 1)), TextChange(False, (2, 3), (2, 3))]
+    assert set_back(cdata("a b", "iso-8859-1"), "é 語", edits, escape) == [1]
+    assert set_back(cdata("a b"), "é 語", edits, escape) == "<![CDATA[é 語]]>"
+    assert set_back(MarkedText("a b", "a b"), "é 語", edits, escape) == "é 語"
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        ("one<x/>two", "one two"),
+        ("我<x/>们", "我们"),
+        ("用<x/>Word", "用Word"),
+        ("ไ<x/>ท", "ไท"),
+        ("한<x/>국", "한 국"),
+    ],
+)
+def test_codes_part_the_words_of_scripts_with_spaces(before: str, text: str) -> None:
+    assert marked(before).text == text
+
+
+@pytest.mark.parametrize("text", ["<!--" * 20_000, "<a>" * 20_000 + "</b>" * 20_000], ids=["comments", "tags"])
+def test_time_does_not_grow_with_the_square_of_the_markup(text: str) -> None:
+    begin = time.process_time()
+    MarkedText.of([(one, one) for one in text])
+    assert time.process_time() - begin < 2
+
+
+def test_a_close_tag_ends_the_last_open_tag_of_its_name() -> None:
+    found = MarkedText.of([(one, one) for one in "<a>1<a>2<b>3</a>4</b>5</a>"])
+    assert [(code.kind, code.raw) for _, code in found.codes] == [
+        ("open", "<a>"),
+        ("open", "<a>"),
+        ("alone", "<b>"),
+        ("close", "</a>"),
+        ("alone", "</b>"),
+        ("close", "</a>"),
     ]
-    assert edited(MarkedText.of(cdata), "a & b") == "<![CDATA[a & b]]>"
 
 
 WORDS = st.lists(st.sampled_from(["a", "bc", "def", "1,5", "é", "."]), min_size=1, max_size=8)

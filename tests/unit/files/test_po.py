@@ -118,6 +118,7 @@ def test_obsolete_entries_and_their_comments_are_left_alone() -> None:
         ('# x\n"a"\n', "line 7: is no line"),
         ('msgid "a"\nmsgid "b"\n', "line 7: msgid is already"),
         ('msgid "a"\nmsgstr "b"\nmsgstr "b"\n', "line 8: msgstr is already"),
+        (f'msgid "a"\nmsgstr[{"1" * 5000}] "b"\n', "line 7: is no line"),
     ],
 )
 def test_what_is_no_catalogue_is_refused_with_its_line(body: str, fault: str) -> None:
@@ -131,6 +132,10 @@ def test_what_is_no_catalogue_is_refused_with_its_line(body: str, fault: str) ->
         (b'msgid "a"\nmsgstr "\xfc"\n', "line 2, byte 9: is not utf-8"),
         (b'msgid ""\nmsgstr "Content-Type: text/plain; charset=klingon\\n"\n', 'unknown encoding "klingon"'),
         ('msgid ""'.encode("utf-16"), "is in UTF-16"),
+        *[
+            (f'msgid ""\nmsgstr "Content-Type: text/plain; charset={name}\\n"\n'.encode(), f'"{name}", which PO cannot')
+            for name in ("rot13", "zlib", "idna", "utf-7", "utf-16", "unicode_escape", "cp037", "undefined")
+        ],
     ],
 )
 def test_encodings_that_cannot_be_read_are_refused(data: bytes, fault: str) -> None:
@@ -194,6 +199,11 @@ def test_former_targets_are_candidates_of_their_form() -> None:
     assert after.startswith("# postedit: former[0]: c\\nd\n# postedit: former[1]: e\n#, fuzzy\nmsgid")
     found = [[(one.target.text, one.former) for one in unit.candidates] for unit in units(after)]
     assert found == [[("c\nd", True)], [("e", True)]]
+
+
+def test_a_comment_with_an_endless_number_is_a_note() -> None:
+    (unit,) = units(f'# postedit: former[{"1" * 5000}]: x\nmsgid "a"\nmsgstr "b"\n')
+    assert unit.candidates == ()
 
 
 def test_a_translation_is_written_where_there_is_none() -> None:

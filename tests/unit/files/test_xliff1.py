@@ -91,9 +91,10 @@ def test_state_origin_and_score(
     ("attributes", "state", "origin", "locked"),
     [
         (' mq:status="MachineTranslated"', UnitState.INITIAL, "machine", False),
-        (' mq:status="ManuallyConfirmed" mq:locked="locked"', UnitState.TRANSLATED, None, True),
+        (' mq:status="ManuallyConfirmed" mq:locked="locked"', UnitState.TRANSLATED, "human", True),
         (' m:confirmed="0" m:trans-origin="mt"', UnitState.INITIAL, "machine", False),
-        (' m:confirmed="1" m:locked="true"', UnitState.TRANSLATED, None, True),
+        (' m:confirmed="1" m:locked="true"', UnitState.TRANSLATED, "human", True),
+        (' m:confirmed="1" m:trans-origin="mt"', UnitState.TRANSLATED, "human", False),
         (' translate="no"', None, None, True),
         (' approved="yes"', None, None, True),
     ],
@@ -101,6 +102,11 @@ def test_state_origin_and_score(
 def test_states_and_locks_of_units(attributes: str, state: UnitState | None, origin: str | None, locked: bool) -> None:
     unit = one("<source>a</source><target>b</target>", attributes)
     assert (unit.state, unit.origin, unit.locked) == (state, origin, locked)
+
+
+@pytest.mark.parametrize(("state", "locked"), [("signed-off", True), ("translated", False)])
+def test_a_signed_off_target_is_locked(state: str, locked: bool) -> None:
+    assert one(f'<source>a</source><target state="{state}">b</target>').locked == locked
 
 
 def test_translate_no_of_a_group_holds_for_its_units() -> None:
@@ -127,6 +133,38 @@ def test_segments_are_units_with_their_states() -> None:
     assert [unit.target and unit.target.text for unit in (first, second)] == ["C.", "D."]
     assert (first.state, first.origin, first.score, first.locked) == (UnitState.TRANSLATED, "fuzzy", 80.0, False)
     assert (second.state, second.locked) == (UnitState.FINAL, True)
+
+
+@pytest.mark.parametrize(
+    ("conf", "locked"),
+    [("Draft", False), ("Translated", False), ("ApprovedTranslation", True), ("ApprovedSignOff", True)],
+)
+def test_approved_segments_are_locked(conf: str, locked: bool) -> None:
+    first, _ = units(SEGMENTED.replace("Translated", conf))
+    assert first.locked == locked
+
+
+@pytest.mark.parametrize(
+    ("states", "locked"),
+    [
+        ('conf="Translated"', False),
+        ('conf="Translated" locked="true"', True),
+        ('conf="ApprovedTranslation"', True),
+        ('conf="ApprovedSignOff"', True),
+    ],
+)
+def test_one_unit_of_several_segments_is_locked_if_one_of_them_is(states: str, locked: bool) -> None:
+    other = SEGMENTED.replace('<mrk mtype="seg" mid="2">D.</mrk>', "D.")
+    (unit,) = units(other.replace('conf="ApprovedSignOff" locked="true"', states))
+    assert unit.locked == locked
+
+
+def test_segments_of_the_same_number_are_all_there_and_locked() -> None:
+    found = units(SEGMENTED.replace('mid="2"', 'mid="1"'))
+    assert [(one.source.text, one.target and one.target.text, one.locked) for one in found] == [
+        ("A.", "C.", True),
+        ("B.", "D.", True),
+    ]
 
 
 def test_a_segment_is_written_between_its_tags() -> None:
@@ -219,6 +257,17 @@ def test_corrections_keep_codes_and_space_around_the_text() -> None:
     )
     found = correct(unit, result, FORMAT.escape(unit))
     assert (found.content, found.given_up) == ("\n <g id='1'>Das</g> Haus <x id='2'/>\n", 0)
+
+
+def test_in_cdata_the_encoding_of_the_file_limits_what_is_written() -> None:
+    head = HEAD.replace('"1.0"?', '"1.0" encoding="iso-8859-1"?', 1)
+    body = '<trans-unit id="1"><source>a</source><target><![CDATA[a]]></target></trans-unit>'
+    (unit,) = FORMAT.units(io.BytesIO((head + body + TAIL).encode("iso-8859-1")), Path("f.xlf"))
+    for output, content in (("é", "<![CDATA[é]]>"), ("語", None)):
+        result = PostEdit(
+            output, True, edits=(Edit("replace", (0, 1), (0, 1)),), token_spans=((0, 1),), confidences=(1.0,)
+        )
+        assert correct(unit, result, FORMAT.escape(unit)).content == content
 
 
 def test_edits_that_leave_a_pair_empty_are_given_up_alone() -> None:
