@@ -72,6 +72,7 @@ def find_spans(text: str, kinds: Iterable[Kind] = KINDS) -> list[ProtectedSpan]:
 def unpaired_tags(spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
     """Return the opening and closing tags among `spans` that have no partner where tags nest properly."""
     waiting: list[tuple[str, ProtectedSpan]] = []
+    opened: Counter[str] = Counter()  # names in `waiting`
     found = []
     for span in spans:
         tag = _TAG.match(span.value) if span.kind == "markup" else None
@@ -79,10 +80,14 @@ def unpaired_tags(spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
             continue
         if not tag["slash"]:
             waiting.append((tag["name"], span))
-        elif any(name == tag["name"] for name, _ in waiting):
+            opened[tag["name"]] += 1
+        elif opened[tag["name"]]:
             while waiting[-1][0] != tag["name"]:
-                found.append(waiting.pop()[1])
+                name, inner = waiting.pop()
+                opened[name] -= 1
+                found.append(inner)
             waiting.pop()
+            opened[tag["name"]] -= 1
         else:
             found.append(span)
     found += [span for _, span in waiting]
@@ -134,6 +139,7 @@ _ICU_DEPTH: Final = 20  # deepest nesting of messages that is read
 _TAG: Final = re.compile(r"<(?P<slash>/?)(?P<name>[A-Za-z][\w:.-]*)")
 _AFTER_SENTENCE: Final = ".,;:!?…'\"’”»"
 
+# Repetitions are bounded where a match may begin at each of them: else the time would be quadratic in their number.
 _PATTERNS: Final[tuple[tuple[str, Kind, str], ...]] = (
     (
         "markup",
@@ -146,7 +152,7 @@ _PATTERNS: Final[tuple[tuple[str, Kind, str], ...]] = (
         "url",
         "url",
         rf"(?<![{_WORD}])(?:(?:https?|ftps?|file|ssh|git|wss?)://|www\.(?=[a-z0-9]))[{_NAME}{_LATER}.~:/?\#\[\]@!$&'()*+,;=%-]+|"
-        rf"(?<![{_WORD}@/-])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|info|io)(?![{_WORD}-])"
+        rf"(?<![{_WORD}@/-])(?:[a-z0-9-]+\.){{1,20}}(?:com|org|net|edu|gov|info|io)(?![{_WORD}-])"
         rf"(?:/[{_NAME}{_LATER}.~:/?\#@!$&'()*+,;=%-]*)?",
     ),
     ("email", "email", rf"(?<![{_WORD}])[{_NAME}.%+-]{{1,64}}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?![{_WORD}])"),
@@ -165,12 +171,12 @@ _PATTERNS: Final[tuple[tuple[str, Kind, str], ...]] = (
         rf"(?<![{_WORD}])[A-Za-z]:\\[^\s\\/:*?\"<>|]*(?:\\[^\s\\/:*?\"<>|]*)*|"
         rf"\\\\[{_NAME}.-]+(?:\\[^\s\\/:*?\"<>|]+)+|"
         rf"(?<![{_WORD}/:~])(?:/(?=[{_NAME}.@+~-]+/)|(?:~|\.{{1,2}})/)[{_NAME}.@+~-]+(?:/[{_NAME}.@+~-]*)*(?![{_WORD}])|"
-        rf"(?<![{_WORD}/-])\.?(?:[{_NAME}.-]+/)*[{_NAME}-]+(?:\.[{_NAME}-]+)*\.(?:{_EXTENSIONS})(?![{_WORD}])",
+        rf"(?<![{_WORD}/-])\.?(?:[{_NAME}.-]{{1,255}}/){{0,30}}[{_NAME}-]+(?:\.[{_NAME}-]+){{0,20}}\.(?:{_EXTENSIONS})(?![{_WORD}])",
     ),
     (
         "code",
         "code",
-        rf"(?<![{_WORD}])(?:[A-Za-z_][{_NAME}]*\.)*[A-Za-z_][{_NAME}]*\(\)(?![{_WORD}])|"
+        rf"(?<![{_WORD}])(?:[A-Za-z_][{_NAME}]*\.){{0,20}}[A-Za-z_][{_NAME}]*\(\)(?![{_WORD}])|"
         rf"(?<![{_WORD}])_*[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+_*(?![{_WORD}])|"
         rf"(?<![{_WORD}])_+[A-Za-z][{_NAME}]*(?![{_WORD}])|"
         rf"(?<![{_WORD}])[a-z]+[0-9]*[A-Z][A-Za-z0-9]*(?![{_WORD}])|"
