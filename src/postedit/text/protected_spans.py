@@ -29,9 +29,9 @@ Kind = Literal["number", "url", "email", "path", "placeholder", "markup", "code"
 """Kind of a protected span.
 
 number: digits of any script; url: with a scheme, www., or a common top-level domain; email; path: of Unix or Windows,
-and names of files with a known extension; placeholder: printf (%s, %1$s, %(name)s), {0}, {name}, {{x}}, ${x}, $x, %x%,
-[[x]], ICU messages; markup: tags, comments, entities; code: `backticks`, camelCase and snake_case names, calls(),
---options; hashtag; mention: @name.
+and names of files with a known extension; placeholder: printf (%s, %1$s, %(name)s), {0}, {name}, {{x}}, {{{x}}}, ${x},
+$x, %x%, [[x]], <%= x %>, @@x@@, ICU messages; markup: tags, comments, entities; code: `backticks`, camelCase and
+snake_case names, calls(), --options; hashtag; mention: @name.
 """
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -92,6 +92,25 @@ def unpaired_tags(spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
             found.append(span)
     found += [span for _, span in waiting]
     return [ProtectedSpan(span.kind, span.start, span.end, f"unpaired {span.value}") for span in found]
+
+
+def ordered_groups(text: str, spans: Sequence[ProtectedSpan]) -> Iterator[tuple[ProtectedSpan, ...]]:
+    """Yield the spans of a text whose order has a meaning: dates, times, fractions; all %s, %d without a number."""
+    yield tuple(span for span in spans if span.kind == "placeholder" and _PRINTF.fullmatch(span.value))
+    group: list[ProtectedSpan] = []
+    for span in spans:
+        if span.kind == "number":
+            if group and not _JOINED.fullmatch(text, group[-1].end, span.start):
+                yield tuple(group)
+                group = []
+            group.append(span)
+    yield tuple(group)
+
+
+def order_of(group: Sequence[ProtectedSpan]) -> tuple[str, ...]:
+    """Return the values of a group in their order; 2019-05-12 has that of 12.05.2019."""
+    values = tuple(span.value for span in group)
+    return values[::-1] if len(values) == 3 and list(map(len, values)) == [4, 2, 2] else values
 
 
 def count_values(spans: Iterable[ProtectedSpan]) -> Counter[Value]:
@@ -159,7 +178,7 @@ _PATTERNS: Final[tuple[tuple[str, Kind, str], ...]] = (
     (
         "placeholder",
         "placeholder",
-        r"\{\{[^{}]{1,200}\}\}|[$\#]?\{\s*[\w.$\#@/!:|+<>=^*()'\"%\[\]-]{1,200}\s*\}|"
+        r"\{\{\{[^{}]{1,200}\}\}\}|\{\{[^{}]{1,200}\}\}|<%[^<>%]{1,200}%>|@@\w{1,100}@@|[$\#]?\{\s*[\w.$\#@/!:|+<>=^*()'\"%\[\]-]{1,200}\s*\}|"
         r"\{\s*[\w.-]+\s*,\s*(?:number|date|time|spellout|ordinal|duration|list)\b[^{}]{0,200}\}|"
         r"%\(\w+\)[-+\#0]*\d*(?:\.\d+)?[a-zA-Z]|%%|%[A-Za-z_]\w+%|"
         r"(?<!\d)%(?:\d+\$)?[-+\#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcspn@]|"
@@ -271,6 +290,8 @@ def _ascii(digits: str) -> str:
     return "".join(map(str, values)) if len(zeros) == 1 else digits
 
 
+_JOINED: Final = re.compile(r"[/:.\-–]")  # between the numbers of a date, time or fraction
+_PRINTF: Final = re.compile(r"%[-+#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcspn@]")
 _GROUP: Final = re.compile(r"\d+")
 _SEPARATOR: Final = re.compile(r"\D")
 _DATE: Final = re.compile(r"\d{1,2}\.\d{1,2}\.(?:\d{4}|\d{2})|\d{4}\.\d{1,2}\.\d{1,2}")
