@@ -1,14 +1,15 @@
 """An editor whose outputs keep protected spans and terms, whatever the editor inside it writes."""
 
 import re
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, Final, Literal
 
 from postedit.core.editor import (
     Constraints,
     Detail,
-    Edit,
     Editor,
     EditorWrapper,
     Fallback,
@@ -135,9 +136,10 @@ class _Case:
         not begin with the prefix that the user gave, or no edit is at fault.
         """
         mt, first = self.mt or "", self.first
-        edit = next((one for one in first.edits if self._touches(one, first, self.broken)), None)
-        if not self.broken or edit is None:
+        touching = self._touching(first, self.broken) if self.broken else []
+        if not touching:
             return ""
+        edit = first.edits[touching[0]]
         start, end = edit.mt_span
         rest = _REST_OF_WORD if end > start else _NEXT_WORD
         found = rest.match(mt, end)
@@ -167,7 +169,7 @@ class _Case:
         """Return the correction without edits that break the rule: those that touch broken spans, or else all."""
         broken = self.broken
         while broken and result.edits:
-            touching = [number for number, edit in enumerate(result.edits) if self._touches(edit, result, broken)]
+            touching = self._touching(result, broken)
             if not touching:
                 break
             tries = [[number] for number in touching] if len(touching) <= _MOST_TRIED else []
@@ -182,10 +184,15 @@ class _Case:
         kept = keep_edits(mt, result, [number not in back for number in range(len(result.edits))])
         return kept, self.rule.broken(kept.text)
 
-    def _touches(self, edit: Edit, result: PostEdit, broken: Sequence[Value]) -> bool:
-        """Return whether an edit removes, writes, or stands directly beside a broken span."""
-        sides = ((self.rule.mt_spans, edit.mt_span), (self.rule.spans(result.text), edit.pe_span))
-        return any(_beside(span, place) for spans, place in sides for span in spans if _value(span) in broken)
+    def _touching(self, result: PostEdit, broken: Iterable[Value]) -> list[int]:
+        """Return the numbers of the edits that remove, write, or stand directly beside a broken span."""
+        values = set(broken)
+        before, after = _Places(self.rule.mt_spans, values), _Places(self.rule.spans(result.text), values)
+        return [
+            number
+            for number, edit in enumerate(result.edits)
+            if before.touch(edit.mt_span) or after.touch(edit.pe_span)
+        ]
 
     def _allowed(self, result: PostEdit) -> PostEdit:
         """Return a correction with edits taken back, or mt, "impossible", if constraints of the user are now broken."""
@@ -196,9 +203,15 @@ class _Case:
         return enforce_constraints(mt, result, given.prefix, required, PlainSplitter())
 
 
-def _value(span: ProtectedSpan) -> Value:
-    return Value(span.kind, span.value)
+class _Places:
+    """The spans of a text with some values, to ask which of many edits touch one."""
 
+    def __init__(self, spans: Iterable[ProtectedSpan], values: Collection[Value]) -> None:
+        places = sorted((span.start, span.end) for span in spans if Value(span.kind, span.value) in values)
+        self._starts = [start for start, _ in places]
+        self._ends = list(accumulate((end for _, end in places), max))  # the last end so far
 
-def _beside(span: ProtectedSpan, place: tuple[int, int]) -> bool:
-    return span.start <= place[1] and place[0] <= span.end
+    def touch(self, place: tuple[int, int]) -> bool:
+        """Return whether a span overlaps a place or stands directly beside it."""
+        begun = bisect_right(self._starts, place[1])
+        return begun > 0 and self._ends[begun - 1] >= place[0]

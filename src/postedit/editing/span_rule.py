@@ -14,6 +14,8 @@ from postedit.text.protected_spans import (
     broken_values,
     count_values,
     find_spans,
+    order_of,
+    ordered_groups,
     unpaired_tags,
 )
 
@@ -36,9 +38,10 @@ class SpanRule:
         self._terms = TermRule(glossary.find(src), mt) if glossary is not None else None
 
     def spans(self, text: str) -> list[ProtectedSpan]:
-        """Return the protected spans of a text, unpaired tags once more, and its terms."""
+        """Return the protected spans of a text, unpaired tags and spans in wrong order once more, and its terms."""
         spans = find_spans(text, self._kinds)
-        return [*spans, *unpaired_tags(spans), *(self._terms.spans(text) if self._terms else ())]
+        terms = self._terms.spans(text) if self._terms else ()
+        return [*spans, *unpaired_tags(spans), *self._reordered(text, spans), *terms]
 
     @cached_property
     def mt_spans(self) -> list[ProtectedSpan]:
@@ -51,7 +54,34 @@ class SpanRule:
             return []
         spans = find_spans(text, self._kinds)
         terms = self._terms.broken(text) if self._terms else []
-        return [*broken_values(self._src_counts, self._mt_counts, _counts(spans)), *terms]
+        reordered = count_values(self._reordered(text, spans))
+        return [*broken_values(self._src_counts, self._mt_counts, _counts(spans)), *reordered, *terms]
+
+    def _reordered(self, text: str, spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
+        """Return spans in an order that neither source nor mt has, although these agree on the order of such spans."""
+        if not self._orders or text == self._mt:
+            return []
+        groups = [(group, order_of(group)) for group in ordered_groups(text, spans)]
+        return [
+            ProtectedSpan(span.kind, span.start, span.end, f"order of {' '.join(order)}")
+            for group, order in groups
+            if order not in self._orders.get(tuple(sorted(order)), (order,))
+            for span in group
+        ]
+
+    @cached_property
+    def _orders(self) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
+        """The orders of values in the source and mt, by the sorted values, where both have one of them."""
+        if self._mt is None:
+            return {}
+        src, mt = (
+            {order_of(group) for group in ordered_groups(text, find_spans(text, self._kinds)) if len(group) > 1}
+            for text in (self._src, self._mt)
+        )
+        known: dict[tuple[str, ...], set[tuple[str, ...]]] = {tuple(sorted(order)): set() for order in src & mt}
+        for order in src | mt:
+            known.get(tuple(sorted(order)), set()).add(order)
+        return known
 
     def improves(self, text: str, other: str) -> bool:
         """Return whether an output breaks nothing, or there is no mt, and it breaks or misses less than another one."""
@@ -94,8 +124,8 @@ def _counts(spans: Sequence[ProtectedSpan]) -> Counter[Value]:
 
 
 def _phrases(spans: Sequence[ProtectedSpan], text: str, value: Value) -> list[str]:
-    """Return the first span with a value, with the rest of its words; none for an unpaired tag."""
-    for span in spans if not value.value.startswith("unpaired ") else ():
+    """Return the first span with a value, with the rest of its words; none for an unpaired tag or an order."""
+    for span in spans if not value.value.startswith(("unpaired ", "order of ")) else ():
         if (span.kind, span.value) == value:
             start, end = span.start, span.end
             while start and _WORD(text[start - 1]):

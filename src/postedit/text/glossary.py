@@ -12,7 +12,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -145,41 +145,56 @@ class _Match(Generic[KeyT]):
     keys: tuple[KeyT, ...]
 
 
+@dataclass(slots=True)
+class _Node(Generic[KeyT]):
+    """The beginning of some phrases: the nodes of the next words, and the phrases that end here."""
+
+    following: "dict[str, _Node[KeyT]]" = field(default_factory=dict)
+    ends: list[tuple[str, KeyT, bool]] = field(default_factory=list)  # as written, key, whether case counts
+
+
 class _Phrases(Generic[KeyT]):
-    """Phrases in a table of their words; a look-up for each word of a text, whatever the number of phrases."""
+    """Phrases in a tree of their words; a text is compared with all of them at once, whatever their number."""
 
     def __init__(self, phrases: Iterable[tuple[str, KeyT, bool]]) -> None:
         """Take phrases with their keys, and whether case counts."""
-        self._table: dict[tuple[str, ...], list[tuple[str, KeyT, bool]]] = {}
-        self._lengths: dict[str, list[int]] = {}  # of the phrases that begin with a word, longest first
+        self._root: _Node[KeyT] = _Node()
         for phrase, key, cased in phrases:
-            words = tuple(_TOKEN.findall(phrase.casefold()))
-            if words:
-                self._table.setdefault(words, []).append((" ".join(_TOKEN.findall(phrase)), key, cased))
-                lengths = self._lengths.setdefault(words[0], [])
-                if len(words) not in lengths:
-                    lengths.append(len(words))
-                    lengths.sort(reverse=True)
+            node = self._root
+            for word in _TOKEN.findall(phrase.casefold()):
+                node = node.following.setdefault(word, _Node())
+            if node is not self._root:
+                node.ends.append((" ".join(_TOKEN.findall(phrase)), key, cased))
 
     def matches(self, text: str) -> Iterator[_Match[KeyT]]:
         """Yield the phrases of a text, from left to right; of those that begin together, the longest."""
-        if not self._table:
+        if not self._root.following:
             return
         found = list(_TOKEN.finditer(text))
         words = [word.group().casefold() for word in found]
         place = 0
         while place < len(words):
             step = 1
-            for length in self._lengths.get(words[place], ()):
-                within = place + length <= len(words)
-                candidates = self._table.get(tuple(words[place : place + length]), ()) if within else ()
-                written = " ".join(word.group() for word in found[place : place + length]) if candidates else ""
-                keys = tuple(key for phrase, key, cased in candidates if not cased or _same_case(phrase, written))
+            for end, phrases in reversed(self._phrases_at(words, place)):
+                written = " ".join(word.group() for word in found[place:end])
+                keys = tuple(key for phrase, key, cased in phrases if not cased or _same_case(phrase, written))
                 if keys:
-                    yield _Match(found[place].start(), found[place + length - 1].end(), tuple(dict.fromkeys(keys)))
-                    step = length
+                    yield _Match(found[place].start(), found[end - 1].end(), tuple(dict.fromkeys(keys)))
+                    step = end - place
                     break
             place += step
+
+    def _phrases_at(self, words: Sequence[str], place: int) -> list[tuple[int, list[tuple[str, KeyT, bool]]]]:
+        """Return the phrases that begin at a word and may match, with the end of each, shortest first."""
+        node, found = self._root, []
+        for end in range(place + 1, len(words) + 1):
+            below = node.following.get(words[end - 1])
+            if below is None:
+                break
+            node = below
+            if node.ends:
+                found.append((end, node.ends))
+        return found
 
 
 def _same_case(phrase: str, written: str) -> bool:

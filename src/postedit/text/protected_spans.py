@@ -29,9 +29,9 @@ Kind = Literal["number", "url", "email", "path", "placeholder", "markup", "code"
 """Kind of a protected span.
 
 number: digits of any script; url: with a scheme, www., or a common top-level domain; email; path: of Unix or Windows,
-and names of files with a known extension; placeholder: printf (%s, %1$s, %(name)s), {0}, {name}, {{x}}, ${x}, $x, %x%,
-[[x]], ICU messages; markup: tags, comments, entities; code: `backticks`, camelCase and snake_case names, calls(),
---options; hashtag; mention: @name.
+and names of files with a known extension; placeholder: printf (%s, %1$s, %(name)s), {0}, {name}, {{x}}, {{{x}}}, ${x},
+$x, %x%, [[x]], <%= x %>, @@x@@, ICU messages; markup: tags, comments, entities; code: `backticks`, camelCase and
+snake_case names, calls(), --options; hashtag; mention: @name.
 """
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -72,6 +72,7 @@ def find_spans(text: str, kinds: Iterable[Kind] = KINDS) -> list[ProtectedSpan]:
 def unpaired_tags(spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
     """Return the opening and closing tags among `spans` that have no partner where tags nest properly."""
     waiting: list[tuple[str, ProtectedSpan]] = []
+    opened: Counter[str] = Counter()  # names in `waiting`
     found = []
     for span in spans:
         tag = _TAG.match(span.value) if span.kind == "markup" else None
@@ -79,14 +80,37 @@ def unpaired_tags(spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
             continue
         if not tag["slash"]:
             waiting.append((tag["name"], span))
-        elif any(name == tag["name"] for name, _ in waiting):
+            opened[tag["name"]] += 1
+        elif opened[tag["name"]]:
             while waiting[-1][0] != tag["name"]:
-                found.append(waiting.pop()[1])
+                name, inner = waiting.pop()
+                opened[name] -= 1
+                found.append(inner)
             waiting.pop()
+            opened[tag["name"]] -= 1
         else:
             found.append(span)
     found += [span for _, span in waiting]
     return [ProtectedSpan(span.kind, span.start, span.end, f"unpaired {span.value}") for span in found]
+
+
+def ordered_groups(text: str, spans: Sequence[ProtectedSpan]) -> Iterator[tuple[ProtectedSpan, ...]]:
+    """Yield the spans of a text whose order has a meaning: dates, times, fractions; all %s, %d without a number."""
+    yield tuple(span for span in spans if span.kind == "placeholder" and _PRINTF.fullmatch(span.value))
+    group: list[ProtectedSpan] = []
+    for span in spans:
+        if span.kind == "number":
+            if group and not _JOINED.fullmatch(text, group[-1].end, span.start):
+                yield tuple(group)
+                group = []
+            group.append(span)
+    yield tuple(group)
+
+
+def order_of(group: Sequence[ProtectedSpan]) -> tuple[str, ...]:
+    """Return the values of a group in their order; 2019-05-12 has that of 12.05.2019."""
+    values = tuple(span.value for span in group)
+    return values[::-1] if len(values) == 3 and list(map(len, values)) == [4, 2, 2] else values
 
 
 def count_values(spans: Iterable[ProtectedSpan]) -> Counter[Value]:
@@ -134,6 +158,7 @@ _ICU_DEPTH: Final = 20  # deepest nesting of messages that is read
 _TAG: Final = re.compile(r"<(?P<slash>/?)(?P<name>[A-Za-z][\w:.-]*)")
 _AFTER_SENTENCE: Final = ".,;:!?…'\"’”»"
 
+# Repetitions are bounded where a match may begin at each of them: else the time would be quadratic in their number.
 _PATTERNS: Final[tuple[tuple[str, Kind, str], ...]] = (
     (
         "markup",
@@ -146,14 +171,14 @@ _PATTERNS: Final[tuple[tuple[str, Kind, str], ...]] = (
         "url",
         "url",
         rf"(?<![{_WORD}])(?:(?:https?|ftps?|file|ssh|git|wss?)://|www\.(?=[a-z0-9]))[{_NAME}{_LATER}.~:/?\#\[\]@!$&'()*+,;=%-]+|"
-        rf"(?<![{_WORD}@/-])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|info|io)(?![{_WORD}-])"
+        rf"(?<![{_WORD}@/-])(?:[a-z0-9-]+\.){{1,20}}(?:com|org|net|edu|gov|info|io)(?![{_WORD}-])"
         rf"(?:/[{_NAME}{_LATER}.~:/?\#@!$&'()*+,;=%-]*)?",
     ),
     ("email", "email", rf"(?<![{_WORD}])[{_NAME}.%+-]{{1,64}}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?![{_WORD}])"),
     (
         "placeholder",
         "placeholder",
-        r"\{\{[^{}]{1,200}\}\}|[$\#]?\{\s*[\w.$\#@/!:|+<>=^*()'\"%\[\]-]{1,200}\s*\}|"
+        r"\{\{\{[^{}]{1,200}\}\}\}|\{\{[^{}]{1,200}\}\}|<%[^<>%]{1,200}%>|@@\w{1,100}@@|[$\#]?\{\s*[\w.$\#@/!:|+<>=^*()'\"%\[\]-]{1,200}\s*\}|"
         r"\{\s*[\w.-]+\s*,\s*(?:number|date|time|spellout|ordinal|duration|list)\b[^{}]{0,200}\}|"
         r"%\(\w+\)[-+\#0]*\d*(?:\.\d+)?[a-zA-Z]|%%|%[A-Za-z_]\w+%|"
         r"(?<!\d)%(?:\d+\$)?[-+\#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcspn@]|"
@@ -165,12 +190,12 @@ _PATTERNS: Final[tuple[tuple[str, Kind, str], ...]] = (
         rf"(?<![{_WORD}])[A-Za-z]:\\[^\s\\/:*?\"<>|]*(?:\\[^\s\\/:*?\"<>|]*)*|"
         rf"\\\\[{_NAME}.-]+(?:\\[^\s\\/:*?\"<>|]+)+|"
         rf"(?<![{_WORD}/:~])(?:/(?=[{_NAME}.@+~-]+/)|(?:~|\.{{1,2}})/)[{_NAME}.@+~-]+(?:/[{_NAME}.@+~-]*)*(?![{_WORD}])|"
-        rf"(?<![{_WORD}/-])\.?(?:[{_NAME}.-]+/)*[{_NAME}-]+(?:\.[{_NAME}-]+)*\.(?:{_EXTENSIONS})(?![{_WORD}])",
+        rf"(?<![{_WORD}/-])\.?(?:[{_NAME}.-]{{1,255}}/){{0,30}}[{_NAME}-]+(?:\.[{_NAME}-]+){{0,20}}\.(?:{_EXTENSIONS})(?![{_WORD}])",
     ),
     (
         "code",
         "code",
-        rf"(?<![{_WORD}])(?:[A-Za-z_][{_NAME}]*\.)*[A-Za-z_][{_NAME}]*\(\)(?![{_WORD}])|"
+        rf"(?<![{_WORD}])(?:[A-Za-z_][{_NAME}]*\.){{0,20}}[A-Za-z_][{_NAME}]*\(\)(?![{_WORD}])|"
         rf"(?<![{_WORD}])_*[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+_*(?![{_WORD}])|"
         rf"(?<![{_WORD}])_+[A-Za-z][{_NAME}]*(?![{_WORD}])|"
         rf"(?<![{_WORD}])[a-z]+[0-9]*[A-Z][A-Za-z0-9]*(?![{_WORD}])|"
@@ -265,6 +290,8 @@ def _ascii(digits: str) -> str:
     return "".join(map(str, values)) if len(zeros) == 1 else digits
 
 
+_JOINED: Final = re.compile(r"[/:.\-–]")  # between the numbers of a date, time or fraction
+_PRINTF: Final = re.compile(r"%[-+#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcspn@]")
 _GROUP: Final = re.compile(r"\d+")
 _SEPARATOR: Final = re.compile(r"\D")
 _DATE: Final = re.compile(r"\d{1,2}\.\d{1,2}\.(?:\d{4}|\d{2})|\d{4}\.\d{1,2}\.\d{1,2}")

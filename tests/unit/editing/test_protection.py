@@ -126,6 +126,39 @@ def test_each_fallback_names_kind_value_and_how_it_was_saved() -> None:
     assert set(found.fallbacks) == {Fallback("placeholder", "%s", "mt"), Fallback("placeholder", "%d", "mt")}
 
 
+@pytest.mark.parametrize(
+    ("src", "mt", "output", "kept"),
+    [
+        ("05/12/2019", "am 05/12/2019", "am 12/05/2019", False),
+        ("at 9:30", "um 9:30", "um 30:9", False),
+        ("1/2 cup", "1/2 Tasse", "2/1 Tasse", False),
+        ("%s has %d", "%s hat %d", "%d hat %s", False),
+        ("2019-05-12", "am 2019-05-12", "am 12.05.2019", True),
+        ("12/05/2019", "05/12/2019", "12/05/2019", True),
+        ("pages 1-2", "Seiten 1-2", "Seiten 1 bis 2", True),
+        ("3 of 4", "3 von 4", "von 4 3", True),
+        ("%1$s has %2$d", "%1$s hat %2$d", "%2$d hat %1$s", True),
+        ("%d has %s", "%s hat %d", "%d hat %s", True),
+    ],
+)
+def test_an_order_on_which_source_and_mt_agree_is_kept(src: str, mt: str, output: str, kept: bool) -> None:
+    found = edited(TableEditor({mt: output}), src, mt)
+    assert found.text == (output if kept else mt)
+    assert bool(found.fallbacks) != kept
+
+
+def test_spans_are_looked_for_as_often_however_many_edits_are_at_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    find, searched = SpanRule.spans, []
+    monkeypatch.setattr(SpanRule, "spans", lambda rule, text: searched.append(text) or find(rule, text))
+    counts = []
+    for number in (20, 200):
+        mt = " ".join(f"{{v{place}}}" for place in range(number))
+        assert edited(TableEditor({"{": "("}), mt, mt).text == mt
+        counts.append(len(searched))
+        searched.clear()
+    assert counts[0] == counts[1]
+
+
 def test_kinds_left_out_are_not_protected() -> None:
     assert edited(TableEditor({"5": "6"}), "5", "5", kinds=["url"]).text == "6"
 

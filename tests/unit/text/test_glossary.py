@@ -37,6 +37,12 @@ def test_the_beginning_of_a_longer_term_matches_at_the_end_of_a_text() -> None:
     assert found(entries, "very hard") == {"hard": 1}
 
 
+def test_the_longest_of_nested_terms_wins_and_case_decides_between_them() -> None:
+    nested = [GlossaryEntry("a " * number + "B", (str(number),), case_sensitive=True) for number in range(3)]
+    assert found([*nested, GlossaryEntry("a a", ("x",))], "a a B") == {"a a B": 1}
+    assert found([*nested, GlossaryEntry("a a", ("x",))], "a a b B") == {"a a": 1, "B": 1}
+
+
 def test_case_counts_where_the_entry_says_so_but_for_a_capital() -> None:
     entry = GlossaryEntry("apple", ("x",), case_sensitive=True)
     assert found([entry], "apple Apple APPLE") == {"apple": 2}

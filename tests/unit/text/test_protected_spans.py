@@ -1,6 +1,8 @@
 """Spans of each kind in text of several languages, and the rule that compares them."""
 
+import time
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -75,6 +77,7 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("placeholder", "100% sure, 50%d'accord, 5 % der", []),
         ("placeholder", "{0} {name:>5} {{ x | y }} ${a.b} #{c}", ["{0}", "{name:>5}", "{{ x | y }}", "${a.b}", "#{c}"]),
         ("placeholder", "$home %PATH% [[x]] a\\n but $5", ["$home", "%PATH%", "[[x]]", "\\n"]),
+        ("placeholder", "{{{x}}} <%= a.b %> @@N@@ but 5 < 6 % 7", ["{{{x}}}", "<%= a.b %>", "@@N@@"]),
         ("placeholder", "a set {of words} stays text", []),
         ("markup", '<b>x</b> <a href="u">y</a><br/>', ["<b>", "</b>", '<a href="u">', "</a>", "<br/>"]),
         (
@@ -117,6 +120,26 @@ def test_spans_stand_in_the_text_in_order_without_overlap(text: str) -> None:
     spans = find_spans(text)
     assert all(0 <= span.start < span.end <= len(text) for span in spans)
     assert all(left.end <= right.start for left, right in pairwise(spans))
+
+
+def fastest(work: Callable[[], object]) -> float:
+    times = []
+    for _ in range(3):
+        started = time.process_time()
+        work()
+        times.append(time.process_time() - started)
+    return min(times)
+
+
+@pytest.mark.parametrize("unit", ["a.", "a/", "a.b/", "a-.", "a@", "<a ", "{", "_a", "1.", "a.b(", "~/a."])
+def test_four_times_the_text_takes_no_sixteen_times_as_long(unit: str) -> None:
+    short, long = (fastest(lambda: find_spans(unit * number)) for number in (4000, 16000))  # noqa: B023
+    assert long < 9 * short + 0.05
+
+
+def test_many_tags_without_partner_take_no_quadratic_time() -> None:
+    short, long = ([*find_spans("<a>" * number), *find_spans("</b>" * number)] for number in (2000, 8000))
+    assert fastest(lambda: unpaired_tags(long)) < 9 * fastest(lambda: unpaired_tags(short)) + 0.05
 
 
 @pytest.mark.parametrize(
