@@ -67,7 +67,8 @@ def edit(
     outputs of another system instead of editing.
     """
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)
-    named, files = split_inputs(named)
+    # Without --out, or with --src, a folder can only be a model, though a damaged one.
+    named, files = split_inputs(named, folders=out is not None and src is None)
     chosen = options.read_options(assignments, search_file, {"beam": beam, "n_best": n_best}, windows=True)
     if files:
         lines = (("--src", src), ("--mt", mt), ("--force", force), ("--n-best", n_best))

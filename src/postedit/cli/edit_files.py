@@ -16,16 +16,17 @@ from postedit.jobs import editing as job
 _SUFFIXES: Final = frozenset([".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff", ".tmx", ".po", ".pot"])
 
 
-def split_inputs(named: Sequence[str] | None) -> tuple[list[str] | None, list[Path]]:
+def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[str] | None, list[Path]]:
     """Return the models (None if there are none) and the translation files and folders among the arguments.
 
-    Names that end like translation files, and folders that are no models, are files; all else names models.
+    Names that end like translation files are files; so, if `folders`, are folders that are no models. All else names
+    models.
     """
     models: list[str] = []
     files: list[Path] = []
     for name in named or ():
         path = Path(name)
-        is_folder = path.is_dir() and not any((path / one).exists() for one in ("config.json", "model"))
+        is_folder = folders and path.is_dir() and not any((path / one).exists() for one in ("config.json", "model"))
         if path.suffix.lower() in _SUFFIXES or is_folder:
             if not path.exists():
                 raise DataError(f"{path}: there is no such file")

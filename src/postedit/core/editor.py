@@ -8,6 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 from postedit.core.errors import DataError
@@ -221,7 +222,7 @@ class Editor(ABC):
     def edit(
         self,
         src: Iterable[str],
-        mt: Iterable[str] | None = None,
+        mt: Iterable[str | None] | None = None,
         *,
         beam: int | None = None,
         n_best: int | None = None,
@@ -235,7 +236,8 @@ class Editor(ABC):
 
         Args:
             src: source segments.
-            mt: their translations, one each; None if the editor needs none (`abilities.needs_mt`).
+            mt: their translations, one each; None for a segment, or for all, if the editor needs none
+                (`abilities.needs_mt`).
             beam: hypotheses kept per segment, in place of that of `search`; 1 is greedy search.
             n_best: corrections per segment, at most `beam`; all but the best are `alternatives`.
             batch_tokens: size of a batch in tokens, in place of that of `search`.
@@ -256,7 +258,12 @@ class Editor(ABC):
         return self.edit_segments(segments, config, evidence="reasons" if evidence is True else evidence or None)
 
     def score(
-        self, src: Iterable[str], mt: Iterable[str] | None, outputs: Iterable[str], *, evidence: bool | Detail = False
+        self,
+        src: Iterable[str],
+        mt: Iterable[str | None] | None,
+        outputs: Iterable[str],
+        *,
+        evidence: bool | Detail = False,
     ) -> list[PostEdit]:
         """Return the scores that the editor gives to corrections it did not write; see `score_segments`."""
         segments = segments_of(src, mt)
@@ -324,7 +331,7 @@ class EditorWrapper(Editor, Generic[EditorT]):
 
 def segments_of(
     src: Iterable[str],
-    mt: Iterable[str] | None = None,
+    mt: Iterable[str | None] | None = None,
     prefix: Sequence[str] | None = None,
     required: Sequence[Sequence[str]] | None = None,
 ) -> list[Segment]:
@@ -335,7 +342,7 @@ def segments_of(
     """
     sources = _texts("src", src)
     count = len(sources)
-    translations: list[str] | list[None] = [None] * count if mt is None else _texts("mt", mt)
+    translations = [None] * count if mt is None else _texts("mt", mt, (str, NoneType))
     if len(translations) != count:
         raise DataError(f"src has {count} segments and mt has {len(translations)}; they must match one to one")
     beginnings = [""] * count if prefix is None else prefix
@@ -352,11 +359,11 @@ def segments_of(
     ]
 
 
-def _texts(name: str, texts: Iterable[str]) -> list[str]:
+def _texts(name: str, texts: Iterable[str | None], kinds: tuple[type, ...] = (str,)) -> list[Any]:
     if isinstance(texts, str):
         raise DataError(f'{name} is a list of segments, not a single string; write {name}=["..."]')
     found = list(texts)
     for number, text in enumerate(found, start=1):
-        if not isinstance(text, str):
+        if not isinstance(text, kinds):
             raise DataError(f"segment {number} of {name} is not text but {text!r}")
     return found

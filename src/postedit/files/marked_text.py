@@ -12,6 +12,8 @@ from typing import Final, Literal, NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
+from postedit.text.words import UNSPACED
+
 Escape = Callable[[str], str]
 """Writes new text in the syntax of a file; raises ValueError for characters that the file cannot have."""
 
@@ -23,9 +25,7 @@ _VOID: Final = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
 )  # of HTML
 _NOT_WRITTEN: Final = re.compile(rf"{_MARKUP.pattern}|]]>", re.DOTALL)  # the latter ends a CDATA section
-_UNSPACED: Final = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)  # of scripts without spaces, such as Han, Kana and Thai
+_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _TOKENS: Final = re.compile(r"\w+|\s+|.", re.DOTALL)
 
 

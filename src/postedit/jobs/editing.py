@@ -79,10 +79,10 @@ class Tally:
 
 
 class Pair(NamedTuple):
-    """One line of input; mt is empty where none is given."""
+    """One line of input; mt is empty where none is given, and None in a unit of a file that has no target."""
 
     src: str
-    mt: str
+    mt: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Window:
 
     first: int
     src: Sequence[str]
-    mt: Sequence[str] | None
+    mt: Sequence[str | None] | None
     outputs: Sequence[str] | None = None
 
 
@@ -293,9 +293,9 @@ def check_sides(windows: Iterator[Window], editor: "Editor", err: Console) -> It
     if first is None:
         return windows
     for side, texts in (("src", first.src), ("mt", first.mt or ())):
-        if any(text.endswith("\r") for text in texts):
+        if any(text is not None and text.endswith("\r") for text in texts):
             _warn(f"lines of {side} end in CR LF (Windows line ends); the CR counts as white space", err)
-    if first.mt is not None and editor.seem_swapped(first.src, first.mt):
+    if first.mt is not None and editor.seem_swapped(first.src, [text or "" for text in first.mt]):
         _warn(
             "src reads like the translation and mt like its source, as far as the first lines show: have they changed "
             "places?",
@@ -361,7 +361,7 @@ def _event(window: Window, row: int, result: "PostEdit") -> str | None:
     """Return the key of `EVENTS` for one line; a blank line is no event."""
     if result.skipped != "empty":
         return result.skipped or ("cut off" if result.hit_limit else None)
-    mt = "" if window.mt is None else window.mt[row].strip()
+    mt = ((window.mt[row] if window.mt is not None else None) or "").strip()
     if window.mt is None or not (mt or window.src[row].strip()):
         return None
     return "no src" if mt else "no mt"

@@ -91,9 +91,10 @@ def with_candidate(path: Path, unit: Unit) -> Line | str:
     given = [one for one in unit.candidates if one.target.text.strip()]
     machine = [one for one in given if one.origin == "machine" and not one.former]
     former = [one for one in given if one.former]
-    for candidate in (*machine[:1], *former[-1:]):  # the oldest of former targets, which edits add before others
-        return Line(f"{path}\t{unit.id}", unit.source.text, candidate.target.text, unit.target.text)
-    return "no machine translation beside the target"
+    if not (machine or former):
+        return "no machine translation beside the target"
+    candidate = machine[0] if machine else former[-1]  # the oldest former target: edits add theirs before others
+    return Line(f"{path}\t{unit.id}", unit.source.text, candidate.target.text, unit.target.text)
 
 
 class BeforeAndAfter:

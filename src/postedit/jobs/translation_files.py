@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from postedit.core.editor import Edit, PostEdit
+from postedit.core.editor import EVENTS, Edit, PostEdit
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write, explain_os_errors, reason_of
 from postedit.core.output_paths import is_stream, open_stream
@@ -69,7 +69,7 @@ class Summary:
             if count := self.not_edited[reason]:
                 yield f"{count:,} units not edited: {meaning}"
         for reason in sorted(set(self.not_edited) - set(NOT_EDITED)):
-            yield f"{self.not_edited[reason]:,} units not edited: {reason}"
+            yield f"{self.not_edited[reason]:,} units {EVENTS.get(reason, f'not edited: {reason}')}"
 
 
 def find_tasks(inputs: Sequence[Path], out: Path) -> list[FileTask]:
@@ -115,11 +115,12 @@ def records_path(tasks: Sequence[FileTask], out: Path) -> Path:
 
 
 def pairs_of(tasks: Iterable[FileTask], config: FilesConfig) -> Iterator[Pair]:
-    """Yield source and target of the units that are edited, without codes; the target is empty if there is none."""
+    """Yield source and target of the units that are edited, without codes; the target is None if there is none."""
     for task in tasks:
         for unit in task.units():
             if config.reason_not_to_edit(unit) is None:
-                yield Pair(unit.source.text.strip(), "" if unit.target is None else unit.target.text.strip())
+                mt = "" if unit.target is None else unit.target.text.strip()
+                yield Pair(unit.source.text.strip(), mt or None)
 
 
 def check_files(
@@ -150,17 +151,16 @@ def check_files(
 def _count(task: FileTask, config: FilesConfig, languages: tuple[str, str]) -> int:
     """Return the number of units that are edited, after a check that they have the languages of the editor."""
     count = 0
-    with task.open() as stream:
-        for unit in task.format.units(stream, task.path):
-            if config.reason_not_to_edit(unit) is not None:
-                continue
-            count += 1
-            pairs = zip(unit.languages, languages, strict=True)
-            if config.check_languages and any(one and other and _main(one) != _main(other) for one, other in pairs):
-                raise DataError(
-                    f"{task.path}: is from {unit.languages[0]} to {unit.languages[1]}, and the model from "
-                    f"{languages[0]} to {languages[1]}; name another model (or --set files.check_languages=false)"
-                )
+    for unit in task.units():
+        if config.reason_not_to_edit(unit) is not None:
+            continue
+        count += 1
+        pairs = zip(unit.languages, languages, strict=True)
+        if config.check_languages and any(one and other and _main(one) != _main(other) for one, other in pairs):
+            raise DataError(
+                f"{task.path}: is from {unit.languages[0]} to {unit.languages[1]}, and the model from "
+                f"{languages[0]} to {languages[1]}; name another model (or --set files.check_languages=false)"
+            )
     return count
 
 

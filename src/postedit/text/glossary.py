@@ -18,11 +18,9 @@ from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from postedit.text.protected_spans import ProtectedSpan, Value, count_values
+from postedit.text.words import UNSPACED
 
-_UNSPACED: Final = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
-_TOKEN: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
+_TOKEN: Final = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,11 @@ from typing import Final, Literal
 
 TokenizerName = Literal["none", "moses"]
 
+UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Characters of scripts without spaces, such as Han, Kana and Thai, as ranges for a regular expression."""
+
 # The only characters between words of tokenised text. All others, NBSP and U+3000 included, belong to words. Carriage
 # returns are included so that the words of CRLF files are those of LF files.
 _DIVIDED: Final = re.compile(r"[^ \t\r\n]+")

@@ -1,5 +1,6 @@
 """`postedit edit` and `postedit data extract` of translation files."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,24 @@ def test_files_of_a_folder_that_are_refused_are_named_at_the_end(edit: Any, tmp_
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.xlf"]
 
 
+def test_units_without_a_target_are_translated_on_demand(edit: Any, editor: Any, tmp_path: Path) -> None:
+    editor.can = replace(editor.can, needs_mt=False)
+    path = write(tmp_path / "a.xlf", unit(1, "a", "Haus"), unit(2, "b", None), unit(3, "c", ""), unit(4, "d<x/>", None))
+    result = edit("MODEL", path, "--out", tmp_path / "b.xlf", "--set", "files.translate=true")
+    assert result.exit_code == 0, result.output
+    written = (tmp_path / "b.xlf").read_text()
+    assert [text in written for text in (">Haus!</target>", ">b~!</target>", ">c~!</target>")] == [True] * 3
+    assert written.count("<target") == 3 + written.count("<alt-trans")
+    assert "1 units not edited: a translation has no place for the inline codes" in result.stderr
+
+
+def test_folders_are_models_where_lines_are_edited(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "src").write_text("a\n")
+    options = ("--src", tmp_path / "src", "--mt", tmp_path / "src", "--out", tmp_path / "out")
+    assert "config.json" in refused(run("edit", tmp_path / "model", *options))
+
+
 def test_approved_targets_of_machines_are_not_edited(edit: Any, tmp_path: Path) -> None:
     machine = ' state="signed-off" state-qualifier="leveraged-mt"'
     path = write(tmp_path / "a.xlf", unit(1, "a", "Haus", machine), unit(2, "b", "Haus"))
@@ -150,8 +169,6 @@ def test_spans_stay_whole_when_edits_are_given_up_for_codes(edit: Any, editor: A
 def test_files_of_other_languages_are_refused(
     edit: Any, editor: Any, tmp_path: Path, languages: tuple[str, str]
 ) -> None:
-    from dataclasses import replace
-
     path = write(tmp_path / "a.xlf", *UNITS)
     editor.can = replace(editor.can, languages=languages)
     arguments = ("MODEL", path, "--out", tmp_path / "b.xlf")
