@@ -41,6 +41,7 @@ class Unit:
         locked: it must not be changed: not to be translated, locked or approved.
         notes: for translators.
         candidates: other translations.
+        former_origin: of the target before a person edited it; None if the file does not say.
         languages: of source and target, as far as known.
         slot: where the format writes a target; for the format alone.
     """
@@ -54,6 +55,7 @@ class Unit:
     locked: bool = False
     notes: tuple[str, ...] = ()
     candidates: tuple[OtherTarget, ...] = ()
+    former_origin: Origin | None = None
     languages: tuple[str, str] = ("", "")
     slot: object = field(default=None, repr=False, compare=False)
 

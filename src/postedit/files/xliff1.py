@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape as html_escape
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 
@@ -13,7 +13,7 @@ from postedit.files.options import Origin, UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
 from postedit.files.xml_patches import content_patches, patch, tag_patch
 from postedit.files.xml_reader import Collected, Element, XmlReader
-from postedit.files.xml_text import escape, indent_before, marked_text, tag_name, with_attributes
+from postedit.files.xml_text import escape, has_tracked_changes, indent_before, marked_text, tag_name, with_attributes
 
 Value = TypeVar("Value")
 
@@ -72,6 +72,17 @@ _ORIGINS: Final[Mapping[str, Origin]] = {  # of `state-qualifier`, SDL's `origin
     "tm": "memory",
     "document-match": "memory",
     "interactive": "human",
+}
+
+_VERSIONS: Final[Mapping[str, Origin]] = {  # of the status of a former target in memoQ
+    "MachineTranslated": "machine",
+    "Pretranslated": "fuzzy",
+    "AssembledFromFragments": "fuzzy",
+    "ManuallyConfirmed": "human",
+    "PartiallyEdited": "human",
+    "Reviewer1Confirmed": "human",
+    "Proofread": "human",
+    "Rejected": "human",
 }
 
 _APPROVED: Final = frozenset(["ApprovedTranslation", "ApprovedSignOff"])  # of `conf`
@@ -231,6 +242,8 @@ def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Eleme
         origin = "human"
     elif origin == "memory" and score is not None and score < 100:
         origin = "fuzzy"
+    earlier = [] if sdl is None else _earlier_origins(sdl)
+    former = next((one for one in earlier if one != origin), None) if origin in ("human", None) else None
     signed_off = of_target.get("state") == "signed-off"
     return replace(
         unit,
@@ -238,7 +251,11 @@ def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Eleme
         origin=origin,
         score=score,
         locked=unit.locked or signed_off or (sdl is not None and _is_locked_segment(sdl)),
-        candidates=tuple(_candidates(_slot(unit).unit, element, segment)),
+        former_origin=former,
+        candidates=(
+            *_candidates(_slot(unit).unit, element, segment),
+            *_former_targets(unit, element, former or origin),
+        ),
     )
 
 
@@ -263,6 +280,31 @@ def _candidates(collected: Collected, element: Element, segment: str) -> Iterato
         former = other.attributes.get("alttranstype") == "previous-version"
         for target in other.elements("target"):
             yield OtherTarget(marked_text(collected, target), origin, score, former)
+
+
+def _earlier_origins(sdl: Element) -> list[Origin]:
+    """Return the origins of a target before the present one, the last one first."""
+    found: list[Origin] = []
+    for earlier in sdl.elements("sdl:prev-origin"):
+        origin = _first(_ORIGINS, earlier.attributes.get("origin"))
+        score = _percent(earlier.attributes.get("percent"))
+        found += ["fuzzy" if origin == "memory" and (score or 0) < 100 else origin] if origin else []
+        found += _earlier_origins(earlier)
+    return found
+
+
+def _former_targets(unit: Unit, element: Element, origin: Origin | None) -> Iterator[OtherTarget]:
+    """Yield what tracked changes (SDL) and the history of a segment (memoQ) tell of former targets."""
+    slot = _slot(unit)
+    if slot.holder is not None and has_tracked_changes(slot.holder):
+        yield OtherTarget(marked_text(slot.unit, slot.holder, before_changes=True), origin, former=True)
+    for version in chain.from_iterable(
+        one.elements("mq:historical-unit") for one in element.elements("mq:minorversions")
+    ):
+        source, target = version.first("source"), version.first("target")
+        if target is not None and source is not None and marked_text(slot.unit, source).text == unit.source.text:
+            status = version.attributes.get("mq:status")
+            yield OtherTarget(marked_text(slot.unit, target), _VERSIONS.get(status or ""), former=True)
 
 
 def _unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:

@@ -19,16 +19,29 @@ _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 _AROUND: Final = frozenset(["g", "mrk", "pc", "hi"])
 _STARTS: Final = {"bpt": ("rid", "id", "i"), "bx": ("rid", "id"), "sc": ("id",), "sm": ("id",)}
 _ENDS: Final = {"ept": ("rid", "id", "i"), "ex": ("rid", "id"), "ec": ("startRef",), "em": ("startRef",)}
+_ADDED, _DELETED = "x-sdl-added", "x-sdl-deleted"  # types of marks
 _PAIRED: Final = {"ept": "bpt", "ex": "bx", "ec": "sc", "em": "sm"}
 
 
-def marked_text(collected: Collected, element: Element) -> MarkedText:
-    """Return the content of an element with its inline codes."""
+def marked_text(collected: Collected, element: Element, *, before_changes: bool = False) -> MarkedText:
+    """Return the content of an element with its inline codes.
+
+    What tracked changes of SDL Trados delete is one code; `before_changes`, what they add is one, and what they delete
+    is text.
+    """
     if all(isinstance(child, Text) for child in element.children):
         plain = collected.text(element.content, element.close)
         if "&" not in plain and "\r" not in plain:
             return MarkedText(plain, plain)
-    return MarkedText.of(_parts(collected, element))
+    return MarkedText.of(_parts(collected, element, _ADDED if before_changes else _DELETED))
+
+
+def has_tracked_changes(element: Element) -> bool:
+    """Return whether an element has tracked changes of SDL Trados."""
+    return any(
+        child.attributes.get("mtype") in (_ADDED, _DELETED) or has_tracked_changes(child)
+        for child in element.elements()
+    )
 
 
 def escape(character: str) -> str:
@@ -75,7 +88,8 @@ def indent_before(collected: Collected, parent: Element, child: Element) -> str:
     return "" if text.strip() else text
 
 
-def _parts(collected: Collected, element: Element) -> list[tuple[str, str] | Code]:
+def _parts(collected: Collected, element: Element, dropped: str) -> list[tuple[str, str] | Code]:
+    """Return the characters and codes of an element; marks of the type `dropped` are codes with their content."""
     parts: list[tuple[str, str] | Code] = []
     cdata = ""
     for child in element.children:
@@ -90,19 +104,19 @@ def _parts(collected: Collected, element: Element) -> list[tuple[str, str] | Cod
                 cdata = cdata if opens else ""
             else:
                 parts.append(Code(raw))
-        elif child.name in _AROUND and not child.is_empty_tag and not _is_fixed(child):
+        elif child.name in _AROUND and not child.is_empty_tag and not _is_fixed(child, dropped):
             pair, key = f"{child.name} at {child.start}", f"{child.name} {child.attributes.get('id', '')}"
             parts.append(Code(collected.text(child.start, child.content), "open", pair, key))
-            parts += _parts(collected, child)
+            parts += _parts(collected, child, dropped)
             parts.append(Code(collected.text(child.close, child.end), "close", pair, key))
         else:
             parts.append(_code(raw, child))
     return parts
 
 
-def _is_fixed(element: Element) -> bool:
-    """Return whether an element marks text that is not to be translated: it is a code with its content."""
-    return element.attributes.get("translate") == "no" or element.attributes.get("mtype") == "protected"
+def _is_fixed(element: Element, dropped: str) -> bool:
+    """Return whether an element marks text that is not to be translated, or not there: it is a code with its content."""
+    return element.attributes.get("translate") == "no" or element.attributes.get("mtype") in ("protected", dropped)
 
 
 def _code(raw: str, element: Element) -> Code:

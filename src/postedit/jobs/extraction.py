@@ -88,11 +88,11 @@ def with_candidate(path: Path, unit: Unit) -> Line | str:
     if reason is not None:
         return reason
     assert unit.target is not None
-    given = [one for one in unit.candidates if one.target.text.strip()]
-    machine = [one for one in given if one.origin == "machine" and not one.former]
+    given = [one for one in unit.candidates if one.target.text.strip() and one.origin != "human"]
+    machine = sorted((one for one in given if one.origin == "machine"), key=lambda one: one.former)
     former = [one for one in given if one.former]
     if not (machine or former):
-        return "no machine translation beside the target"
+        return "no machine translation beside the target" + (_NOT_KEPT if unit.former_origin == "machine" else "")
     candidate = machine[0] if machine else former[-1]  # the oldest former target: edits add theirs before others
     return Line(f"{path}\t{unit.id}", unit.source.text, candidate.target.text, unit.target.text)
 
@@ -160,6 +160,7 @@ def files_among(paths: Iterable[Path]) -> list[Path]:
     return [file for path in paths for file in (translation_files(path) if path.is_dir() else [path])]
 
 
+_NOT_KEPT: Final = ", though it was machine translation before: give --before"
 _UNCONFIRMED: Final = "machine translation or a fuzzy match that nobody has confirmed, by origin and state"
 
 

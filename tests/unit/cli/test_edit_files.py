@@ -219,6 +219,21 @@ def test_triplets_come_from_candidates_and_parallel_text_from_targets(run: Any, 
     assert [(tmp_path / f"p.{side}").read_text() for side in ("src", "pe")] == ["the house\nb\n", "ein Haus\nzwei\n"]
 
 
+def test_triplets_come_from_the_history_of_segments(run: Any, tmp_path: Path) -> None:
+    def history(status: str, target: str) -> str:
+        version = f'mq:status="{status}"><source>a</source><target>{target}</target>'
+        return f'<mq:minorversions xmlns:mq="MQXliff"><mq:historical-unit {version}</mq:historical-unit></mq:minorversions>'
+
+    path = write(
+        tmp_path / "a.xlf",
+        unit(1, "a", "neu", more=history("MachineTranslated", "alt")),
+        unit(2, "a", "neu", more=history("ManuallyConfirmed", "alt")),
+    )
+    result = run("data", "extract", path, "--out", tmp_path / "t")
+    assert "1 units left out: no machine translation beside the target" in result.stdout
+    assert [(tmp_path / f"t.{side}").read_text() for side in ("src", "mt", "pe")] == ["a\n", "alt\n", "neu\n"]
+
+
 def test_nothing_to_extract_is_an_error_and_leaves_no_file(run: Any, tmp_path: Path) -> None:
     path = write(tmp_path / "a.xlf", UNITS[2])
     result = run("data", "extract", path, "--out", tmp_path / "t")

@@ -250,6 +250,31 @@ def test_candidates_are_those_of_the_segment() -> None:
     assert [one.target.text for one in second.candidates] == ["m2", "m3"]
 
 
+def test_tracked_changes_keep_the_former_target() -> None:
+    target = (
+        'Das <mrk mtype="x-sdl-deleted" sdl:revid="1">alte</mrk><mrk mtype="x-sdl-added" sdl:revid="2">neue</mrk> Haus'
+    )
+    origins = 'origin="interactive"><sdl:prev-origin origin="mt"/></sdl:seg>'
+    body = SEGMENTED.replace("C.", target).replace('origin="tm" percent="80"/>', origins)
+    assert body.count(target) == body.count(origins) == 1
+    first = next(iter(units(body)))
+    assert (first.target.text, first.origin, first.former_origin) == ("Das neue Haus", "human", "machine")
+    assert first.target.written() == target
+    (candidate,) = first.candidates
+    assert (candidate.target.text, candidate.origin, candidate.former) == ("Das alte Haus", "machine", True)
+
+
+@pytest.mark.parametrize(("status", "origin"), [("MachineTranslated", "machine"), ("ManuallyConfirmed", "human")])
+def test_the_history_of_a_segment_keeps_former_targets(status: str, origin: str) -> None:
+    history = "".join(
+        f'<mq:historical-unit mq:status="{status}"><source>{source}</source><target>alt</target></mq:historical-unit>'
+        for source in ("a", "another source")
+    )
+    body = f"<source>a</source><target>neu</target><mq:minorversions>{history}</mq:minorversions>"
+    (candidate,) = one(body, ' mq:status="ManuallyConfirmed"').candidates
+    assert (candidate.target.text, candidate.origin, candidate.former) == ("alt", origin, True)
+
+
 def test_corrections_keep_codes_and_space_around_the_text() -> None:
     unit = one("<source>a</source><target>\n <g id='1'>Der</g> Haus <x id='2'/>\n</target>")
     result = PostEdit(
