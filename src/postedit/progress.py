@@ -20,10 +20,16 @@ _LINES_PER_UPDATE: Final = 1000
 
 
 class LineProgress:
-    """Shows how many lines of `total` (None: unknown) are done, how many per second, and the time left."""
+    """Shows how many lines of `total` (None: unknown) are done, how many per second, and the time left.
 
-    def __init__(self, console: Console, total: int | None) -> None:
-        self._console, self._total = console, total
+    Args:
+        console: where to show it.
+        total: the number of all lines.
+        what: the name of the lines in the plural.
+    """
+
+    def __init__(self, console: Console, total: int | None, what: str = "lines") -> None:
+        self._console, self._total, self._what = console, total, what
         self._bar: Progress | None = None
         if console.is_terminal:
             columns = [TextColumn("{task.fields[rate]}"), TimeElapsedColumn(), TimeRemainingColumn()]
@@ -54,12 +60,12 @@ class LineProgress:
         now = time.monotonic()
         rate = (done - before) / max(now - self._start, 1e-9)
         if self._bar:
-            self._bar.update(self._task, completed=done, rate=f"{rate:,.1f} lines/s")
+            self._bar.update(self._task, completed=done, rate=f"{rate:,.1f} {self._what}/s")
         elif now - self._logged >= _LOG_SECONDS:
             self._logged = now
             left = f", {duration((self._total - done) / rate)} left" if self._total is not None and rate else ""
             of = "" if self._total is None else f" of {self._total:,}"
-            self._console.print(f"{done:,}{of} lines, {rate:,.1f} lines/s{left}")
+            self._console.print(f"{done:,}{of} {self._what}, {rate:,.1f} {self._what}/s{left}")
 
 
 def fill(file: LineSink, chunks: Iterable[Sequence[str]], total: int, console: Console, what: str = "lines") -> None:

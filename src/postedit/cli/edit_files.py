@@ -4,10 +4,12 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
 from postedit.cli import search_options as options
+from postedit.cli.edit_command import EditCommand
 from postedit.core.errors import DataError
+from postedit.core.files import check_writable
 from postedit.core.output_paths import is_stream
 from postedit.data.lines import read_lines
 from postedit.data.resumable_file import PartialFile, check_partial, file_fingerprint
@@ -36,69 +38,63 @@ def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[st
     return models or None, files
 
 
-def edit_files(
-    inputs: Sequence[Path],
-    out: Path | None,
-    models: Sequence[str],
-    chosen: options.CommandOptions,
-    *,
-    worker_devices: Sequence[str | None],
-    resume: bool,
-    announce: Callable[[], None],
-    on_start: Callable[[], None],
-    **spec_options: Any,
-) -> None:
+def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[[], None]) -> None:
     """Write copies of translation files with corrected targets, and print what happened to their units.
 
     The corrections are kept in `OUT.partial` until all copies are written, so that an interrupted run can be continued.
 
     Args:
+        command: what was asked for; its output is the copy, or the folder of the copies.
         inputs: files and folders.
-        out: the copy, or the folder of the copies.
-        models: named by the user.
-        chosen: options of `--set` and `--search`.
-        worker_devices: one process each; see `jobs.editing.worker_devices`.
-        resume: continue an interrupted run.
         announce: called when all is checked.
-        on_start: see `jobs.editing.edit_windows`.
-        spec_options: further fields of `EditorSpec`.
-    """
-    from postedit.cli.tables import console
-    from postedit.jobs import translation_files as work
 
+    Raises:
+        DataError: if options do not go together, or a file cannot be edited; other files are, before.
+    """
+    out = command.out
     if out is None:
         raise DataError(f"give --out: the copy of {inputs[0]} with other targets, or the folder of several copies")
-    if resume and is_stream(out):
-        raise DataError(f"--out {out} is a stream, which keeps nothing of an unfinished run; leave out --resume")
-    config, err = chosen.files, console(stderr=True)
-    tasks = work.find_tasks(inputs, out)
+    if is_stream(out) and (command.resume or command.form == "jsonl"):
+        option = "--resume" if command.resume else "--format jsonl"
+        raise DataError(f"--out {out} is a stream, beside which nothing can be kept; leave out {option}")
+    command.check_options()
+    from postedit.cli.tables import console
+    from postedit.jobs import corrected_files, translation_files
+
+    config, err = command.options.files, console(stderr=True)
+    tasks = translation_files.find_tasks(inputs, out)
+    report = translation_files.beside_copies(tasks, out, ".jsonl") if command.form == "jsonl" else None
+    if report is not None:
+        check_writable(report)
     with TemporaryDirectory() as temporary:
-        records = Path(temporary) / "records" if is_stream(out) else work.records_path(tasks, out)
-        check_partial(records, resume=resume)
-        spec = chosen.editor_spec(models, **spec_options)
-        job.silence_library()
-        editor = spec.load("cpu" if len(worker_devices) > 1 else worker_devices[0])
+        kept = Path(temporary) / "records" if is_stream(out) else translation_files.beside_copies(tasks, out, "")
+        check_partial(kept, resume=command.resume)
+        editor = command.load()
         if config.translate and editor.abilities.needs_mt:
-            raise DataError(f"files.translate: {', '.join(models)} cannot translate what has no target; leave it out")
-        tasks, total, refused = work.check_files(tasks, config, editor.abilities.languages)
-        search = options.search_config(editor, {"n_best": 1, **chosen.search}, with_mt=not config.translate)
+            names = ", ".join(command.spec.models)
+            raise DataError(f"files.translate: {names} cannot translate what has no target; leave it out")
+        pairs = translation_files.read_pairs(tasks, config, editor.abilities.languages, err)
+        given = {"n_best": 1, **command.options.search}
+        search = options.search_config(editor, given, with_mt=not config.translate)
         settings = {
-            **{str(task.path): file_fingerprint(task.path) for task in tasks},
+            **{str(task.path): file_fingerprint(task.path) for task in pairs.tasks},
             **{f"files.{name}": repr(value) for name, value in config},
-            **spec.job(editor, search, "jsonl"),
+            **command.spec.job(editor, search, "jsonl"),
         }
-        sink = PartialFile(records, settings, resume=resume)
+        sink = PartialFile(kept, settings, resume=command.resume)
         announce()
-        pairs = islice(work.pairs_of(tasks, config), sink.done, None)
-        size = chosen.chunk_lines or job.window_lines(search.batch_tokens)
-        windows = job.windows_of(pairs, None, size, sink.done + 1, with_mt=True)
-        edited = job.edit_windows(spec, editor, windows, search, "jsonl", worker_devices, on_start)
+        rest = islice(pairs, sink.done, None)
+        windows = job.windows_of(rest, None, command.window_lines(search), sink.done + 1, with_mt=True)
+        edited = command.edited(editor, windows, search, "jsonl")
         del editor
-        job.write_edited(edited, sink, total, err, resumable=not is_stream(out))
-        summary = work.write_files(tasks, config, read_lines(sink.path), spec.breaks_spans)
+        job.write_edited(edited, sink, pairs.total, err, resumable=not is_stream(out), what="units")
+        records, breaks_spans = read_lines(sink.path), command.spec.breaks_spans
+        summary = corrected_files.write_files(pairs.tasks, config, records, breaks_spans, report, err)
         sink.discard()
     for line in summary.lines():
         err.print(line, soft_wrap=True, highlight=False, markup=False)
-    if refused:
+    if report is not None:
+        err.print(f"Records of the edited units: {report}", soft_wrap=True, highlight=False, markup=False)
+    if refused := pairs.refused:
         faults = "\n".join(f"  - {error}" for error in refused)
-        raise DataError(f"{len(refused)} of {len(refused) + len(tasks)} files were not edited:\n{faults}")
+        raise DataError(f"{len(refused)} of {len(refused) + len(pairs.tasks)} files were not edited:\n{faults}")

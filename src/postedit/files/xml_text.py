@@ -115,7 +115,7 @@ def _parts(collected: Collected, element: Element, dropped: str) -> list[tuple[s
 
 
 def _is_fixed(element: Element, dropped: str) -> bool:
-    """Return whether an element marks text that is not to be translated, or not there: it is a code with its content."""
+    """Return whether an element is a code with its content: not to be translated, or of the type `dropped`."""
     return element.attributes.get("translate") == "no" or element.attributes.get("mtype") in ("protected", dropped)
 
 

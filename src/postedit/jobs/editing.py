@@ -305,9 +305,17 @@ def check_sides(windows: Iterator[Window], editor: "Editor", err: Console) -> It
 
 
 def write_edited(
-    edited: Generator[Edited, None, None], sink: LineSink, total: int | None, err: Console, *, resumable: bool
+    edited: Generator[Edited, None, None],
+    sink: LineSink,
+    total: int | None,
+    err: Console,
+    *,
+    resumable: bool,
+    what: Literal["lines", "units"] = "lines",
 ) -> None:
-    """Write windows as they are edited, and report what happened to them, also if interrupted.
+    """Write windows as they are edited, and report what happened to lines, also if interrupted.
+
+    Of units of translation files, only progress is shown: what happened to them is known when the files are written.
 
     Raises:
         DataError: if the number of lines is not `total`.
@@ -318,27 +326,36 @@ def write_edited(
     tally, before, started = Tally(), sink.done, time.monotonic()
     hint = "; the same command with --resume continues after them" if resumable else ""
     try:
-        with LineProgress(err, total) as progress, closing(edited):
+        with LineProgress(err, total, what) as progress, closing(edited):
             for window in edited:
                 sink.write(window.lines)
                 tally.add(window.tally)
                 progress.update(sink.done, before)
     except KeyboardInterrupt:
-        _warn_of_events(tally, err)
+        if what == "lines":
+            _warn_of_events(tally, err)
         of = "" if total is None else f" of {total:,}"
-        raise KeyboardInterrupt(f"stopped after {sink.done:,}{of} lines{sink.kept}{hint}") from None
+        raise KeyboardInterrupt(f"stopped after {sink.done:,}{of} {what}{sink.kept}{hint}") from None
     except WorkerError as error:
-        _warn_of_events(tally, err)
-        raise WorkerError(f"{error}; {sink.done:,} lines are done{sink.kept}{hint}") from None
+        if what == "lines":
+            _warn_of_events(tally, err)
+        raise WorkerError(f"{error}; {sink.done:,} {what} are done{sink.kept}{hint}") from None
     if total is not None and sink.done != total:
-        raise DataError(f"{sink.done:,} lines written for {total:,} read: the input changed during the work")
+        raise DataError(f"{sink.done:,} {what} written for {total:,} read: the input changed during the work")
     rate = tally.lines / max(time.monotonic() - started, 1e-9)
+    if what == "units":
+        return
     reverted = f", {tally.reverted:,} edits taken back" if tally.reverted else ""
     err.print(f"{tally.lines:,} lines, {tally.changed:,} changed{reverted}, {rate:,.1f} lines/s")
     if tally.fallbacks:
-        kinds = ", ".join(f"{count:,} {kind}" for kind, count in tally.fallbacks.most_common())
-        err.print(f"protected spans kept against the editor: {kinds}", soft_wrap=True, highlight=False)
+        err.print(kept_spans(tally.fallbacks), soft_wrap=True, highlight=False)
     _warn_of_events(tally, err)
+
+
+def kept_spans(kinds: Counter[str]) -> str:
+    """Return a sentence on protected spans that were saved, by kind."""
+    counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
+    return f"protected spans kept against the editor: {counts}"
 
 
 def _warn_of_events(tally: Tally, err: Console) -> None:
@@ -367,16 +384,21 @@ def _event(window: Window, row: int, result: "PostEdit") -> str | None:
     return "no src" if mt else "no mt"
 
 
+def edit_records(result: "PostEdit") -> list[dict[str, Any]]:
+    """Return the edits of a correction for JSON."""
+    return [
+        {"op": edit.op, "mt_span": edit.mt_span, "pe_span": edit.pe_span, "confidence": confidence}
+        for edit, confidence in zip(result.edits, result.confidences, strict=True)
+    ]
+
+
 def _record(result: "PostEdit") -> dict[str, Any]:
     record: dict[str, Any] = {
         "text": result.text,
         "changed": result.changed,
         "score": result.score,
         "token_scores": result.token_scores,
-        "edits": [
-            {"op": edit.op, "mt_span": edit.mt_span, "pe_span": edit.pe_span, "confidence": confidence}
-            for edit, confidence in zip(result.edits, result.confidences, strict=True)
-        ],
+        "edits": edit_records(result),
         "reverted": result.reverted,
         "hit_limit": result.hit_limit,
         "skipped": result.skipped,

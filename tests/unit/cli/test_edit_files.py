@@ -1,5 +1,7 @@
 """`postedit edit` and `postedit data extract` of translation files."""
 
+import errno
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,8 @@ from tests.unit.cli.commands import refused
 from tests.unit.cli.conftest import SCORES
 
 from postedit import shipped
-from postedit.core.editor import Edit, PostEdit
+from postedit.core.editor import Edit, Fallback, PostEdit
+from postedit.files.units import copy_patched
 
 HEAD = '<xliff version="1.2"><file original="a" source-language="en-US" target-language="de"><body>\n'
 TAIL = "</body></file></xliff>\n"
@@ -73,13 +76,13 @@ def test_folders_keep_their_structure(edit: Any, tmp_path: Path) -> None:
     assert "Haus!" in (tmp_path / "out/y/b.xliff").read_text()
 
 
-def test_an_interrupted_runcontinues(edit: Any, editor: Any, tmp_path: Path) -> None:
+def test_an_interrupted_run_continues(edit: Any, editor: Any, tmp_path: Path) -> None:
     path, out = write(tmp_path / "a.xlf", *UNITS), tmp_path / "out.xlf"
     editor.raise_at = {"ein  Wort": KeyboardInterrupt()}
     arguments = ("MODEL", path, "--out", out, "--set", "chunk_lines=1")
     stopped = edit(*arguments)
     assert stopped.exit_code == 130
-    assert "stopped after 1 of 2 lines, kept in" in stopped.stderr
+    assert "stopped after 1 of 2 units, kept in" in stopped.stderr
     assert not out.exists()
     assert "add --resume to continue" in refused(edit(*arguments))
     editor.raise_at.clear()
@@ -97,7 +100,14 @@ def test_an_interrupted_runcontinues(edit: Any, editor: Any, tmp_path: Path) -> 
         (["a.xlf"], "give --out: the copy of a.xlf"),
         (["a.xlf", "--out", "a.xlf"], "a.xlf: is an input; give another --out"),
         (["a.xlf", "sub/a.xlf", "--out", "out"], "a.xlf: would be the copy of several files"),
-        (["a.xlf", "--format", "jsonl", "--out", "x.xlf"], "--format is for files of lines; it does not go with a.xlf"),
+        (
+            ["a.xlf", "--format", "jsonl", "--out", "/dev/stdout"],
+            "beside which nothing can be kept; leave out --format",
+        ),
+        (
+            ["a.xlf", "--min-confidence", "0.5", "--set", "search.banned=b.txt", "--out", "x.xlf"],
+            "may take back what search.banned asks for",
+        ),
         (["sub", "--out", "sub/out"], "sub/out: is in the folder of the inputs; write the copies to another one"),
         (["a.xlf", "--src", "x", "--out", "x.xlf"], "--src is for files of lines; it does not go with a.xlf"),
         (["empty", "--out", "out"], "empty: has no translation files"),
@@ -114,10 +124,59 @@ def test_faults_are_reported_in_a_sentence(
     write(Path("sub/a.xlf"), *UNITS)
     Path("empty").mkdir()
     Path("other.xlf").write_text("text")
+    Path("b.txt").write_text("word\n")
     Path("broken.xlf").write_text(HEAD + "<trans-unit>\n</body>")
     before = sorted(Path().rglob("*"))
     assert message in refused(edit("MODEL", *arguments))
     assert sorted(Path().rglob("*")) == before
+
+
+def test_a_run_that_fails_while_copies_are_written_continues(
+    edit: Any, editor: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.xlf", "b.xlf"):
+        write(tmp_path / "in" / name, *UNITS)
+    arguments = ("MODEL", tmp_path / "in", "--out", tmp_path / "out")
+    with monkeypatch.context() as patch:
+        copies = []
+
+        def full(source: Any, patches: Any, out: Any) -> None:
+            copies.append(out)
+            if len(copies) == 2:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            copy_patched(source, patches, out)
+
+        patch.setattr("postedit.jobs.corrected_files.copy_patched", full)
+        assert "b.xlf: cannot be written: the disk is full" in refused(edit(*arguments))
+    assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.suffix == ".xlf") == ["a.xlf"]
+    editor.calls.clear()
+    assert edit(*arguments, "--resume").exit_code == 0
+    assert editor.calls == []
+    assert [(tmp_path / "out" / name).read_text().count("!<") for name in ("a.xlf", "b.xlf")] == [2, 2]
+    assert len(list((tmp_path / "out").iterdir())) == 2
+
+
+def test_records_of_edited_units_are_written_beside_the_copies(edit: Any, editor: Any, tmp_path: Path) -> None:
+    def moved(text: str) -> PostEdit:
+        if text == "ein  Wort":
+            return PostEdit(text, False, skipped="impossible", fallbacks=(Fallback("number", "5", "mt"),))
+        edits = (Edit("replace", (0, 3), (0, 3)), Edit("insert", (8, 8), (8, 9)))
+        return PostEdit("ein Haus!", True, -1.0, SCORES, edits, confidences=(0.5, 0.75), token_spans=((0, 1), (0, 1)))
+
+    editor._one = moved
+    body = UNITS[0].replace("das</g> Haus", "d</g>as Haus")
+    path = write(tmp_path / "a.xlf", body, *UNITS[1:])
+    result = edit("MODEL", path, "--format", "jsonl", "--out", tmp_path / "b.xlf")
+    assert result.exit_code == 0, result.output
+    assert "protected spans kept against the editor: 1 number" in result.stderr
+    assert "1 units with edits that were given up" in result.stderr
+    first, second = map(json.loads, (tmp_path / "b.xlf.jsonl").read_text().splitlines())
+    expected = {"file": str(path), "id": "a#1", "src": "a", "mt": "das Haus", "text": "das Haus!", "given_up": 1}
+    assert expected.items() <= first.items()
+    assert [edit["confidence"] for edit in first["edits"]] == [0.75]
+    assert (first["written"], second["written"]) == (True, False)
+    assert second["fallbacks"] == [{"kind": "number", "value": "5", "by": "mt"}]
+    assert sorted(tmp_path.iterdir()) == [path, tmp_path / "b.xlf", tmp_path / "b.xlf.jsonl"]
 
 
 def test_files_of_a_folder_that_are_refused_are_named_at_the_end(edit: Any, tmp_path: Path) -> None:
@@ -222,7 +281,8 @@ def test_triplets_come_from_candidates_and_parallel_text_from_targets(run: Any, 
 def test_triplets_come_from_the_history_of_segments(run: Any, tmp_path: Path) -> None:
     def history(status: str, target: str) -> str:
         version = f'mq:status="{status}"><source>a</source><target>{target}</target>'
-        return f'<mq:minorversions xmlns:mq="MQXliff"><mq:historical-unit {version}</mq:historical-unit></mq:minorversions>'
+        inside = f"<mq:historical-unit {version}</mq:historical-unit>"
+        return f'<mq:minorversions xmlns:mq="MQXliff">{inside}</mq:minorversions>'
 
     path = write(
         tmp_path / "a.xlf",
