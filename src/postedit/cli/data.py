@@ -121,6 +121,7 @@ def extract(
     ] = False,
 ) -> None:
     """Extract triplets from translation files: mt from the files before, or from candidates beside the targets."""
+    from postedit.cli.tables import console
     from postedit.jobs import extraction
 
     if before is not None and parallel:
@@ -134,7 +135,7 @@ def extract(
     take = extraction.finished_pair if parallel else extraction.with_candidate
     if before is not None:
         take = extraction.BeforeAndAfter(before, paths[0])
-    found = extraction.extract(files, take, out, with_mt=not parallel)
+    found = extraction.extract(files, take, out, console(stderr=True), with_mt=not parallel)
     kind = "pairs" if parallel else "triplets"
     typer.echo(f"{found.lines:,} {kind} from {len(files):,} files: {', '.join(str(path) for path in outputs.values())}")
     for reason, count in found.left_out.most_common():

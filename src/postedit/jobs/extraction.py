@@ -2,17 +2,21 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from rich.console import Console
+
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
 from postedit.files.formats import format_of, translation_files
+from postedit.files.marked_text import MarkedText
 from postedit.files.options import UnitState
 from postedit.files.units import Unit
+from postedit.jobs.translation_files import UnitReader, open_file
 
 
 class Line(NamedTuple):
@@ -35,19 +39,19 @@ class Extracted:
 _BREAKS: Final = re.compile(r" *[\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029][\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029 ]*")
 """What one reader of lines or another takes for their end, and tabs."""
 
-Take = Callable[[Path, Unit], Line | str]
-"""Returns the line of a unit, or the reason why it is left out."""
+
+class LeftOut(Exception):  # noqa: N818 (no error: a unit is left out)
+    """Raised for a unit that gives no line, with the reason."""
 
 
-def units_of(path: Path) -> Iterator[Unit]:
-    """Yield the units of a translation file."""
-    form = format_of(path)
-    with path.open("rb") as stream:
-        yield from form.units(stream, path)
+Take = Callable[[Path, Unit], Line]
+"""Returns the line of a unit, or raises `LeftOut`."""
 
 
-def extract(files: Sequence[Path], take: Take, out: Path, *, with_mt: bool) -> Extracted:
+def extract(files: Sequence[Path], take: Take, out: Path, console: Console, *, with_mt: bool) -> Extracted:
     """Write the lines of translation files to OUT.src, OUT.mt (of triplets) and OUT.pe, and their origins to OUT.ids.
+
+    Progress is shown on `console`.
 
     Raises:
         DataError: if a file is broken, or there is no line.
@@ -55,13 +59,14 @@ def extract(files: Sequence[Path], take: Take, out: Path, *, with_mt: bool) -> E
     """
     found = Extracted()
     endings = [".src", *([".mt"] if with_mt else []), ".pe", ".ids"]
-    with ExitStack() as stack:
+    with ExitStack() as stack, UnitReader(files, console) as reader:
         outputs = [stack.enter_context(atomic_write(out.with_name(out.name + ending))) for ending in endings]
         for path in files:
-            for unit in units_of(path):
-                line = take(path, unit)
-                if isinstance(line, str):
-                    found.left_out[line] += 1
+            for unit in reader.units(path, format_of(path)):
+                try:
+                    line = take(path, unit)
+                except LeftOut as reason:
+                    found.left_out[str(reason)] += 1
                     continue
                 found.lines += 1
                 sides = [line.src, *([line.mt or ""] if with_mt else []), line.pe, line.origin]
@@ -73,28 +78,22 @@ def extract(files: Sequence[Path], take: Take, out: Path, *, with_mt: bool) -> E
     return found
 
 
-def finished_pair(path: Path, unit: Unit) -> Line | str:
+def finished_pair(path: Path, unit: Unit) -> Line:
     """Return source and target of a unit."""
-    reason = _why_not(unit) or (_UNCONFIRMED if _is_unconfirmed(unit) else None)
-    if reason is not None:
-        return reason
-    assert unit.target is not None
-    return Line(f"{path}\t{unit.id}", unit.source.text, None, unit.target.text)
+    return Line(f"{path}\t{unit.id}", unit.source.text, None, _confirmed(unit).text)
 
 
-def with_candidate(path: Path, unit: Unit) -> Line | str:
+def with_candidate(path: Path, unit: Unit) -> Line:
     """Return a unit whose file keeps the machine translation, or the former target, beside the target."""
-    reason = _why_not(unit) or (_UNCONFIRMED if _is_unconfirmed(unit) else None)
-    if reason is not None:
-        return reason
-    assert unit.target is not None
+    target = _confirmed(unit)
     given = [one for one in unit.candidates if one.target.text.strip() and one.origin != "human"]
     machine = sorted((one for one in given if one.origin == "machine"), key=lambda one: one.former)
     former = [one for one in given if one.former]
     if not (machine or former):
-        return "no machine translation beside the target" + (_NOT_KEPT if unit.former_origin == "machine" else "")
+        was_machine = ", though it was machine translation: give --before" if unit.former_origin == "machine" else ""
+        raise LeftOut(f"no machine translation beside the target{was_machine}")
     candidate = machine[0] if machine else former[-1]  # the oldest former target: edits add theirs before others
-    return Line(f"{path}\t{unit.id}", unit.source.text, candidate.target.text, unit.target.text)
+    return Line(f"{path}\t{unit.id}", unit.source.text, candidate.target.text, target.text)
 
 
 class BeforeAndAfter:
@@ -115,43 +114,40 @@ class BeforeAndAfter:
             raise DataError(f"{before}: there is no such file or folder")
         self._before, self._after = before, after
         self._current: Path | None = None
-        self._units: dict[tuple[str, int], Unit] = {}
+        self._texts: dict[tuple[str, int], tuple[str, str]] = {}
         self._seen: Counter[str] = Counter()
 
-    def __call__(self, path: Path, unit: Unit) -> Line | str:
+    def __call__(self, path: Path, unit: Unit) -> Line:
         """Return the triplet of a unit after post-editing; see `Take`."""
         if path != self._current:
-            self._current, self._units, self._seen = path, self._read(path), Counter()
+            self._current, self._texts, self._seen = path, self._read(path), Counter()
         number = self._seen[unit.id]
         self._seen[unit.id] += 1
-        old = self._units.get((unit.id, number))
-        reason = _why_not(unit)
-        if reason is not None:
-            return reason
-        assert unit.target is not None
-        if old is None:
-            return "not in the file before"
-        if old.target is None or not old.target.text.strip():
-            return "no target before"
-        if old.source.text.split() != unit.source.text.split():
-            return "another source before"
+        before = self._texts.get((unit.id, number))
+        target = _finished(unit)
+        if before is None:
+            raise LeftOut("not in the file before")
+        source, mt = before
+        if not mt.strip():
+            raise LeftOut("no target before")
+        if source.split() != unit.source.text.split():
+            raise LeftOut("another source before")
         # A machine may have made the target after that before: unchanged, or with the former one beside it.
-        if _is_unconfirmed(unit) and (
-            old.target.text == unit.target.text or any(one.former for one in unit.candidates)
-        ):
-            return _UNCONFIRMED
-        return Line(f"{path}\t{unit.id}", unit.source.text, old.target.text, unit.target.text)
+        if mt == target.text or any(one.former for one in unit.candidates):
+            target = _confirmed(unit)
+        return Line(f"{path}\t{unit.id}", unit.source.text, mt, target.text)
 
-    def _read(self, path: Path) -> dict[tuple[str, int], Unit]:
-        """Return the units of the file before, by id and number among those of the same id."""
+    def _read(self, path: Path) -> dict[tuple[str, int], tuple[str, str]]:
+        """Return source and target before, by the id of the unit and its number among those of the same id."""
         before = self._before / path.relative_to(self._after) if self._before.is_dir() else self._before
         if not before.exists():
             return {}
         seen: Counter[str] = Counter()
         found = {}
-        for unit in units_of(before):
-            found[unit.id, seen[unit.id]] = unit
-            seen[unit.id] += 1
+        with open_file(before) as stream:
+            for unit in format_of(before).units(stream, before):
+                found[unit.id, seen[unit.id]] = unit.source.text, "" if unit.target is None else unit.target.text
+                seen[unit.id] += 1
         return found
 
 
@@ -160,19 +156,20 @@ def files_among(paths: Iterable[Path]) -> list[Path]:
     return [file for path in paths for file in (translation_files(path) if path.is_dir() else [path])]
 
 
-_NOT_KEPT: Final = ", though it was machine translation before: give --before"
-_UNCONFIRMED: Final = "machine translation or a fuzzy match that nobody has confirmed, by origin and state"
-
-
-def _is_unconfirmed(unit: Unit) -> bool:
-    return unit.origin in ("machine", "fuzzy") and (unit.state is None or unit.state < UnitState.REVIEWED)
-
-
-def _why_not(unit: Unit) -> str | None:
+def _finished(unit: Unit) -> MarkedText:
+    """Return the target of a unit, if there is one and its state does not say that nobody has worked on it."""
     if not unit.source.text.strip():
-        return "no source"
+        raise LeftOut("no source")
     if unit.target is None or not unit.target.text.strip():
-        return "no target"
+        raise LeftOut("no target")
     if unit.state is UnitState.INITIAL:
-        return "not translated or post-edited yet, by its state"
-    return None
+        raise LeftOut("not translated or post-edited yet, by its state")
+    return unit.target
+
+
+def _confirmed(unit: Unit) -> MarkedText:
+    """Return the target of a unit, if neither state nor origin says that it is a machine's."""
+    target = _finished(unit)
+    if unit.origin in ("machine", "fuzzy") and (unit.state is None or unit.state < UnitState.REVIEWED):
+        raise LeftOut("machine translation or a fuzzy match that nobody has confirmed, by origin and state")
+    return target

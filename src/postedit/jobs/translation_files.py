@@ -32,16 +32,17 @@ class FileTask:
     format: Format
     out: Path
 
-    def open(self) -> BinaryIO:
-        """Open the file.
 
-        Raises:
-            DataError: if it cannot be read.
-        """
-        try:
-            return self.path.open("rb")
-        except OSError as error:
-            raise DataError(f"{self.path}: cannot be read: {reason_of(error)}") from error
+def open_file(path: Path) -> BinaryIO:
+    """Open a file for reading.
+
+    Raises:
+        DataError: if it cannot be read.
+    """
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {reason_of(error)}") from error
 
 
 class UnitReader:
@@ -59,14 +60,14 @@ class UnitReader:
     def __exit__(self, *_: object) -> None:
         self._progress.__exit__()
 
-    def units(self, task: FileTask) -> Iterator[Unit]:
-        """Yield the units of a file.
+    def units(self, path: Path, form: Format) -> Iterator[Unit]:
+        """Yield the units of a file in the order of the file.
 
         Raises:
             DataError: if the file cannot be read, or is broken.
         """
-        with task.open() as stream:
-            for number, unit in enumerate(task.format.units(stream, task.path), start=1):
+        with open_file(path) as stream:
+            for number, unit in enumerate(form.units(stream, path), start=1):
                 if number % _UNITS_PER_UPDATE == 0:
                     self._progress.update((self._done + stream.tell()) // 1000)
                 yield unit
@@ -178,7 +179,7 @@ def _pairs(
     task: FileTask, reader: UnitReader, config: FilesConfig, languages: tuple[str, str]
 ) -> Iterator[tuple[str, str | None]]:
     """Yield source and target of the units that are edited, which have the languages of the editor."""
-    for unit in reader.units(task):
+    for unit in reader.units(task.path, task.format):
         if config.reason_not_to_edit(unit) is not None:
             continue
         pairs = zip(unit.languages, languages, strict=True)

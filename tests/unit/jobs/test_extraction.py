@@ -4,6 +4,7 @@ from html import escape
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from postedit.jobs.extraction import BeforeAndAfter, extract, files_among
 
@@ -42,7 +43,7 @@ def test_lines_come_back_from_files_before_and_after(tmp_path: Path, suffix: str
     for name, target in (("before", mt), ("after", pe)):
         write(tmp_path / name / f"a{suffix}", src, target)
     before, after = tmp_path / "before", tmp_path / "after"
-    found = extract(files_among([after]), BeforeAndAfter(before, after), tmp_path / "out", with_mt=True)
+    found = extract(files_among([after]), BeforeAndAfter(before, after), tmp_path / "out", Console(), with_mt=True)
     assert (found.lines, sum(found.left_out.values())) == (len(src), 0)
     for side, lines in zip(SIDES, (src, mt, pe), strict=True):
         back = (tmp_path / f"out.{side}").read_text(encoding="utf-8").split("\n")[:-1]
