@@ -20,7 +20,13 @@ _speed = partial(typer.Option, rich_help_panel="Speed")
 
 
 def edit(
-    named: shared.ModelsArgument = None,
+    named: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="MODEL|FILE",
+            help=f"{shared.MODELS_HELP} Translation files, and folders of them, are edited.",
+        ),
+    ] = None,
     src: Annotated[Path | None, _file(help="Source lines. Without --src and --mt: src<TAB>mt on stdin.")] = None,
     mt: Annotated[
         Path | None, _file(help="Their machine translations; models that translate or draft need none.")

@@ -93,6 +93,8 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
         sink.discard()
     for line in summary.lines():
         err.print(line, soft_wrap=True, highlight=False, markup=False)
+    if others := translation_files.count_others(inputs, tasks):
+        err.print(f"{others:,} other files in the folders, which are no translation files, are not copied")
     if report is not None:
         err.print(f"Records of the edited units: {report}", soft_wrap=True, highlight=False, markup=False)
     if refused := pairs.refused:

@@ -39,11 +39,11 @@ SearchFileOption = Annotated[
 
 
 _WITHOUT_EFFECT: Final = {
-    "gate": ("search.n_best", "chunk_lines"),
-    "explain": ("search.n_best", "chunk_lines"),
-    "tune": ("search.n_best", "search.shortlist", "ensemble.weights", "chunk_lines"),
+    "gate": ("search.n_best", "files", "chunk_lines"),
+    "explain": ("search.n_best", "files", "chunk_lines"),
+    "tune": ("search.n_best", "search.shortlist", "ensemble.weights", "files", "chunk_lines"),
 }
-"""Options that a verb does not list: they have no effect on it, or it refuses them."""
+"""Options, and sections of options, that a verb does not list: they have no effect on it, or it refuses them."""
 
 
 def _show_search_options(ctx: typer.Context, wanted: bool) -> None:
@@ -218,9 +218,9 @@ def _with_shortlist(editor: "Editor", given: Mapping[str, Any], *, with_mt: bool
 
 def _listed(hidden: Sequence[str]) -> Iterator[str]:
     yield "Options of --set NAME=VALUE, and of the sections of a TOML file given by --search FILE:"
-    for section, kind in (("search", SearchConfig), ("ensemble", EnsembleOptions)):
+    for section, kind in (("search", SearchConfig), ("ensemble", EnsembleOptions), ("files", FilesConfig)):
         for name, field in kind.model_fields.items():
-            if f"{section}.{name}" in hidden:
+            if section in hidden or f"{section}.{name}" in hidden:
                 continue
             default = field.get_default(call_default_factory=True)
             yield f"  {section}.{name} = {'(none)' if default is None else json.dumps(default)}"

@@ -16,12 +16,15 @@ from postedit.text.protected_spans import KINDS, Kind
 
 _PROTECTION: Final = "Protected spans and terms"
 
+MODELS_HELP: Final = (
+    "A model folder, hub id, file of weights (RUN/best/*.safetensors), or a combination from `postedit tune`; several "
+    "models make an ensemble. The model that comes with postedit if not given."
+)
 ModelsArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="MODEL",
-        help="A model folder, hub id, file of weights (RUN/best/*.safetensors), or a combination from `postedit tune`; "
-        "several models make an ensemble. The model that comes with postedit if not given.",
+        help=MODELS_HELP,
     ),
 ]
 WeightsArgument = Annotated[

@@ -103,6 +103,12 @@ def find_tasks(inputs: Sequence[Path], out: Path) -> list[FileTask]:
     return tasks
 
 
+def count_others(inputs: Sequence[Path], tasks: Sequence[FileTask]) -> int:
+    """Return the number of files in folders that are no translation files, and have no copy."""
+    files = sum(path.is_file() for folder in inputs if folder.is_dir() for path in folder.rglob("*"))
+    return files - len(tasks) + sum(not path.is_dir() for path in inputs)
+
+
 def beside_copies(tasks: Sequence[FileTask], out: Path, ending: str) -> Path:
     """Return the path of what is kept beside the copies: OUT and an ending, or `corrections` in a folder of copies.
 

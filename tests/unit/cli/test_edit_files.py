@@ -71,7 +71,9 @@ def test_folders_keep_their_structure(edit: Any, tmp_path: Path) -> None:
     for name in ("x/a.xlf", "x/y/b.xliff"):
         write(tmp_path / name, UNITS[0])
     (tmp_path / "x/notes.txt").write_text("no translation file")
-    assert edit("MODEL", tmp_path / "x", "--out", tmp_path / "out").exit_code == 0
+    result = edit("MODEL", tmp_path / "x", "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    assert "1 other files in the folders, which are no translation files" in result.stderr
     assert sorted(path.name for path in (tmp_path / "out").rglob("*.*")) == ["a.xlf", "b.xliff"]
     assert "Haus!" in (tmp_path / "out/y/b.xliff").read_text()
 
