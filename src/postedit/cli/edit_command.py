@@ -1,0 +1,81 @@
+"""What `postedit edit` was asked for, whether it edits lines or translation files."""
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from postedit.cli import search_options as options
+from postedit.core.errors import DataError
+from postedit.core.search_config import SearchConfig
+from postedit.jobs import editing as job
+
+if TYPE_CHECKING:
+    from postedit.core.editor import Editor
+
+
+@dataclass(frozen=True, slots=True)
+class EditCommand:
+    """The editor, the options and the output of one run.
+
+    Args:
+        spec: of the editor.
+        options: those of `--set` and `--search`.
+        out: the output; standard output if None.
+        form: of the output.
+        resume: continue an interrupted run.
+        devices: one process each; see `jobs.editing.worker_devices`.
+    """
+
+    spec: job.EditorSpec
+    options: options.CommandOptions
+    out: Path | None
+    form: job.OutputFormat
+    resume: bool
+    devices: list[str | None]
+
+    @property
+    def takes_edits_back(self) -> bool:
+        """Whether there is a gate, or a minimum of confidence."""
+        return bool(self.spec.gate or self.spec.min_confidence)
+
+    def check_options(self) -> None:
+        """Check that the options go with a gate, if there is one.
+
+        Raises:
+            DataError: if one does not.
+        """
+        given = self.options.search
+        if not self.takes_edits_back:
+            return
+        if given.get("n_best", 1) != 1:
+            raise DataError(
+                "--gate and --min-confidence decide on one correction per segment: n_best must be 1, not "
+                f"{given['n_best']}"
+            )
+        for name in ("banned", "required"):
+            if given.get(name):
+                raise DataError(
+                    f"--gate and --min-confidence may take back what search.{name} asks for; leave out one or the other"
+                )
+
+    def load(self) -> "Editor":
+        """Load the editor; where several processes edit, this one needs it for checks alone."""
+        job.silence_library()
+        return self.spec.load("cpu" if len(self.devices) > 1 else self.devices[0])
+
+    def window_lines(self, search: SearchConfig) -> int:
+        """Return how many lines are edited and written together."""
+        return self.options.chunk_lines or job.window_lines(search.batch_tokens)
+
+    def edited(
+        self, editor: "Editor", windows: Iterator[job.Window], search: SearchConfig, form: job.OutputFormat
+    ) -> Generator[job.Edited, None, None]:
+        """Yield the windows edited, by `editor` or by copies of it in processes."""
+        return job.edit_windows(self.spec, editor, windows, search, form, self.devices, _show_compilation)
+
+
+def _show_compilation() -> None:
+    from postedit.cli.main import show_log
+
+    show_log("postedit.compiled")

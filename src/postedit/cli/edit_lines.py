@@ -1,0 +1,77 @@
+"""`postedit edit` of lines: two files, or src<TAB>mt on standard input."""
+
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+from postedit.cli import input_lines
+from postedit.cli import search_options as options
+from postedit.cli.edit_command import EditCommand
+from postedit.core.errors import DataError
+from postedit.data.line_sinks import open_sink
+from postedit.data.resumable_file import check_partial, file_fingerprint
+from postedit.jobs import editing as job
+
+
+def edit_lines(
+    command: EditCommand, src: Path | None, mt: Path | None, force: Path | None, announce: Callable[[], None]
+) -> None:
+    """Edit lines, or score the outputs `force`, and print what happened; `announce` is called when all is checked.
+
+    Raises:
+        DataError: if options or files do not go together.
+    """
+    _check_options(command, src, mt, force)
+    if command.resume and (command.out is None or not input_lines.can_be_read_again(src, *([mt] if mt else []))):
+        raise DataError("--resume needs --src and --out, and regular files: only work on these can be continued")
+    if command.out:
+        check_partial(command.out, resume=command.resume)
+    from postedit.cli.tables import console
+    from postedit.data.lines import check_aligned, read_lines
+
+    total = input_lines.count_lines(src, mt) if src else None
+    if src and force and total is not None:
+        check_aligned(src, total, force, sum(1 for _ in read_lines(force)))
+
+    err = console(stderr=True)
+    editor = command.load()
+    if src and not mt and editor.abilities.needs_mt:
+        names = ", ".join(command.spec.models)
+        raise DataError(f"{names} corrects translations and has no first stage to write them; give --mt")
+    with_mt = bool(mt or not src)
+    given = {"n_best": 1, **command.options.search}
+    search = editor.search if force else options.search_config(editor, given, with_mt=with_mt)
+    inputs = {
+        "source file": input_lines.input_fingerprint(src),
+        "mt file": input_lines.input_fingerprint(mt),
+        "file of outputs": None if force is None else file_fingerprint(force),
+    }
+    settings = {**inputs, **command.spec.job(editor, search, command.form)}
+    sink = open_sink(command.out, settings, resume=command.resume)
+    announce()
+    pairs = islice(input_lines.file_pairs(src, mt) if src else input_lines.stdin_pairs(), sink.done, None)
+    outputs = islice(read_lines(force), sink.done, None) if force else None
+    windows = job.windows_of(pairs, outputs, command.window_lines(search), sink.done + 1, with_mt=with_mt)
+    edited = command.edited(editor, job.check_sides(windows, editor, err), search, command.form)
+    del editor
+    job.write_edited(edited, sink, total, err, resumable=bool(sink.kept) and total is not None)
+    sink.finish()
+
+
+def _check_options(command: EditCommand, src: Path | None, mt: Path | None, force: Path | None) -> None:
+    given = command.options.search
+    input_lines.check_standard_input(src, mt)
+    if mt and not src:
+        raise DataError("give --src with --mt, or neither to read src<TAB>mt from stdin")
+    if given.get("n_best", 1) != 1 and command.form == "text":
+        raise DataError("n_best above 1 does not fit into one line of text a line of input; add --format jsonl")
+    if command.takes_edits_back and src and not mt:
+        raise DataError("--gate and --min-confidence take edits of mt back: give --mt, or leave them out")
+    if command.takes_edits_back and force:
+        raise DataError("--gate and --min-confidence decide on outputs of the model; leave out --force")
+    command.check_options()
+    if force and given:
+        names = ", ".join(f"search.{name}" for name in given)
+        raise DataError(f"--force scores outputs and searches for none: it does not go with {names}")
+    if force and src is None:
+        raise DataError("--force needs --src: outputs are scored for files of the same lines")

@@ -1,0 +1,192 @@
+"""Write copies of translation files with the corrections of an editor, and a record of each."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from rich.console import Console
+
+from postedit.core.editor import EVENTS, Edit, PostEdit
+from postedit.core.errors import DataError
+from postedit.core.files import atomic_write
+from postedit.files.corrections import correct, note_of, translated
+from postedit.files.options import NOT_EDITED, FilesConfig
+from postedit.files.units import NewTarget, Unit, copy_patched
+from postedit.jobs.editing import edit_records, kept_spans
+from postedit.jobs.translation_files import FileTask, UnitReader, open_file
+
+BreaksSpans = Callable[[str, str, str], bool]
+"""Returns whether a target breaks protected spans, given source, former target and target."""
+
+
+@dataclass(slots=True)
+class Summary:
+    """What happened to the units of some files."""
+
+    files: int = 0
+    units: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    cut_off: int = 0  # units with outputs of the maximum length
+    given_up: int = 0  # units with edits that were given up because their codes had no sound place
+    fallbacks: Counter[str] = field(default_factory=Counter)  # protected spans saved, by kind
+    unsaved: int = 0  # protected spans lost, as there was no mt to fall back to
+    not_edited: Counter[str] = field(default_factory=Counter)  # by the keys of `NOT_EDITED` and of `PostEdit.skipped`
+
+    def lines(self) -> Iterator[str]:
+        """Yield the summary in sentences."""
+        files = "1 file" if self.files == 1 else f"{self.files:,} files"
+        yield f"{files}, {self.units:,} units: {self.changed:,} changed, {self.unchanged:,} left as they are"
+        if self.given_up:
+            yield f"{self.given_up:,} units with edits that were given up, as their inline codes had no sound place"
+        if self.fallbacks:
+            yield kept_spans(self.fallbacks)
+        if self.unsaved:
+            yield f"{self.unsaved:,} protected spans differ from the source in translations without mt to keep"
+        if self.cut_off:
+            yield f"{self.cut_off:,} units: {EVENTS['cut off']}"
+        for reason, meaning in NOT_EDITED.items():
+            if count := self.not_edited[reason]:
+                yield f"{count:,} units not edited: {meaning}"
+        for reason in sorted(set(self.not_edited) - set(NOT_EDITED)):
+            yield f"{self.not_edited[reason]:,} units {EVENTS.get(reason, f'not edited: {reason}')}"
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Count what happened to a unit that was edited, apart from its codes."""
+        listed = record.get("fallbacks", ())
+        self.fallbacks.update(one["kind"] for one in listed if one["by"] is not None)
+        self.unsaved += sum(one["by"] is None for one in listed)
+        self.cut_off += bool(record["hit_limit"] and not record["skipped"])
+
+
+@dataclass(frozen=True, slots=True)
+class CopyWriter:
+    """Writes the copies of files.
+
+    Args:
+        config: which units are edited, and what an edit leaves.
+        breaks_spans: see `BreaksSpans`.
+        records: those of `jobs.editing` of all units that are edited, in the order of the files.
+        report: where a record of each unit that is edited is written, if anywhere.
+        summary: filled while files are written.
+    """
+
+    config: FilesConfig
+    breaks_spans: BreaksSpans
+    records: Iterator[str]
+    report: IO[str] | None
+    summary: Summary
+
+    def write(self, task: FileTask, reader: UnitReader) -> None:
+        """Write the copy of a file.
+
+        Raises:
+            DataError: if the file changed during the work.
+            OutputError: if the copy cannot be written.
+        """
+        task.out.parent.mkdir(parents=True, exist_ok=True)
+        with open_file(task.path) as source, atomic_write(task.out, "wb") as file:
+            copy_patched(source, task.format.patches(self._new_targets(task, reader)), file)
+        self.summary.files += 1
+
+    def _new_targets(self, task: FileTask, reader: UnitReader) -> Iterator[tuple[Unit, NewTarget]]:
+        for unit in reader.units(task.path, task.format):
+            self.summary.units += 1
+            reason = self.config.reason_not_to_edit(unit)
+            if reason is not None:
+                self.summary.not_edited[reason] += 1
+                continue
+            line = next(self.records, None)
+            if line is None:
+                raise DataError(f"{task.path}: has changed during the work; repeat it")
+            new = self._new_target(task, unit, json.loads(line))
+            if new is not None:
+                yield unit, new
+
+    def _new_target(self, task: FileTask, unit: Unit, record: dict[str, Any]) -> NewTarget | None:
+        self.summary.add(record)
+        result, given_up = _result(record), 0
+        content: str | None = None
+        mt = "" if unit.target is None else unit.target.text.strip()
+        if result.skipped:
+            self.summary.not_edited[result.skipped] += 1
+        elif not mt:
+            content = self._translation(task, unit, result)
+        else:
+            content, result, given_up = correct(unit, result, task.format.escape(unit))
+            # Edits that are given up may be one half of a protected span that moved.
+            if given_up and self.breaks_spans(unit.source.text.strip(), mt, result.text):
+                content = None
+            self.summary.given_up += given_up > 0
+            self.summary.unchanged += content is None
+        if self.report is not None:
+            _write_record(self.report, task.path, unit, record, result, given_up, written=content is not None)
+        if content is None:
+            return None
+        self.summary.changed += 1
+        return NewTarget(content, self.config.keep_former, note_of(mt, result) if mt and self.config.notes else "")
+
+    def _translation(self, task: FileTask, unit: Unit, result: PostEdit) -> str | None:
+        """Return the translation of a unit without a target as it is written in the file."""
+        if not result.text.strip() or unit.source.codes or (unit.target is not None and unit.target.codes):
+            self.summary.not_edited["a translation has no place for the inline codes of the source"] += 1
+            return None
+        return translated(result.text, task.format.escape(unit))
+
+
+def write_files(
+    tasks: Sequence[FileTask],
+    config: FilesConfig,
+    records: Iterator[str],
+    breaks_spans: BreaksSpans,
+    report: Path | None,
+    console: Console,
+) -> Summary:
+    """Write the copies of files, with the corrections of the units that are edited, in their order.
+
+    Args:
+        tasks: the files.
+        config: see `CopyWriter`, as for `records` and `breaks_spans`.
+        records: of corrections.
+        breaks_spans: checks spans.
+        report: where a record of each unit that is edited is written, if anywhere.
+        console: where progress is shown.
+
+    Raises:
+        DataError: if a file changed during the work.
+        OutputError: if a copy or the report cannot be written.
+    """
+    summary = Summary()
+    opened = nullcontext(None) if report is None else atomic_write(report)
+    with opened as file, UnitReader([task.path for task in tasks], console) as reader:
+        writer = CopyWriter(config, breaks_spans, records, file, summary)
+        for task in tasks:
+            writer.write(task, reader)
+    return summary
+
+
+def _write_record(
+    report: IO[str], path: Path, unit: Unit, record: dict[str, Any], result: PostEdit, given_up: int, *, written: bool
+) -> None:
+    """Write the record of an edited unit: where it is, what was read, and what is left of its correction."""
+    where = {"file": str(path), "id": unit.id, "src": unit.source.text.strip()}
+    mt = None if unit.target is None else unit.target.text.strip()
+    left = {"text": result.text, "changed": result.changed, "edits": edit_records(result)}
+    whole = {**where, "mt": mt, **record, **left, "given_up": given_up, "written": written}
+    report.write(json.dumps(whole, ensure_ascii=False) + "\n")
+
+
+def _result(record: Mapping[str, Any]) -> PostEdit:
+    edits = record["edits"]
+    return PostEdit(
+        record["text"],
+        record["changed"],
+        edits=tuple(Edit(edit["op"], tuple(edit["mt_span"]), tuple(edit["pe_span"])) for edit in edits),
+        skipped=record["skipped"],
+        token_spans=tuple((0, 0) for _ in edits),
+        confidences=tuple(edit["confidence"] for edit in edits),
+    )
