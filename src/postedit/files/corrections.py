@@ -1,20 +1,23 @@
 """Corrections of units: from the text of an editor to what is written into the file."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from postedit.core.editor import Edit, PostEdit
 from postedit.editing.results import keep_edits
-from postedit.files.marked_text import Escape, TextChange, set_back
+from postedit.files.marked_text import Escape, MarkedText
+from postedit.files.output_codes import Fault, set_back
+from postedit.files.text_alignment import TextChange, TextSpan
 from postedit.files.units import Unit
 
 
 class Corrected(NamedTuple):
-    """The new target of a unit as it is written in the file, None if it stays; and the edits given up for its codes."""
+    """The new target of a unit as it is written in the file, None if it stays; and why edits were given up."""
 
     content: str | None
     result: PostEdit
-    given_up: int = 0
+    given_up: tuple[Fault, ...] = ()
 
 
 def correct(unit: Unit, result: PostEdit, escape: Escape) -> Corrected:
@@ -30,28 +33,51 @@ def correct(unit: Unit, result: PostEdit, escape: Escape) -> Corrected:
     """
     assert unit.target is not None
     marked, mt = unit.target, unit.target.text.strip()
-    lead = len(marked.text) - len(marked.text.lstrip())
-    tail = marked.text[lead + len(mt) :]
-    count = len(result.edits)
-    if not result.text.strip():
-        return Corrected(None, keep_edits(mt, result, [False] * count), count)
-    while result.changed:
-        edits = [_moved(edit, lead) for edit in result.edits]
-        found = set_back(marked, marked.text[:lead] + result.text + tail, edits, escape)
+    lead, tail = _margins(marked.text)
+    given_up: tuple[Fault, ...] = ()
+    while result.changed and result.text.strip():
+        edits = [_moved(edit, len(lead)) for edit in result.edits]
+        found = set_back(marked, lead + result.text + tail, edits, escape, unit.source)
         if isinstance(found, str):
-            return Corrected(found, result, count - len(edits))
+            return Corrected(found, result, given_up)
+        given_up += tuple(found.values())
         result = keep_edits(mt, result, [row not in found for row in range(len(edits))])
-    return Corrected(None, result, count - len(result.edits))
+    if result.changed:
+        given_up += tuple("no text" for _ in result.edits)
+        result = keep_edits(mt, result, [False] * len(result.edits))
+    return Corrected(None, result, given_up)
+
+
+def _margins(text: str) -> tuple[str, str]:
+    """Return the white space at both ends of a text."""
+    bare = text.strip()
+    start = text.index(bare)
+    return text[:start], text[start + len(bare) :]
 
 
 def _moved(edit: Edit, offset: int) -> TextChange:
     (a, b), (c, d) = edit.mt_span, edit.pe_span
-    return TextChange(False, (a + offset, b + offset), (c + offset, d + offset))
+    return TextChange(TextSpan(a + offset, b + offset), TextSpan(c + offset, d + offset))
 
 
-def translated(text: str, escape: Escape) -> str:
-    """Return a translation of a unit without a target as it is written in the file."""
-    return "".join(map(escape, text))
+def translated(unit: Unit, text: str, escape: Escape) -> str | None:
+    """Return a translation of a unit without a target as it is written in the file, with the codes of the source.
+
+    Words that both texts have tell where codes stand; between them, words stand for those at the same share of it.
+    None if a code has no sound place, the file cannot have the text, or a target without text has other codes.
+    """
+    marked = unit.source
+    if unit.target is not None and unit.target.codes and _raws(unit.target) != _raws(marked):
+        return None
+    lead, tail = _margins(marked.text)
+    output = lead + text.strip() + tail
+    whole = TextChange(TextSpan(0, len(marked.text)), TextSpan(0, len(output)))
+    found = set_back(marked, output, [whole], escape)
+    return found if isinstance(found, str) else None
+
+
+def _raws(marked: MarkedText) -> Counter[str]:
+    return Counter(code.raw for _, code in marked.codes)
 
 
 def note_of(mt: str, result: PostEdit) -> str:

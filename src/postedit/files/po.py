@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from postedit.core.errors import DataError
-from postedit.files.marked_text import Escape, MarkedText
+from postedit.files.marked_text import Code, Escape, MarkedText, Part
 from postedit.files.options import UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
 
@@ -23,7 +23,9 @@ _LINE: Final = re.compile(
     re.ASCII,
 )
 _BREAK: Final = re.compile(r'"\s*"', re.ASCII)  # between two strings that make one
-_CHARACTERS: Final = re.compile(r'"\s*"|(?:\\[0-7]{1,3}|\\x[\da-fA-F]{1,2})+|\\.|[^"\\]+', re.ASCII | re.DOTALL)
+_PIECES: Final = re.compile(  # a run of plain characters ends before the last one of a string
+    r'"\s*"|(?:\\[0-7]{1,3}|\\x[\da-fA-F]{1,2})+|\\.|[^"\\]+(?=[^"\\]"|\\|$)|[^"\\]', re.ASCII | re.DOTALL
+)
 _BYTE: Final = re.compile(r"\\([0-7]{1,3})|\\x([\da-fA-F]{1,2})")
 _READ: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _WRITTEN: Final = {character: f"\\{name}" for name, character in _READ.items()} | {'"': '\\"', "\\": "\\\\"}
@@ -235,7 +237,7 @@ def _units(entry: _Entry, codec: str, languages: tuple[str, str]) -> Iterator[Un
     changed = any(line.text.startswith(_OURS) for line in entry.comments)
     for number, translation in sorted(entry.translations.items()):
         target = _marked(translation.raw, codec)
-        is_empty = not target.raw and not target.codes
+        is_empty = not target.text and not target.codes
         fuzzy = entry.is_fuzzy and not is_empty
         yield Unit(
             id=context + _one_line(entry.fields["msgid"].raw) + ("" if plural is None else f"[{number}]"),
@@ -276,26 +278,33 @@ def _one_line(raw: str) -> str:
 
 def _marked(raw: str, codec: str) -> MarkedText:
     """Return the text of strings; the break between two of them belongs to the character before it."""
-    parts: list[tuple[str, str]] = []
+    parts: list[Part] = []
     gap = ""  # a break before the first character belongs to that
-    for piece in _CHARACTERS.findall(raw):
+    for piece in _PIECES.findall(raw):
         if not piece.startswith('"'):
-            found = _characters(piece, codec)
-            if gap:
-                found[0] = (found[0][0], gap + found[0][1])
-                gap = ""
-            parts += found
+            parts += _characters(piece, codec)
         elif parts:
-            parts[-1] = (parts[-1][0], parts[-1][1] + piece)
+            character, written = _single(parts.pop())
+            parts.append((character, written + piece))
         else:
             gap += piece
+    if gap and parts:
+        first = parts[0]
+        character, written = _single(first[0] if isinstance(first, str) else first)
+        parts[:1] = [(character, gap + written), *([first[1:]] if isinstance(first, str) else [])]
     return MarkedText.of(parts)
 
 
-def _characters(piece: str, codec: str) -> list[tuple[str, str]]:
-    """Return the characters of a piece of a string, each with its raw form; octal and hexadecimal escapes are bytes."""
+def _single(part: Part) -> tuple[str, str]:
+    """Return a single character and how it is written."""
+    assert not isinstance(part, Code)
+    return (part, part) if isinstance(part, str) else part
+
+
+def _characters(piece: str, codec: str) -> Sequence[Part]:
+    """Return the characters of a piece of a string; octal and hexadecimal escapes are bytes."""
     if not piece.startswith("\\"):
-        return list(zip(piece, piece))
+        return [piece]
     escapes = list(_BYTE.finditer(piece))
     if not escapes:
         return [(_READ.get(piece[1], piece[1]), piece)]

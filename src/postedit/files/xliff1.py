@@ -8,7 +8,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 
-from postedit.files.marked_text import Escape
+from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import Origin, UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
 from postedit.files.xml_patches import content_patches, patch, tag_patch
@@ -141,8 +141,8 @@ def _units(collected: Collected) -> Iterator[Unit]:
     file_values: Mapping[str, str] = {} if file is None else file.attributes
     whole = Unit(
         id=f"{file_values.get('original', '')}#{element.attributes.get('id', '')}",
-        source=marked_text(collected, source),
-        target=None if target is None else marked_text(collected, target),
+        source=MarkedText(""),  # follows, for the unit or for each segment
+        target=None,
         locked=_is_locked(collected),
         notes=tuple(marked_text(collected, note).text for note in element.elements("note")),
         languages=(file_values.get("source-language", ""), file_values.get("target-language", "")),
@@ -161,8 +161,13 @@ def _units(collected: Collected) -> Iterator[Unit]:
     }
     if not sources or (target is not None and of_targets != numbers):
         # Without segments, or with others in the target: the unit is edited as a whole, if its tags and states allow.
-        whole = replace(whole, locked=whole.locked or any(map(_is_locked_segment, states.values())))
-        yield _with_state(whole, element, target, None, "")
+        unit = replace(
+            whole,
+            source=marked_text(collected, source),
+            target=None if target is None else marked_text(collected, target),
+            locked=whole.locked or any(map(_is_locked_segment, states.values())),
+        )
+        yield _with_state(unit, element, target, None, "")
         return
     holders: dict[str, list[Element]] = {}
     for number, segment in targets:

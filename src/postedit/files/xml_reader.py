@@ -6,7 +6,7 @@ are, declared entities are refused, nothing external is read, and depth, attribu
 
 import codecs
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final, TypeAlias
@@ -109,7 +109,8 @@ class XmlReader:
         self._codec = "utf-8"
         self._around: list[Element] = []  # open elements that are not collected
         self._open: list[Element] = []  # the element that is collected, and open elements in it
-        self._unfinished: list[Callable[[int], None]] = []  # what waits for the offset of the next event
+        self._waiting: Content | None = None  # for the offset of the next event, in its field `_missing`
+        self._missing = "end"
         self._complete: deque[tuple[Element, tuple[Element, ...]]] = deque()
         self._scopes: list[Mapping[str, str]] = [{"xml": "xml:"}]  # of each open element: prefix in the file -> ours
         self._parser = expat.ParserCreate()
@@ -176,9 +177,13 @@ class XmlReader:
 
     def _next(self, offset: int) -> None:
         """Complete what ends where the next event begins."""
-        for complete in self._unfinished:
-            complete(offset)
-        self._unfinished.clear()
+        if self._waiting is not None:
+            setattr(self._waiting, self._missing, offset)
+            self._waiting = None
+
+    def _wait(self, content: "Content", missing: str) -> None:
+        """Let content wait for the offset of the next event, in one of its fields."""
+        self._waiting, self._missing = content, missing
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         offset = self._parser.CurrentByteIndex
@@ -191,7 +196,7 @@ class XmlReader:
         self._scopes.append(scope)
         values = {_name(key, scope) if ":" in key else key: value for key, value in attributes.items()}
         element = Element(_name(name, scope), values, offset)
-        self._unfinished.append(lambda end: setattr(element, "content", end))
+        self._wait(element, "content")
         if self._open:
             self._open[-1].children.append(element)
             self._open.append(element)
@@ -209,23 +214,20 @@ class XmlReader:
             return
         element = self._open.pop()
         element.close = offset
-        self._unfinished.append(lambda end: setattr(element, "end", end))
+        self._wait(element, "end")
         if not self._open:
             self._complete.append((element, tuple(self._around)))
 
     def _characters(self, data: str) -> None:
-        if not self._open:
-            if self._unfinished:
-                self._next(self._parser.CurrentByteIndex)
+        if isinstance(self._waiting, Text):  # which goes on
             return
-        offset = self._parser.CurrentByteIndex
-        self._next(offset)
-        children = self._open[-1].children
-        text = children[-1] if children else None
-        if not isinstance(text, Text):
-            text = Text(offset, -1)
-            children.append(text)
-        self._unfinished.append(lambda end, part=text: setattr(part, "end", end))  # type: ignore[misc]
+        if self._waiting is not None or self._open:
+            offset = self._parser.CurrentByteIndex
+            self._next(offset)
+            if self._open:
+                text = Text(offset, -1)
+                self._open[-1].children.append(text)
+                self._wait(text, "end")
 
     def _markup(self, kind: str) -> None:
         offset = self._parser.CurrentByteIndex
@@ -233,7 +235,7 @@ class XmlReader:
         if self._open:
             markup = Markup(kind, offset, -1)
             self._open[-1].children.append(markup)
-            self._unfinished.append(lambda end: setattr(markup, "end", end))
+            self._wait(markup, "end")
 
     def _entity(self, name: str, *rest: object) -> None:
         self._refuse(f'declares the entity "{name}"; remove the declaration, or write the text in its place')

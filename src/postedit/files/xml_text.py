@@ -6,10 +6,10 @@ from html import escape as html_escape
 from html import unescape
 from typing import Final
 
-from postedit.files.marked_text import Code, MarkedText
+from postedit.files.marked_text import Code, MarkedText, Part
 from postedit.files.xml_reader import Collected, Element, Markup, Text
 
-_CHARACTERS: Final = re.compile(r"&[^;]*;|\r\n|.", re.DOTALL)
+_WRITTEN: Final = re.compile(r"&[^;]*;|\r\n?|[^&\r]+")
 _ATTRIBUTE: Final = re.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
@@ -32,7 +32,7 @@ def marked_text(collected: Collected, element: Element, *, before_changes: bool 
     if all(isinstance(child, Text) for child in element.children):
         plain = collected.text(element.content, element.close)
         if "&" not in plain and "\r" not in plain:
-            return MarkedText(plain, plain)
+            return MarkedText(plain)
     return MarkedText.of(_parts(collected, element, _ADDED if before_changes else _DELETED))
 
 
@@ -88,14 +88,14 @@ def indent_before(collected: Collected, parent: Element, child: Element) -> str:
     return "" if text.strip() else text
 
 
-def _parts(collected: Collected, element: Element, dropped: str) -> list[tuple[str, str] | Code]:
+def _parts(collected: Collected, element: Element, dropped: str) -> list[Part]:
     """Return the characters and codes of an element; marks of the type `dropped` are codes with their content."""
-    parts: list[tuple[str, str] | Code] = []
+    parts: list[Part] = []
     cdata = ""
     for child in element.children:
         raw = collected.text(child.start, child.end)
         if isinstance(child, Text):
-            parts += list(zip(raw, raw)) if cdata or _is_plain(raw) else _characters(raw)
+            parts += [raw] if cdata or _is_plain(raw) else _characters(raw)
         elif isinstance(child, Markup):
             opens = child.kind == "cdata start"
             cdata = f"cdata {child.start}" if opens else cdata
@@ -133,12 +133,15 @@ def _is_plain(raw: str) -> bool:
     return "&" not in raw and "\r" not in raw
 
 
-def _characters(raw: str) -> list[tuple[str, str]]:
-    """Return the characters of text, each with how it is written."""
-    return [(_character(one), one) for one in _CHARACTERS.findall(raw)]
+def _characters(raw: str) -> list[Part]:
+    """Return the text of raw characters."""
+    return [one if _is_plain(one) else (_character(one), one) for one in _WRITTEN.findall(raw)]
 
 
 def _character(raw: str) -> str:
-    if raw.startswith("&"):
+    """Return the character of a reference, or of a line end."""
+    if raw[0] != "&":
+        return "\n"
+    if raw[1] != "#":
         return unescape(raw)
-    return "\n" if raw in ("\r\n", "\r") else raw
+    return chr(int(raw[3:-1], 16) if raw[2] == "x" else int(raw[2:-1]))

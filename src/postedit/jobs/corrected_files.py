@@ -117,7 +117,8 @@ class CopyWriter:
         elif not mt:
             content = self._translation(task, unit, result)
         else:
-            content, result, given_up = correct(unit, result, task.format.escape(unit))
+            content, result, reasons = correct(unit, result, task.format.escape(unit))
+            given_up = len(reasons)
             # Edits that are given up may be one half of a protected span that moved.
             if given_up and self.breaks_spans(unit.source.text.strip(), mt, result.text):
                 content = None
@@ -132,10 +133,10 @@ class CopyWriter:
 
     def _translation(self, task: FileTask, unit: Unit, result: PostEdit) -> str | None:
         """Return the translation of a unit without a target as it is written in the file."""
-        if not result.text.strip() or unit.source.codes or (unit.target is not None and unit.target.codes):
+        content = translated(unit, result.text, task.format.escape(unit)) if result.text.strip() else None
+        if content is None:
             self.summary.not_edited["a translation has no place for the inline codes of the source"] += 1
-            return None
-        return translated(result.text, task.format.escape(unit))
+        return content
 
 
 def write_files(

@@ -192,12 +192,15 @@ def test_files_of_a_folder_that_are_refused_are_named_at_the_end(edit: Any, tmp_
 
 def test_units_without_a_target_are_translated_on_demand(edit: Any, editor: Any, tmp_path: Path) -> None:
     editor.can = replace(editor.can, needs_mt=False)
-    path = write(tmp_path / "a.xlf", unit(1, "a", "Haus"), unit(2, "b", None), unit(3, "c", ""), unit(4, "d<x/>", None))
+    codes = "<g id='1'>d</g> e<x id='2'/>"
+    units = (unit(2, "b", None), unit(3, "c", ""), unit(4, codes, None), unit(5, "f", "<x id='9'/>"))
+    path = write(tmp_path / "a.xlf", unit(1, "a", "Haus"), *units)
     result = edit("MODEL", path, "--out", tmp_path / "b.xlf", "--set", "files.translate=true")
     assert result.exit_code == 0, result.output
     written = (tmp_path / "b.xlf").read_text()
     assert [text in written for text in (">Haus!</target>", ">b~!</target>", ">c~!</target>")] == [True] * 3
-    assert written.count("<target") == 3 + written.count("<alt-trans")
+    assert "><g id='1'>d</g> e<x id='2'/>~!</target>" in written
+    assert written.count("<target") == 5 + written.count("<alt-trans")
     assert "1 units not edited: a translation has no place for the inline codes" in result.stderr
 
 
@@ -217,11 +220,11 @@ def test_approved_targets_of_machines_are_not_edited(edit: Any, tmp_path: Path) 
 
 def test_spans_stay_whole_when_edits_are_given_up_for_codes(edit: Any, editor: Any, tmp_path: Path) -> None:
     def moved(text: str) -> PostEdit:
-        edits = (Edit("delete", (0, 2), (0, 0)), Edit("insert", (7, 7), (5, 7)))
+        edits = (Edit("delete", (0, 2), (0, 0)), Edit("insert", (6, 6), (4, 6)))
         return PostEdit("Haus 5", True, -1.0, SCORES, edits=edits, confidences=(1.0, 1.0), token_spans=((0, 1), (0, 1)))
 
     editor._one = moved
-    path = write(tmp_path / "a.xlf", unit(1, "house 5", "<g id='1'>5</g> Haus"))
+    path = write(tmp_path / "a.xlf", unit(1, "house 5", "<g id='1'>5</g> <g id='2'>Haus</g>"))
     assert edit("MODEL", path, "--out", tmp_path / "b.xlf").exit_code == 0
     assert (tmp_path / "b.xlf").read_text() == path.read_text()
 

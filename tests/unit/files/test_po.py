@@ -7,9 +7,10 @@ import pytest
 from file_tools import patched, units_of
 
 from postedit.core.errors import DataError
-from postedit.files.marked_text import TextChange, set_back
 from postedit.files.options import UnitState
+from postedit.files.output_codes import set_back
 from postedit.files.po import Po
+from postedit.files.text_alignment import TextChange, TextSpan
 from postedit.files.units import Unit
 
 FORMAT = Po()
@@ -170,7 +171,7 @@ def test_what_does_not_change_keeps_its_lines() -> None:
     body = 'msgid "a"\nmsgstr ""\n"one two "\n"three\\n"\n"four"\n'
     unit = units(body)[0]
     assert unit.target is not None
-    changes = [TextChange(False, (0, 3), (0, 3)), TextChange(False, (14, 18), (14, 18))]
+    changes = [TextChange(TextSpan(0, 3), TextSpan(0, 3)), TextChange(TextSpan(14, 18), TextSpan(14, 18))]
     new = set_back(unit.target, "One two three\nfive", changes, FORMAT.escape(unit))
     assert isinstance(new, str)
     assert edited(body, new) == '#, fuzzy\nmsgid "a"\nmsgstr ""\n"One two "\n"three\\n"\n"five"\n'

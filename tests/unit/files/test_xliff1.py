@@ -281,7 +281,7 @@ def test_corrections_keep_codes_and_space_around_the_text() -> None:
         "Das Haus", True, edits=(Edit("replace", (0, 3), (0, 3)),), token_spans=((0, 1),), confidences=(1.0,)
     )
     found = correct(unit, result, FORMAT.escape(unit))
-    assert (found.content, found.given_up) == ("\n <g id='1'>Das</g> Haus <x id='2'/>\n", 0)
+    assert (found.content, found.given_up) == ("\n <g id='1'>Das</g> Haus <x id='2'/>\n", ())
 
 
 def test_in_cdata_the_encoding_of_the_file_limits_what_is_written() -> None:
@@ -300,7 +300,7 @@ def test_edits_that_leave_a_pair_empty_are_given_up_alone() -> None:
     edits = (Edit("delete", (0, 4), (0, 0)), Edit("replace", (4, 8), (0, 4)))
     result = PostEdit("neue Haus", True, edits=edits, token_spans=((0, 1), (1, 2)), confidences=(1.0, 1.0))
     found = correct(unit, result, FORMAT.escape(unit))
-    assert (found.content, found.given_up) == ("<g id='1'>Der</g> neue Haus", 1)
+    assert (found.content, found.given_up) == ("<g id='1'>Der</g> neue Haus", ("lost pair",))
 
 
 def test_an_empty_output_is_given_up() -> None:
@@ -310,4 +310,4 @@ def test_an_empty_output_is_given_up() -> None:
         PostEdit("", True, edits=(Edit("delete", (0, 1), (0, 0)),), token_spans=((0, 0),), confidences=(1.0,)),
         FORMAT.escape(unit),
     )
-    assert (found.content, found.given_up) == (None, 1)
+    assert (found.content, found.given_up) == (None, ("no text",))

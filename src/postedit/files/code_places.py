@@ -1,0 +1,190 @@
+"""Places of inline codes in an output, by the alignment with the text that they were taken from.
+
+Each code has a cost at each position between words of the output. The places are those of the least sum under which the
+codes keep a given order, and so their nesting. A code between characters that stay beside each other is fixed.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from postedit.files.marked_text import MarkedText
+from postedit.files.text_alignment import TextAlignment, word_edges, words_in
+
+Costs = NDArray[np.float64]
+"""The cost of a code at each position: Float[P]."""
+
+# Costs are in words that a pair loses, or has and should not have. Where these leave a choice, white space and the
+# words beside a code decide.
+_SPACE: Final = 0.2  # white space on one side that was not there, or is missing
+_NEIGHBOUR: Final = 0.1  # of a pair: each word between a code and the word that it stood at
+_OUTER: Final = 0.8  # part of that cost outside of a pair
+_LOOSE: Final = 0.25  # part of the cost of a neighbour that white space, or its tag, parts from a code
+_INSERTED: Final = 0.5  # a word without origin in a pair that had none
+_NEVER: Final = 1e9  # of a place that a code cannot have
+_BETTER: Final = 0.5  # by which the order of the source must fit better than that of the text
+
+_BEFORE: Final = regex.compile(r"(?:^|\s)[\p{Ps}\p{Pi}¿¡]*$")  # marks that go with the next word
+_AFTER: Final = regex.compile(r"[\p{Pe}\p{Pf}\p{Terminal_Punctuation}]*(?:\s|$)")  # those that go with the last one
+_SEEN: Final = 10  # characters, of which both look at
+
+
+def code_places(
+    marked: MarkedText, pairs: Mapping[int, int], aligned: TextAlignment, source: MarkedText | None
+) -> dict[int, int]:
+    """Return the place in the output of each code by its number, in the order in which codes are to be written.
+
+    The order is that of the text; or that of the source, if that has the same codes and fits clearly better.
+
+    Args:
+        marked: the text with its codes.
+        pairs: the number of the last code of each pair by that of the first.
+        aligned: the text and the output.
+        source: the source.
+    """
+    costs = _CodeCosts(marked, pairs, aligned)
+    order = list(range(len(marked.codes)))
+    cost, places = costs.cheapest(order)
+    of_source = None if source is None else _order_of(source, marked, pairs)
+    if of_source is not None and of_source != order:
+        other_cost, others = costs.cheapest(of_source)
+        if other_cost < cost - _BETTER:
+            return others
+    return places
+
+
+def _order_of(source: MarkedText, marked: MarkedText, pairs: Mapping[int, int]) -> list[int] | None:
+    """Return the numbers of the codes in the order of the source, None if that has others, or pairs would not nest."""
+    ours, theirs = _names(marked), _names(source)
+    if set(ours) != set(theirs) or any(code.literal for _, code in marked.codes):
+        return None
+    rank = {name: row for row, name in enumerate(theirs)}
+    order = sorted(range(len(ours)), key=lambda index: rank[ours[index]])
+    waiting: list[int] = []
+    for index in order:
+        if index in pairs:
+            waiting.append(pairs[index])
+        elif index in waiting and waiting.pop() != index:
+            return None
+    return None if any(order.index(opened) > order.index(closed) for opened, closed in pairs.items()) else order
+
+
+def _names(marked: MarkedText) -> list[tuple[str, str, int]]:
+    """Return what tells each code from the others: kind and key, and which of those alike it is."""
+    seen: Counter[tuple[str, str]] = Counter()
+    names: list[tuple[str, str, int]] = []
+    for _, code in marked.codes:
+        names.append((code.kind, code.key, seen[code.kind, code.key]))
+        seen[code.kind, code.key] += 1
+    return names
+
+
+class _CodeCosts:
+    """Costs of the codes of a text at P positions of an output."""
+
+    def __init__(self, marked: MarkedText, pairs: Mapping[int, int], aligned: TextAlignment) -> None:
+        self._marked, self._aligned = marked, aligned
+        places = [aligned.kept_at(position) for position, _ in marked.codes]
+        self._fixed = {index: place for index, place in enumerate(places) if place is not None}
+        self._positions = np.array(sorted({*word_edges(aligned.output), *self._fixed.values()}))
+        words = aligned.new_words
+        self._done = np.searchsorted([word.span.end for word in words], self._positions, side="right")
+        self._weight = self._sums([word.weight for word in words])
+        self._sides = np.array([_sides(aligned.output, position) for position in self._positions])
+        self._members: dict[int, Costs] = {}
+        for opened, closed in pairs.items():
+            self._members |= self._pair_costs(opened, closed)
+
+    def cheapest(self, order: Sequence[int]) -> tuple[float, dict[int, int]]:
+        """Return the least cost of all codes in an order, and their places."""
+        least, chosen = np.zeros(len(self._positions)), []
+        for index in order:
+            found = least + self._costs(index)
+            least = np.minimum.accumulate(found)
+            is_first = np.append(True, least[1:] < least[:-1])  # of the positions with this sum
+            chosen.append(np.maximum.accumulate(np.where(is_first, np.arange(len(found)), 0)))
+        places: dict[int, int] = {}
+        row = -1
+        for index, rows in zip(reversed(order), reversed(chosen), strict=True):
+            row = rows[row]
+            places[index] = int(self._positions[row])
+        return float(least[-1]), dict(reversed(places.items()))
+
+    def _costs(self, index: int) -> Costs:
+        if index in self._fixed:
+            return np.where(self._positions == self._fixed[index], 0.0, _NEVER)
+        position, code = self._marked.codes[index]
+        changed = self._sides != _sides(self._marked.text, position)
+        if index not in self._members:
+            left, right = map(_looseness, _is_space_around(self._marked, position))
+            costs: Costs = self._distances(position, left, right) + _SPACE * (changed @ [1.0, 1.0])
+            return costs
+        opens = code.kind == "open"
+        near = self._distances(position, *((_LOOSE, 1.0) if opens else (1.0, _LOOSE)))
+        spaces = changed @ ([_OUTER, 1.0] if opens else [1.0, _OUTER])
+        costs = near * _NEIGHBOUR + spaces * _SPACE
+        return costs + self._members[index]
+
+    def _distances(self, position: int, left: float, right: float) -> Costs:
+        """Return how far a code is from both words that it stood beside, in words; times a factor for each side."""
+        olds, places = self._aligned.old_words, self._aligned.places
+        after = bisect_right(olds, position, key=lambda word: word.span.end)
+        before = bisect_left(olds, position, key=lambda word: word.span.start) - 1
+        costs = np.zeros(len(self._positions))
+        if before >= 0:
+            costs += left * olds[before].weight * self._words_from(places[before].end)
+        if after < len(olds):
+            costs += right * olds[after].weight * self._words_from(places[after].start)
+        return costs
+
+    def _words_from(self, place: int) -> Costs:
+        row = np.searchsorted(self._positions, place)
+        words: Costs = np.abs(self._weight - self._weight[row])
+        return words
+
+    def _pair_costs(self, opened: int, closed: int) -> dict[int, Costs]:
+        """Return what it costs to leave words of a pair out, and to take others in, for both codes; in sum, for one."""
+        start, end = self._marked.codes[opened][0], self._marked.codes[closed][0]
+        olds = self._aligned.old_words
+        inside = words_in(olds, start, end)
+        if not inside:  # like two codes that stand alone, without words between them
+            apart = self._sums([_INSERTED] * len(self._aligned.new_words))
+            near = (1 - _NEIGHBOUR) * self._distances(start, 1.0, 1.0)
+            return {opened: near - apart, closed: near + apart}
+        text = self._marked.text
+        inserted = 0.0 if (text[:start] + text[end:]).strip() else -_INSERTED  # a pair around all stays around all
+        links = self._aligned.links
+        gains = [
+            inserted if new not in links else -links[new].weight if links[new].old in inside else links[new].weight
+            for new in range(len(self._aligned.new_words))
+        ]
+        sums = self._sums(gains)
+        return {opened: -sums, closed: sums}
+
+    def _sums(self, values: Sequence[float]) -> Costs:
+        """Return the sum of the values of the words before each position."""
+        sums: Costs = np.concatenate([[0.0], np.cumsum(values)])[self._done]
+        return sums
+
+
+def _looseness(is_apart: bool) -> float:
+    return _LOOSE if is_apart else 1.0
+
+
+def _is_space_around(marked: MarkedText, position: int) -> tuple[bool, bool]:
+    """Return whether white space, or an end of the text, is written before and after a position."""
+    text = marked.text
+    return not text[position - 1 : position].strip(), marked.raw.get(position) != "" and not text[
+        position : position + 1
+    ].strip()
+
+
+def _sides(text: str, position: int) -> tuple[bool, bool]:
+    """Return whether no word is before and after a position, apart from marks that go with the word beyond."""
+    before, after = text[max(0, position - _SEEN) : position], text[position : position + _SEEN]
+    return _BEFORE.search(before) is not None, _AFTER.match(after) is not None

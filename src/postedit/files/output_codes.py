@@ -1,0 +1,151 @@
+"""Inline codes set back into the output of an editor, as it is to be written in a file."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal
+
+from postedit.files.code_places import code_places
+from postedit.files.marked_text import MARKUP, Escape, MarkedText
+from postedit.files.text_alignment import TextAlignment, TextChange, words_in
+
+Fault = Literal["character", "markup", "divided word", "lost pair", "no text"]
+"""Why an edit is given up: it writes what the file cannot have, or what would be markup; it changes a word in which a
+code stands; it takes the words of a pair away; or nothing would be left."""
+
+_NOT_TEXT: Final = re.compile(rf"{MARKUP.pattern}|]]>", re.DOTALL)  # the latter ends a CDATA section
+
+
+def set_back(
+    marked: MarkedText, output: str, edits: Sequence[TextChange], escape: Escape, source: MarkedText | None = None
+) -> str | dict[int, Fault]:
+    """Return an output with the codes of the text it was made from, as it is to be written in the file.
+
+    Codes stay at their words, also where these move. They keep their order, or take that of the source, and pairs nest.
+    Where no sound place for a code exists, the edits at fault are returned by their numbers.
+
+    Args:
+        marked: the text with its codes.
+        output: what an editor wrote in its place.
+        edits: spans of the text and of the output that differ, in order.
+        escape: writes new characters.
+        source: the source, whose codes may have another order.
+    """
+    faults = _unwritable(output, edits, escape)
+    if not marked.codes:
+        return faults or _written(marked, TextAlignment(marked.text, output, edits), {}, {}, escape)
+    aligned = TextAlignment(marked.text, output, edits)
+    pairs = dict(marked.pairs())
+    places = code_places(marked, pairs, aligned, source)
+    literal = {pair: codec for pair in pairs.items() if (codec := marked.codes[pair[0]][1].literal)}
+    faults |= _divided(marked, aligned, edits) | _lost(marked, pairs, aligned, places, edits)
+    for (opened, closed), codec in literal.items():
+        faults |= _not_literal(output, range(places[opened], places[closed]), codec, edits)
+    return faults or _written(marked, aligned, places, literal, escape)
+
+
+def _unwritable(output: str, edits: Sequence[TextChange], escape: Escape) -> dict[int, Fault]:
+    """Return the edits that write characters which the file cannot have, or markup that the text had not."""
+    faults: dict[int, Fault] = {}
+    for match in _NOT_TEXT.finditer(output):
+        faults |= dict.fromkeys(_writing(edits, *match.span()), "markup")
+    for row, edit in enumerate(edits):
+        if not _can_be_written(output[slice(*edit.new)], escape):
+            faults[row] = "character"
+    return faults
+
+
+def _can_be_written(text: str, escape: Escape) -> bool:
+    try:
+        return all(map(escape, text))
+    except ValueError:
+        return False
+
+
+def _writing(edits: Sequence[TextChange], start: int, end: int) -> list[int]:
+    """Return the numbers of the edits that write, or delete, within a span of the output."""
+    return [row for row, edit in enumerate(edits) if edit.new.start < end and edit.new.end > start]
+
+
+def _divided(marked: MarkedText, aligned: TextAlignment, edits: Sequence[TextChange]) -> dict[int, Fault]:
+    """Return the edits that change a word in which a code stands."""
+    return {
+        row: "divided word"
+        for position, _ in marked.codes
+        if aligned.is_in_word(position) and aligned.kept_at(position) is None
+        for row, edit in enumerate(edits)
+        if edit.old.start < position < edit.old.end
+    }
+
+
+def _lost(
+    marked: MarkedText,
+    pairs: Mapping[int, int],
+    aligned: TextAlignment,
+    places: Mapping[int, int],
+    edits: Sequence[TextChange],
+) -> dict[int, Fault]:
+    """Return the edits that leave a pair without words, or with other words while its own are elsewhere."""
+    faults: dict[int, Fault] = {}
+    for opened, closed in pairs.items():
+        start, end = marked.codes[opened][0], marked.codes[closed][0]
+        own = words_in(aligned.old_words, start, end)
+        theirs = {new for new, link in aligned.links.items() if link.old in own}
+        held = words_in(aligned.new_words, places[opened], places[closed])
+        if own and not (theirs.intersection(held) if theirs else held):
+            rows = [row for row, edit in enumerate(edits) if edit.old.start < end and edit.old.end > start]
+            faults |= dict.fromkeys(rows or range(len(edits)), "lost pair")
+    return faults
+
+
+def _not_literal(output: str, span: range, codec: str, edits: Sequence[TextChange]) -> dict[int, Fault]:
+    """Return the edits that have to do with characters which cannot be written without escapes."""
+    rows = {
+        row
+        for position in span
+        if not _has(codec, output[position])
+        for row in _writing(edits, position, position + 1) or range(len(edits))
+    }
+    return dict.fromkeys(rows, "character")
+
+
+def _has(codec: str, character: str) -> bool:
+    """Return whether an encoding has a character, and XML reads it as it stands."""
+    try:
+        character.encode(codec)
+    except UnicodeEncodeError:
+        return False
+    return character != "\r"
+
+
+def _written(
+    marked: MarkedText,
+    aligned: TextAlignment,
+    places: Mapping[int, int],
+    literal: Mapping[tuple[int, int], str],
+    escape: Escape,
+) -> str:
+    """Return the output with its codes: characters that stay are written as they were, and new ones with escapes."""
+    old_literal = {at for opened, closed in literal for at in range(marked.codes[opened][0], marked.codes[closed][0])}
+    new_literal = {at for opened, closed in literal for at in range(places[opened], places[closed])}
+    origins = {new: old for kept in aligned.kept for old, new in zip(range(*kept.old), range(*kept.new), strict=True)}
+    raw = {}
+    for position, character in enumerate(aligned.output):
+        origin = origins.get(position)
+        if position in new_literal:
+            raw[position] = character
+        elif origin is None or origin in old_literal:
+            raw[position] = escape(character)
+        else:
+            raw[position] = marked.raw.get(origin) or character
+    raw |= dict.fromkeys(_spaces_for_codes(marked, aligned.output, places), "")
+    codes = tuple((place, marked.codes[index][1]) for index, place in places.items())
+    return MarkedText(aligned.output, raw, codes).written()
+
+
+def _spaces_for_codes(marked: MarkedText, output: str, places: Mapping[int, int]) -> Iterator[int]:
+    """Yield the positions of spaces that stand only for the codes before them, for the editor."""
+    last = {position: index for index, (position, _) in enumerate(marked.codes)}
+    for position, index in last.items():
+        place = places.get(index, 0)
+        if marked.raw.get(position) == "" and re.match(r"\S \S", output[place - 1 : place + 2]):
+            yield place
