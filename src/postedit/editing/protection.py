@@ -23,7 +23,8 @@ from postedit.editing.constraints import required_of
 from postedit.editing.results import enforce_constraints, has_phrase, keep_edits, unchanged
 from postedit.editing.span_rule import SpanRule
 from postedit.text.glossary import Glossary
-from postedit.text.protected_spans import KINDS, Kind, ProtectedSpan, Value
+from postedit.text.protected_spans import ProtectedSpan, Value
+from postedit.text.span_patterns import KINDS, Kind
 from postedit.text.words import PlainSplitter
 
 _MOST_REQUIRED: Final = 80
@@ -35,6 +36,9 @@ _NEXT_WORD: Final = re.compile(r"\s*(?:[A-Za-z0-9_]+|\S)?\s?")
 
 _MOST_TRIED: Final = 6
 """Edits at fault of which each is tried alone; more of them are taken back together."""
+
+_MOST_ROUNDS: Final = 4
+"""Rounds of taking edits back; if spans are still broken, mt stays. So the time is linear in the length of a text."""
 
 
 class Protected(EditorWrapper[Editor]):
@@ -168,8 +172,8 @@ class _Case:
     def _without_harm(self, mt: str, result: PostEdit) -> PostEdit:
         """Return the correction without edits that break the rule: those that touch broken spans, or else all."""
         broken = self.broken
-        while broken and result.edits:
-            touching = self._touching(result, broken)
+        for _ in range(_MOST_ROUNDS):
+            touching = self._touching(result, broken) if broken else []
             if not touching:
                 break
             tries = [[number] for number in touching] if len(touching) <= _MOST_TRIED else []

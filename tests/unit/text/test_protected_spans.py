@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postedit.text.protected_spans import KINDS, Kind, Value, broken_values, count_values, find_spans, unpaired_tags
+from postedit.text.protected_spans import Value, broken_values, count_values, find_spans, unpaired_tags
+from postedit.text.span_patterns import KINDS, Kind
 
 
 def values(text: str, *kinds: Kind) -> list[str]:
@@ -86,7 +87,7 @@ def test_numbers(text: str, numbers: list[str]) -> None:
             ["&amp;", "&#160;", "&#xA0;", "<!-- c -->"],
         ),
         ("code", "`ls -l`, getValue and max_size, __init__", ["`ls -l`", "getValue", "max_size", "__init__"]),
-        ("code", "call a.run() with --all; file(s), JavaScript, x - y", ["a.run()", "--all"]),
+        ("code", "call a.run() with --all; file(s), Java, McMahon, x - y", ["a.run()", "--all"]),
         ("code", "使用getValue函数", ["getValue"]),
         ("hashtag", "#launch #日本 C# #1 a#b", ["#launch", "#日本"]),
         ("mention", "@anna_k at a@b.de", ["@anna_k"]),
