@@ -5,12 +5,13 @@
 
 `fuzz` counts the outputs that break the rule, and those that fail an independent check: spans that source and mt share
 are looked for as plain strings, numbers as digits. `real` counts the segments in which the model alone, and the model
-with protection, breaks the rule, and prints TER and seconds, the median of interleaved rounds.
+with protection, breaks the rule, and prints TER and CPU seconds, the median of interleaved rounds.
 """
 
 import argparse
 import random
 import re
+import resource
 import statistics
 import time
 from collections import Counter
@@ -60,7 +61,25 @@ GLOSSARY = Glossary(
         GlossaryEntry("control panel", ("Systemsteuerung",)),
     ]
 )
-WORDS = ("the", "red", "house", "and", "we", "see", "two", ",", "und", "das", "Haus", "steht", ".", "Strauch", "河", "дом")
+WORDS = (
+    "the",
+    "red",
+    "house",
+    "and",
+    "we",
+    "see",
+    "two",
+    ",",
+    "und",
+    "das",
+    "Haus",
+    "steht",
+    ".",
+    "Strauch",
+    "河",
+    "дом",
+)
+LINES_AT_A_TIME = 500
 GLUE = ("-", "@", "/", "x", "see", "_", ".", "#", "$", "é", "\u200b")
 ALIKE = str.maketrans("aceopxAEHOT0", "асеорхАЕНОТO")
 
@@ -266,7 +285,11 @@ def fuzz_batch(seed: int, number: int, count: int) -> tuple[list[int], list[str]
     kept = Protected(Mangler(rng), glossary=GLOSSARY).edit_segments(part)
     rules = [SpanRule(one.src, one.mt, frozenset(KINDS), GLOSSARY) for one in part]
     wrong, bad = (
-        [(one, found.text) for one, rule, found in zip(part, rules, outputs, strict=True) if corrupted(one, rule, found.text)]
+        [
+            (one, found.text)
+            for one, rule, found in zip(part, rules, outputs, strict=True)
+            if corrupted(one, rule, found.text)
+        ]
         for outputs in (plain, kept)
     )
     counts = [len(bad), len(wrong), sum(bool(one.fallbacks) for one in kept), sum(one.changed for one in kept)]
@@ -286,7 +309,7 @@ def fuzz(count: int, seed: int, workers: int = 1, batch: int = 1000) -> tuple[li
 
 
 def real(arguments: argparse.Namespace) -> None:
-    """Print broken spans, TER and seconds of a model with and without protection."""
+    """Print broken spans, TER, seconds and memory of a model with and without protection."""
     from postedit import PostEditor
     from postedit.evaluate.scores import score_systems
 
@@ -298,9 +321,10 @@ def real(arguments: argparse.Namespace) -> None:
     alone.edit(src[:50], mt[:50])
     for number in range(arguments.rounds):
         for name in editors if number % 2 == 0 else reversed(editors):
-            start = time.perf_counter()
-            outputs[name] = editors[name].edit(src, mt)
-            seconds[name].append(time.perf_counter() - start)
+            start = time.process_time()
+            parts = (slice(first, first + LINES_AT_A_TIME) for first in range(0, len(src), LINES_AT_A_TIME))
+            outputs[name] = [one for part in parts for one in editors[name].edit(src[part], mt[part])]
+            seconds[name].append(time.process_time() - start)
     rules = [SpanRule(*pair, frozenset(KINDS), None) for pair in zip(src, mt, strict=True)]
     for name, results in outputs.items():
         broken = sum(bool(rule.broken(one.text)) for rule, one in zip(rules, results, strict=True))
@@ -309,6 +333,7 @@ def real(arguments: argparse.Namespace) -> None:
             f"{name}: {len(src):,} lines, {sum(one.changed for one in results):,} changed, {broken:,} corrupted, "
             f"{statistics.median(seconds[name]):.2f} s; saved: {dict(saved)}"
         )
+    print(f"at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GB")
     if arguments.pe:
         pe = read(arguments.pe, arguments.lines)
         systems = {name: [one.text for one in results] for name, results in outputs.items()}
