@@ -39,15 +39,15 @@ _MOST_ROUNDS: Final = 4
 class Protected(EditorWrapper[Editor]):
     """Keeps the protected spans of mt that stand in the source, and the terms of a glossary, in every output.
 
-    If an output breaks the rule (`text.protected_spans.broken_values`, `text.glossary`), the edits that touch the broken
-    spans are taken back, as few as suffice, and at last all edits. So the rule holds for any inner editor. An output
-    that lacks a term, or has a forbidden one, is searched for once more, if the inner editor honours constraints: terms
-    are required or banned. `PostEdit.fallbacks` lists the spans.
+    If an output breaks the rule (`text.protected_spans.broken_values`, `text.glossary`), the edits that touch the
+    broken spans are taken back, as few as suffice, and at last all edits. So the rule holds for any inner editor. An
+    output that lacks a term, or has a forbidden one, is searched for once more with terms required or banned, if the
+    inner editor honours constraints. `PostEdit.fallbacks` lists the spans.
 
     The draft of a first stage counts as mt. A translation without draft should have the spans of the source; nothing
     can be taken back there, so that it is searched for once more, and spans still broken are listed with `by` None.
-    Spans of required words and prefixes count as spans of the source. Of n-best lists, alternatives that break the rule are left
-    out. Given outputs are scored as they are.
+    Spans of required words and prefixes count as spans of the source. Of n-best lists, alternatives that break the rule
+    are left out. Given outputs are scored as they are.
 
     Put a gate inside this wrapper: an edit that it takes back may be one half of a moved span.
     """
@@ -151,7 +151,7 @@ class _Case:
             tries = [[number] for number in touching] if 1 < len(touching) <= _MOST_TRIED else []
             options = [self._without(mt, result, back) for back in (*tries, touching)]
             result, broken = min(options, key=lambda option: len(option[1]))
-        if broken or self.rule.broken(result.text):
+        if broken:
             taken = result.reverted + len(result.edits)
             return replace(result, text=mt, changed=False, edits=(), token_spans=(), confidences=(), reverted=taken)
         return result

@@ -45,8 +45,8 @@ class SpanRule:
         self._terms = TermRule(glossary.find(src), mt) if glossary is not None else None
 
     def spans(self, text: str) -> list[ProtectedSpan]:
-        """Return the protected spans of a text, those glued to other text, unpaired or in wrong order, and its terms."""
-        spans = find_spans(text, self._kinds)
+        """Return the protected spans of a text, those with faults once more, and its terms."""
+        spans = self._found.get(text) or find_spans(text, self._kinds)
         terms = self._terms.spans(text) if self._terms else ()
         return [*self._with_faults(text, spans), *self._reordered(text, spans), *terms]
 
@@ -66,7 +66,7 @@ class SpanRule:
         return [*broken_values(self._src_counts, self._mt_counts, counts), *reordered, *terms]
 
     def _with_faults(self, text: str, spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
-        """Return the spans of a text, unpaired tags once more, and copies of spans that are glued to other text."""
+        """Return the spans of a text, unpaired tags once more, and copies that are glued to other text."""
         return [*spans, *unpaired_tags(spans), *find_glued(text, spans, self._known)]
 
     def _reordered(self, text: str, spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
@@ -103,17 +103,19 @@ class SpanRule:
         return (broken, self._missed(text)) < (len(self.broken(other)), self._missed(other))
 
     def constraints(self, text: str, broken: Sequence[Value]) -> tuple[list[str], list[str]]:
-        """Return the phrases that search should require, and those that it should ban, to mend an output."""
+        """Return the phrases that search should require, and those that it should ban, to mend an output.
+
+        They mend terms, and values that are `broken` in a translation without mt.
+        """
         required, banned = self._terms.wishes(text) if self._terms else ([], [])
         if broken:
             here = self.spans(text)
-            now, before = count_values(here), count_values(self.mt_spans)
+            now = count_values(here)
             for value in broken:
-                if now[value] >= before[value]:
-                    known = before[value] or self._src_counts[value]
-                    banned += [] if known else _phrases(here, text, value)
+                if not self._src_counts[value]:
+                    banned += _phrases(here, text, value)
                 elif not now[value]:
-                    required += _phrases(self.mt_spans, self._src if self._mt is None else self._mt, value)
+                    required += _phrases(self.mt_spans, self._src, value)
         return list(dict.fromkeys(required)), list(dict.fromkeys(banned))
 
     def _missed(self, text: str) -> int:

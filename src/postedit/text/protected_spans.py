@@ -16,8 +16,8 @@ Spans do not overlap: the leftmost wins; of those that begin together, the kind 
 code in backticks, URL, e-mail address, placeholder, path, other code, hashtag, mention, unit, number. The parts of a
 span whose kind is left out are found by the other kinds.
 
-Text glued to a span can make another word of it ("---all", "a@@team"). Such copies of the spans of a segment are counted
-by values of their own (`find_glued`).
+Text glued to a span can make another word of it ("---all", "a@@team"). Such copies of the spans of a segment are
+counted by values of their own (`find_glued`).
 """
 
 import re
@@ -65,7 +65,7 @@ def find_spans(text: str, kinds: Iterable[Kind] = KINDS) -> list[ProtectedSpan]:
 
 
 def find_glued(text: str, spans: Iterable[ProtectedSpan], known: Iterable[Value]) -> list[ProtectedSpan]:
-    """Return the copies of `known` spans that are glued to other text, so that they are none of the `spans` found in it.
+    """Return the copies of `known` spans that are glued to other text, so that they are none of the `spans` found.
 
     A copy within another span is a part of that span. Numbers and units are spans wherever they stand.
     """
@@ -108,7 +108,7 @@ def unpaired_tags(spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
 
 
 def ordered_groups(text: str, spans: Sequence[ProtectedSpan]) -> Iterator[tuple[ProtectedSpan, ...]]:
-    """Yield the spans of a text whose order has a meaning: dates, times, fractions, sizes; all %s, %d without a number."""
+    """Yield the spans of a text whose order has a meaning: dates, times, fractions, sizes; %s, %d without a number."""
     yield tuple(span for span in spans if span.kind == "placeholder" and _PRINTF.fullmatch(span.value))
     group: list[ProtectedSpan] = []
     for span in spans:
