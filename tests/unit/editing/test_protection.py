@@ -204,7 +204,7 @@ def test_edits_are_taken_back_without_another_search() -> None:
     assert editor.searched == [2]
 
 
-def test_spans_lost_in_translations_without_mt_are_required_in_a_second_search() -> None:
+def test_spans_lost_in_translations_without_mt_are_required_in_search() -> None:
     editor = ObedientEditor({"%s": "x", "%d": "y"}, refused=["%s"])  # what is refused affects one segment
     found = Protected(editor).edit_segments([Segment("so %s"), Segment("so %d"), Segment("so")])
     assert [one.text for one in found] == ["so x", "so y %d", "so"]
