@@ -211,6 +211,21 @@ LOOKED_FOR = sorted(
 )
 
 
+def strings_differ(src: str, mt: str, text: str) -> bool:
+    """Return whether an output has fewer or more numbers, tags, addresses or placeholders that source and mt share.
+
+    They are looked for as digits and strings, without knowing how protection finds them.
+    """
+    for count in (_digits, lambda one: Counter(_STRINGS.findall(one))):
+        there, before, now = (count(one) for one in (src, mt, text))
+        if any(there[one] == before[one] != now[one] for one in before):
+            return True
+    return False
+
+
+_STRINGS = re.compile(r"</?[a-z]+[^<>]*>|https?://[^\s<>]*\w|\{\w+\}|\$\{\w+\}|%\d\$[sd]|\w+@\w+\.\w+")
+
+
 def _is_span(span: str, src: str, mt: str) -> bool:
     """Return whether a string is surely a span in both texts, and stands within the same words if within others."""
     here, there = _words_with(span, src), _words_with(span, mt)
@@ -325,9 +340,11 @@ def real(arguments: argparse.Namespace) -> None:
             parts = (slice(first, first + LINES_AT_A_TIME) for first in range(0, len(src), LINES_AT_A_TIME))
             outputs[name] = [one for part in parts for one in editors[name].edit(src[part], mt[part])]
             seconds[name].append(time.process_time() - start)
-    rules = [SpanRule(*pair, frozenset(KINDS), None) for pair in zip(src, mt, strict=True)]
     for name, results in outputs.items():
-        broken = sum(bool(rule.broken(one.text)) for rule, one in zip(rules, results, strict=True))
+        broken = sum(
+            bool(SpanRule(*pair, frozenset(KINDS), None).broken(one.text)) or strings_differ(*pair, one.text)
+            for pair, one in zip(zip(src, mt, strict=True), results, strict=True)
+        )
         saved = Counter(fallback.by for one in results for fallback in one.fallbacks)
         print(
             f"{name}: {len(src):,} lines, {sum(one.changed for one in results):,} changed, {broken:,} corrupted, "

@@ -27,7 +27,7 @@ from postedit.text.span_patterns import KINDS, Kind
 from postedit.text.words import PlainSplitter
 
 _MOST_REQUIRED: Final = 80
-"""Characters of spans that a second search may require: its beam grows with them, and edits can still be taken back."""
+"""Characters of terms and spans that a second search may require: its beam grows with them."""
 
 _MOST_TRIED: Final = 6
 """Edits at fault of which each is tried alone; more of them are taken back together."""
