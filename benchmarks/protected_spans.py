@@ -21,7 +21,7 @@ from contextlib import nullcontext
 from itertools import islice, repeat
 from pathlib import Path
 
-from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, PostEdit, Segment
+from postedit.core.editor import Abilities, Detail, Edit, Editor, EditorWrapper, Identity, PostEdit, Segment
 from postedit.core.search_config import SearchConfig
 from postedit.editing.protection import Protected
 from postedit.editing.span_rule import SpanRule
@@ -323,23 +323,41 @@ def fuzz(count: int, seed: int, workers: int = 1, batch: int = 1000) -> tuple[li
     return totals, shown
 
 
+class Timed(EditorWrapper[Editor]):
+    """Counts the CPU seconds of an editor."""
+
+    seconds = 0.0
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return the outputs of the editor."""
+        start = time.process_time()
+        found = self.inner.edit_segments(segments, search, evidence=evidence)
+        self.seconds += time.process_time() - start
+        return found
+
+
 def real(arguments: argparse.Namespace) -> None:
     """Print broken spans, TER, seconds and memory of a model with and without protection."""
     from postedit import PostEditor
     from postedit.evaluate.scores import score_systems
 
     src, mt = (read(path, arguments.lines) for path in (arguments.src, arguments.mt))
-    alone: Editor = PostEditor.load(*([arguments.model] if arguments.model else []))
-    editors = {"alone": alone, "protected": Protected(alone)}
+    alone = Timed(PostEditor.load(*([arguments.model] if arguments.model else [])))
+    editors: dict[str, Editor] = {"alone": alone, "protected": Protected(alone)}
+    shares = []
     seconds: dict[str, list[float]] = {name: [] for name in editors}
     outputs: dict[str, list[PostEdit]] = {}
     alone.edit(src[:50], mt[:50])
     for number in range(arguments.rounds):
         for name in editors if number % 2 == 0 else reversed(editors):
-            start = time.process_time()
+            start, alone.seconds = time.process_time(), 0.0
             parts = (slice(first, first + LINES_AT_A_TIME) for first in range(0, len(src), LINES_AT_A_TIME))
             outputs[name] = [one for part in parts for one in editors[name].edit(src[part], mt[part])]
             seconds[name].append(time.process_time() - start)
+            if name == "protected":
+                shares.append(seconds[name][-1] / alone.seconds - 1)
     for name, results in outputs.items():
         broken = sum(
             bool(SpanRule(*pair, frozenset(KINDS), None).broken(one.text)) or strings_differ(*pair, one.text)
@@ -350,6 +368,7 @@ def real(arguments: argparse.Namespace) -> None:
             f"{name}: {len(src):,} lines, {sum(one.changed for one in results):,} changed, {broken:,} corrupted, "
             f"{statistics.median(seconds[name]):.2f} s; saved: {dict(saved)}"
         )
+    print(f"the checks take {statistics.median(shares):.1%} of the seconds of the model in the same round")
     print(f"at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GB")
     if arguments.pe:
         pe = read(arguments.pe, arguments.lines)
