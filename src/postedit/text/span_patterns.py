@@ -90,7 +90,7 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
             rf"(?<![{_WORD}])_*[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+_*(?![{_WORD}])",
             rf"(?<![{_WORD}])_+[A-Za-z][{_NAME}]*(?![{_WORD}])",
             rf"(?<![{_WORD}])[a-z]+[0-9]*[A-Z][A-Za-z0-9]*(?![{_WORD}])",
-            rf"(?<![{_WORD}])(?!Ma?c[A-Z])(?:[A-Z][a-z0-9]+){{2,}}[A-Z]*(?![{_WORD}])",
+            rf"(?<![{_WORD}])(?!Ma?c[A-Z])(?:[A-Z][a-z]+){{2,}}[A-Z]*(?![{_WORD}])",
             rf"(?<![{_WORD}-])--[A-Za-z][{_NAME}-]*(?![{_WORD}])",
         ),
     ),
