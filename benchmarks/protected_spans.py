@@ -234,7 +234,12 @@ def _is_span(span: str, src: str, mt: str) -> bool:
 
 
 def _alone(span: str, text: str) -> bool:
-    """Return whether a string stands somewhere as a word of its own: glued to text, none would take it for a span."""
+    """Return whether a string stands somewhere as a word of its own: glued to text, none would take it for a span.
+
+    In an ICU message, the text of a branch has braces and is no placeholder.
+    """
+    if span[0] == "{" and re.search(", (?:plural|select),", text):
+        return False
     return any(map(_ALONE.fullmatch, _words_with(span, text)))
 
 
@@ -243,19 +248,27 @@ def _words_with(span: str, text: str) -> Counter[str]:
 
 
 _ALONE = re.compile("\ue000[.,]?")
-_SPANS = re.compile("|".join(("(?<!\\d)" if span[0] == "%" else "") + re.escape(span) for span in LOOKED_FOR))
+
+
+def _as_pattern(span: str) -> str:
+    if re.fullmatch(r"%(?:\d\$)?[ds]", span):
+        return rf"(?<!\d){re.escape(span)}"  # 5%s is a percentage
+    return re.escape(span) + (r"\S*" if "://" in span or span[:4] == "www." else "")  # addresses go on
+
+
+_SPANS = re.compile("|".join(map(_as_pattern, LOOKED_FOR)))
 
 
 def _digits(text: str) -> Counter[str]:
-    text = re.sub(r"(\d\d)\.(\d\d)\.(\d{4})", r"\1 \2 \3", _SPANS.sub("\0", text))  # a date is three numbers
+    text = re.sub(r"(\d\d)\.(\d\d)\.(\d{4})", r" \1 \2 \3 ", _SPANS.sub("\0", text))  # a date is three numbers
     return Counter(
-        "".join(str(int(one)) for one in found if one.isdecimal())
-        for found in re.findall(r"\d+(?:[., ]\d{3}(?!\d)|[.,]\d+)*", text)
+        "".join(str(int(one)) if one.isdecimal() else one for one in found if one not in "., ")
+        for found in re.findall(r"(?:(?<![\w.,%)+-])[+-])?\d+(?:[., ]\d{3}(?!\d)|[.,]\d+)*", text)
     )
 
 
 def _units(text: str) -> Counter[str]:
-    text = _SPANS.sub("\0", text)
+    text = _SPANS.sub(lambda span: "}" if span.group()[-1] == "}" else "\0", text).replace("%@", "\0")
     beside = r"(?:(?<=[\d}}])|(?<=[\d}}]\s)|(?<=[\d}}]\s\s)|(?<=[\d}}]\s\s\s)){0}|{0}(?=\s{{0,3}}\d)"
     return Counter({unit: len(re.findall(beside.format(re.escape(unit)), text)) for unit in "%€$"})
 
@@ -279,7 +292,7 @@ def _loses_terms(src: str, mt: str, text: str) -> bool:
 def _nest(text: str) -> bool:
     """Return whether every tag has its partner, properly nested."""
     opened = []
-    for slash, name, empty in re.findall(r"(?:<|&lt;)(/?)(a|b|i)\b[^<>]*?(/?)(?:>|&gt;)", text):
+    for slash, name, empty in re.findall(r"(?:<|&lt;)(/?)(a|b|i)(?:\s[^<>&]*?)?(/?)(?:>|&gt;)", text):
         if not slash and not empty:
             opened.append(name)
         elif slash and (not opened or opened.pop() != name):

@@ -187,6 +187,7 @@ def test_many_tags_without_partner_take_no_quadratic_time() -> None:
         ("5.2 or 1.3", "5 . 2 oder 1 . 3", "5,2 oder 1,3", set()),
         ("5.2", "5 . 2", "5", {"2"}),
         ("5 %", "5 %", "5 Prozent", {"%"}),
+        ("the Q3Plan", "der PlanQ3", "der Plan", {"3"}),
         ("5 percent", "5 %", "5 Prozent", set()),
         (
             "&lt;b&gt;x&lt;/b&gt;",
