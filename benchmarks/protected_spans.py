@@ -253,7 +253,7 @@ _ALONE = re.compile("\ue000[.,]?")
 def _as_pattern(span: str) -> str:
     if re.fullmatch(r"%(?:\d\$)?[ds]", span):
         return rf"(?<!\d){re.escape(span)}"  # 5%s is a percentage
-    return re.escape(span) + (r"\S*" if "://" in span or span[:4] == "www." else "")  # addresses go on
+    return re.escape(span) + ("[$#@_]*" if "://" in span else "")  # an address goes on with these
 
 
 _SPANS = re.compile("|".join(map(_as_pattern, LOOKED_FOR)))
@@ -268,7 +268,7 @@ def _digits(text: str) -> Counter[str]:
 
 
 def _units(text: str) -> Counter[str]:
-    text = _SPANS.sub(lambda span: "}" if span.group()[-1] == "}" else "\0", text).replace("%@", "\0")
+    text = re.sub(r"(?<!\d)%@", "\0", _SPANS.sub(lambda span: "}" if span.group()[-1] == "}" else "\0", text))
     beside = r"(?:(?<=[\d}}])|(?<=[\d}}]\s)|(?<=[\d}}]\s\s)|(?<=[\d}}]\s\s\s)){0}|{0}(?=\s{{0,3}}\d)"
     return Counter({unit: len(re.findall(beside.format(re.escape(unit)), text)) for unit in "%€$"})
 
