@@ -2,10 +2,12 @@
 
     python benchmarks/protected_spans.py fuzz [--segments 1000000] [--seed 1] [--workers 1]
     python benchmarks/protected_spans.py real MODEL --src FILE --mt FILE [--pe FILE] [--lines N] [--rounds 3]
+    python benchmarks/protected_spans.py people FOLDER...
 
 `fuzz` counts the outputs that break the rule, and those that fail an independent check: spans that source and mt share
 are looked for as plain strings, numbers as digits. `real` counts the segments in which the model alone, and the model
-with protection, breaks the rule, and prints TER and CPU seconds, the median of interleaved rounds.
+with protection, breaks the rule, and prints TER and CPU seconds, the median of interleaved rounds. `people` counts the
+post-edits by people that break the rule.
 """
 
 import argparse
@@ -396,6 +398,17 @@ def real(arguments: argparse.Namespace) -> None:
             print(f"\n{values}\nsrc   {src[row]}\nmt    {mt[row]}\nalone {first[row].text}\nkept  {result.text}")
 
 
+def people(folders: Sequence[Path]) -> None:
+    """Print how many post-edits of people break the rule, by kind: a rule that they break often is wrong."""
+    total, kinds, broken = 0, Counter[str](), 0
+    for folder in folders:
+        for src, mt, pe in zip(*(read(folder / f"dev.{side}", None) for side in ("src", "mt", "pe")), strict=True):
+            found = {value.kind for value in SpanRule(src, mt, frozenset(KINDS), None).broken(pe)}
+            kinds.update(found)
+            total, broken = total + 1, broken + bool(found)
+    print(f"{total:,} post-edits, {broken:,} break the rule ({broken / total:.2%}): {dict(kinds)}")
+
+
 def read(path: Path, count: int | None) -> list[str]:
     with path.open(encoding="utf-8", newline="\n") as lines:
         return [line.removesuffix("\n") for line in islice(lines, count)]
@@ -416,17 +429,21 @@ def main() -> None:
     lines.add_argument("--lines", type=int)
     lines.add_argument("--rounds", type=int, default=3)
     lines.add_argument("--show", type=int, default=0, help="segments with fallbacks to print")
+    rate = commands.add_parser("people")
+    rate.add_argument("folders", type=Path, nargs="+", help="with dev.src, dev.mt and dev.pe")
     arguments = parser.parse_args()
     if arguments.command == "real":
         real(arguments)
-        return
-    start = time.perf_counter()
-    (behind, without, taken, changed), shown = fuzz(arguments.segments, arguments.seed, arguments.workers)
-    print(*shown, sep="\n\n")
-    print(
-        f"{arguments.segments:,} segments: {without:,} corrupted without protection, {behind:,} with it; {taken:,} had "
-        f"fallbacks, {changed:,} changed all the same; {time.perf_counter() - start:,.0f} s"
-    )
+    elif arguments.command == "people":
+        people(arguments.folders)
+    else:
+        start = time.perf_counter()
+        (behind, without, taken, changed), shown = fuzz(arguments.segments, arguments.seed, arguments.workers)
+        print(*shown, sep="\n\n")
+        print(
+            f"{arguments.segments:,} segments: {without:,} corrupted without protection, {behind:,} with it; {taken:,} had "
+            f"fallbacks, {changed:,} changed all the same; {time.perf_counter() - start:,.0f} s"
+        )
 
 
 if __name__ == "__main__":
