@@ -1,55 +1,68 @@
 """Do protected spans survive every system? Fuzzed segments against a system that mangles, and real lines of a model.
 
-    python benchmarks/protected_spans.py fuzz [--segments 1000000] [--seed 1]
+    python benchmarks/protected_spans.py fuzz [--segments 1000000] [--seed 1] [--workers 1]
     python benchmarks/protected_spans.py real MODEL --src FILE --mt FILE [--pe FILE] [--lines N] [--rounds 3]
+    python benchmarks/protected_spans.py people FOLDER...
 
 `fuzz` counts the outputs that break the rule, and those that fail an independent check: spans that source and mt share
 are looked for as plain strings, numbers as digits. `real` counts the segments in which the model alone, and the model
-with protection, breaks the rule, and prints TER and seconds, the median of interleaved rounds.
+with protection, breaks the rule, and prints TER and CPU seconds, the median of interleaved rounds. `people` counts the
+post-edits by people that break the rule.
 """
 
 import argparse
 import random
 import re
+import resource
 import statistics
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from itertools import islice, repeat
 from pathlib import Path
 
-from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, PostEdit, Segment
+from postedit.core.editor import Abilities, Detail, Edit, Editor, EditorWrapper, Identity, PostEdit, Segment
 from postedit.core.search_config import SearchConfig
 from postedit.editing.protection import Protected
 from postedit.editing.span_rule import SpanRule
-from postedit.text.protected_spans import KINDS
+from postedit.text.glossary import Glossary, GlossaryEntry
+from postedit.text.span_patterns import KINDS
 
-SPANS = {
+SPANS: dict[str, list[str | tuple[str, str]]] = {  # a pair: as the source has it, and as mt has it
     "number": [
-        "5",
-        "17",
-        "-3",
-        "1,000.5",
-        "2.000",
-        "3.14",
-        "12.05.2019",
-        "10-20",
-        "2.0.1",
-        "09:30",
-        "75%",
-        "4th",
-        "٤٢",
+        *("5", "17", "-3", "1,000.5", "2.000", "3.14", "12.05.2019", "10-20", "2.0.1", "09:30", "4th", "٤٢", "１２３"),
+        *("+49 30 1234", "5 x 3", "1920×1080", "½", "m²", ("May 12, 2019", "12. Mai 2019"), ("2,500", "2.500")),
     ],
-    "url": ["https://example.com/a?b=c", "www.test.org/x", "ftp://files.net/pub/", "example.net"],
+    "unit": ["75%", "50 %", "€ 5", "$9", "16 GB", "30 °C", ("€7", "7 €"), "8 EUR"],
+    "url": ["https://example.com/a?b=c", "www.test.org/x", "ftp://files.net/pub/", "example.net", "help.example.de"],
     "email": ["anna@mail.com", "b.c+d@site.co.uk"],
-    "path": ["/usr/local/bin", "C:\\Temp\\log.txt", "notes.pdf", "~/work/plan", "src/app/main.py"],
-    "placeholder": ["%s", "%1$d", "%(user)s", "{0}", "{name}", "{{ title }}", "${home}", "$path", "%NAME%", "[[link]]"],
-    "markup": ["<b>bold</b>", '<a href="#top">up</a>', "<br/>", "&amp;", "&#160;"],
-    "code": ["`ls -l`", "getValue", "max_size", "run()", "--verbose"],
+    "path": [
+        *("/usr/local/bin", "C:\\Temp\\log.txt", "notes.pdf", "~/work/plan", "src/app/main.py"),
+        *("C:\\Program Files\\App\\run.exe", "\\\\server\\share\\x"),
+    ],
+    "placeholder": [
+        *("%s", "%1$d", "%(user)s", "{0}", "{name}", "{{ title }}", "${home}", "$path", "%NAME%", "[[link]]", ":count"),
+        *("\\n", "{{{raw}}}", "<%= a.b %>", "@@N@@", "%d"),
+    ],
+    "markup": ["<b>bold</b>", '<a href="#top">up</a>', "<br/>", "&amp;", "&#160;", "&lt;i&gt;x&lt;/i&gt;", "**so**"],
+    "code": ["`ls -l`", "getValue", "max_size", "run()", "--verbose", "XmlReader", "a.load()"],
     "hashtag": ["#launch", "#日本"],
     "mention": ["@anna_k", "@team"],
+    "term": [("tree", "Baum"), ("trees", "Bäume"), ("control panel", "Systemsteuerung"), ("Trees", "Baum")],
 }
-MESSAGE = "{count, plural, one {# file} other {# files}}"
+MESSAGES = (
+    "{count, plural, one {# file} other {# files}}",
+    "{who, select, female {her} male {his} other {their}}",
+    "{n, plural, =0 {none} other {{g, select, a {his #} other {their #}}}}",
+)
+GLOSSARY = Glossary(
+    [
+        GlossaryEntry("tree", ("Baum",), ("Strauch",), source_forms=("trees",), target_forms=("Bäume",)),
+        GlossaryEntry("control panel", ("Systemsteuerung",)),
+    ]
+)
 WORDS = (
     "the",
     "red",
@@ -58,27 +71,39 @@ WORDS = (
     "we",
     "see",
     "two",
-    "trees",
     ",",
     "und",
     "das",
     "Haus",
     "steht",
     ".",
+    "Strauch",
     "河",
     "дом",
 )
+LINES_AT_A_TIME = 500
+GLUE = ("-", "@", "/", "x", "see", "_", ".", "#", "$", "é", "\u200b")
+ALIKE = str.maketrans("aceopxAEHOT0", "асеорхАЕНОТO")
 
 
 def segments(rng: random.Random) -> Iterator[Segment]:
-    """Yield segments whose source and mt share most of their spans; some of mt are wrong, missing or doubled."""
+    """Yield segments whose source and mt share most of their spans; some of mt are wrong, missing, doubled or glued."""
     while True:
-        spans = [rng.choice(SPANS[rng.choice(KINDS)]) for _ in range(rng.randint(0, 5))]
-        spans += [MESSAGE] if rng.random() < 0.05 else []
-        theirs = [span for span in spans if rng.random() > 0.05]
-        theirs += [rng.choice(SPANS[rng.choice(KINDS)]) for _ in range(rng.random() < 0.1)]
+        spans = [_span(rng) for _ in range(rng.randint(0, 5))]
+        spans += [(message, message) for message in MESSAGES if rng.random() < 0.02]
+        spans += [rng.choice(spans)] if spans and rng.random() < 0.1 else []
+        if spans and rng.random() < 0.1:  # the same text glued to both
+            before, after = rng.choice(["", *GLUE]), rng.choice(["", *GLUE])
+            spans += [(before + src + after, before + mt + after) for src, mt in [rng.choice(spans)]]
+        theirs = [mt for _, mt in spans if rng.random() > 0.05]
+        theirs += [_span(rng)[1] for _ in range(rng.random() < 0.1)]
         theirs += [rng.choice(theirs)] if theirs and rng.random() < 0.05 else []
-        yield Segment(_sentence(rng, spans), _sentence(rng, theirs))
+        yield Segment(_sentence(rng, [src for src, _ in spans]), _sentence(rng, theirs))
+
+
+def _span(rng: random.Random) -> tuple[str, str]:
+    found = rng.choice(SPANS[rng.choice(tuple(SPANS))])
+    return (found, found) if isinstance(found, str) else found
 
 
 def _sentence(rng: random.Random, spans: Sequence[str]) -> str:
@@ -89,12 +114,12 @@ def _sentence(rng: random.Random, spans: Sequence[str]) -> str:
 
 
 class Mangler(Editor):
-    """Deletes, doubles, moves, changes and invents characters, words and spans at random."""
+    """Deletes, doubles, moves, changes, merges and invents characters, words and spans at random."""
 
     abilities = Abilities()
 
-    def __init__(self, seed: int) -> None:
-        self._rng = random.Random(seed)
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
         """Return a constant."""
@@ -111,6 +136,8 @@ class Mangler(Editor):
         places = [found.span() for found in re.finditer(r"\S+", mt)] if rng.random() < 0.5 else None
         cuts = sorted(rng.sample(range(len(mt) + 1), min(len(mt) + 1, 2 * rng.randint(1, 4))))
         ranges = [rng.choice(places)] if places else list(zip(cuts[::2], cuts[1::2], strict=False))
+        if rng.random() < 0.03:
+            ranges = [(0, len(mt))]
         parts, edits, done, length = [], [], 0, 0
         for start, end in ranges:
             new = self._other(mt, mt[start:end])
@@ -127,118 +154,237 @@ class Mangler(Editor):
 
     def _other(self, mt: str, old: str) -> str:
         rng = self._rng
-        choice = rng.randint(0, 7)
-        if choice == 0:
-            return ""
-        if choice == 1:
-            return f"{old} {old}"
-        if choice == 2:
-            return rng.choice(SPANS[rng.choice(KINDS)])
-        if choice == 3:
-            return re.sub(r"\d", lambda digit: str(rng.randint(0, 9)), old)
-        if choice == 4:
-            return old.swapcase()
-        if choice == 5:
-            return "".join(rng.sample(old, len(old)))
-        if choice == 6:
-            place = rng.randint(0, len(old))
-            return old[:place] + rng.choice(" .,-<>{}%$#@/\\_`5aZ") + old[place:]
-        words = mt.split()
-        return " ".join(rng.sample(words, len(words)))
+        words = mt.split() or [""]
+        place = rng.randint(0, len(old))
+        ways: tuple[Callable[[], str], ...] = (
+            lambda: "",
+            lambda: f"{old} {old}",
+            lambda: _span(rng)[rng.randint(0, 1)],
+            lambda: re.sub(r"\d", lambda digit: str(rng.randint(0, 9)), old),
+            old.swapcase,
+            lambda: "".join(rng.sample(old, len(old))),
+            lambda: old[:place] + rng.choice(" .,-<>{}%$#@/\\_`5aZ") + old[place:],
+            lambda: " ".join(rng.sample(words, len(words))),
+            lambda: old.replace(" ", ""),  # spans glued to words or other spans
+            lambda: f"{old} {rng.choice(GLUE)}{rng.choice(words)}{rng.choice(GLUE)}",
+            lambda: old[:place] + rng.choice(words) + old[place:],  # a span within another one
+            lambda: old.translate(ALIKE),
+            lambda: old[:place] + rng.choice("\u200b\u200d\u2060\ufeff\u00ad") + old[place:],
+            lambda: old[::-1],
+        )
+        return rng.choice(ways)()
 
 
-def corrupted(segment: Segment, text: str) -> bool:
+def corrupted(segment: Segment, rule: SpanRule, text: str) -> bool:
     """Return whether an output breaks the rule, or fails the independent check."""
-    mt = segment.mt or ""
-    return bool(SpanRule(segment.src, mt, frozenset(KINDS), None).broken(text)) or _differs(segment.src, mt, text)
+    return text != segment.mt and (bool(rule.broken(text)) or differs(segment.src, segment.mt or "", text))
 
 
-def _differs(src: str, mt: str, text: str) -> bool:
-    for span, pattern in _LOOKED_FOR.items():
-        there, before, now = (len(pattern.findall(one)) for one in (src, mt, text))
-        if there == before != now and _alone(span, src, mt):
+def differs(src: str, mt: str, text: str) -> bool:
+    """Return whether an output loses, doubles or changes what source and mt share, without knowing how it is found.
+
+    Spans are looked for as strings, numbers as digits, units beside digits, terms as words; sizes keep their order, and
+    tags nest.
+    """
+    for span in LOOKED_FOR:
+        there, before, now = (one.count(span) for one in (src, mt, text))
+        if there == before != now and _is_span(span, src, mt) and (before or _alone(span, text)):
             return True
-    there, before, now = (_digits(one) for one in (src, mt, text))
-    return any(there[number] == before[number] != now[number] for number in before)
+    for count in (_digits, _units):
+        there, before, now = (count(one) for one in (src, mt, text))
+        if any(there[one] == before[one] != now[one] for one in before):
+            return True
+    for there, before, now in zip(*map(_sizes, (src, mt, text)), strict=True):
+        if {one[::-1] for one in now - there - before} & there & before:
+            return True
+    return _loses_terms(src, mt, text) or (_nest(src) and _nest(mt) and not _nest(text))
 
 
-_WORD = r"[A-Za-z0-9_\u00c0-\u0dff]"
+LOOKED_FOR = sorted(
+    {
+        part
+        for kind, spans in SPANS.items()
+        for span in spans
+        for part in re.findall(r"<[^<>]+>|&lt;[^&]+&gt;|\*\*", str(span)) or [span]
+        if kind not in ("number", "unit", "term") and isinstance(part, str)
+    },
+    key=len,
+    reverse=True,
+)
 
 
-def _as_string(span: str) -> re.Pattern[str]:
-    """Return a pattern that looks for a span without knowing how spans are found."""
-    if span[0] in "<&%{[`" or span[:2] == "${":  # counts within words, too
-        return re.compile((r"(?<!\d)" if span[0] == "%" else "") + re.escape(span))
-    before = "(?<!/)" if span[0] == "/" else ""
-    return re.compile(rf"{before}(?<!{_WORD}){re.escape(span)}(?!{_WORD})")
+def strings_differ(src: str, mt: str, text: str) -> bool:
+    """Return whether an output has fewer or more numbers, tags, addresses or placeholders that source and mt share.
+
+    They are looked for as digits and strings, without knowing how protection finds them.
+    """
+    for count in (_digits, lambda one: Counter(_STRINGS.findall(one))):
+        there, before, now = (count(one) for one in (src, mt, text))
+        if any(there[one] == before[one] != now[one] for one in before):
+            return True
+    return False
 
 
-_LOOKED_FOR = {
-    part: _as_string(part)
-    for kind, spans in SPANS.items()
-    for span in spans
-    for part in re.findall("<[^<>]+>", span) or [span]
-    if kind != "number"
-}
+_STRINGS = re.compile(r"</?[a-z]+[^<>]*>|https?://[^\s<>]*\w|\{\w+\}|\$\{\w+\}|%\d\$[sd]|\w+@\w+\.\w+")
 
 
-def _alone(span: str, *texts: str) -> bool:
-    """Return whether a span, other than a tag, is nowhere next to characters that may make it part of another one."""
-    parts = rf"[^\s]{re.escape(span)}|{re.escape(span)}[^\s,.]"
-    return span.startswith("<") or not any(re.search(parts, text) for text in texts)
+def _is_span(span: str, src: str, mt: str) -> bool:
+    """Return whether a string is surely a span in both texts, and stands within the same words if within others."""
+    here, there = _words_with(span, src), _words_with(span, mt)
+    alone = [_ALONE.fullmatch(word) for word in (*here, *there)]
+    return all(alone) or (here == there and any(alone))
+
+
+def _alone(span: str, text: str) -> bool:
+    """Return whether a string stands somewhere as a word of its own: glued to text, none would take it for a span.
+
+    In an ICU message, the text of a branch has braces and is no placeholder.
+    """
+    if span[0] == "{" and re.search(", (?:plural|select),", text):
+        return False
+    return any(map(_ALONE.fullmatch, _words_with(span, text)))
+
+
+def _words_with(span: str, text: str) -> Counter[str]:
+    return Counter(word for word in text.replace(span, "\ue000").split() if "\ue000" in word)
+
+
+_ALONE = re.compile("\ue000[.,]?")
+
+
+def _as_pattern(span: str) -> str:
+    if re.fullmatch(r"%(?:\d\$)?[ds]", span):
+        return rf"(?<!\d){re.escape(span)}"  # 5%s is a percentage
+    return re.escape(span) + ("[$#@_]*" if "://" in span else "")  # an address goes on with these
+
+
+_SPANS = re.compile("|".join(map(_as_pattern, LOOKED_FOR)))
 
 
 def _digits(text: str) -> Counter[str]:
-    text = re.sub("|".join(re.escape(span) for span in _LOOKED_FOR), " ", text)
-    text = re.sub(r"(\d\d)\.(\d\d)\.(\d{4})", r"\1 \2 \3", text)  # a date is three numbers
+    text = re.sub(r"(\d\d)\.(\d\d)\.(\d{4})", r" \1 \2 \3 ", _SPANS.sub("\0", text))  # a date is three numbers
     return Counter(
-        "".join(str(int(one)) for one in found if one.isdecimal())
-        for found in re.findall(r"\d+(?:[., ]\d{3}(?!\d)|[.,]\d+)*", text)
+        "".join(str(int(one)) if one.isdecimal() else one for one in found if one not in "., ")
+        for found in re.findall(r"(?:(?<![\w.,%)+-])[+-])?\d+(?:[., ]\d{3}(?!\d)|[.,]\d+)*", text)
     )
 
 
-def fuzz(count: int, seed: int, batch: int = 1000) -> tuple[int, int, int, int]:
-    """Return how many outputs are corrupted behind protection and without it, how many changed, and are taken back."""
-    source, mangler = segments(random.Random(seed)), Mangler(seed)
-    protected = Protected(mangler)
-    behind = without = changed = taken = 0
-    for start in range(0, count, batch):
-        part = list(islice(source, min(batch, count - start)))
-        state = mangler._rng.getstate()
-        plain = mangler.edit_segments(part)
-        mangler._rng.setstate(state)
-        kept = protected.edit_segments(part)
-        without += sum(corrupted(*one) for one in zip(part, (one.text for one in plain), strict=True))
-        behind += sum(corrupted(*one) for one in zip(part, (one.text for one in kept), strict=True))
-        changed += sum(one.changed for one in kept)
-        taken += sum(bool(one.fallbacks) for one in kept)
-    return behind, without, changed, taken
+def _units(text: str) -> Counter[str]:
+    text = re.sub(r"(?<!\d)%@", "\0", _SPANS.sub(lambda span: "}" if span.group()[-1] == "}" else "\0", text))
+    beside = r"(?:(?<=[\d}}])|(?<=[\d}}]\s)|(?<=[\d}}]\s\s)|(?<=[\d}}]\s\s\s)){0}|{0}(?=\s{{0,3}}\d)"
+    return Counter({unit: len(re.findall(beside.format(re.escape(unit)), text)) for unit in "%€$"})
+
+
+def _sizes(text: str) -> list[set[tuple[str, str]]]:
+    """Return the pairs of numbers with a cross between them that stand alone: 5 x 3."""
+    return [set(re.findall(r"(?<!\S)(\d+) x (\d+)(?=[.,]?(?:\s|$))", text))]
+
+
+def _loses_terms(src: str, mt: str, text: str) -> bool:
+    for ours, theirs in (("trees?", "Baum|Bäume"), ("control panel", "Systemsteuerung")):
+        there, before, now = (
+            len(re.findall(rf"(?<!\w)(?:{words})(?!\w)", re.sub("[河日本]", " ", one), re.I))
+            for words, one in ((ours, src), (theirs, mt), (theirs, text))
+        )
+        if now < min(there, before):
+            return True
+    return False
+
+
+def _nest(text: str) -> bool:
+    """Return whether every tag has its partner, properly nested."""
+    opened = []
+    for slash, name, empty in re.findall(r"(?:<|&lt;)(/?)(a|b|i)(?:\s[^<>&]*?)?(/?)(?:>|&gt;)", text):
+        if not slash and not empty:
+            opened.append(name)
+        elif slash and (not opened or opened.pop() != name):
+            return False
+    return not opened
+
+
+def fuzz_batch(seed: int, number: int, count: int) -> tuple[list[int], list[str]]:
+    """Return counts of one batch, and the outputs behind protection that are corrupted.
+
+    The counts: corrupted behind protection, without it, with fallbacks, and changed all the same.
+    """
+    rng = random.Random(f"{seed} {number}")
+    part = list(islice(segments(rng), count))
+    state = rng.getstate()
+    plain = Mangler(rng).edit_segments(part)
+    rng.setstate(state)
+    kept = Protected(Mangler(rng), glossary=GLOSSARY).edit_segments(part)
+    rules = [SpanRule(one.src, one.mt, frozenset(KINDS), GLOSSARY) for one in part]
+    wrong, bad = (
+        [
+            (one, found.text)
+            for one, rule, found in zip(part, rules, outputs, strict=True)
+            if corrupted(one, rule, found.text)
+        ]
+        for outputs in (plain, kept)
+    )
+    counts = [len(bad), len(wrong), sum(bool(one.fallbacks) for one in kept), sum(one.changed for one in kept)]
+    return counts, [f"src  {one.src!r}\nmt   {one.mt!r}\nkept {text!r}" for one, text in bad]
+
+
+def fuzz(count: int, seed: int, workers: int = 1, batch: int = 1000) -> tuple[list[int], list[str]]:
+    """Return the sums and outputs of `fuzz_batch`; they do not depend on the number of processes."""
+    starts = range(0, count, batch)
+    batches = repeat(seed), range(len(starts)), [min(batch, count - start) for start in starts]
+    totals, shown = [0, 0, 0, 0], []
+    with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
+        for counts, outputs in pool.map(fuzz_batch, *batches) if pool else map(fuzz_batch, *batches):
+            totals = [total + one for total, one in zip(totals, counts, strict=True)]
+            shown += outputs
+    return totals, shown
+
+
+class Timed(EditorWrapper[Editor]):
+    """Counts the CPU seconds of an editor."""
+
+    seconds = 0.0
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return the outputs of the editor."""
+        start = time.process_time()
+        found = self.inner.edit_segments(segments, search, evidence=evidence)
+        self.seconds += time.process_time() - start
+        return found
 
 
 def real(arguments: argparse.Namespace) -> None:
-    """Print broken spans, TER and seconds of a model with and without protection."""
+    """Print broken spans, TER, seconds and memory of a model with and without protection."""
     from postedit import PostEditor
     from postedit.evaluate.scores import score_systems
 
     src, mt = (read(path, arguments.lines) for path in (arguments.src, arguments.mt))
-    alone: Editor = PostEditor.load(*([arguments.model] if arguments.model else []))
-    editors = {"alone": alone, "protected": Protected(alone)}
+    alone = Timed(PostEditor.load(*([arguments.model] if arguments.model else [])))
+    editors: dict[str, Editor] = {"alone": alone, "protected": Protected(alone)}
+    shares = []
     seconds: dict[str, list[float]] = {name: [] for name in editors}
     outputs: dict[str, list[PostEdit]] = {}
     alone.edit(src[:50], mt[:50])
     for number in range(arguments.rounds):
         for name in editors if number % 2 == 0 else reversed(editors):
-            start = time.perf_counter()
-            outputs[name] = editors[name].edit(src, mt)
-            seconds[name].append(time.perf_counter() - start)
-    rules = [SpanRule(*pair, frozenset(KINDS), None) for pair in zip(src, mt, strict=True)]
+            start, alone.seconds = time.process_time(), 0.0
+            parts = (slice(first, first + LINES_AT_A_TIME) for first in range(0, len(src), LINES_AT_A_TIME))
+            outputs[name] = [one for part in parts for one in editors[name].edit(src[part], mt[part])]
+            seconds[name].append(time.process_time() - start)
+            if name == "protected":
+                shares.append(seconds[name][-1] / alone.seconds - 1)
     for name, results in outputs.items():
-        broken = sum(bool(rule.broken(one.text)) for rule, one in zip(rules, results, strict=True))
+        broken = sum(
+            bool(SpanRule(*pair, frozenset(KINDS), None).broken(one.text)) or strings_differ(*pair, one.text)
+            for pair, one in zip(zip(src, mt, strict=True), results, strict=True)
+        )
         saved = Counter(fallback.by for one in results for fallback in one.fallbacks)
         print(
             f"{name}: {len(src):,} lines, {sum(one.changed for one in results):,} changed, {broken:,} corrupted, "
             f"{statistics.median(seconds[name]):.2f} s; saved: {dict(saved)}"
         )
+    print(f"the checks take {statistics.median(shares):.1%} of the seconds of the model in the same round")
+    print(f"at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GB")
     if arguments.pe:
         pe = read(arguments.pe, arguments.lines)
         systems = {name: [one.text for one in results] for name, results in outputs.items()}
@@ -252,6 +398,17 @@ def real(arguments: argparse.Namespace) -> None:
             print(f"\n{values}\nsrc   {src[row]}\nmt    {mt[row]}\nalone {first[row].text}\nkept  {result.text}")
 
 
+def people(folders: Sequence[Path]) -> None:
+    """Print how many post-edits of people break the rule, by kind: a rule that they break often is wrong."""
+    total, kinds, broken = 0, Counter[str](), 0
+    for folder in folders:
+        for src, mt, pe in zip(*(read(folder / f"dev.{side}", None) for side in ("src", "mt", "pe")), strict=True):
+            found = {value.kind for value in SpanRule(src, mt, frozenset(KINDS), None).broken(pe)}
+            kinds.update(found)
+            total, broken = total + 1, broken + bool(found)
+    print(f"{total:,} post-edits, {broken:,} break the rule ({broken / total:.2%}): {dict(kinds)}")
+
+
 def read(path: Path, count: int | None) -> list[str]:
     with path.open(encoding="utf-8", newline="\n") as lines:
         return [line.removesuffix("\n") for line in islice(lines, count)]
@@ -263,6 +420,7 @@ def main() -> None:
     fuzzing = commands.add_parser("fuzz")
     fuzzing.add_argument("--segments", type=int, default=1_000_000)
     fuzzing.add_argument("--seed", type=int, default=1)
+    fuzzing.add_argument("--workers", type=int, default=1, help="processes")
     lines = commands.add_parser("real")
     lines.add_argument("model", nargs="?", help="the model that comes with postedit if not given")
     for side in ("src", "mt"):
@@ -271,16 +429,21 @@ def main() -> None:
     lines.add_argument("--lines", type=int)
     lines.add_argument("--rounds", type=int, default=3)
     lines.add_argument("--show", type=int, default=0, help="segments with fallbacks to print")
+    rate = commands.add_parser("people")
+    rate.add_argument("folders", type=Path, nargs="+", help="with dev.src, dev.mt and dev.pe")
     arguments = parser.parse_args()
     if arguments.command == "real":
         real(arguments)
-        return
-    start = time.perf_counter()
-    behind, without, changed, taken = fuzz(arguments.segments, arguments.seed)
-    print(
-        f"{arguments.segments:,} segments: {without:,} corrupted without protection, {behind:,} with it; {taken:,} had "
-        f"fallbacks, {changed:,} changed all the same; {time.perf_counter() - start:,.0f} s"
-    )
+    elif arguments.command == "people":
+        people(arguments.folders)
+    else:
+        start = time.perf_counter()
+        (behind, without, taken, changed), shown = fuzz(arguments.segments, arguments.seed, arguments.workers)
+        print(*shown, sep="\n\n")
+        print(
+            f"{arguments.segments:,} segments: {without:,} corrupted without protection, {behind:,} with it; {taken:,} had "
+            f"fallbacks, {changed:,} changed all the same; {time.perf_counter() - start:,.0f} s"
+        )
 
 
 if __name__ == "__main__":

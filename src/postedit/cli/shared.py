@@ -12,7 +12,7 @@ from postedit.core.files import atomic_write, check_writable
 from postedit.core.output_paths import same_file
 from postedit.data.compression import find_file
 from postedit.text.glossary import Glossary
-from postedit.text.protected_spans import KINDS, Kind
+from postedit.text.span_patterns import KINDS, Kind
 
 _PROTECTION: Final = "Protected spans and terms"
 

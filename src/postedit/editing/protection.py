@@ -1,6 +1,5 @@
 """An editor whose outputs keep protected spans and terms, whatever the editor inside it writes."""
 
-import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -23,33 +22,32 @@ from postedit.editing.constraints import required_of
 from postedit.editing.results import enforce_constraints, has_phrase, keep_edits, unchanged
 from postedit.editing.span_rule import SpanRule
 from postedit.text.glossary import Glossary
-from postedit.text.protected_spans import KINDS, Kind, ProtectedSpan, Value
+from postedit.text.protected_spans import ProtectedSpan, Value
+from postedit.text.span_patterns import KINDS, Kind
 from postedit.text.words import PlainSplitter
 
 _MOST_REQUIRED: Final = 80
-"""Characters of spans that a second search may require: its beam grows with them, and edits can still be taken back."""
-
-_REST_OF_WORD: Final = re.compile(r"[A-Za-z0-9_]*\s?")
-_NEXT_WORD: Final = re.compile(r"\s*(?:[A-Za-z0-9_]+|\S)?\s?")
-"""What of mt follows an edit that is undone: without the end of the word, search could make that word longer."""
+"""Characters of terms and spans that a second search may require: its beam grows with them."""
 
 _MOST_TRIED: Final = 6
 """Edits at fault of which each is tried alone; more of them are taken back together."""
+
+_MOST_ROUNDS: Final = 4
+"""Rounds of taking edits back; if spans are still broken, mt stays. So the time is linear in the length of a text."""
 
 
 class Protected(EditorWrapper[Editor]):
     """Keeps the protected spans of mt that stand in the source, and the terms of a glossary, in every output.
 
-    An output that breaks the rule (`text.protected_spans.broken_values`, `text.glossary`) is searched for once more, if
-    the inner editor honours constraints: the output is copied up to the first edit that breaks a span, with the words
-    of mt there, and search goes on after it. Terms are required or banned, and so are the spans of translations without
-    mt. If that does not help, the edits that touch the broken spans are taken back, as few as suffice, and at last all
-    edits. So the rule holds for any inner editor. `PostEdit.fallbacks` lists the spans.
+    If an output breaks the rule (`text.protected_spans.broken_values`, `text.glossary`), the edits that touch the
+    broken spans are taken back, as few as suffice, and at last all edits. So the rule holds for any inner editor. An
+    output that lacks a term, or has a forbidden one, is searched for once more with terms required or banned, if the
+    inner editor honours constraints. `PostEdit.fallbacks` lists the spans.
 
     The draft of a first stage counts as mt. A translation without draft should have the spans of the source; nothing
-    can be taken back there, and those still broken after the second search are listed with `by` None. Spans of
-    required words and prefixes count as spans of the source. Of n-best lists, alternatives that break the rule are left
-    out. Given outputs are scored as they are.
+    can be taken back there, so that it is searched for once more, and spans still broken are listed with `by` None.
+    Spans of required words and prefixes count as spans of the source. Of n-best lists, alternatives that break the rule
+    are left out. Given outputs are scored as they are.
 
     Put a gate inside this wrapper: an edit that it takes back may be one half of a moved span.
     """
@@ -107,45 +105,23 @@ class _Case:
         """`mt` may be the draft of a first stage."""
         self.segment, self.mt, self.first, self.rule, self.config = segment, mt, first, rule, config
         self.broken: list[Value] = []
-        self.prefix = segment.constraints.prefix
         self.required: list[str] = []
         self.banned: list[str] = []
         if first.skipped is None:
             self.broken = rule.broken(first.text)
-            self.prefix = self._kept_beginning() or self.prefix
-            spans = () if self.prefix != segment.constraints.prefix else self.broken
-            self.required, self.banned = rule.constraints(first.text, spans)
+            self.required, self.banned = rule.constraints(first.text, self.broken if mt is None else ())
 
     @property
     def wants_search(self) -> bool:
         """Whether another search may help."""
-        changed = self.required or self.banned or self.prefix != self.segment.constraints.prefix
-        return bool(changed) and sum(map(len, self.required)) <= _MOST_REQUIRED
+        return bool(self.required or self.banned) and sum(map(len, self.required)) <= _MOST_REQUIRED
 
     @property
     def constrained(self) -> Segment:
         """The segment with the constraints of the second search."""
         given = self.segment.constraints
         required, banned = (*given.required, *self.required), (*given.banned, *self.banned)
-        return Segment(self.segment.src, self.mt, Constraints(self.prefix, required, banned))
-
-    def _kept_beginning(self) -> str:
-        """Return the output up to the first edit that breaks the rule, with the words of mt in place of the edit.
-
-        A search goes on from there at the cost of a greedy one; required phrases would widen its beam. Empty if it does
-        not begin with the prefix that the user gave, or no edit is at fault.
-        """
-        mt, first = self.mt or "", self.first
-        touching = self._touching(first, self.broken) if self.broken else []
-        if not touching:
-            return ""
-        edit = first.edits[touching[0]]
-        start, end = edit.mt_span
-        rest = _REST_OF_WORD if end > start else _NEXT_WORD
-        found = rest.match(mt, end)
-        assert found is not None
-        beginning = first.text[: edit.pe_span[0]] + mt[start : found.end()]
-        return beginning if beginning.startswith(self.segment.constraints.prefix) else ""
+        return Segment(self.segment.src, self.mt, Constraints(given.prefix, required, banned))
 
     def settled(self) -> PostEdit:
         """Return the correction that keeps the rule, with fallbacks listed and alternatives that break it left out."""
@@ -168,14 +144,14 @@ class _Case:
     def _without_harm(self, mt: str, result: PostEdit) -> PostEdit:
         """Return the correction without edits that break the rule: those that touch broken spans, or else all."""
         broken = self.broken
-        while broken and result.edits:
-            touching = self._touching(result, broken)
+        for _ in range(_MOST_ROUNDS):
+            touching = self._touching(result, broken) if broken else []
             if not touching:
                 break
-            tries = [[number] for number in touching] if len(touching) <= _MOST_TRIED else []
+            tries = [[number] for number in touching] if 1 < len(touching) <= _MOST_TRIED else []
             options = [self._without(mt, result, back) for back in (*tries, touching)]
             result, broken = min(options, key=lambda option: len(option[1]))
-        if broken or self.rule.broken(result.text):
+        if broken:
             taken = result.reverted + len(result.edits)
             return replace(result, text=mt, changed=False, edits=(), token_spans=(), confidences=(), reverted=taken)
         return result

@@ -4,20 +4,27 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from postedit.text.glossary import Glossary, TermRule
 from postedit.text.protected_spans import (
-    Kind,
     ProtectedSpan,
     Value,
     broken_values,
     count_values,
+    find_glued,
     find_spans,
     order_of,
     ordered_groups,
     unpaired_tags,
 )
+from postedit.text.span_patterns import Kind
+
+_FAULTS: Final = ("unpaired ", "order of ", "glued ")  # values that are counted beside those of spans
+
+_MOST_GLUED: Final = 1000
+"""Values that are looked for where they are glued to other text: each costs a pass over the text."""
 
 
 class SpanRule:
@@ -38,10 +45,10 @@ class SpanRule:
         self._terms = TermRule(glossary.find(src), mt) if glossary is not None else None
 
     def spans(self, text: str) -> list[ProtectedSpan]:
-        """Return the protected spans of a text, unpaired tags and spans in wrong order once more, and its terms."""
-        spans = find_spans(text, self._kinds)
+        """Return the protected spans of a text, those with faults once more, and its terms."""
+        spans = self._found.get(text) or find_spans(text, self._kinds)
         terms = self._terms.spans(text) if self._terms else ()
-        return [*spans, *unpaired_tags(spans), *self._reordered(text, spans), *terms]
+        return [*self._with_faults(text, spans), *self._reordered(text, spans), *terms]
 
     @cached_property
     def mt_spans(self) -> list[ProtectedSpan]:
@@ -55,7 +62,12 @@ class SpanRule:
         spans = find_spans(text, self._kinds)
         terms = self._terms.broken(text) if self._terms else []
         reordered = count_values(self._reordered(text, spans))
-        return [*broken_values(self._src_counts, self._mt_counts, _counts(spans)), *reordered, *terms]
+        counts = count_values(self._with_faults(text, spans))
+        return [*broken_values(self._src_counts, self._mt_counts, counts), *reordered, *terms]
+
+    def _with_faults(self, text: str, spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
+        """Return the spans of a text, unpaired tags once more, and copies that are glued to other text."""
+        return [*spans, *unpaired_tags(spans), *find_glued(text, spans, self._known)]
 
     def _reordered(self, text: str, spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
         """Return spans in an order that neither source nor mt has, although these agree on the order of such spans."""
@@ -75,8 +87,8 @@ class SpanRule:
         if self._mt is None:
             return {}
         src, mt = (
-            {order_of(group) for group in ordered_groups(text, find_spans(text, self._kinds)) if len(group) > 1}
-            for text in (self._src, self._mt)
+            {order_of(group) for group in ordered_groups(text, spans) if len(group) > 1}
+            for text, spans in ((text, self._found[text]) for text in (self._src, self._mt))
         )
         known: dict[tuple[str, ...], set[tuple[str, ...]]] = {tuple(sorted(order)): set() for order in src & mt}
         for order in src | mt:
@@ -91,41 +103,53 @@ class SpanRule:
         return (broken, self._missed(text)) < (len(self.broken(other)), self._missed(other))
 
     def constraints(self, text: str, broken: Sequence[Value]) -> tuple[list[str], list[str]]:
-        """Return the phrases that search should require, and those that it should ban, to mend an output."""
+        """Return the phrases that search should require, and those that it should ban, to mend an output.
+
+        They mend terms, and values that are `broken` in a translation without mt.
+        """
         required, banned = self._terms.wishes(text) if self._terms else ([], [])
         if broken:
             here = self.spans(text)
-            now, before = count_values(here), count_values(self.mt_spans)
+            now = count_values(here)
             for value in broken:
-                if now[value] >= before[value]:
-                    known = before[value] or self._src_counts[value]
-                    banned += [] if known else _phrases(here, text, value)
+                if not self._src_counts[value]:
+                    banned += _phrases(here, text, value)
                 elif not now[value]:
-                    required += _phrases(self.mt_spans, self._src if self._mt is None else self._mt, value)
+                    required += _phrases(self.mt_spans, self._src, value)
         return list(dict.fromkeys(required)), list(dict.fromkeys(banned))
 
     def _missed(self, text: str) -> int:
         return sum(map(len, self._terms.wishes(text))) if self._terms else 0
 
     @cached_property
+    def _found(self) -> dict[str, list[ProtectedSpan]]:
+        """The spans of the source, of mt and of the texts that the user requires."""
+        texts = (self._src, *([] if self._mt is None else [self._mt]), *self._given)
+        return {text: find_spans(text, self._kinds) for text in texts}
+
+    @cached_property
+    def _known(self) -> list[Value]:
+        """The values that are looked for where they are glued to other text."""
+        known = count_values(span for spans in self._found.values() for span in spans)
+        return list(islice(known, _MOST_GLUED))
+
+    @cached_property
     def _src_counts(self) -> Counter[Value]:
-        counts = _counts(find_spans(self._src, self._kinds))
-        for text in self._given:
-            counts.update(_counts(find_spans(text, self._kinds)))
+        counts: Counter[Value] = Counter()
+        for text in (self._src, *self._given):
+            counts.update(count_values(self._with_faults(text, self._found[text])))
         return counts
 
     @cached_property
     def _mt_counts(self) -> Counter[Value]:
-        return self._src_counts if self._mt is None else _counts(find_spans(self._mt, self._kinds))
-
-
-def _counts(spans: Sequence[ProtectedSpan]) -> Counter[Value]:
-    return count_values([*spans, *unpaired_tags(spans)]) if spans else Counter()
+        if self._mt is None:
+            return self._src_counts
+        return count_values(self._with_faults(self._mt, self._found[self._mt]))
 
 
 def _phrases(spans: Sequence[ProtectedSpan], text: str, value: Value) -> list[str]:
-    """Return the first span with a value, with the rest of its words; none for an unpaired tag or an order."""
-    for span in spans if not value.value.startswith(("unpaired ", "order of ")) else ():
+    """Return the first span with a value, with the rest of its words; none for a fault, such as an unpaired tag."""
+    for span in spans if not value.value.startswith(_FAULTS) else ():
         if (span.kind, span.value) == value:
             start, end = span.start, span.end
             while start and _WORD(text[start - 1]):

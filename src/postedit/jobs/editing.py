@@ -21,7 +21,7 @@ from postedit.core.processes import WorkerError, map_in_processes
 from postedit.core.search_config import SearchConfig
 from postedit.data.line_sinks import LineSink
 from postedit.text.glossary import Glossary
-from postedit.text.protected_spans import KINDS, Kind
+from postedit.text.span_patterns import KINDS, Kind
 
 if TYPE_CHECKING:
     from postedit.core.editor import Editor, PostEdit

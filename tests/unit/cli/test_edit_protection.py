@@ -9,7 +9,7 @@ import tiny_models
 
 from postedit.cli import shared
 from postedit.core.errors import DataError
-from postedit.text.protected_spans import KINDS
+from postedit.text.span_patterns import KINDS
 
 SRC = ["the house 5", "it {0} goes", "red 6 and 7"]
 MT = ["das Haus 5", "es {0} geht", "rot 6 und 7"]

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postedit.text.protected_spans import KINDS, Kind, Value, broken_values, count_values, find_spans, unpaired_tags
+from postedit.text.protected_spans import Value, broken_values, count_values, find_glued, find_spans, unpaired_tags
+from postedit.text.span_patterns import KINDS, Kind
 
 
 def values(text: str, *kinds: Kind) -> list[str]:
@@ -55,6 +56,8 @@ def test_one_number_has_one_value_however_it_is_written(writings: tuple[str, ...
         ("12,34,567 rupees", ["1234567"]),
         ("共5个，第12页", ["5", "12"]),
         ("007", ["007"]),
+        ("+49 30 1234, C++11, 5+3", ["+49", "30", "1234", "11", "5", "3"]),
+        ("½ Tasse, 10⁻⁵ m², ③", ["½", "10", "⁻⁵", "²", "③"]),
         ("٤2", ["٤2"]),
     ],
 )
@@ -68,9 +71,11 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("url", "See https://example.com/a_(b). Or www.x.de/ä!", ["https://example.com/a_(b)", "www.x.de/ä"]),
         ("url", "(ftp://a.b/c?d=e#f), 访问https://a.cn/x。好", ["ftp://a.b/c?d=e#f", "https://a.cn/x"]),
         ("url", "on example.com, not e.g. or i.e.", ["example.com"]),
+        ("url", "auf hilfe.example.de/a. Haus.Der Wort", ["hilfe.example.de/a"]),
         ("email", "an b.c+d@site.co.uk.", ["b.c+d@site.co.uk"]),
         ("path", "Open /usr/local/bin. Not and/or, km/h, 1/2", ["/usr/local/bin"]),
         ("path", r"in C:\Users\Anna\a.txt, ~/x, ../y", [r"C:\Users\Anna\a.txt", "~/x", "../y"]),
+        ("path", r"C:\Program Files\App (x86)\a.exe oder D:\x und", [r"C:\Program Files\App (x86)\a.exe", r"D:\x"]),
         ("path", r"auf \\server\share\x", [r"\\server\share\x"]),
         ("path", "src/app/main.py und Brief.docx.", ["src/app/main.py", "Brief.docx"]),
         ("placeholder", "%s %1$d %-5.2f %(a)s %ld %@ 100%%", ["%s", "%1$d", "%-5.2f", "%(a)s", "%ld", "%@", "%%"]),
@@ -78,6 +83,7 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("placeholder", "{0} {name:>5} {{ x | y }} ${a.b} #{c}", ["{0}", "{name:>5}", "{{ x | y }}", "${a.b}", "#{c}"]),
         ("placeholder", "$home %PATH% [[x]] a\\n but $5", ["$home", "%PATH%", "[[x]]", "\\n"]),
         ("placeholder", "{{{x}}} <%= a.b %> @@N@@ but 5 < 6 % 7", ["{{{x}}}", "<%= a.b %>", "@@N@@"]),
+        ("placeholder", r":count of :total, at 9:30 a:b ::c, one\nTwo", [":count", ":total", r"\n"]),
         ("placeholder", "a set {of words} stays text", []),
         ("markup", '<b>x</b> <a href="u">y</a><br/>', ["<b>", "</b>", '<a href="u">', "</a>", "<br/>"]),
         (
@@ -85,8 +91,12 @@ def test_numbers(text: str, numbers: list[str]) -> None:
             "&amp; &#160; &#xA0; <!-- c --> a < b > c, AT&T;",
             ["&amp;", "&#160;", "&#xA0;", "<!-- c -->"],
         ),
+        ("markup", "&lt;b&gt;x&lt;/b&gt; **y**", ["&lt;b&gt;", "&lt;/b&gt;", "**", "**"]),
+        ("unit", "5 %, $9, 16 GB, 30°C, {0} €, EUR 8, ７％", ["%", "$", "GB", "°C", "€", "EUR", "%"]),
+        ("unit", "a %, GB, in 5 cases, $x, 5 days", []),
+        ("code", "XmlReader and PowerPoint, no USA, McMahon or Q3Plan", ["XmlReader", "PowerPoint"]),
         ("code", "`ls -l`, getValue and max_size, __init__", ["`ls -l`", "getValue", "max_size", "__init__"]),
-        ("code", "call a.run() with --all; file(s), JavaScript, x - y", ["a.run()", "--all"]),
+        ("code", "call a.run() with --all; file(s), Java, McMahon, x - y", ["a.run()", "--all"]),
         ("code", "使用getValue函数", ["getValue"]),
         ("hashtag", "#launch #日本 C# #1 a#b", ["#launch", "#日本"]),
         ("mention", "@anna_k at a@b.de", ["@anna_k"]),
@@ -115,6 +125,20 @@ def test_the_leftmost_span_wins_and_its_parts_when_it_is_left_out() -> None:
     assert values(text, "number") == ["1"]
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "places"),
+    [
+        ("---all --all x--all", "--all", [1, 14]),
+        ("a@@team @team", "@team", [2]),
+        ("https://a.example.com/x @example.com", "example.com", [25]),  # not what is within another span
+        ("no copy", "--all", []),
+    ],
+)
+def test_copies_glued_to_other_text_are_found(text: str, value: str, places: list[int]) -> None:
+    known = count_values(find_spans(value))
+    assert [span.start for span in find_glued(text, find_spans(text), known)] == places
+
+
 @given(st.text(alphabet="a5.,-%{}<>/@#$_`\\ é文٤&;:()[]ABsplural", max_size=60))
 def test_spans_stand_in_the_text_in_order_without_overlap(text: str) -> None:
     spans = find_spans(text)
@@ -131,7 +155,9 @@ def fastest(work: Callable[[], object]) -> float:
     return min(times)
 
 
-@pytest.mark.parametrize("unit", ["a.", "a/", "a.b/", "a-.", "a@", "<a ", "{", "_a", "1.", "a.b(", "~/a."])
+@pytest.mark.parametrize(
+    "unit", ["a.", "a/", "a.b/", "a-.", "a@", "<a ", "{", "_a", "1.", "a.b(", "~/a.", ":a", "C:\\A A", "&lt;a", "5 %"]
+)
 def test_four_times_the_text_takes_no_sixteen_times_as_long(unit: str) -> None:
     short, long = (fastest(lambda: find_spans(unit * number)) for number in (4000, 16000))  # noqa: B023
     assert long < 9 * short + 0.05
@@ -158,6 +184,17 @@ def test_many_tags_without_partner_take_no_quadratic_time() -> None:
         ("two", "2", "zwei", {"2"}),
         ("two of 7", "2 von 8", "zwei von 7", {"2", "8"}),
         ("5,000", "5   000", "5000", set()),
+        ("5.2 or 1.3", "5 . 2 oder 1 . 3", "5,2 oder 1,3", set()),
+        ("5.2", "5 . 2", "5", {"2"}),
+        ("5 %", "5 %", "5 Prozent", {"%"}),
+        ("the Q3Plan", "der PlanQ3", "der Plan", {"3"}),
+        ("5 percent", "5 %", "5 Prozent", set()),
+        (
+            "&lt;b&gt;x&lt;/b&gt;",
+            "&lt;b&gt;x&lt;/b&gt;",
+            "&lt;/b&gt;x&lt;b&gt;",
+            {"unpaired &lt;b&gt;", "unpaired &lt;/b&gt;"},
+        ),
         ("x", "x %s", "x", set()),
         ("x", "x", "x %s", {"%s"}),
         ("<b>x</b>", "<b>x</b>", "x<b></b>", set()),

@@ -1,0 +1,132 @@
+"""Regular expressions for protected spans, by kind.
+
+Repetitions are bounded where a match may begin at each of them: else the time would be quadratic in their number.
+"""
+
+import re
+from functools import cache
+from typing import Final, Literal, get_args
+
+Kind = Literal["number", "unit", "url", "email", "path", "placeholder", "markup", "code", "hashtag", "mention"]
+"""Kind of a protected span.
+
+number: digits of any script, with a sign; ² and ½; unit: percent and currency signs, codes of currencies, and
+technical units beside a number; url: with a scheme, www., or a usual top-level domain; email; path: of Unix or Windows,
+and names of files with a known extension; placeholder: printf (%s, %1$s, %(name)s), {0}, {name}, {{x}}, {{{x}}}, ${x},
+$x, %x%, :x, [[x]], <%= x %>, @@x@@, \\n, ICU messages; markup: tags, also escaped ones, comments, entities, **; code:
+`backticks`, camelCase, PascalCase and snake_case names, calls(), --options; hashtag; mention: @name.
+"""
+
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+
+_NAME: Final = "A-Za-z0-9_"  # \w would include the letters of scripts without spaces between words
+_LATER: Final = "\u00c0-\u0dff"  # letters of scripts with spaces, which may stand in addresses
+_WORD: Final = _NAME + _LATER
+_EXTENSIONS: Final = (
+    "7z|avi|bat|bmp|cfg|class|conf|cpp|css|csv|dll|docx?|exe|gif|gz|html?|ico|ini|jar|java|jpe?g|js|json|log|md|mov|mp3|"
+    "mp4|msi|odt|pdf|php|png|po|pptx?|properties|psd|py|rar|rb|rtf|sh|sql|svg|tar|tiff?|toml|ts|tsv|txt|wav|webp|xhtml|"
+    "xliff?|xlsx?|xml|ya?ml|zip"
+)
+_DOMAINS: Final = (  # without those that are usual words, such as it, in, is, at, be, no, to
+    "com|org|net|edu|gov|info|io|dev|app|ai|eu|de|fr|es|nl|pl|cz|ch|uk|ru|jp|cn|kr|br|ca|au|dk|fi|hu|ro|lv|ee|lt|tr|ua"
+)
+_CURRENCIES: Final = "$€£¥￥₩₹₽₺₴₫₱฿₪¢"
+_CODES: Final = "USD|EUR|GBP|JPY|CHF|CNY|RUB|INR"
+_UNITS: Final = "[KMGTP]i?B|kB|[KMG]bit|[kMG]bps|[kMG]?Hz|px|dpi|ppi|[mµμn]s|[nµμmck]m|[kmµμ]g|m[lL]|dB|kW|kWh|mAh"
+_ADDRESS: Final = rf"{_NAME}{_LATER}.~:/?\#@!$&'()*+,;=%-"
+_SEGMENT: Final = r"[^\s\\/:*?\"<>|]"  # characters of a folder's name under Windows
+
+_PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
+    (
+        "markup",
+        "markup",
+        (
+            r"<!--.{0,2000}?-->",
+            r"</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>",
+            r"&lt;/?[A-Za-z](?:(?!&[lg]t;)[^<>]){0,500}&gt;",
+            r"&(?:\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
+            r"\*\*",
+        ),
+    ),
+    ("ticks", "code", (r"(?<!`)`(?!`)[^`\n]+`(?!`)",)),
+    (
+        "url",
+        "url",
+        (
+            rf"(?<![{_WORD}])(?:(?:https?|ftps?|file|ssh|git|wss?)://|www\.(?=[a-z0-9]))[{_ADDRESS}\[\]]+",
+            rf"(?<![{_WORD}@/-])(?:[a-z0-9-]+\.){{1,20}}(?:{_DOMAINS})(?![{_WORD}-])(?:/[{_ADDRESS}]*)?",
+        ),
+    ),
+    ("email", "email", (rf"(?<![{_WORD}])[{_NAME}.%+-]{{1,64}}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?![{_WORD}])",)),
+    (
+        "placeholder",
+        "placeholder",
+        (
+            r"\{\{\{[^{}]{1,200}\}\}\}|\{\{[^{}]{1,200}\}\}|<%[^<>%]{1,200}%>|@@\w{1,100}@@|\[\[[^\[\]]{1,200}\]\]",
+            r"[$\#]?\{\s*[\w.$\#@/!:|+<>=^*()'\"%\[\]-]{1,200}\s*\}",
+            r"\{\s*[\w.-]+\s*,\s*(?:number|date|time|spellout|ordinal|duration|list)\b[^{}]{0,200}\}",
+            r"%\(\w+\)[-+\#0]*\d*(?:\.\d+)?[a-zA-Z]|%%|%[A-Za-z_]\w+%",
+            r"(?<!\d)%(?:\d+\$)?[-+\#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcspn@]",
+            rf"(?<![{_WORD}$])\$[A-Za-z_][{_NAME}]*(?![{_WORD}])|\\[nrt]",
+            rf"(?<![{_WORD}:]):[a-z_][{_NAME}]*:?(?![{_WORD}:])",
+        ),
+    ),
+    (
+        "path",
+        "path",
+        (
+            rf"(?<![{_WORD}])[A-Za-z]:\\(?:{_SEGMENT}+(?: [A-Z(]{_SEGMENT}*){{0,4}}\\)*{_SEGMENT}*",
+            rf"\\\\[{_NAME}.-]+(?:\\{_SEGMENT}+)+",
+            rf"(?<![{_WORD}/:~])(?:/(?=[{_NAME}.@+~-]+/)|(?:~|\.{{1,2}})/)[{_NAME}.@+~-]+(?:/[{_NAME}.@+~-]*)*(?![{_WORD}])",
+            rf"(?<![{_WORD}/-])\.?(?:[{_NAME}.-]{{1,255}}/){{0,30}}[{_NAME}-]+(?:\.[{_NAME}-]+){{0,20}}\.(?:{_EXTENSIONS})"
+            rf"(?![{_WORD}])",
+        ),
+    ),
+    (
+        "code",
+        "code",
+        (
+            rf"(?<![{_WORD}])(?:[A-Za-z_][{_NAME}]*\.){{0,20}}[A-Za-z_][{_NAME}]*\(\)(?![{_WORD}])",
+            rf"(?<![{_WORD}])_*[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+_*(?![{_WORD}])",
+            rf"(?<![{_WORD}])_+[A-Za-z][{_NAME}]*(?![{_WORD}])",
+            rf"(?<![{_WORD}])[a-z]+[0-9]*[A-Z][A-Za-z0-9]*(?![{_WORD}])",
+            rf"(?<![{_WORD}])(?!Ma?c[A-Z])(?:[A-Z][a-z]+){{2,}}[A-Z]*(?![{_WORD}])",
+            rf"(?<![{_WORD}-])--[A-Za-z][{_NAME}-]*(?![{_WORD}])",
+        ),
+    ),
+    ("hashtag", "hashtag", (rf"(?<![{_WORD}])\#(?=\w*[^\W\d_])\w+",)),
+    ("mention", "mention", (rf"(?<![{_WORD}@])@[A-Za-z_][{_NAME}]+(?![{_WORD}])",)),
+    (
+        "unit",
+        "unit",
+        (
+            r"(?:(?<=[\d}])|(?<=[\d}]\s)|(?<=[\d}]\s\s)|(?<=[\d}]\s\s\s))"
+            rf"(?:[%％‰{_CURRENCIES}]|°[CF]?|(?:{_UNITS}|{_CODES})(?![{_WORD}]))",
+            rf"(?:[%％{_CURRENCIES}]|(?<![{_WORD}])(?:{_CODES}))(?=\s{{0,3}}\d)",
+        ),
+    ),
+    ("raised", "number", (r"[⁺⁻₊₋]?[⁰¹²³⁴-⁹₀-₉]+|[¼-¾⅐-⅞↉①-⑳]",)),
+    (
+        "number",
+        "number",
+        (
+            r"(?:(?<![\w.,%)+−-])[-−+])?(?:"
+            r"\d{1,3}(?P<gap>[ \u00a0\u2009\u202f])\d{3}(?:(?P=gap)\d{3})*(?!\d)(?:[.,٫]\d+)?(?!\d)|"
+            r"\d+(?:[.,'’٫٬．，]\d+)*)",
+        ),
+    ),
+)
+
+HINT: Final = re.compile(
+    r"[\d¹²³⁰-₉¼-¾⅐-⅞↉①-⑳@\#%$&<{`\\_/]|\[\[|[a-z0-9][A-Z]|[A-Za-z]\.[A-Za-z]|\(\)|--[A-Za-z]|:[a-z]|\*\*"
+)
+"""Found in every text with a protected span, and quicker to look for than all of them."""
+
+KIND_OF: Final[dict[str, Kind]] = {name: kind for name, kind, _ in _PATTERNS}
+"""Kind of a span by the name of the outermost group that matches it."""
+
+
+@cache
+def pattern_of(kinds: frozenset[Kind]) -> re.Pattern[str]:
+    """Return the expression that finds spans of these kinds, with a named group for each entry of `KIND_OF`."""
+    return re.compile("|".join(f"(?P<{name}>{'|'.join(forms)})" for name, kind, forms in _PATTERNS if kind in kinds))
