@@ -28,14 +28,24 @@ def split_inputs(named: Sequence[str] | None, *, folders: bool) -> tuple[list[st
     files: list[Path] = []
     for name in named or ():
         path = Path(name)
-        is_folder = folders and path.is_dir() and not any((path / one).exists() for one in ("config.json", "model"))
-        if path.suffix.lower() in _SUFFIXES or is_folder:
+        is_folder = path.is_dir() and not _is_model(path)
+        if is_folder and not folders and any(file.suffix.lower() in _SUFFIXES for file in path.iterdir()):
+            raise DataError(f"give --out: the folder of the copies of the files in {path}")
+        if path.suffix.lower() in _SUFFIXES or (folders and is_folder):
             if not path.exists():
                 raise DataError(f"{path}: there is no such file")
             files.append(path)
         else:
             models.append(name)
     return models or None, files
+
+
+def _is_model(folder: Path) -> bool:
+    """Return whether a folder is that of a model, though a damaged one, or of a run."""
+    config = folder / "config.json"
+    return any((folder / name).exists() for name in ("model", "model.safetensors", "provenance.json")) or (
+        config.is_file() and b'"architecture"' in config.read_bytes()
+    )
 
 
 def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[[], None]) -> None:
@@ -88,8 +98,8 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
         edited = command.edited(editor, windows, search, "jsonl")
         del editor
         job.write_edited(edited, sink, pairs.total, err, resumable=not is_stream(out), what="units")
-        records, breaks_spans = read_lines(sink.path), command.spec.breaks_spans
-        summary = corrected_files.write_files(pairs.tasks, config, records, breaks_spans, report, err)
+        records, broken_spans = read_lines(sink.path), command.spec.broken_spans
+        summary = corrected_files.write_files(pairs.tasks, config, records, broken_spans, report, err)
         sink.discard()
     for line in summary.lines():
         err.print(line, soft_wrap=True, highlight=False, markup=False)

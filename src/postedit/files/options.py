@@ -1,9 +1,11 @@
 """Options of editing translation files: which units are edited, and what an edit leaves in the file."""
 
+import math
+import re
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from postedit.core.config import Config
 
@@ -23,6 +25,14 @@ class UnitState(IntEnum):
     FINAL = 3
 
 
+OriginName = Literal["unknown", "machine", "fuzzy", "memory", "human"]
+MACHINE_NAMES: Final = re.compile(
+    r"\b(?:n?mt|machine[ _-]?translat(?:ion|ed)|google|deepl|microsoft translator|bing|amazon translate|modernmt"
+    r"|systran|promt|yandex|kantanmt|globalese|language weaver|chatgpt|gpt-\S+|postedit)\b",
+    re.IGNORECASE,
+)
+"""What tools write where a person's or tool's name is expected: "MT!" of Trados, names of engines, and our own."""
+
 StateName = Literal["unknown", "initial", "translated", "reviewed", "final"]
 
 NOT_EDITED: Final = {
@@ -30,7 +40,8 @@ NOT_EDITED: Final = {
     "no source": "no source text",
     "no target": "no target yet (files.translate=true translates, with a model that can)",
     "state": "reviewed or final (files.states)",
-    "origin": "written by a person (files.origins)",
+    "no language": "no target yet, and the file does not say in which language (add trgLang to <xliff>)",
+    "origin": "written by a person, or of another origin that is not chosen (files.origins)",
     "match": "the score of the match is outside files.min_match and files.max_match",
 }
 """Why a unit is not edited, in the order in which reasons apply."""
@@ -39,21 +50,19 @@ NOT_EDITED: Final = {
 class FilesConfig(Config):
     """Which units of translation files are edited, and what an edit leaves."""
 
-    origins: tuple[Origin, ...] = Field(
-        ("machine", "fuzzy"),
+    origins: tuple[OriginName, ...] = Field(
+        ("unknown", "machine", "fuzzy", "memory"),
         strict=False,
-        description="targets of these origins are edited unless they are reviewed, final or locked",
+        description="origins of targets that are edited, as machine,fuzzy; unknown: the file does not say; or human",
     )
     states: tuple[StateName, ...] = Field(
         ("unknown", "initial", "translated"),
         strict=False,
-        description="targets in these states are edited, whatever their origin; unknown: the file does not say",
+        description="states of targets that are edited, as initial,translated; or reviewed, final",
     )
-    min_match: float | None = Field(
-        None, ge=0, le=100, description="lowest score of a match that is edited, in percent"
-    )
+    min_match: float = Field(0.0, ge=0, description="lowest score of a match that is edited, in percent")
     max_match: float | None = Field(
-        None, ge=0, le=100, description="highest score of a match that is edited, in percent"
+        None, ge=0, description="highest score of a match that is edited, in percent; above 100 for matches in context"
     )
     languages: str = Field(
         "", pattern="^$|^[^:]+:[^:]+$", description="source and target to edit of TMX, as en:de; the model's if empty"
@@ -63,6 +72,11 @@ class FilesConfig(Config):
     keep_former: bool = Field(True, description="keep the former target beside the new one")
     notes: bool = Field(False, description="write the edits and their confidence into a note for translators")
 
+    @field_validator("origins", "states", mode="before")
+    @classmethod
+    def _of_names(cls, value: Any) -> Any:
+        return [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+
     def reason_not_to_edit(self, unit: "Unit") -> str | None:
         """Return the key in `NOT_EDITED` of the first reason why a unit is not edited, or None."""
         if unit.locked:
@@ -70,15 +84,14 @@ class FilesConfig(Config):
         if not unit.source.text.strip():
             return "no source"
         if unit.target is None or not unit.target.text.strip():
-            return None if self.translate else "no target"
-        chosen = _name(unit.state) in self.states
-        is_approved = unit.state is not None and unit.state >= UnitState.REVIEWED
-        if not chosen and (is_approved or unit.origin not in self.origins):
+            return "no target" if not self.translate else None if unit.can_have_target else "no language"
+        if _name(unit.state) not in self.states:
             return "state"
-        if unit.origin == "human" and "human" not in self.origins and unit.state is not UnitState.INITIAL:
+        is_draft = unit.origin == "human" and unit.state is UnitState.INITIAL  # which its writer has not confirmed
+        if (unit.origin or "unknown") not in self.origins and not is_draft:
             return "origin"
-        low, high = self.min_match or 0, 100 if self.max_match is None else self.max_match
-        return "match" if unit.score is not None and not low <= unit.score <= high else None
+        high = math.inf if self.max_match is None else self.max_match
+        return "match" if unit.score is not None and not self.min_match <= unit.score <= high else None
 
 
 def _name(state: UnitState | None) -> StateName:

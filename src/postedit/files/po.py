@@ -11,10 +11,9 @@ from typing import BinaryIO, Final, NamedTuple
 from postedit.core.errors import DataError
 from postedit.files.marked_text import Code, Escape, MarkedText, Part
 from postedit.files.options import UnitState
-from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
+from postedit.files.units import NewTarget, OtherTarget, Patch, Unit, contains_ascii
 
 _HEAD: Final = 2**16  # bytes in which the header entry is expected
-_ASCII: Final = 'msgid "\\n" +AOQ- .xn--4ca'  # which encodings that do not contain ASCII read otherwise
 _CHARSET: Final = re.compile(rb"Content-Type:[^\"\n]*charset=([\w.:-]+)", re.IGNORECASE)
 
 _STRINGS: Final = r'"(?:[^"\\]|\\.)*"(?:\s*"(?:[^"\\]|\\.)*")*'
@@ -144,16 +143,9 @@ def _codec(stream: BinaryIO, path: Path) -> str:
         codec = codecs.lookup(name).name
     except LookupError:
         raise DataError(f'{path}: its header names the unknown encoding "{name}"; save it as UTF-8') from None
-    if not _contains_ascii(codec):
+    if not contains_ascii(codec):
         raise DataError(f'{path}: its header names the encoding "{name}", which PO cannot have; save it as UTF-8')
     return codec
-
-
-def _contains_ascii(codec: str) -> bool:
-    try:
-        return _ASCII.encode("ascii").decode(codec) == _ASCII
-    except (LookupError, UnicodeError):  # LookupError: a codec of bytes, such as zlib
-        return False
 
 
 def _lines(stream: BinaryIO, codec: str, path: Path) -> Iterator[_Line]:
@@ -239,9 +231,10 @@ def _units(entry: _Entry, codec: str, languages: tuple[str, str]) -> Iterator[Un
         target = _marked(translation.raw, codec)
         is_empty = not target.text and not target.codes
         fuzzy = entry.is_fuzzy and not is_empty
+        is_singular = number == 0 and len(entry.translations) > 1  # languages with one form use it for all numbers
         yield Unit(
             id=context + _one_line(entry.fields["msgid"].raw) + ("" if plural is None else f"[{number}]"),
-            source=plural if plural is not None and number > 0 else fields["msgid"],
+            source=fields["msgid"] if plural is None or is_singular else plural,
             target=None if is_empty else target,
             state=UnitState.INITIAL if fuzzy or is_empty else UnitState.FINAL,
             origin=None if not fuzzy else "machine" if changed else "fuzzy",

@@ -8,8 +8,9 @@ from html import escape as html_escape
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from postedit.core.errors import DataError
 from postedit.files.marked_text import Escape
-from postedit.files.options import Origin
+from postedit.files.options import MACHINE_NAMES, Origin
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
 from postedit.files.xml_patches import content_patches, patch, tag_patch
 from postedit.files.xml_reader import Collected, Element, XmlReader
@@ -18,12 +19,6 @@ from postedit.files.xml_text import escape, indent_before, marked_text
 _ALL: Final = "*all*"  # `srclang` of memories in which each language may be the source
 _FORMER: Final = "x-postedit-former"  # `type` of the prop that keeps a former target
 
-# What tools write where a person's or tool's name is expected: "MT!" of Trados, names of engines, and our own.
-_MACHINE: Final = re.compile(
-    r"\b(?:n?mt|machine[ _-]?translat(?:ion|ed)|google|deepl|microsoft translator|bing|amazon translate|modernmt"
-    r"|systran|promt|yandex|kantanmt|globalese|language weaver|chatgpt|gpt-\S+|postedit)\b",
-    re.IGNORECASE,
-)
 _ORIGIN_PROPS: Final = re.compile(r"(?:x-)?(?:origin|type|mt|match-?type|engine|system|provenance)", re.IGNORECASE)
 _SCORE_PROPS: Final = re.compile(
     r"(?:x-)?(?:match-?quality|match-?percent(?:age)?|match-?score|score|quality)", re.IGNORECASE
@@ -62,25 +57,36 @@ class Tmx:
         return re.search(rb"<tmx[\s>]", head) is not None
 
     def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
-        """Yield a unit for each `tu` in both languages; see `Format`."""
+        """Yield a unit for each `tu` in both languages; see `Format`.
+
+        Raises:
+            DataError: if the file is broken, or has segments, and none in the languages that were asked for.
+        """
         source, target = self._languages
-        header = ""
+        header, seen, found = "", set(), False
         for collected in XmlReader(path, frozenset(["header", "tu"]), {}).read(stream):
             element = collected.element
             if element.name == "header":
                 header = _known(element.attributes.get("srclang"))
                 continue
             variants = [(_language(one), one) for one in element.elements("tuv")]
+            seen |= {language for language, _ in variants}
             wanted = source or _known(element.attributes.get("srclang")) or header
             if not wanted and variants:
                 wanted = source = variants[0][0]
             first = _variant(variants, wanted)
             if not target and first is not None:
-                target = next((language for language, _ in variants if not _same(language, first[0])), "")
+                target = next((language for language, _ in variants if not same_language(language, first[0])), "")
             second = _variant([one for one in variants if one != first], target)
             if first is None or second is None:
                 continue
+            found = True
             yield from _units(collected, first, second)
+        if seen and not found and all(self._languages):
+            raise DataError(
+                f"{path}: has no segments from {source} to {target}, only in {', '.join(sorted(seen))}; choose the "
+                "languages by files.languages or --languages"
+            )
 
     def escape(self, unit: Unit) -> Escape:
         """Return what writes a character of XML."""
@@ -114,7 +120,7 @@ def _language(variant: Element) -> str:
     return variant.attributes.get("xml:lang") or variant.attributes.get("lang", "")
 
 
-def _same(first: str, second: str) -> bool:
+def same_language(first: str, second: str) -> bool:
     """Return whether two languages differ in their regions at most."""
     return re.split("[-_]", first.lower())[0] == re.split("[-_]", second.lower())[0]
 
@@ -122,7 +128,7 @@ def _same(first: str, second: str) -> bool:
 def _variant(variants: Sequence[tuple[str, Element]], wanted: str) -> tuple[str, Element] | None:
     """Return the variant in a language, of its region if there is one."""
     exact = (one for one in variants if wanted and one[0].lower() == wanted.lower())
-    alike = (one for one in variants if wanted and _same(one[0], wanted))
+    alike = (one for one in variants if wanted and same_language(one[0], wanted))
     return next(exact, None) or next(alike, None)
 
 
@@ -154,7 +160,7 @@ def _props(collected: Collected, element: Element) -> dict[str, str]:
 
 def _origin(unit: Element, variant: Element, props: dict[str, str]) -> Origin | None:
     """Return "machine" if a prop says so, or the name of who or what wrote the target last; otherwise None."""
-    if any(_MACHINE.search(text) for name, text in props.items() if _ORIGIN_PROPS.fullmatch(name)):
+    if any(MACHINE_NAMES.search(text) for name, text in props.items() if _ORIGIN_PROPS.fullmatch(name)):
         return "machine"
     names = [
         one.get(key)
@@ -162,7 +168,7 @@ def _origin(unit: Element, variant: Element, props: dict[str, str]) -> Origin | 
         for one in (variant.attributes, unit.attributes)
     ]
     last = next((name for name in names if name), "")
-    return "machine" if _MACHINE.search(last) else None
+    return "machine" if MACHINE_NAMES.search(last) else None
 
 
 def _percent(text: str) -> float | None:

@@ -3,10 +3,20 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, BinaryIO, NamedTuple, Protocol
+from typing import IO, BinaryIO, Final, NamedTuple, Protocol
 
 from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.options import Origin, UnitState
+
+_ASCII: Final = r'msgid "\n" +AOQ- .xn--4ca'  # which encodings that do not contain ASCII read otherwise
+
+
+def contains_ascii(codec: str) -> bool:
+    """Return whether an encoding writes the characters of ASCII as ASCII does."""
+    try:
+        return _ASCII.encode("ascii").decode(codec) == _ASCII
+    except (LookupError, UnicodeError):  # LookupError: a codec of bytes, such as zlib
+        return False
 
 
 class Patch(NamedTuple):
@@ -25,6 +35,7 @@ class OtherTarget:
     origin: Origin | None = None
     score: float | None = None  # of the match, in percent
     former: bool = False  # it was the target before
+    same_source: bool = True  # it is a translation of the source of the unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +51,10 @@ class Unit:
         score: of the match that the target comes from, in percent; None if the file does not say.
         locked: it must not be changed: not to be translated, locked or approved.
         notes: for translators.
-        candidates: other translations.
+        candidates: other translations; of former targets, the oldest comes first.
         former_origin: of the target before a person edited it; None if the file does not say.
         languages: of source and target, as far as known.
+        can_have_target: a target can be added; False if the file does not say in which language.
         slot: where the format writes a target; for the format alone.
     """
 
@@ -57,6 +69,7 @@ class Unit:
     candidates: tuple[OtherTarget, ...] = ()
     former_origin: Origin | None = None
     languages: tuple[str, str] = ("", "")
+    can_have_target: bool = True
     slot: object = field(default=None, repr=False, compare=False)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 
 from postedit.files.marked_text import Escape, MarkedText
-from postedit.files.options import Origin, UnitState
+from postedit.files.options import MACHINE_NAMES, Origin, UnitState
 from postedit.files.units import NewTarget, OtherTarget, Patch, Unit
 from postedit.files.xml_patches import content_patches, patch, tag_patch
 from postedit.files.xml_reader import Collected, Element, XmlReader
@@ -89,6 +89,9 @@ _APPROVED: Final = frozenset(["ApprovedTranslation", "ApprovedSignOff"])  # of `
 
 _STATE: Final = {"state": "needs-review-translation", "state-qualifier": "mt-suggestion"}
 
+_NEW_SDL: Final = {"conf": "Draft", "origin": "mt", "origin-system": "postedit"}
+_NO_MATCH_SDL: Final = {"percent": "0", "text-match": "None", "struct-match": "false"}  # else it looks like a match
+
 _ORIGIN_NAMES: Final[Mapping[Origin, str]] = {"machine": "mt", "fuzzy": "fuzzy", "memory": "tm", "human": "interactive"}
 
 
@@ -110,7 +113,10 @@ class Xliff1:
 
     def recognises(self, head: bytes, path: Path) -> bool:
         """Return whether the root is `xliff` of a version 1."""
-        return re.search(rb"<([\w.-]+:)?xliff\b[^>]*\bversion\s*=\s*[\"']1\.", head) is not None
+        return (
+            re.search(rb"<([\w.-]+:)?xliff\s(?:[^>\"']|\"[^\"]*\"|'[^']*')*?(?<=\s)version\s*=\s*[\"']1\.", head)
+            is not None
+        )
 
     def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
         """Yield a unit for each `trans-unit`, or for each of its segments; see `Format`."""
@@ -159,7 +165,8 @@ def _units(collected: Collected) -> Iterator[Unit]:
         for defs in element.elements("sdl:seg-defs")
         for one in defs.elements("sdl:seg")
     }
-    if not sources or (target is not None and of_targets != numbers):
+    is_filled = whole.target is not None and bool(whole.target.text.strip() or whole.target.codes)
+    if not sources or ((targets or is_filled) and of_targets != numbers):
         # Without segments, or with others in the target: the unit is edited as a whole, if its tags and states allow.
         unit = replace(
             whole,
@@ -215,9 +222,13 @@ def _is_locked_segment(sdl: Element) -> bool:
     return sdl.attributes.get("locked") == "true" or sdl.attributes.get("conf") in _APPROVED
 
 
-def _is_confirmed(unit: Element) -> bool:
-    """Return whether a person has confirmed the target in memoQ or Phrase, wherever it came from."""
-    return unit.attributes.get("mq:status") == "ManuallyConfirmed" or unit.attributes.get("m:confirmed") == "1"
+def _is_confirmed(unit: Element, sdl: Element | None, origin: Origin | None) -> bool:
+    """Return whether a person has confirmed the target, wherever it is from; Trados inserts mt as drafts."""
+    return (
+        unit.attributes.get("mq:status") == "ManuallyConfirmed"
+        or unit.attributes.get("m:confirmed", "0") != "0"
+        or (sdl is not None and sdl.attributes.get("conf") == "Translated" and origin == "machine")
+    )
 
 
 def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Element | None, segment: str) -> Unit:
@@ -227,7 +238,7 @@ def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Eleme
     of_segment: Mapping[str, str] = {} if sdl is None else sdl.attributes
     state = _first(_STATES, of_segment.get("conf"), of_target.get("state"), values.get("mq:status"))
     if state is None and "m:confirmed" in values:
-        state = UnitState.TRANSLATED if values["m:confirmed"] == "1" else UnitState.INITIAL
+        state = UnitState.TRANSLATED if values["m:confirmed"] != "0" else UnitState.INITIAL
     metadata = element.first("iws:segment-metadata")
     status = None if metadata is None else metadata.first("iws:status")
     origin = _first(
@@ -243,12 +254,17 @@ def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Eleme
         values.get("mq:percent"),
         None if metadata is None else metadata.attributes.get("tm_score"),
     )
-    if _is_confirmed(element):
-        origin = "human"
+    if score is None and "m:score" in values:
+        share = _percent(values["m:score"])
+        score = None if share is None else 100 * share
+    former: Origin | None = None
+    if _is_confirmed(element, sdl, origin):
+        origin, former = "human", origin
     elif origin == "memory" and score is not None and score < 100:
         origin = "fuzzy"
     earlier = [] if sdl is None else _earlier_origins(sdl)
-    former = next((one for one in earlier if one != origin), None) if origin in ("human", None) else None
+    if former is None and origin in ("human", None):
+        former = next((one for one in earlier if one != origin), None)
     signed_off = of_target.get("state") == "signed-off"
     return replace(
         unit,
@@ -258,7 +274,7 @@ def _with_state(unit: Unit, element: Element, target: Element | None, sdl: Eleme
         locked=unit.locked or signed_off or (sdl is not None and _is_locked_segment(sdl)),
         former_origin=former,
         candidates=(
-            *_candidates(_slot(unit).unit, element, segment),
+            *_candidates(unit, element, segment),
             *_former_targets(unit, element, former or origin),
         ),
     )
@@ -276,15 +292,31 @@ def _percent(*values: str | None) -> float | None:
     return None
 
 
-def _candidates(collected: Collected, element: Element, segment: str) -> Iterator[OtherTarget]:
-    for other in element.elements("alt-trans"):
-        if segment and other.attributes.get("mid", segment) != segment:
-            continue
-        score = _percent(other.attributes.get("match-quality"))
-        origin = _first(_ORIGINS, other.attributes.get("origin"))
-        former = other.attributes.get("alttranstype") == "previous-version"
-        for target in other.elements("target"):
-            yield OtherTarget(marked_text(collected, target), origin, score, former)
+def _candidates(unit: Unit, element: Element, segment: str) -> Iterator[OtherTarget]:
+    """Yield the matches beside a target; edits add former targets before others, so these come in the reverse order."""
+    others = [
+        one for one in element.elements("alt-trans") if not segment or one.attributes.get("mid", segment) == segment
+    ]
+    former = [one for one in others if _is_former(one)]
+    for other in [*(one for one in others if not _is_former(one)), *reversed(former)]:
+        name = other.attributes.get("origin", "")
+        origin = _first(_ORIGINS, name) or ("machine" if MACHINE_NAMES.search(name) else None)
+        yield from _targets(unit, other, origin, _percent(other.attributes.get("match-quality")))
+    for other in element.elements("mq:insertedmatch"):  # of memoQ; its type 1 is machine translation
+        name, kind = other.attributes.get("source", ""), other.attributes.get("matchtype")
+        origin = "machine" if kind == "1" or MACHINE_NAMES.search(name) else None
+        yield from _targets(unit, other, origin, _percent(other.attributes.get("matchrate")))
+
+
+def _is_former(other: Element) -> bool:
+    return other.attributes.get("alttranstype") == "previous-version"
+
+
+def _targets(unit: Unit, other: Element, origin: Origin | None, score: float | None) -> Iterator[OtherTarget]:
+    collected, source = _slot(unit).unit, other.first("source")
+    same = source is None or marked_text(collected, source).text.split() == unit.source.text.split()
+    for target in other.elements("target"):
+        yield OtherTarget(marked_text(collected, target), origin, score, _is_former(other), same)
 
 
 def _earlier_origins(sdl: Element) -> list[Origin]:
@@ -307,9 +339,10 @@ def _former_targets(unit: Unit, element: Element, origin: Origin | None) -> Iter
         one.elements("mq:historical-unit") for one in element.elements("mq:minorversions")
     ):
         source, target = version.first("source"), version.first("target")
-        if target is not None and source is not None and marked_text(slot.unit, source).text == unit.source.text:
-            status = version.attributes.get("mq:status")
-            yield OtherTarget(marked_text(slot.unit, target), _VERSIONS.get(status or ""), former=True)
+        if target is not None and source is not None:
+            origin = _VERSIONS.get(version.attributes.get("mq:status", ""))
+            same = marked_text(slot.unit, source).text.split() == unit.source.text.split()
+            yield OtherTarget(marked_text(slot.unit, target), origin, former=True, same_source=same)
 
 
 def _unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
@@ -319,6 +352,13 @@ def _unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
     dialect = "sdl" if any(_slot(one).sdl for one, _ in changed) else "mq" if "mq:status" in unit.attributes else ""
     if target is None:
         yield _new_target(collected, changed, dialect)
+    elif slot.holder is None:  # an empty target beside segments of the source
+        segments = unit.first("seg-source")
+        assert segments is not None
+        contents = {_slot(one).segment: new.content for one, new in changed}
+        yield from content_patches(
+            collected, target, _with_segments(collected, segments, contents), {} if dialect else _STATE
+        )
     else:
         state = {} if dialect else _STATE
         holders = [_slot(one).holder or target for one, _ in changed]
@@ -328,15 +368,21 @@ def _unit_patches(changed: Sequence[tuple[Unit, NewTarget]]) -> Iterator[Patch]:
             yield from content_patches(collected, holder, new.content, state if holder is target else {})
     for one, _ in changed:
         if (sdl := _slot(one).sdl) is not None:
-            yield tag_patch(collected, sdl, {"conf": "Draft", "origin": "mt", "origin-system": "postedit"})
+            yield tag_patch(collected, sdl, _NEW_SDL | _present(sdl, _NO_MATCH_SDL))
     if dialect == "mq":
-        yield tag_patch(collected, unit, {"mq:status": "MachineTranslated"})
+        yield tag_patch(collected, unit, {"mq:status": "MachineTranslated"} | _present(unit, {"mq:percent": "0"}))
     elif "m:confirmed" in unit.attributes:
-        yield tag_patch(collected, unit, {"m:confirmed": "0"})
+        values = {"m:score": "0.0", "m:gross-score": "0.0", "m:trans-origin": "mt"}
+        yield tag_patch(collected, unit, {"m:confirmed": "0"} | _present(unit, values))
     if added := "".join(_added(one, new) for one, new in changed):
         after = target or unit.first("seg-source") or unit.first("source")
         assert after is not None
         yield patch(collected, after.end, after.end, added)
+
+
+def _present(element: Element, values: Mapping[str, str]) -> dict[str, str]:
+    """Return the attributes among `values` that an element has."""
+    return {name: value for name, value in values.items() if name in element.attributes}
 
 
 def _new_target(collected: Collected, changed: Sequence[tuple[Unit, NewTarget]], dialect: str) -> Patch:
@@ -384,5 +430,6 @@ def _added(unit: Unit, new: NewTarget) -> str:
             f"<{name}target>{unit.target.written()}</{name}target></{name}alt-trans>"
         )
     if new.note:
-        parts.append(f'{space}<{name}note from="postedit">{html_escape(new.note, quote=False)}</{name}note>')
+        note = html_escape(f"{slot.segment}: {new.note}" if slot.segment else new.note, quote=False)
+        parts.append(f'{space}<{name}note from="postedit">{note}</{name}note>')
     return "".join(parts)

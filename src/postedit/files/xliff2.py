@@ -75,7 +75,10 @@ class Xliff2:
 
     def recognises(self, head: bytes, path: Path) -> bool:
         """Return whether the root is `xliff` of a version 2."""
-        return re.search(rb"<([\w.-]+:)?xliff\b[^>]*\bversion\s*=\s*[\"']2\.", head) is not None
+        return (
+            re.search(rb"<([\w.-]+:)?xliff\s(?:[^>\"']|\"[^\"]*\"|'[^']*')*?(?<=\s)version\s*=\s*[\"']2\.", head)
+            is not None
+        )
 
     def units(self, stream: BinaryIO, path: Path) -> Iterator[Unit]:
         """Yield a unit for each `segment`; see `Format`."""
@@ -123,8 +126,9 @@ def _units(collected: Collected, path: Path) -> Iterator[Unit]:
             state=_STATES.get(segment.attributes.get("state", "")),
             locked=translate == "no" or divided or _has_fixed_span(segment),
             notes=notes,
-            candidates=tuple(_candidates(collected, segment, number)),
+            candidates=tuple(_candidates(collected, segment, source, number)),
             languages=(root.get("srcLang", ""), root.get("trgLang", "")),
+            can_have_target=target is not None or "trgLang" in root,
             slot=_Slot(collected, segment, number, path),
         )
         yield _with_origin(unit, segment.attributes.get("subState", ""))
@@ -161,13 +165,14 @@ def _has_open_span(segment: Element) -> bool:
     )
 
 
-def _candidates(collected: Collected, segment: Element, number: str) -> Iterator[OtherTarget]:
+def _candidates(collected: Collected, segment: Element, source: Element, number: str) -> Iterator[OtherTarget]:
+    text = marked_text(collected, source).text.split()
     names = {number} | {
         one for holder in segment.elements("source", "target") for one in _annotations(collected, holder)
     }
     for matches in collected.element.elements("mtc:matches"):
         for match in matches.elements("mtc:match"):
-            values, target = match.attributes, match.first("target")
+            values, target, other = match.attributes, match.first("target"), match.first("source")
             # Such as "#s1", "#f=file/u=unit/s1" or, of a span in a target, "#t=m1".
             reference = re.split("[#/]", values.get("ref", ""))[-1].removeprefix("t=")
             if target is None or reference not in names:
@@ -176,7 +181,8 @@ def _candidates(collected: Collected, segment: Element, number: str) -> Iterator
             origin = _ORIGINS.get(values.get("type", "tm"))
             if origin == "memory" and (_number(values.get("similarity")) or score or 100) < 100:
                 origin = "fuzzy"
-            yield OtherTarget(marked_text(collected, target), origin, score, values.get("subType") == _FORMER)
+            same = other is None or marked_text(collected, other).text.split() == text
+            yield OtherTarget(marked_text(collected, target), origin, score, values.get("subType") == _FORMER, same)
 
 
 def _annotations(collected: Collected, holder: Element) -> Iterator[str]:

@@ -5,6 +5,7 @@ are, declared entities are refused, nothing external is read, and depth, attribu
 """
 
 import codecs
+import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,11 +14,17 @@ from typing import BinaryIO, Final, TypeAlias
 from xml.parsers import expat
 
 from postedit.core.errors import DataError
+from postedit.files.units import contains_ascii
 
 _CHUNK: Final = 2**18
 _MAX_DEPTH: Final = 200
 _MAX_ATTRIBUTES: Final = 500
 _MAX_ELEMENT: Final = 2**26  # bytes of one collected element
+
+
+_XLIFF: Final = re.compile(
+    rb"<(?:[\w.-]+:)?xliff(?=\s)(?:[^>\"']|\"[^\"]*\"|'[^']*')*?\sversion\s*=\s*[\"'](?P<version>[^\"']*)"
+)  # attributes before the version may hold any characters
 
 
 @dataclass(slots=True)
@@ -246,6 +253,8 @@ class XmlReader:
                 self._codec = codecs.lookup(encoding).name
             except LookupError:
                 self._refuse(f'has the unknown encoding "{encoding}"; save it as UTF-8')
+            if not contains_ascii(self._codec):
+                self._refuse(f'has the encoding "{encoding}", which cannot be read; save it as UTF-8')
 
     def _scope(self, attributes: Mapping[str, str]) -> Mapping[str, str]:
         """Return our prefix for each prefix of the file, after the declarations among some attributes."""
@@ -261,6 +270,12 @@ def _name(name: str, scope: Mapping[str, str]) -> str:
     """Return a name with our prefix. One without a declaration stays: many real files lack declarations."""
     prefix, colon, local = name.rpartition(":")
     return scope.get(prefix, prefix + colon) + local
+
+
+def xliff_version(head: bytes) -> str:
+    """Return the version of XLIFF that the root in the first bytes of a file names; empty if it is no XLIFF."""
+    found = _XLIFF.search(head)
+    return "" if found is None else found["version"].decode("ascii", "replace")
 
 
 def _codec_of(head: bytes) -> str:

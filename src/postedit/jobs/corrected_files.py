@@ -13,14 +13,16 @@ from rich.console import Console
 from postedit.core.editor import EVENTS, Edit, PostEdit
 from postedit.core.errors import DataError
 from postedit.core.files import atomic_write
+from postedit.editing.results import keep_edits
 from postedit.files.corrections import correct, note_of, translated
 from postedit.files.options import NOT_EDITED, FilesConfig
 from postedit.files.units import NewTarget, Unit, copy_patched
 from postedit.jobs.editing import edit_records, kept_spans
 from postedit.jobs.translation_files import FileTask, UnitReader, open_file
+from postedit.text.protected_spans import Value
 
-BreaksSpans = Callable[[str, str, str], bool]
-"""Returns whether a target breaks protected spans, given source, former target and target."""
+BrokenSpans = Callable[[str, str, str], Sequence[Value]]
+"""Returns the protected spans that a target breaks, given source, former target and target."""
 
 
 @dataclass(slots=True)
@@ -69,14 +71,14 @@ class CopyWriter:
 
     Args:
         config: which units are edited, and what an edit leaves.
-        breaks_spans: see `BreaksSpans`.
+        broken_spans: see `BrokenSpans`.
         records: those of `jobs.editing` of all units that are edited, in the order of the files.
         report: where a record of each unit that is edited is written, if anywhere.
         summary: filled while files are written.
     """
 
     config: FilesConfig
-    breaks_spans: BreaksSpans
+    broken_spans: BrokenSpans
     records: Iterator[str]
     report: IO[str] | None
     summary: Summary
@@ -108,7 +110,6 @@ class CopyWriter:
                 yield unit, new
 
     def _new_target(self, task: FileTask, unit: Unit, record: dict[str, Any]) -> NewTarget | None:
-        self.summary.add(record)
         result, given_up = _result(record), 0
         content: str | None = None
         mt = "" if unit.target is None else unit.target.text.strip()
@@ -120,10 +121,14 @@ class CopyWriter:
             content, result, reasons = correct(unit, result, task.format.escape(unit))
             given_up = len(reasons)
             # Edits that are given up may be one half of a protected span that moved.
-            if given_up and self.breaks_spans(unit.source.text.strip(), mt, result.text):
-                content = None
+            broken = self.broken_spans(unit.source.text.strip(), mt, result.text) if given_up else ()
+            if broken:
+                content, result = None, keep_edits(mt, result, [False] * len(result.edits))
+                lost = [{"kind": one.kind, "value": one.value, "by": "mt"} for one in broken]
+                record["fallbacks"] = [*record.get("fallbacks", ()), *lost]
             self.summary.given_up += given_up > 0
             self.summary.unchanged += content is None
+        self.summary.add(record)
         if self.report is not None:
             _write_record(self.report, task.path, unit, record, result, given_up, written=content is not None)
         if content is None:
@@ -143,7 +148,7 @@ def write_files(
     tasks: Sequence[FileTask],
     config: FilesConfig,
     records: Iterator[str],
-    breaks_spans: BreaksSpans,
+    broken_spans: BrokenSpans,
     report: Path | None,
     console: Console,
 ) -> Summary:
@@ -151,9 +156,9 @@ def write_files(
 
     Args:
         tasks: the files.
-        config: see `CopyWriter`, as for `records` and `breaks_spans`.
+        config: see `CopyWriter`, as for `records` and `broken_spans`.
         records: of corrections.
-        breaks_spans: checks spans.
+        broken_spans: checks spans.
         report: where a record of each unit that is edited is written, if anywhere.
         console: where progress is shown.
 
@@ -164,7 +169,7 @@ def write_files(
     summary = Summary()
     opened = nullcontext(None) if report is None else atomic_write(report)
     with opened as file, UnitReader([task.path for task in tasks], console) as reader:
-        writer = CopyWriter(config, breaks_spans, records, file, summary)
+        writer = CopyWriter(config, broken_spans, records, file, summary)
         for task in tasks:
             writer.write(task, reader)
     return summary

@@ -25,6 +25,7 @@ from postedit.text.span_patterns import KINDS, Kind
 
 if TYPE_CHECKING:
     from postedit.core.editor import Editor, PostEdit
+    from postedit.text.protected_spans import Value
 
 OutputFormat = Literal["text", "jsonl"]
 """Form of an output line."""
@@ -138,13 +139,13 @@ class EditorSpec:
         gate = None if self.gate is None else Gate.load(self.gate)
         return self._protected(Gated(editor, gate, self.min_confidence))
 
-    def breaks_spans(self, src: str, mt: str, text: str) -> bool:
-        """Return whether a text breaks protected spans or terms; see `editing.protection.Protected`."""
+    def broken_spans(self, src: str, mt: str, text: str) -> "list[Value]":
+        """Return the protected spans and terms that a text breaks; see `editing.protection.Protected`."""
         if not self.protect and self.glossary is None:
-            return False
+            return []
         from postedit.editing.span_rule import SpanRule
 
-        return bool(SpanRule(src, mt, frozenset(self.protect), self.glossary).broken(text))
+        return SpanRule(src, mt, frozenset(self.protect), self.glossary).broken(text)
 
     def _protected(self, editor: "Editor") -> "Editor":
         if not self.protect and self.glossary is None:

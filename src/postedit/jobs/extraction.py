@@ -15,14 +15,14 @@ from postedit.core.files import atomic_write
 from postedit.files.formats import format_of, translation_files
 from postedit.files.marked_text import MarkedText
 from postedit.files.options import UnitState
-from postedit.files.units import Unit
+from postedit.files.tmx import Tmx, same_language
+from postedit.files.units import Format, Unit
 from postedit.jobs.translation_files import UnitReader, open_file
 
 
 class Line(NamedTuple):
-    """A triplet, or a pair of source and translation (mt is None), with where it comes from: its file and unit."""
+    """A triplet, or a pair of source and translation (mt is None)."""
 
-    origin: str
     src: str
     mt: str | None
     pe: str
@@ -40,6 +40,23 @@ _BREAKS: Final = re.compile(r" *[\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029][\t\r\n\v\f
 """What one reader of lines or another takes for their end, and tabs."""
 
 
+def _format(path: Path, languages: str) -> Format:
+    """Return the format of a file; of TMX, one that reads these languages."""
+    form = format_of(path)
+    source, _, target = languages.partition(":")
+    return Tmx((source, target)) if form.name == Tmx.name and target else form
+
+
+def _check_languages(unit: Unit, languages: str) -> None:
+    wanted = languages.split(":")
+    if len(wanted) == 2 and not all(one == "" or same_language(one, two) for one, two in zip(unit.languages, wanted)):
+        raise LeftOut(f"not from {wanted[0]} to {wanted[1]} (--languages chooses)")
+
+
+def _on_one_line(text: str) -> str:
+    return _BREAKS.sub(" ", text).strip()
+
+
 class LeftOut(Exception):  # noqa: N818 (no error: a unit is left out)
     """Raised for a unit that gives no line, with the reason."""
 
@@ -48,10 +65,13 @@ Take = Callable[[Path, Unit], Line]
 """Returns the line of a unit, or raises `LeftOut`."""
 
 
-def extract(files: Sequence[Path], take: Take, out: Path, console: Console, *, with_mt: bool) -> Extracted:
+def extract(
+    files: Sequence[Path], take: Take, out: Path, console: Console, *, with_mt: bool, languages: str = ""
+) -> Extracted:
     """Write the lines of translation files to OUT.src, OUT.mt (of triplets) and OUT.pe, and their origins to OUT.ids.
 
-    Progress is shown on `console`.
+    Progress is shown on `console`. Only units in `languages`, such as "en:de", are extracted; if empty, those in the
+    languages of the first unit that says which it has.
 
     Raises:
         DataError: if a file is broken, or there is no line.
@@ -62,16 +82,19 @@ def extract(files: Sequence[Path], take: Take, out: Path, console: Console, *, w
     with ExitStack() as stack, UnitReader(files, console) as reader:
         outputs = [stack.enter_context(atomic_write(out.with_name(out.name + ending))) for ending in endings]
         for path in files:
-            for unit in reader.units(path, format_of(path)):
+            for unit in reader.units(path, _format(path, languages)):
                 try:
+                    languages = languages or ":".join(unit.languages).strip(":")
+                    _check_languages(unit, languages)
                     line = take(path, unit)
                 except LeftOut as reason:
                     found.left_out[str(reason)] += 1
                     continue
                 found.lines += 1
-                sides = [line.src, *([line.mt or ""] if with_mt else []), line.pe, line.origin]
-                for file, text in zip(outputs, sides, strict=True):
-                    file.write(_BREAKS.sub(" ", text).strip() + "\n")
+                sides = [line.src, *([line.mt or ""] if with_mt else []), line.pe]
+                for file, text in zip(outputs, sides):
+                    file.write(_on_one_line(text) + "\n")
+                outputs[-1].write(f"{_on_one_line(str(path))}\t{_on_one_line(unit.id)}\n")
         if not found.lines:
             reasons = "; ".join(f"{count:,} {reason}" for reason, count in found.left_out.most_common())
             raise DataError(f"{files[0]}: there is nothing to extract ({reasons or 'no units'})")
@@ -80,20 +103,20 @@ def extract(files: Sequence[Path], take: Take, out: Path, console: Console, *, w
 
 def finished_pair(path: Path, unit: Unit) -> Line:
     """Return source and target of a unit."""
-    return Line(f"{path}\t{unit.id}", unit.source.text, None, _confirmed(unit).text)
+    return Line(unit.source.text, None, _confirmed(unit).text)
 
 
 def with_candidate(path: Path, unit: Unit) -> Line:
     """Return a unit whose file keeps the machine translation, or the former target, beside the target."""
     target = _confirmed(unit)
-    given = [one for one in unit.candidates if one.target.text.strip() and one.origin != "human"]
+    given = [one for one in unit.candidates if one.target.text.strip() and one.same_source and one.origin != "human"]
     machine = sorted((one for one in given if one.origin == "machine"), key=lambda one: one.former)
     former = [one for one in given if one.former]
     if not (machine or former):
         was_machine = ", though it was machine translation: give --before" if unit.former_origin == "machine" else ""
         raise LeftOut(f"no machine translation beside the target{was_machine}")
-    candidate = machine[0] if machine else former[-1]  # the oldest former target: edits add theirs before others
-    return Line(f"{path}\t{unit.id}", unit.source.text, candidate.target.text, target.text)
+    candidate = machine[0] if machine else former[0]
+    return Line(unit.source.text, candidate.target.text, target.text)
 
 
 class BeforeAndAfter:
@@ -135,7 +158,7 @@ class BeforeAndAfter:
         # A machine may have made the target after that before: unchanged, or with the former one beside it.
         if mt == target.text or any(one.former for one in unit.candidates):
             target = _confirmed(unit)
-        return Line(f"{path}\t{unit.id}", unit.source.text, mt, target.text)
+        return Line(unit.source.text, mt, target.text)
 
     def _read(self, path: Path) -> dict[tuple[str, int], tuple[str, str]]:
         """Return source and target before, by the id of the unit and its number among those of the same id."""

@@ -1,7 +1,6 @@
 """Translation files as tasks: which are edited, what is read of them for an editor, and where their copies go."""
 
 import json
-import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +15,7 @@ from postedit.core.files import explain_os_errors, reason_of
 from postedit.core.output_paths import is_stream
 from postedit.files.formats import format_of, translation_files
 from postedit.files.options import FilesConfig
-from postedit.files.tmx import Tmx
+from postedit.files.tmx import Tmx, same_language
 from postedit.files.units import Format, Unit
 from postedit.jobs.editing import Pair
 from postedit.progress import LineProgress
@@ -96,6 +95,10 @@ def find_tasks(inputs: Sequence[Path], out: Path) -> list[FileTask]:
             tasks.append(FileTask(given, format_of(given), out if single else out / given.name))
     copies = Counter(task.out for task in tasks)
     for task in tasks:
+        try:
+            str(task.path).encode()
+        except UnicodeEncodeError:
+            raise DataError(f"{str(task.path)!a}: has a name that is not UTF-8; rename it") from None
         if copies[task.out] > 1:
             raise DataError(f"{task.out}: would be the copy of several files; edit folders with equal names one by one")
         if task.out.exists() and not is_stream(task.out) and task.out.samefile(task.path):
@@ -189,15 +192,10 @@ def _pairs(
         if config.reason_not_to_edit(unit) is not None:
             continue
         pairs = zip(unit.languages, languages, strict=True)
-        if config.check_languages and any(one and other and _main(one) != _main(other) for one, other in pairs):
+        if config.check_languages and any(one and other and not same_language(one, other) for one, other in pairs):
             raise DataError(
                 f"{task.path}: is from {unit.languages[0]} to {unit.languages[1]}, and the model from "
                 f"{languages[0]} to {languages[1]}; name another model (or --set files.check_languages=false)"
             )
         mt = "" if unit.target is None else unit.target.text.strip()
         yield unit.source.text.strip(), mt or None
-
-
-def _main(language: str) -> str:
-    """Return the language of a code, without script and region."""
-    return re.split("[-_]", language.lower())[0]

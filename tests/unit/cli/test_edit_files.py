@@ -211,6 +211,46 @@ def test_folders_are_models_where_lines_are_edited(run: Any, tmp_path: Path) -> 
     assert "config.json" in refused(run("edit", tmp_path / "model", *options))
 
 
+@pytest.mark.parametrize(("states", "edited"), [("initial", 1), ("initial,final", 2), ('["final"]', 1)])
+def test_states_are_chosen_by_their_names(edit: Any, tmp_path: Path, states: str, edited: int) -> None:
+    path = write(tmp_path / "a.xlf", *UNITS)
+    assert edit("MODEL", path, "--out", tmp_path / "b.xlf", "--set", f"files.states={states}").exit_code == 0
+    assert (tmp_path / "b.xlf").read_text().count("!<") == edited
+
+
+def test_a_file_that_does_not_say_its_target_language_gets_no_targets(edit: Any, editor: Any, tmp_path: Path) -> None:
+    editor.can = replace(editor.can, needs_mt=False)
+    text = '<xliff version="2.0" srcLang="en"><file id="f"><unit id="1"><segment><source>a</source>{}</segment></unit>'
+    for name, target in (("in/a.xlf", ""), ("in/b.xlf", "<target>b</target>")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"{text.format(target)}</file></xliff>")
+    result = edit("MODEL", tmp_path / "in", "--out", tmp_path / "out", "--set", "files.translate=true")
+    assert result.exit_code == 0, result.output
+    assert "1 units not edited: no target yet, and the file does not say in which language" in result.stderr
+    assert "b!<" in (tmp_path / "out/b.xlf").read_text()
+
+
+def test_a_project_with_a_configuration_is_no_model(edit: Any, tmp_path: Path) -> None:
+    write(tmp_path / "in/a.xlf", *UNITS)
+    (tmp_path / "in/config.json").write_text("{}")
+    assert edit("MODEL", tmp_path / "in", "--out", tmp_path / "out").exit_code == 0
+    assert "give --out: the folder of the copies" in refused(edit("MODEL", tmp_path / "in"))
+
+
+def test_triplets_of_one_pair_of_languages_are_extracted(run: Any, tmp_path: Path) -> None:
+    for name, language in (("a.xlf", "de"), ("b.xlf", "fr")):
+        write(tmp_path / "in" / name, unit(1, "a", language))
+        path = tmp_path / "in" / name
+        path.write_text(path.read_text().replace('target-language="de"', f'target-language="{language}"'))
+    for option, expected, other in (((), "de", "from en-US to de"), (("--languages", "en:fr"), "fr", "from en to fr")):
+        result = run("data", "extract", tmp_path / "in", "--parallel", *option, "--out", tmp_path / "t")
+        assert f"1 units left out: not {other} (--languages chooses)" in result.stdout
+        assert (tmp_path / "t.pe").read_text() == f"{expected}\n"
+    assert "must be two languages" in refused(
+        run("data", "extract", tmp_path / "in", "--languages", "de", "--out", tmp_path / "t")
+    )
+
+
 def test_approved_targets_of_machines_are_not_edited(edit: Any, tmp_path: Path) -> None:
     machine = ' state="signed-off" state-qualifier="leveraged-mt"'
     path = write(tmp_path / "a.xlf", unit(1, "a", "Haus", machine), unit(2, "b", "Haus"))
@@ -225,8 +265,13 @@ def test_spans_stay_whole_when_edits_are_given_up_for_codes(edit: Any, editor: A
 
     editor._one = moved
     path = write(tmp_path / "a.xlf", unit(1, "house 5", "<g id='1'>5</g> <g id='2'>Haus</g>"))
-    assert edit("MODEL", path, "--out", tmp_path / "b.xlf").exit_code == 0
+    result = edit("MODEL", path, "--out", tmp_path / "b.xlf", "--format", "jsonl")
+    assert result.exit_code == 0
     assert (tmp_path / "b.xlf").read_text() == path.read_text()
+    assert "protected spans kept against the editor: 1 number" in result.stderr
+    (record,) = map(json.loads, (tmp_path / "b.xlf.jsonl").read_text().splitlines())
+    assert (record["text"], record["edits"], record["written"]) == ("5 Haus", [], False)
+    assert record["fallbacks"] == [{"kind": "number", "value": "5", "by": "mt"}]
 
 
 @pytest.mark.parametrize("languages", [("en", "zh"), ("fr", "de")])
@@ -259,7 +304,7 @@ def test_triplets_come_from_files_before_and_after(run: Any, tmp_path: Path) -> 
         "das Haus\nfertig\n",
         "ein Haus\nfertig\n",
     ]
-    assert out.with_suffix(".ids").read_text() == f"{after} a#1\n{after} a#2\n"
+    assert out.with_suffix(".ids").read_text() == f"{after}\ta#1\n{after}\ta#2\n"
     for reason in (
         "no target before",
         "another source before",

@@ -199,12 +199,20 @@ OURS = (  # what an edit leaves, as lxml names it
     './/{*}alt-trans[@alttranstype="previous-version"]',
     './/prop[@type="x-postedit-former"]',
 )
+PHRASE = "{http://www.memsource.com/mxlf/2.0}"
 STATE = {
     "segment": ("id", "state", "subState"),
     "target": ("state", "state-qualifier"),
     "tuv": ("changeid", "changedate"),
-    "seg": ("conf", "origin", "origin-system"),
-    "trans-unit": ("{MQXliff}status", "{http://www.memsource.com/mxlf/2.0}confirmed"),
+    "seg": ("conf", "origin", "origin-system", "percent", "text-match", "struct-match"),
+    "trans-unit": (
+        "{MQXliff}status",
+        "{MQXliff}percent",
+        *(
+            "{http://www.memsource.com/mxlf/2.0}" + name
+            for name in ("confirmed", "score", "gross-score", "trans-origin")
+        ),
+    ),
 }
 
 

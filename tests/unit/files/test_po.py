@@ -59,6 +59,11 @@ def test_a_unit_has_context_notes_and_languages() -> None:
     assert (unit.source.text, unit.target.text) == ("Open", "Öffnen")
 
 
+def test_the_only_form_of_a_language_is_that_of_the_plural() -> None:
+    (unit,) = units('msgid "One file"\nmsgid_plural "%d files"\nmsgstr[0] "%d 个文件"\n')
+    assert unit.source.text == "%d files"
+
+
 def test_each_plural_form_is_a_unit() -> None:
     found = units('msgid "a file"\nmsgid_plural "%d files"\nmsgstr[0] "eine"\nmsgstr[1] "%d"\nmsgstr[2] ""\n')
     assert [(unit.id, unit.source.text, unit.target and unit.target.text) for unit in found] == [

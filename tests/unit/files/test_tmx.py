@@ -9,6 +9,7 @@ from typing import BinaryIO, cast
 import pytest
 from file_tools import patched, units_of
 
+from postedit.core.errors import DataError
 from postedit.files.tmx import Tmx
 from postedit.files.units import Unit
 
@@ -72,7 +73,6 @@ def test_each_inline_element_is_a_code(inline: str, text: str, pairs: int) -> No
         (("", "fr"), [("a1", "c1"), ("a3", "c3")]),
         (("fr", "de"), [("c1", "b1")]),
         (("en", "de-AT"), [("a1", "b1"), ("a2", "b3")]),  # the region that is asked for, or any
-        (("en", "ja"), []),
     ],
 )
 def test_languages_are_those_of_the_options_or_of_the_file(
@@ -85,6 +85,13 @@ def test_languages_are_those_of_the_options_or_of_the_file(
     )
     found = units(body, Tmx(languages))
     assert [(unit.source.text, unit.target and unit.target.text) for unit in found] == expected
+
+
+def test_a_file_without_the_languages_that_are_asked_for_is_refused() -> None:
+    body = f"<tu>{variant('en', 'a')}{variant('fr', 'b')}</tu>"
+    with pytest.raises(DataError, match="has no segments from en to de, only in en, fr"):
+        units(body, Tmx(("en", "de")))
+    assert units("<tu/>", Tmx(("en", "de"))) == []
 
 
 def test_where_all_languages_may_be_sources_the_first_one_is() -> None:

@@ -170,7 +170,7 @@ def test_segments_of_the_same_number_are_all_there_and_locked() -> None:
 def test_a_segment_is_written_between_its_tags() -> None:
     expected = SEGMENTED.replace(">C.<", ">X<").replace(
         'conf="Translated" origin="tm" percent="80"',
-        'conf="Draft" origin="mt" percent="80" origin-system="postedit"',
+        'conf="Draft" origin="mt" percent="0" origin-system="postedit"',
     )
     assert patched(SEGMENTED, "X", None) == expected
 
@@ -271,8 +271,77 @@ def test_the_history_of_a_segment_keeps_former_targets(status: str, origin: str)
         for source in ("a", "another source")
     )
     body = f"<source>a</source><target>neu</target><mq:minorversions>{history}</mq:minorversions>"
-    (candidate,) = one(body, ' mq:status="ManuallyConfirmed"').candidates
-    assert (candidate.target.text, candidate.origin, candidate.former) == ("alt", origin, True)
+    first, second = one(body, ' mq:status="ManuallyConfirmed"').candidates
+    assert (first.target.text, first.origin, first.former) == ("alt", origin, True)
+    assert (first.same_source, second.same_source) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("match", "origin", "same"),
+    [
+        ('<alt-trans origin="Google MT"><target>m</target></alt-trans>', "machine", True),
+        ('<alt-trans origin="mt"><source>b</source><target>m</target></alt-trans>', "machine", False),
+        (
+            '<mq:insertedmatch matchtype="1" source="x"><source>a</source><target>m</target></mq:insertedmatch>',
+            "machine",
+            True,
+        ),
+        ('<mq:insertedmatch matchtype="0" source="TM"><target>m</target></mq:insertedmatch>', None, True),
+    ],
+)
+def test_matches_beside_the_target(match: str, origin: str | None, same: bool) -> None:
+    (candidate,) = one(f"<source>a</source><target>b</target>{match}").candidates
+    assert (candidate.target.text, candidate.origin, candidate.same_source) == ("m", origin, same)
+
+
+def test_the_oldest_former_target_comes_first() -> None:
+    body = '<trans-unit id="1"><source>a</source><target state-qualifier="leveraged-mt">first</target></trans-unit>'
+    for text in ("second", "third"):
+        body = patched(body, text, keep_former=True)
+    (unit,) = units(body)
+    assert [candidate.target.text for candidate in unit.candidates] == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "state", "origin", "score"),
+    [
+        (' m:confirmed="2" m:trans-origin="tm"', UnitState.TRANSLATED, "human", None),
+        (' m:confirmed="0" m:trans-origin="tm" m:score="0.75"', UnitState.INITIAL, "fuzzy", 75.0),
+        (' m:confirmed="0" m:trans-origin="tm" m:score="1.01"', UnitState.INITIAL, "memory", 101.0),
+    ],
+)
+def test_states_and_scores_of_phrase(attributes: str, state: UnitState, origin: str, score: float | None) -> None:
+    unit = one("<source>a</source><target>b</target>", attributes)
+    assert (unit.state, unit.origin, unit.score) == (state, origin, score)
+
+
+def test_machine_translation_that_is_confirmed_is_a_persons() -> None:
+    first, _ = units(SEGMENTED.replace('origin="tm" percent="80"', 'origin="mt"'))
+    assert (first.origin, first.former_origin) == ("human", "machine")
+
+
+def test_an_edit_leaves_no_sign_of_a_match() -> None:
+    state = 'conf="Translated" origin="tm" percent="100" text-match="SourceAndTarget" struct-match="true"'
+    found = patched(SEGMENTED.replace('conf="Translated" origin="tm" percent="80"', state), "X", None)
+    expected = 'conf="Draft" origin="mt" percent="0" text-match="None" struct-match="false" origin-system="postedit"'
+    assert expected in found
+    inside = "<source>a</source><target>b</target>"
+    for before, after in (
+        ('mq:status="Pretranslated" mq:percent="101"', 'mq:status="MachineTranslated" mq:percent="0"'),
+        ('m:confirmed="0" m:trans-origin="tm" m:score="0.9"', 'm:confirmed="0" m:trans-origin="mt" m:score="0.0"'),
+    ):
+        assert after in patched(f'<trans-unit id="1" {before}>{inside}</trans-unit>', "X")
+
+
+@pytest.mark.parametrize("empty", ["<target/>", "<target></target>", '<target state="new"> </target>'])
+def test_an_empty_target_gets_the_segments_of_the_source(empty: str) -> None:
+    start, end = SEGMENTED.index("<target>"), SEGMENTED.index("<sdl:seg-defs>")
+    body = SEGMENTED[:start] + empty + SEGMENTED[end:]
+    first, second = units(body)
+    assert (first.source.text, second.source.text) == ("A.", "B.")
+    found = patched(body, "X", None)
+    inside = '<mrk mtype="seg" mid="1">X</mrk> <g id="7"><mrk mtype="seg" mid="2"></mrk></g></target>'
+    assert found[start : found.index("<sdl:seg-defs>")] == f"{empty.partition('/')[0].partition('>')[0]}>{inside}"
 
 
 def test_corrections_keep_codes_and_space_around_the_text() -> None:
