@@ -1,102 +1,215 @@
-from typing import Any
+"""Exact search for the best sets of edits, without distortion.
+
+A path through a sentence keeps words and takes candidate edits, from left to right. Its score is a sum over its edits
+plus the weighted log-probability of its words under the language model. Paths that reach the same word with the same last
+words have the same future, so only the best of them go on (Viterbi); as many as there are outputs asked for, which
+makes the n-best list exact too.
+"""
+
+from typing import Any, Final, NamedTuple
+
 import numpy as np
+
 from postedit.compiled import compiled
-from postedit.phrase.ngram_model import log_prob, extend
+from postedit.phrase.candidates import COUNT, END, PLACE, START
+from postedit.phrase.ngram_model import log_probability
+from postedit.phrase.pair_table import extended
+
+_KEEP: Final = np.int32(-1)  # in place of a candidate: keep one word
+_ROOM: Final = 1024  # paths for which there is room at first
+_UNSEEN: Final = -8.0  # score of an edit that is no candidate, for a given output, besides that of its first feature
+
+
+class Paths(NamedTuple):
+    """Outputs of a search, best first."""
+
+    edits: Any  # Int32[K,E], candidates of each path in order, then -1
+    counts: Any  # Int64[K], edits of each
+    scores: Any  # Float64[K]
+    language: Any  # Float64[K], log-probabilities under the language model
+
+
+class _Beam(NamedTuple):
+    """All paths that were begun; those that reach the same place are a chain."""
+
+    before: Any  # Int32[P], the path without its last step, or -1
+    step: Any  # Int32[P], the candidate taken last, or _KEEP
+    score: Any  # Float64[P]
+    language: Any  # Float64[P]
+    context: Any  # Int32[P,order-1], last words
+    known: Any  # Int32[P], how many of these there are
+    output: Any  # Int64[P], the key of all words
+    inserted: Any  # Bool[P], whether the last step was an insertion, after which no other is made here
+    following: Any  # Int32[P], the next path of the chain, or -1
+
 
 @compiled
-def search(x: Any, first: Any, core: Any, score: Any, words: Any, lm: Any, lm_weight: float, stack: int, k: int) -> Any:
-    """Return the k best paths.
+def _new_beam(room: Any, order: Any) -> Any:
+    return _Beam(
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.empty(room, np.float64),
+        np.empty(room, np.float64),
+        np.empty((room, order - 1), np.int32),
+        np.empty(room, np.int32),
+        np.empty(room, np.int64),
+        np.empty(room, np.bool_),
+        np.empty(room, np.int32),
+    )
 
-    core: edges [C,4] start, end, offset in words, length; sorted by start; first[s] offsets. score: edge scores.
+
+@compiled
+def _enlarged(beam: Any) -> Any:
+    n = beam.score.size
+    larger = _new_beam(2 * n, beam.context.shape[1] + 1)
+    larger.before[:n], larger.step[:n], larger.score[:n] = beam.before, beam.step, beam.score
+    larger.language[:n], larger.context[:n], larger.known[:n] = beam.language, beam.context, beam.known
+    larger.output[:n], larger.inserted[:n], larger.following[:n] = beam.output, beam.inserted, beam.following
+    return larger
+
+
+@compiled
+def search_lattice(
+    mt: Any, candidates: Any, scores: Any, model: Any, language_weight: Any, outputs: Any, limit: Any
+) -> Any:
+    """Return the best paths.
+
+    Args:
+        mt: the words, Int32[n], the first and the last of which are those for beginning and end.
+        candidates: the candidate edits.
+        scores: their scores, Float64[C].
+        model: the language model.
+        language_weight: what its log-probabilities are multiplied by.
+        outputs: the number of paths to return, at most; no two have the same words.
+        limit: the number of paths that go on from each place, at most; 0 for all, which makes the search exact.
     """
-    n = x.size
-    order = lm.order
-    # hypotheses
-    cap = 4096
-    prev = np.empty(cap, np.int32); edge = np.empty(cap, np.int32); total = np.empty(cap, np.float64)
-    lms = np.empty(cap, np.float64)
-    state = np.empty((cap, order-1), np.int32); size = np.empty(cap, np.int8); text = np.empty(cap, np.int64)
-    ins = np.empty(cap, np.bool_); link = np.full(cap, -1, np.int32)  # chain within position
+    n = mt.size
+    beam = _new_beam(_ROOM, model.order)
     heads = np.full(n + 1, -1, np.int32)
-    count = 1
-    prev[0] = -1; edge[0] = -1; total[0] = 0; lms[0] = 0; size[0] = 1; state[0, 0] = x[0]; text[0] = 0; ins[0] = False
-    heads[1] = 0
-    ctx = np.empty(order + 32, np.int32)
-    for s in range(1, n):
-        # collect hyps at s
-        for phase in range(2):
-            m = 0; h = heads[s]
-            while h >= 0: m += 1; h = link[h]
-            hyps = np.empty(m, np.int32); h = heads[s]
-            for q in range(m): hyps[q] = h; h = link[h]
-            if m > stack:
-                hyps = hyps[np.argsort(-total[hyps])[:stack]]
-            for h in hyps:
-                if phase == 0 and ins[h]: continue
-                for c in range(first[s] - (1 if phase == 1 else 0), first[s+1]):
-                    keep = c < first[s]
-                    if keep: end, off, length = s + 1, 0, 1
-                    else:
-                        end, off, length = core[c, 1], core[c, 2], core[c, 3]
-                        if (end == s) != (phase == 0): continue
-                    # lm
-                    sz = size[h]
-                    for q in range(sz): ctx[q] = state[h, q]
-                    t = text[h]; l = 0.0
-                    for j in range(length):
-                        w = x[s] if keep else words[off + j]
-                        l += log_prob(lm, ctx[max(0, sz - order + 1):sz], min(sz, order - 1), w)
-                        ctx[sz] = w; sz += 1
-                        t = extend(t, w)
-                    value = total[h] + lm_weight*l + (0.0 if keep else score[c])
-                    low = max(0, sz - order + 1); ns = sz - low
-                    is_ins = phase == 0
-                    # recombine
-                    same = 0; worst = -1; done = False
-                    g = heads[end]
-                    while g >= 0:
-                        if size[g] == ns and ins[g] == is_ins:
-                            eq = True
-                            for q in range(ns):
-                                if state[g, q] != ctx[low + q]: eq = False; break
-                            if eq:
-                                if text[g] == t:
-                                    if value > total[g]:
-                                        prev[g] = h; edge[g] = -1 if keep else c; total[g] = value; lms[g] = lms[h] + l
-                                    done = True; break
-                                same += 1
-                                if worst < 0 or total[g] < total[worst]: worst = g
-                        g = link[g]
-                    if done: continue
-                    if same >= k:
-                        if value <= total[worst]: continue
-                        g = worst
-                    else:
-                        if count == cap:
-                            cap *= 2
-                            prev = _more(prev); edge = _more(edge); total = _more(total); lms = _more(lms); size = _more(size)
-                            text = _more(text); ins = _more(ins); link = _more(link)
-                            bigger = np.empty((cap, order-1), np.int32); bigger[:count] = state; state = bigger
-                        g = count; count += 1
-                        link[g] = heads[end]; heads[end] = g
-                    prev[g] = h; edge[g] = -1 if keep else c; total[g] = value; lms[g] = lms[h] + l
-                    size[g] = ns; text[g] = t; ins[g] = is_ins
-                    for q in range(ns): state[g, q] = ctx[low + q]
-    m = 0; h = heads[n]
-    while h >= 0: m += 1; h = link[h]
-    hyps = np.empty(m, np.int32); h = heads[n]
-    for q in range(m): hyps[q] = h; h = link[h]
-    hyps = hyps[np.argsort(-total[hyps], kind="mergesort")][:k]
-    paths = np.full((hyps.size, n + 1), -1, np.int32); lengths = np.zeros(hyps.size, np.int64)
-    for r in range(hyps.size):
-        h = hyps[r]
-        while h >= 0:
-            if edge[h] >= 0: paths[r, lengths[r]] = edge[h]; lengths[r] += 1
-            h = prev[h]
-        paths[r, :lengths[r]] = paths[r, :lengths[r]][::-1].copy()
-    return paths, lengths, total[hyps], lms[hyps]
+    beam.before[0], beam.step[0], beam.score[0], beam.language[0] = -1, _KEEP, 0.0, 0.0
+    beam.context[0, 0], beam.known[0], beam.output[0] = mt[0], 1, 0
+    beam.inserted[0], beam.following[0] = False, -1
+    heads[1], used = 0, 1
+    words = np.empty(model.order + candidates.words.size + 1, np.int32)
+    for place in range(1, n):
+        for inserting in (True, False):
+            for path in _chain(beam, heads[place], limit):
+                if inserting and beam.inserted[path]:
+                    continue
+                first, last = candidates.first[place], candidates.first[place + 1]
+                for one in range(first if inserting else first - 1, last):
+                    keep = one < first
+                    end = place + 1 if keep else np.int64(candidates.spans[one, END])
+                    if (end == place) != inserting:
+                        continue
+                    size = beam.known[path]
+                    words[:size] = beam.context[path, :size]
+                    output, language = beam.output[path], 0.0
+                    for offset in range(1 if keep else candidates.spans[one, COUNT]):
+                        word = mt[place] if keep else candidates.words[candidates.spans[one, PLACE] + offset]
+                        language += log_probability(model, words[:size], word)
+                        output = extended(output, word)
+                        words[size] = word
+                        size += 1
+                    score = beam.score[path] + language_weight * language + (0.0 if keep else scores[one])
+                    context = words[max(0, size - model.order + 1) : size]
+                    at = _room(beam, heads[end], context, output, inserting, score, outputs)
+                    if at == -1:
+                        continue
+                    if at == -2:
+                        if used == beam.score.size:
+                            beam = _enlarged(beam)
+                        at, used = used, used + 1
+                        beam.following[at], heads[end] = heads[end], at
+                    beam.before[at], beam.step[at] = path, _KEEP if keep else one
+                    beam.score[at], beam.language[at] = score, beam.language[path] + language
+                    beam.context[at, : context.size], beam.known[at] = context, context.size
+                    beam.output[at], beam.inserted[at] = output, inserting
+    return _traced(beam, _chain(beam, heads[n], 0), outputs)
+
 
 @compiled
-def _more(a: Any) -> Any:
-    out = np.empty(2*a.size, a.dtype); out[:a.size] = a
-    return out
+def _chain(beam: Any, head: Any, limit: Any) -> Any:
+    """Return the paths of a chain, best first if there are more than `limit`, which cuts off the others."""
+    count, path = 0, head
+    while path >= 0:
+        count, path = count + 1, beam.following[path]
+    paths = np.empty(count, np.int32)
+    path = head
+    for number in range(count):
+        paths[number], path = path, beam.following[path]
+    if limit and count > limit:
+        return paths[np.argsort(-beam.score[paths], kind="mergesort")][:limit]
+    return paths
+
+
+@compiled
+def _room(beam: Any, head: Any, context: Any, output: Any, inserted: Any, score: Any, outputs: Any) -> Any:
+    """Return the path that a new one replaces, -2 if none, or -1 if the new one is not among the best `outputs`."""
+    same, worst, path = 0, -1, head
+    while path >= 0:
+        if beam.known[path] == context.size and beam.inserted[path] == inserted:
+            equal = True
+            for offset in range(context.size - 1, -1, -1):
+                if beam.context[path, offset] != context[offset]:
+                    equal = False
+                    break
+            if equal:
+                if beam.output[path] == output:
+                    return path if score > beam.score[path] else -1
+                same += 1
+                if worst < 0 or beam.score[path] < beam.score[worst]:
+                    worst = path
+        path = beam.following[path]
+    if same < outputs:
+        return -2
+    return worst if score > beam.score[worst] else -1
+
+
+@compiled
+def _traced(beam: Any, ends: Any, outputs: Any) -> Any:
+    """Return the best complete paths, without those whose words a better one has."""
+    ends = ends[np.argsort(-beam.score[ends], kind="mergesort")]
+    kept, count = np.empty(min(outputs, ends.size), np.int32), 0
+    for path in ends:
+        if count == kept.size:
+            break
+        new = True
+        for other in kept[:count]:
+            new = new and beam.output[other] != beam.output[path]
+        if new:
+            kept[count], count = path, count + 1
+    kept = kept[:count]
+    counts = np.zeros(count, np.int64)
+    for number in range(count):
+        path = kept[number]
+        while path >= 0:
+            counts[number] += beam.step[path] >= 0
+            path = beam.before[path]
+    edits = np.full((count, max(1, counts.max()) if count else 1), -1, np.int32)
+    for number in range(count):
+        path, place = kept[number], counts[number]
+        while path >= 0:
+            if beam.step[path] >= 0:
+                place -= 1
+                edits[number, place] = beam.step[path]
+            path = beam.before[path]
+    return Paths(edits, counts, beam.score[kept], beam.language[kept])
+
+
+@compiled
+def path_words(mt: Any, candidates: Any, edits: Any) -> Any:
+    """Return the words Int32[m] of a text after edits."""
+    size = mt.size
+    for one in edits:
+        size += candidates.spans[one, COUNT] - candidates.spans[one, END] + candidates.spans[one, START]
+    words = np.empty(size, np.int32)
+    read = written = 0
+    for one in edits:
+        start, end, place, count = candidates.spans[one]
+        words[written : written + start - read] = mt[read:start]
+        written += start - read
+        words[written : written + count] = candidates.words[place : place + count]
+        written, read = written + count, end
+    words[written:] = mt[read:]
+    return words

@@ -1,117 +1,167 @@
-"""N-gram LM modified Kneser-Ney."""
-from typing import Any, NamedTuple
+"""A language model of n-grams with modified Kneser-Ney smoothing (Chen and Goodman 1999), and its lookup."""
+
+from typing import Any, Final, NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
+
 from postedit.compiled import compiled
-from postedit.phrase.pair_table import EMPTY, find, mixed
+from postedit.phrase.pair_table import EMPTY, SMALLEST, extended, find
+from postedit.phrase.source_alignment import Texts
+
+_BEFORE_ALL: Final = -99.0  # log-probability of the word for the beginning, which is never predicted
+
 
 class NgramModel(NamedTuple):
-    keys: Any   # Int64
-    logs: Any   # Float32 log prob
-    backs: Any  # Float32 log backoff
-    order: int
-    unknown: float
+    """Log-probabilities of n-grams, and of leaving their context; natural logarithms.
 
-@compiled
-def extend(h: Any, word: Any) -> Any:
-    return np.int64(mixed(np.int64(h) * np.int64(31) + np.int64(word) + np.int64(7)) >> np.uint64(1))
+    The key of an n-gram is `extended` from 0 by its words, the last one first.
+    """
 
-@compiled
-def log_prob(lm: Any, context: Any, size: Any, word: Any) -> float:
-    """context[size-1] is the nearest word."""
-    h = extend(0, word)
-    s = find(lm.keys, h)
-    if lm.keys[s] != h:
-        found = lm.unknown; matched = 0
-    else:
-        found = lm.logs[s]; matched = 1
-        for k in range(size):
-            h = extend(h, context[size-1-k])
-            s = find(lm.keys, h)
-            if lm.keys[s] != h: break
-            found = lm.logs[s]; matched += 1
-    # backoff of contexts of length matched.. size
-    h = 0
-    for k in range(size):
-        h = extend(h, context[size-1-k])
-        if k + 1 >= max(matched, 1):
-            s = find(lm.keys, h)
-            if lm.keys[s] != h: break
-            found += lm.backs[s]
+    keys: Any  # Int64[slots]
+    logs: Any  # Float32[slots], of the last word given those before it
+    backoffs: Any  # Float32[slots], added for a word that is not known after this n-gram
+    order: int  # words of the longest n-grams
+    unknown: float  # log-probability of a word that is in no n-gram
+
+
+class _Ngrams(NamedTuple):
+    """The different n-grams of one length, K of them."""
+
+    ids: NDArray[np.int64]  # [W+1], the n-gram that begins at each place of the text, or -1
+    places: NDArray[np.int64]  # [K], a place of each
+    counts: NDArray[np.int64]  # [K]
+
+
+def learn_ngrams(texts: Texts, order: int, least: int = 1) -> NgramModel:
+    """Return the model of texts, each with words for beginning and end.
+
+    Args:
+        texts: the texts.
+        order: words of the longest n-grams.
+        least: of n-grams of 3 and more words, those that occur more rarely are left out.
+    """
+    grams = _ngrams(texts, order)
+    start = texts.words[texts.starts[0]]
+    keys, logs, backoffs = [], [], []
+    shorter: NDArray[np.float64] = np.empty(0)
+    unknown = 0.0
+    for length, own in enumerate(grams, start=1):
+        counts = _continuations(own, grams[length] if length < order else None, texts.words, start)
+        counted = np.ones(len(counts), bool) if length > 1 else texts.words[own.places] != start
+        discounted = np.maximum(0.0, counts - _discounts(counts[counted])[np.minimum(counts, 3).astype(int)])
+        if length == 1:
+            shares = np.where(counted, discounted / counts[counted].sum(), 0.0)
+            rest = (1.0 - shares.sum()) / (counted.sum() + 1)
+            unknown = float(np.log(rest))
+            probabilities = shares + rest
+            logs.append(np.where(counted, np.log(probabilities), _BEFORE_ALL))
+        else:
+            context, ending = grams[length - 2].ids[own.places], grams[length - 2].ids[own.places + 1]
+            contexts = len(grams[length - 2].counts)
+            totals = np.bincount(context, counts, contexts)
+            kept = own.counts >= (least if length > 2 else 1)
+            shares = np.where(kept, discounted / totals[context], 0.0)
+            left = np.clip(1.0 - np.bincount(context, shares, contexts), 1e-12, 1.0)
+            backoffs.append(np.log(left))
+            probabilities = shares + left[context] * shorter[ending]
+            logs.append(np.log(probabilities))
+        shorter = probabilities
+        keys.append(_keys(texts.words, own.places, length))
+    backoffs.append(np.zeros(len(logs[-1])))
+    stored = [own.counts >= (least if length > 2 else 1) for length, own in enumerate(grams, start=1)]
+    chosen = [np.concatenate([part[kept] for part, kept in zip(parts, stored)]) for parts in (keys, logs, backoffs)]
+    return NgramModel(*_table(*chosen), order, unknown)
+
+
+def _ngrams(texts: Texts, order: int) -> list[_Ngrams]:
+    words = texts.words
+    left = np.repeat(texts.starts[1:], np.diff(texts.starts)) - np.arange(words.size)  # words up to the end of the text
+    found: list[_Ngrams] = []
+    for length in range(1, order + 1):
+        places = np.flatnonzero(left >= length)
+        keys = words[places + length - 1].astype(np.int64)
+        if found:
+            keys += found[-1].ids[places] * (int(words.max(initial=0)) + 1)
+        _, first, numbers, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+        ids = np.full(words.size + 1, -1, np.int64)
+        ids[places] = numbers
+        found.append(_Ngrams(ids, places[first], counts))
     return found
 
-@compiled
-def _insert(keys: Any, hashes: Any) -> None:
-    for h in hashes:
-        keys[find(keys, h)] = h
+
+def _continuations(
+    own: _Ngrams, longer: _Ngrams | None, words: NDArray[np.int32], start: np.int32
+) -> NDArray[np.float64]:
+    """Return how many different words come before each n-gram; of the longest, and at the beginning, how often it is."""
+    if longer is None:
+        return own.counts.astype(np.float64)
+    before = np.bincount(own.ids[longer.places + 1], minlength=len(own.counts))
+    return np.where(words[own.places] == start, own.counts, before).astype(np.float64)
+
+
+def _discounts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what is taken from counts of 0, 1, 2, and 3 or more."""
+    one, two, three, four = (max(1, int((counts == number).sum())) for number in (1, 2, 3, 4))
+    scale = one / (one + 2 * two)
+    found = np.array([0.0, 1 - 2 * scale * two / one, 2 - 3 * scale * three / two, 3 - 4 * scale * four / three])
+    # The estimate fails for small texts, where counts of counts do not decrease.
+    return np.where((found < 0.0) | (found > np.arange(4)), np.arange(4) / 2.0, found)
+
 
 @compiled
-def _store(keys: Any, values: Any, hashes: Any, new: Any) -> None:
-    for i in range(hashes.size):
-        values[find(keys, hashes[i])] = new[i]
+def _keys(words: Any, places: Any, length: Any) -> Any:
+    keys = np.empty(places.size, np.int64)
+    for number in range(places.size):
+        key = np.int64(0)
+        for offset in range(length - 1, -1, -1):
+            key = extended(key, words[places[number] + offset])
+        keys[number] = key
+    return keys
+
 
 @compiled
-def _hashes(tokens: Any, at: Any, k: int) -> Any:
-    out = np.empty(at.size, np.int64)
-    for i in range(at.size):
-        h = np.int64(0)
-        for q in range(k - 1, -1, -1): h = extend(h, tokens[at[i] + q])
-        out[i] = h
-    return out
+def _table(keys: Any, logs: Any, backoffs: Any) -> Any:
+    size = SMALLEST
+    while size < 2 * keys.size:
+        size *= 2
+    slots = np.full(size, EMPTY, np.int64)
+    stored_logs, stored_backoffs = np.zeros(size, np.float32), np.zeros(size, np.float32)
+    for number in range(keys.size):
+        slot = find(slots, keys[number])
+        slots[slot], stored_logs[slot], stored_backoffs[slot] = keys[number], logs[number], backoffs[number]
+    return slots, stored_logs, stored_backoffs
 
-def train(tokens, ends, order=5, bos=1, words=None, least=(1,1,1,1,1,1)):
-    """tokens with BOS and EOS."""
-    n = tokens.size
-    room = np.zeros(n, np.int64)
-    room[:] = np.repeat(ends[1:], np.diff(ends)) - np.arange(n)
-    ids = []; firsts = []; raws = []
-    prev = tokens.astype(np.int64)
-    for k in range(1, order+1):
-        ok = np.flatnonzero(room >= k)
-        key = prev[ok] if k == 1 else ids[-1][ok] * (int(tokens.max())+1) + tokens[ok + k - 1]
-        u, first, inv, cnt = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-        arr = np.full(n + 1, -1, np.int64); arr[ok] = inv
-        ids.append(arr); firsts.append(ok[first]); raws.append(cnt)
-    adj = []
-    for k in range(1, order+1):
-        if k == order: c = raws[-1].astype(float)
-        else:
-            at = firsts[k]  # first positions of (k+1)-grams
-            c = np.bincount(ids[k-1][at+1], minlength=len(raws[k-1])).astype(float)
-            b = tokens[firsts[k-1]] == bos
-            c[b] = raws[k-1][b]
-        adj.append(c)
-    # unigrams
-    hashes=[];logs=[];backs=[]
-    probs_prev=None
-    gammas=[]
-    for k in range(1, order+1):
-        c = adj[k-1]; at = firsts[k-1]
-        use = np.ones(len(c), bool)
-        if k == 1: use = tokens[at] != bos
-        n1,n2,n3,n4 = [max(1,(c[use]==i).sum()) for i in (1,2,3,4)]
-        Y = n1/(n1+2*n2); D = np.array([0, 1-2*Y*n2/n1, 2-3*Y*n3/n2, 3-4*Y*n4/n3]).clip(0, None)
-        D[1:] = np.where(D[1:]<=0, [.5,1,1.5], D[1:])
-        d = D[np.minimum(c, 3).astype(int)]
-        if k == 1:
-            total = c[use].sum(); kept = np.where(use, (c-d).clip(0)/total, 0)
-            gamma = 1 - kept.sum(); V = use.sum() + 1
-            p = kept + gamma/V; unknown = np.log(gamma/V)
-            p[~use] = 1e-10
-            probs = p
-        else:
-            h = ids[k-2][at]; lower = ids[k-2][at+1]
-            total = np.bincount(h, c, minlength=len(adj[k-2]))
-            keep = c >= least[k-1]
-            part = np.where(keep, (c-d).clip(0), 0)/total[h]
-            g = 1 - np.bincount(h, part, minlength=len(adj[k-2]))
-            gammas.append(np.where(total>0, g, 1.0))
-            probs = part + g[h]*probs_prev[lower]
-        probs_prev = probs
-        hashes.append(_hashes(tokens, at, k)); logs.append(np.log(probs))
-    gammas.append(np.ones(len(adj[-1])))
-    total = sum(map(len, hashes)); size = 16
-    while size < 2*total: size *= 2
-    keys = np.full(size, EMPTY, np.int64); L = np.zeros(size, np.float32); B = np.zeros(size, np.float32)
-    for h, l, g in zip(hashes, logs, gammas):
-        _insert(keys, h); _store(keys, L, h, l.astype(np.float32)); _store(keys, B, h, np.log(np.maximum(g,1e-10)).astype(np.float32))
-    return NgramModel(keys, L, B, order, float(unknown))
+
+@compiled
+def log_probability(model: Any, context: Any, word: Any) -> Any:
+    """Return the log-probability of a word after the words `context` Int32[n], of which the last ones count."""
+    n = min(context.size, model.order - 1)
+    key = extended(np.int64(0), word)
+    slot = find(model.keys, key)
+    found, matched = model.unknown, 0
+    while model.keys[slot] == key:
+        found = model.logs[slot]
+        if matched == n:
+            return found
+        matched += 1
+        key = extended(key, context[context.size - matched])
+        slot = find(model.keys, key)
+    key = np.int64(0)
+    for length in range(1, n + 1):
+        key = extended(key, context[context.size - length])
+        if length >= max(matched, 1):
+            slot = find(model.keys, key)
+            if model.keys[slot] != key:
+                break
+            found += model.backoffs[slot]
+    return found
+
+
+@compiled
+def text_log_probability(model: Any, words: Any) -> Any:
+    """Return the log-probability of the words of a text after the first, which is the word for its beginning."""
+    total = 0.0
+    for place in range(1, words.size):
+        total += log_probability(model, words[:place], words[place])
+    return total
