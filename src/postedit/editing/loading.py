@@ -17,6 +17,8 @@ from postedit.core.types import Batch, DecoderOutput, Stream
 from postedit.data.collate import collate
 from postedit.editing.combination import Combination, combined, is_combination
 from postedit.folder import FILES, ModelFolder
+from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.phrase_folder import PhraseFolder, is_phrase_folder
 from postedit.search import Ensemble
 from postedit.search.ensemble import Space, check_weights
 from postedit.search.rescoring import LogLinear
@@ -122,6 +124,23 @@ def load_models(
         return _single(first, tuple(paths))
     ensemble = Ensemble([folder.model for folder in folders], weights, space).eval()
     return Loaded(ensemble, first.processor, first.search, sources=tuple(paths))
+
+
+def load_phrases(models: Sequence[str | Path]) -> PhraseEditor | None:
+    """Load a phrase-based model; return None if the models are others.
+
+    Raises:
+        ModelFolderError: if it is damaged, or given with other models, with which it makes no ensemble.
+    """
+    phrases = next((model for model in models if is_phrase_folder(Path(model))), None)
+    if phrases is None:
+        return None
+    if len(models) > 1:
+        raise ModelFolderError(
+            f"{phrases}: a phrase-based model is no member of an ensemble; combine the n-best lists of both by "
+            "`postedit rerank`"
+        )
+    return PhraseFolder.load(Path(phrases)).editor(Path(phrases))
 
 
 def _combined(file: Path, combination: Combination, devices: Sequence[torch.device]) -> Loaded:

@@ -73,8 +73,40 @@ class Sentence(NamedTuple):
     src: Any  # Int32[m]
 
 
+class Scratch(NamedTuple):
+    """Buffers for the candidates of one sentence after the other."""
+
+    words: Any  # Int32[W], new words
+    spans: Any  # Int32[C,4]
+    features: Any  # Float64[C,F]
+    hashes: Any  # Int64[C], of spans and new words
+    slots: Any  # Int32[4C], a hash table of candidates
+    narrowest: Any  # Int64[C], words of the shortest phrase
+    widest: Any  # Int64[C,3], start and words of the longest phrase, and how often it was changed so
+    counts: Any  # Int64[C], occurrences for the present phrase; 0 between phrases
+    agreeing: Any  # Int64[C], those from the same source words
+    touched: Any  # Int64[C], candidates of the present phrase
+
+
 @compiled
-def candidates_of(sentence: Any, parts: Any, lexicon: Any, translations: Any, sample: Any) -> Any:
+def new_scratch() -> Any:
+    """Return buffers."""
+    return Scratch(
+        np.empty(_MOST * _LONGEST_TARGET, np.int32),
+        np.empty((_MOST, 4), np.int32),
+        np.empty((_MOST, len(FEATURES)), np.float64),
+        np.empty(_MOST, np.int64),
+        np.empty(4 * _MOST, np.int32),
+        np.empty(_MOST, np.int64),
+        np.empty((_MOST, 3), np.int64),
+        np.zeros(_MOST, np.int64),
+        np.zeros(_MOST, np.int64),
+        np.empty(_MOST, np.int64),
+    )
+
+
+@compiled
+def candidates_of(sentence: Any, parts: Any, lexicon: Any, translations: Any, sample: Any, scratch: Any) -> Any:
     """Return the candidate edits of a sentence.
 
     Args:
@@ -83,15 +115,18 @@ def candidates_of(sentence: Any, parts: Any, lexicon: Any, translations: Any, sa
         lexicon: lexical probabilities.
         translations: word translation probabilities.
         sample: places of a phrase that are looked at, at most, in each part; they are spread evenly over all.
+        scratch: buffers.
     """
     n = sentence.mt.size
-    new = np.empty(_MOST * _LONGEST_TARGET, np.int32)
-    spans = np.empty((_MOST, 4), np.int32)
-    features = np.zeros((_MOST, len(FEATURES)), np.float64)
-    widest, narrowest = np.zeros((_MOST, 3), np.int64), np.full(_MOST, LONGEST + 1, np.int64)
-    hashes, slots = np.empty(_MOST, np.int64), np.full(4 * _MOST, -1, np.int32)
-    counts, agreeing = np.zeros(_MOST, np.int64), np.zeros(_MOST, np.int64)
-    touched = np.empty(_MOST, np.int64)
+    new, spans, features, counts, agreeing = (
+        scratch.words,
+        scratch.spans,
+        scratch.features,
+        scratch.counts,
+        scratch.agreeing,
+    )
+    narrowest, widest, touched = scratch.narrowest, scratch.widest, scratch.touched
+    scratch.slots[:] = -1
     low, high = np.zeros(len(parts), np.int64), np.zeros(len(parts), np.int64)
     found = used = 0
     for start in range(n):
@@ -122,7 +157,7 @@ def candidates_of(sentence: Any, parts: Any, lexicon: Any, translations: Any, sa
                     words = index.pe.words[target.start + front : target.start + target.length - back]
                     if begin == end and (begin == 0 or begin == n):
                         continue  # beyond the words for beginning and end
-                    one = _number(begin, end, words, hashes, slots, found)
+                    one = _number(begin, end, words, scratch.hashes, scratch.slots, found)
                     if one == found:
                         if found == _MOST:
                             continue
@@ -131,6 +166,7 @@ def candidates_of(sentence: Any, parts: Any, lexicon: Any, translations: Any, sa
                         spans[one, PLACE], spans[one, COUNT] = used, words.size
                         new[used : used + words.size] = words
                         used += words.size
+                        features[one], narrowest[one], widest[one] = 0.0, LONGEST + 1, 0
                     if counts[one] == 0:
                         touched[changes] = one
                         changes += 1
@@ -152,7 +188,7 @@ def candidates_of(sentence: Any, parts: Any, lexicon: Any, translations: Any, sa
                     row[IN_CONTEXT], row[SEEN], row[SEEN_KEPT] = odds, np.log(count), np.log(1 + kept)
                     row[SOURCE_AGREES] = _log_odds(agreeing[one], same_source)
                 counts[one] = agreeing[one] = 0
-    return _completed(sentence, parts, lexicon, translations, new[:used], spans[:found], features[:found], widest)
+    return _completed(sentence, parts, lexicon, translations, new[:used].copy(), spans[:found], features[:found], widest)
 
 
 @compiled

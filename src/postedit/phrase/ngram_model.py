@@ -71,7 +71,7 @@ def learn_ngrams(texts: Texts, order: int, least: int = 1) -> NgramModel:
     backoffs.append(np.zeros(len(logs[-1])))
     stored = [own.counts >= (least if length > 2 else 1) for length, own in enumerate(grams, start=1)]
     chosen = [np.concatenate([part[kept] for part, kept in zip(parts, stored)]) for parts in (keys, logs, backoffs)]
-    return NgramModel(*_table(*chosen), order, unknown)
+    return NgramModel(*ngram_table(*chosen), order, unknown)
 
 
 def _ngrams(texts: Texts, order: int) -> list[_Ngrams]:
@@ -121,7 +121,8 @@ def _keys(words: Any, places: Any, length: Any) -> Any:
 
 
 @compiled
-def _table(keys: Any, logs: Any, backoffs: Any) -> Any:
+def ngram_table(keys: Any, logs: Any, backoffs: Any) -> Any:
+    """Return the table of these different n-grams: keys, logs and backoffs of an `NgramModel`."""
     size = SMALLEST
     while size < 2 * keys.size:
         size *= 2

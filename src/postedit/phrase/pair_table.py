@@ -67,11 +67,11 @@ def doubled(keys: Any) -> Any:
 
 @compiled
 def table_of(keys: Any, values: Any) -> Any:
-    """Return a table with these different keys, Int64[N], and their values, Float32[N]."""
+    """Return a table with these different keys, Int64[N], and their values, [N]."""
     size = SMALLEST
     while size < 2 * keys.size:
         size *= 2
-    slots, stored = np.full(size, EMPTY, np.int64), np.zeros(size, np.float32)
+    slots, stored = np.full(size, EMPTY, np.int64), np.zeros(size, values.dtype)
     for index in range(keys.size):
         slot = find(slots, keys[index])
         slots[slot], stored[slot] = keys[index], values[index]

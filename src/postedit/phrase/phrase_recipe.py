@@ -1,0 +1,145 @@
+"""Recipes of phrase-based models: `[model]` with name "phrase-based", `[text]`, `[data]`, `[tune]` and `[search]`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+
+import tomli_w
+from pydantic import Field, model_validator
+
+from postedit.core.config import Config, check_config, override, problem_report, read_toml
+from postedit.core.errors import nearest
+from postedit.core.files import atomic_write
+from postedit.core.search_config import SearchConfig
+from postedit.data.triplets import DataConfig
+from postedit.recipe import with_path_from_here
+from postedit.text.words import SplitterName, splitter
+
+NAME: Final = "phrase-based"
+"""The name of the architecture in recipes and model folders."""
+
+
+class PhraseConfig(Config):
+    """The `[model]` section, without its name."""
+
+    order: int = Field(4, ge=2, le=7, description="words of the longest n-grams of the language model")
+    least: int = Field(1, ge=1, description="n-grams of 3 and more words that occur more rarely are left out")
+    join_source: bool = Field(
+        False, description="look phrases up by words of mt joined with the source words they come from"
+    )
+    sample: int = Field(64, ge=1, description="places of a phrase that are looked at, at most")
+    paths: int = Field(0, ge=0, description="paths of a search that go on from each word, at most; 0: all")
+    learn_words_from: int = Field(
+        200_000, ge=1, description="probabilities of single words are learnt from this many triplets, evenly spread"
+    )
+
+
+class PhraseTextConfig(Config):
+    """The `[text]` section."""
+
+    tokenizer: SplitterName = Field(
+        "none",
+        description='"none" for text that is already tokenised, "moses" for raw text, "characters" for raw text in a '
+        "script without spaces, whose characters are words",
+    )
+    src_lang: str | None = Field(None, description="code of the source language, for Moses rules")
+    tgt_lang: str | None = Field(None, description="code of the language of mt and pe, for Moses rules")
+
+    @model_validator(mode="after")
+    def _check_languages(self) -> Self:
+        if self.tokenizer == "moses" and not (self.src_lang and self.tgt_lang):
+            raise ValueError('tokenizer = "moses" needs src_lang and tgt_lang, such as "en" and "de"')
+        return self
+
+    def splitter(self, side: Literal["src", "mt", "pe"]) -> Any:
+        """Return what divides the texts of a side into words."""
+        return splitter(self.tokenizer, self.src_lang if side == "src" else self.tgt_lang)
+
+
+class PhraseTuneConfig(Config):
+    """The `[tune]` section: how the weights are found on the dev set."""
+
+    method: Literal["mira", "mert"] = Field("mira", description="the optimiser")
+    metric: Literal["ter", "bleu", "ter+bleu"] = Field("ter+bleu", description="what the weights are best for")
+    rounds: int = Field(5, ge=1, description="searches with new weights, at most")
+    outputs: int = Field(30, ge=2, description="outputs of each sentence in a round")
+    seed: int = Field(1, ge=0, description="of all that is random")
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseRecipe:
+    """A checked recipe."""
+
+    model: PhraseConfig
+    text: PhraseTextConfig
+    data: DataConfig
+    tune: PhraseTuneConfig
+    search: SearchConfig
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the resolved recipe, including defaults, as values of a TOML file."""
+        values = {name: getattr(self, name).model_dump(mode="json", exclude_none=True) for name in _SECTIONS}
+        return {**values, "model": {"name": NAME, **values["model"]}}
+
+    def save(self, path: Path) -> None:
+        """Write the resolved recipe, from which the run can be repeated."""
+        with atomic_write(path) as file:
+            file.write(tomli_w.dumps(self.to_dict()))
+
+
+_SECTIONS: Final[Mapping[str, type[Config]]] = {
+    "model": PhraseConfig,
+    "text": PhraseTextConfig,
+    "data": DataConfig,
+    "tune": PhraseTuneConfig,
+    "search": SearchConfig,
+}
+
+
+def is_phrase_recipe(path: Path, overrides: Sequence[str] = ()) -> bool:
+    """Return whether the recipe at `path` is one for a phrase-based model.
+
+    Raises:
+        RecipeError: if it cannot be read.
+    """
+    model = override(read_toml(path), overrides).get("model")
+    return isinstance(model, Mapping) and model.get("name") == NAME
+
+
+def load_phrase_recipe(path: Path, overrides: Sequence[str] = (), *, check_data: bool = True) -> PhraseRecipe:
+    """Return the recipe at `path` with `overrides` applied; `check_data`: data files must exist.
+
+    Raises:
+        RecipeError: naming all problems.
+    """
+    values = override(read_toml(path), [with_path_from_here(assignment) for assignment in overrides])
+    return parse_phrase_recipe(values, str(path), path.resolve().parent if check_data else None)
+
+
+def parse_phrase_recipe(values: Mapping[str, Any], where: str, base: Path | None) -> PhraseRecipe:
+    """Return the checked recipe of `values`; paths are relative to `base`, and are not checked if it is None.
+
+    Raises:
+        RecipeError: naming `where` and all problems.
+    """
+    problems = [
+        f"{name}: no such section{nearest(name, _SECTIONS)} (known here: {', '.join(_SECTIONS)})"
+        for name in values
+        if name not in _SECTIONS
+    ]
+    sections: dict[str, Any] = {}
+    for name, kind in _SECTIONS.items():
+        section = values.get(name, {})
+        if not isinstance(section, Mapping):
+            problems.append(f"{name}: must be a table, [{name}] (found {section!r})")
+            continue
+        own = {key: value for key, value in section.items() if (name, key) != ("model", "name")}
+        sections[name], found = check_config(kind, own, f"{name}.")
+        problems += found
+    if base is not None and sections.get("data") is not None:
+        sections["data"], found = sections["data"].resolve(base)
+        problems += found
+    if problems:
+        raise problem_report(where, problems)
+    return PhraseRecipe(**sections)
