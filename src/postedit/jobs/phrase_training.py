@@ -9,7 +9,7 @@ model/        the model folder, written at the end
 import hashlib
 import os
 import platform
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -39,14 +39,18 @@ from postedit.text.edits import apply_edits
 from postedit.tuning.nbest_lists import NBestEntry, NBestPool
 from postedit.tuning.rounds import TuneOptions, optimise
 
-_METRICS: Final = {"ter": AdditiveTER, "bleu": AdditiveBLEU, "ter+bleu": AdditiveMean}
+_METRICS: Final[Mapping[str, Callable[[Tokenize], AdditiveMetric]]] = {
+    "ter": AdditiveTER,
+    "bleu": AdditiveBLEU,
+    "ter+bleu": AdditiveMean,
+}
 
 _LARGEST_SCALE: Final = 100.0  # of scores; a larger one would only say that there is nothing to learn it from
 
 
 @dataclass(frozen=True, slots=True)
 class PhraseRun:
-    """A finished run: its model folder, the scores of unedited MT and of the model on the dev set, and triplets read."""
+    """A finished run: its model folder, dev scores of unedited MT and of the model, and triplets learnt from."""
 
     model: Path
     unedited: SystemScores
@@ -190,7 +194,9 @@ def tune_weights(
         found = with_weights(editor, weights).edit(dev.src, dev.mt, beam=config.outputs, n_best=config.outputs)
         loss = float(metric.loss(metric.statistics([edit.text for edit in found], dev.pe).sum(0)))
         trials.append((loss, weights))
-        new = pool.add([[NBestEntry(one.text, one.features or {}) for one in (best, *best.alternatives)] for best in found])
+        new = pool.add(
+            [[NBestEntry(one.text, one.features or {}) for one in (best, *best.alternatives)] for best in found]
+        )
         shown = f"round {number}: dev {metric.score(loss):.2f}; {new:,} new outputs, {len(pool):,} in all"
         console.print(shown, highlight=False)
         if not new or number > config.rounds:

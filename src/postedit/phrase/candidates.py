@@ -1,7 +1,7 @@
 """Candidate edits of a sentence, with the evidence for and against each.
 
-Every phrase of mt, up to LONGEST words, is looked up in the index. What it became elsewhere, less the words at both ends
-that stayed, is a candidate: some words of mt and the words that replace them. The words that stayed are its context.
+Every phrase of mt, up to LONGEST words, is looked up in the index. What it became elsewhere, less the words at both
+ends that stayed, is a candidate: some words of mt and the words that replace them. The words that stayed are its context.
 So the phrase pairs that make the same change, in wider and narrower contexts, are one candidate, and places where the
 phrase was kept are evidence against it.
 """
@@ -141,8 +141,6 @@ def candidates_of(sentence: Any, parts: Any, lexicon: Any, translations: Any, sa
                 total += taken
                 for each in range(taken):
                     at = np.int64(index.mt.order[low[number] + each * size // taken])
-                    agrees = _same_sources(index.cells, at, sentence.sources, start, length)
-                    same_source += agrees
                     if index.cells[at, KEPT] >= length:
                         kept += 1
                         continue
@@ -171,9 +169,15 @@ def candidates_of(sentence: Any, parts: Any, lexicon: Any, translations: Any, sa
                         touched[changes] = one
                         changes += 1
                     counts[one] += 1
-                    agreeing[one] += agrees
+                    agreeing[one] += _same_sources(index.cells, at, sentence.sources, start, length)
             if everywhere == 0:
                 break
+            for number in range(len(parts) if changes else 0):
+                index, size = parts[number], high[number] - low[number]
+                taken = min(size, sample)
+                for each in range(taken):
+                    at = np.int64(index.mt.order[low[number] + each * size // taken])
+                    same_source += _same_sources(index.cells, at, sentence.sources, start, length)
             for number in range(changes):
                 one = touched[number]
                 row, count = features[one], counts[one]
@@ -188,7 +192,9 @@ def candidates_of(sentence: Any, parts: Any, lexicon: Any, translations: Any, sa
                     row[IN_CONTEXT], row[SEEN], row[SEEN_KEPT] = odds, np.log(count), np.log(1 + kept)
                     row[SOURCE_AGREES] = _log_odds(agreeing[one], same_source)
                 counts[one] = agreeing[one] = 0
-    return _completed(sentence, parts, lexicon, translations, new[:used].copy(), spans[:found], features[:found], widest)
+    return _completed(
+        sentence, parts, lexicon, translations, new[:used].copy(), spans[:found], features[:found], widest
+    )
 
 
 @compiled

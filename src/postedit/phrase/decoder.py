@@ -33,7 +33,10 @@ class SearchLimits(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """The outputs of sentences, best first; those of a sentence, the edits of an output and their words are adjacent."""
+    """The outputs of sentences, best first.
+
+    Those of a sentence are adjacent, and so are the edits of an output and the words of an edit.
+    """
 
     first: Any  # Int64[S+1], the first output of each sentence
     scores: Any  # Float64[H]

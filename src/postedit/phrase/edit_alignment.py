@@ -149,9 +149,10 @@ def _unmatched_pairs(mt: Any, pe: Any) -> Any:
 @compiled
 def _similarity(first: Any, second: Any, spelt: Any) -> Any:
     """Return the share of letters in the common beginning and end of two words."""
-    a, b = spelt.letters[spelt.starts[first] : spelt.starts[first + 1]], spelt.letters[
-        spelt.starts[second] : spelt.starts[second + 1]
-    ]
+    a, b = (
+        spelt.letters[spelt.starts[first] : spelt.starts[first + 1]],
+        spelt.letters[spelt.starts[second] : spelt.starts[second + 1]],
+    )
     shorter, front, back = min(a.size, b.size), 0, 0
     while front < shorter and a[front] == b[front]:
         front += 1

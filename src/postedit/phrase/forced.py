@@ -31,9 +31,7 @@ _KEEP, _CHANGE, _INSERT, _DELETE = -1, -2, -3, -4
 
 
 @compiled
-def score_outputs(
-    mt: Any, joined: Any, src: Any, outputs: Any, knowledge: Any, weights: Any, sample: Any
-) -> Any:
+def score_outputs(mt: Any, joined: Any, src: Any, outputs: Any, knowledge: Any, weights: Any, sample: Any) -> Any:
     """Return the scores Float64[S] of outputs, one for each text of `mt`, and their features Float64[S,1+F].
 
     For the other arguments, see `edit_texts`. The best edits are found by dynamic programming over the words of both
@@ -96,14 +94,14 @@ def _best_edits(mt: Any, output: Any, candidates: Any, values: Any, unseen: Any)
     steps = np.empty(n + m, np.int32)
     taken, i, j, inserted = 0, n, m, 0 if best[n, m, 0] >= best[n, m, 1] else 1
     while i or j:
-        one, previous = step[i, j, inserted], np.int64(before[i, j, inserted])
+        one, previous = step[i, j, inserted], before[i, j, inserted]
         if one >= 0:
-            i, j = np.int64(candidates.spans[one, START]), j - np.int64(candidates.spans[one, COUNT])
+            i, j = int(candidates.spans[one, START]), j - int(candidates.spans[one, COUNT])
         else:
             i, j = i - (one != _INSERT), j - (one != _DELETE)
         if one != _KEEP:
             steps[taken], taken = one, taken + 1
-        inserted = previous
+        inserted = int(previous)
     return steps[:taken]
 
 

@@ -1,9 +1,9 @@
 """Exact search for the best sets of edits, without distortion.
 
 A path through a sentence keeps words and takes candidate edits, from left to right. Its score is a sum over its edits
-plus the weighted log-probability of its words under the language model. Paths that reach the same word with the same last
-words have the same future, so only the best of them go on (Viterbi); as many as there are outputs asked for, which
-makes the n-best list exact too.
+plus the weighted log-probability of its words under the language model. Paths that reach the same word with the same
+last words have the same future, so only the best of them go on (Viterbi); as many as there are outputs asked for,
+which makes the n-best list exact too.
 """
 
 from typing import Any, Final, NamedTuple

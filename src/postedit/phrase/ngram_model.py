@@ -71,7 +71,8 @@ def learn_ngrams(texts: Texts, order: int, least: int = 1) -> NgramModel:
     backoffs.append(np.zeros(len(logs[-1])))
     stored = [own.counts >= (least if length > 2 else 1) for length, own in enumerate(grams, start=1)]
     chosen = [np.concatenate([part[kept] for part, kept in zip(parts, stored)]) for parts in (keys, logs, backoffs)]
-    return NgramModel(*ngram_table(*chosen), order, unknown)
+    slots, stored_logs, stored_backoffs = ngram_table(*chosen)
+    return NgramModel(slots, stored_logs, stored_backoffs, order, unknown)
 
 
 def _ngrams(texts: Texts, order: int) -> list[_Ngrams]:
@@ -93,7 +94,7 @@ def _ngrams(texts: Texts, order: int) -> list[_Ngrams]:
 def _continuations(
     own: _Ngrams, longer: _Ngrams | None, words: NDArray[np.int32], start: np.int32
 ) -> NDArray[np.float64]:
-    """Return how many different words come before each n-gram; of the longest, and at the beginning, how often it is."""
+    """Return how many different words come before each n-gram; of the longest and of beginnings, how often it is."""
     if longer is None:
         return own.counts.astype(np.float64)
     before = np.bincount(own.ids[longer.places + 1], minlength=len(own.counts))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from postedit.phrase.phrase_model import PhraseModel
 from postedit.phrase.phrase_recipe import PhraseConfig, PhraseTextConfig
 from postedit.phrase.word_ids import TextsBuilder
 from postedit.text.edits import changes, splice
-from postedit.text.words import PlainSplitter, Splitter, Word
+from postedit.text.words import Splitter
 
 _UNSUPPORTED: Final = ("post_edit_penalty", "max_edits", "no_repeat", "banned", "required")
 """Search options that limit outputs, and that this editor cannot follow."""
@@ -28,23 +28,17 @@ _CHANGED: Final = ALL_FEATURES.index("words changed")
 
 
 class _Read(NamedTuple):
-    """A segment as words: those of mt with their places, by the splitter that found them."""
+    """A segment as words."""
 
     segment: Segment
-    words: Sequence[Word]
-    source: Sequence[str]
-    splitter: Splitter
+    words: list[str]
+    source: list[str]
     skipped: Skipped | None = None
 
     @property
     def mt(self) -> str:
         """The text of mt."""
         return self.segment.mt or ""
-
-    @property
-    def texts(self) -> list[str]:
-        """The words of mt as text."""
-        return [word.text for word in self.words]
 
 
 class PhraseEditor(Editor):
@@ -98,7 +92,8 @@ class PhraseEditor(Editor):
 
     def words(self, side: Side, text: str) -> list[str]:
         """Return the words of a text."""
-        return self.text.splitter(side).words(text)
+        found: list[str] = self.text.splitter(side).words(text)
+        return found
 
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
@@ -125,8 +120,8 @@ class PhraseEditor(Editor):
         asked = [(one, output) for one, output in zip(read, outputs, strict=True) if one.skipped is None]
         mt, src = self._texts([one for one, _ in asked])
         builder = TextsBuilder(bounded=True)
-        for one, output in asked:
-            builder.append(self.model.words.find(one.splitter.words(output)))
+        for _, output in asked:
+            builder.append(self.model.words.find(self.words("pe", output)))
         found = score_outputs(
             mt, self.model.joined, src, builder.texts(), self.model.knowledge, self.model.weights, self.config.sample
         )
@@ -156,20 +151,15 @@ class PhraseEditor(Editor):
         return [self._as_words(segment, config.max_input) for segment in segments]
 
     def _as_words(self, segment: Segment, longest: int) -> _Read:
-        splitter: Splitter = self.text.splitter("mt")
-        words = splitter.spans(segment.mt or "")
-        if words is None:  # the tokeniser rewrites this text
-            splitter = PlainSplitter()
-            words = splitter.spans(segment.mt or "")
-        source = self.text.splitter("src").words(segment.src)
+        words, source = self.words("mt", segment.mt or ""), self.words("src", segment.src)
         skipped: Skipped | None = "too long" if max(len(words), len(source)) > longest else None
-        return _Read(segment, words, source, splitter, skipped if words and source else "empty")
+        return _Read(segment, words, source, skipped if words and source else "empty")
 
     def _texts(self, read: Sequence[_Read]) -> tuple[Any, Any]:
         """Return the words of mt and of the sources as ids."""
         mt, src = TextsBuilder(bounded=True), TextsBuilder(bounded=False)
         for one in read:
-            mt.append(self.model.words.find(one.texts))
+            mt.append(self.model.words.find(one.words))
             src.append(self.model.words.find(one.source))
         return mt.texts(), src.texts()
 
@@ -192,22 +182,24 @@ class PhraseEditor(Editor):
         score = float(found.scores[place])
         features = dict(zip(ALL_FEATURES, found.features[place].tolist()))
         first, last = found.first_edit[place : place + 2]
+        kept = PostEdit(read.mt, False, score, features=features)
         if first == last:
-            return PostEdit(read.mt, False, score, features=features)
-        known, new = read.texts, self.model.words.words
-        pe, done, gains = [], 0, np.zeros(len(known) + 1)
+            return kept
+        pe: list[str] = []
+        done, gains = 0, np.zeros(len(read.words) + 1)
         for number in range(first, last):
             start, end = found.spans[number]
-            pe += known[done:start]
-            pe += [new[word] for word in found.words[slice(*found.first_word[number : number + 2])]]
+            new = found.words[slice(*found.first_word[number : number + 2])]
+            pe += [*read.words[done:start], *(self.model.words.words[word] for word in new)]
             done = end
             gains[start : max(end, start + 1)] = found.gains[number]
-        pe += known[done:]
-        mt_gaps, pe_gaps = read.splitter.gaps(known), read.splitter.gaps(pe)
-        if mt_gaps is None or pe_gaps is None:  # the tokeniser rewrites the output: better none
-            return PostEdit(read.mt, False, score, features=features, skipped="damaged")
-        text, edits = splice(read.mt, read.words, mt_gaps, pe, pe_gaps)
-        sure = [_log_probability(gains, change.mt) for change in changes(known, pe)]
+        pe += read.words[done:]
+        splitter: Splitter = self.text.splitter("mt")
+        places, mt_gaps, pe_gaps = splitter.spans(read.mt), splitter.gaps(read.words), splitter.gaps(pe)
+        if places is None or mt_gaps is None or pe_gaps is None:  # the tokeniser rewrites the text
+            return replace(kept, skipped="damaged")
+        text, edits = splice(read.mt, places, mt_gaps, pe, pe_gaps)
+        sure = [_log_probability(gains, change.mt) for change in changes(read.words, pe)]
         return PostEdit(
             text,
             text != read.mt,

@@ -113,9 +113,10 @@ class PhraseFolder:
             section = values.get(name)
             configs[name], found = check_config(kind, section if isinstance(section, dict) else {}, f"{name}.")
             problems += found
-        digests = values.get("sha256")
+        digests: Any = values.get("sha256")
         if not isinstance(digests, dict) or set(digests) != {_ARRAYS, _WORDS}:
             problems.append("sha256 must have a digest of each file")
+            digests = {}
         if problems:
             raise ModelFolderError(f"{path / _CONFIG}: {'; '.join(problems)}")
         for name, digest in digests.items():

@@ -11,7 +11,7 @@ from postedit.phrase.decoder import ALL_FEATURES, Knowledge
 from postedit.phrase.edit_alignment import all_linked, learn_edits, spellings
 from postedit.phrase.joined_words import NOT_JOINED, JoinedWords, join_words, joined_ids
 from postedit.phrase.lexicon import Lexicon, count_links
-from postedit.phrase.ngram_model import NgramModel, ngram_table, learn_ngrams
+from postedit.phrase.ngram_model import NgramModel, learn_ngrams, ngram_table
 from postedit.phrase.pair_table import EMPTY, table_of
 from postedit.phrase.phrase_recipe import PhraseConfig
 from postedit.phrase.source_alignment import Texts, TranslationTable, all_source_words, learn_translations
@@ -80,14 +80,17 @@ class PhraseModel:
             KeyError: if an array is missing.
         """
         sides = {side: Sorted(*(arrays[f"index.{side}.{name}"] for name in Sorted._fields)) for side in ("mt", "pe")}
-        rest = {name: arrays[f"index.{name}"] for name in ("cells", "mt_starts", "pe_starts", "links")}
+        rest = [arrays[f"index.{name}"] for name in ("cells", "mt_starts", "pe_starts", "links")]
         columns = {name: [arrays[f"{name}.{part}"] for part in parts] for name, parts in _COLUMNS.items()}
         joined = JoinedWords(*table_of(*columns["joined"])) if columns["joined"][0].size else NOT_JOINED
-        lexicon = Lexicon(*table_of(*columns["lexicon"]), arrays["lexicon.old"], arrays["lexicon.new"])
+        keys, counts = table_of(*columns["lexicon"])
+        lexicon = Lexicon(keys, counts, arrays["lexicon.old"], arrays["lexicon.new"])
         order, unknown = int(arrays["language.order"][0]), float(arrays["language.unknown"][0])
-        language = NgramModel(*ngram_table(*columns["language"]), order, unknown)
+        keys, logs, backoffs = ngram_table(*columns["language"])
+        language = NgramModel(keys, logs, backoffs, order, unknown)
         translations = TranslationTable(*table_of(*columns["translations"]))
-        knowledge = Knowledge((TripletIndex(**sides, **rest),), lexicon, translations, language)
+        index = TripletIndex(sides["mt"], sides["pe"], *rest)
+        knowledge = Knowledge((index,), lexicon, translations, language)
         return cls(WordIds(words), knowledge, joined, arrays["weights"])
 
 

@@ -1,6 +1,6 @@
 """Alignment of mt with the source: word translation probabilities, learnt by EM.
 
-The model is that of Dyer et al. (2013): IBM model 2, with a preference for the diagonal instead of a table of positions.
+The model is that of Dyer et al. (2013): IBM model 2, which prefers the diagonal instead of having a table of positions.
 It is learnt from sources and post-edits, which are better translations than mt, and then applied to mt.
 """
 

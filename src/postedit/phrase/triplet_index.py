@@ -1,8 +1,8 @@
 """The index of triplets: all places of a phrase of mt, and what each became in pe.
 
-Nothing is counted ahead: phrase pairs are extracted when a phrase is asked for (Callison-Burch et al. 2005, Lopez 2007),
-from a sample of its places. So memory grows with the triplets and not with their phrases, and a triplet is added or
-removed by adding or removing the places of its words.
+Nothing is counted ahead: phrase pairs are extracted when a phrase is asked for (Callison-Burch et al. 2005, Lopez
+2007), from a sample of its places. So memory grows with the triplets and not with their phrases, and a triplet is added
+or removed by adding or removing the places of its words.
 """
 
 from typing import Any, Final, NamedTuple
@@ -133,7 +133,7 @@ def _first_not_below(places: Any, low: Any, high: Any, depth: Any, word: Any) ->
 
 @compiled
 def places_of(places: Any, phrase: Any) -> Any:
-    """Return the first place in `places.order` of a phrase Int32[n], at most LONGEST words, and the one after the last."""
+    """Return where the places of a phrase Int32[n], at most LONGEST words, begin and end in `places.order`."""
     low, high = 0, places.order.size
     for depth in range(phrase.size):
         low, high = narrowed(places, low, high, depth, phrase[depth])
