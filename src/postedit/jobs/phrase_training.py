@@ -31,7 +31,7 @@ from postedit.evaluate.ter import count_edits
 from postedit.jobs.run_preparation import claimed, count_lines
 from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.phrase_editor import PhraseEditor
-from postedit.phrase.phrase_folder import PhraseFolder
+from postedit.phrase.phrase_folder import PhraseFolder, add_texts, texts_digest
 from postedit.phrase.phrase_model import SplitTriplet, learn
 from postedit.phrase.phrase_recipe import NAME, PhraseRecipe, PhraseTuneConfig, load_phrase_recipe
 from postedit.progress import LineProgress
@@ -137,7 +137,7 @@ def _split(
     """Yield the words of triplets that are not too long, and add all texts to the digest."""
     src, mt, pe = (recipe.text.splitter(side) for side in ("src", "mt", "pe"))
     for triplet in triplets:
-        digest.update("\t".join((triplet.src, triplet.mt, triplet.pe, "\n")).encode())
+        add_texts(digest, triplet.src, triplet.mt, triplet.pe)
         words = SplitTriplet(src.words(triplet.src), mt.words(triplet.mt), pe.words(triplet.pe))
         if max(map(len, words)) > recipe.data.max_length:
             report.skip(triplet.source, triplet.line, f"more than {recipe.data.max_length} words (data.max_length)")
@@ -168,18 +168,10 @@ def _provenance(recipe: PhraseRecipe, triplets: int, digest: str, dev: DevTexts)
                 "python": platform.python_version(),
                 "platform": platform.platform(),
                 "processors": os.cpu_count(),
-                "corpora": {"train": digest, "dev": texts_digest(dev)},
+                "corpora": {"train": digest, "dev": texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True))},
             }
         ],
     }
-
-
-def texts_digest(dev: DevTexts) -> str:
-    """Return the SHA-256 digest of triplets, as it is in the provenance of a model."""
-    digest = hashlib.sha256()
-    for texts in zip(dev.src, dev.mt, dev.pe, strict=True):
-        digest.update("\t".join((*texts, "\n")).encode())
-    return digest.hexdigest()
 
 
 def tune_weights(

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from postedit.compiled import compiled
-from postedit.phrase.candidates import COUNT, END, FEATURES, PLACE, START, Sentence, candidates_of, new_scratch
+from postedit.phrase.edit_candidates import COUNT, END, FEATURES, PLACE, START, Sentence, candidates_of, new_scratch
 from postedit.phrase.joined_words import joined_ids
 from postedit.phrase.lattice import path_words, search_lattice
 from postedit.phrase.ngram_model import text_log_probability

@@ -11,13 +11,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from postedit.compiled import compiled
-from postedit.phrase.candidates import COUNT, END, PLACE, START
+from postedit.phrase.edit_candidates import COUNT, END, PLACE, START
 from postedit.phrase.ngram_model import log_probability
 from postedit.phrase.pair_table import extended
 
 _KEEP: Final = np.int32(-1)  # in place of a candidate: keep one word
 _ROOM: Final = 1024  # paths for which there is room at first
-_UNSEEN: Final = -8.0  # score of an edit that is no candidate, for a given output, besides that of its first feature
 
 
 class Paths(NamedTuple):

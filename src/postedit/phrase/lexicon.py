@@ -12,7 +12,7 @@ from postedit.phrase.source_alignment import NO_WORD, Texts
 _LEAST: Final = 1e-4  # lower bound of a probability
 
 
-class Lexicon(NamedTuple):
+class EditLexicon(NamedTuple):
     """How often each word of mt became each word of pe: a table with keys `pair(old, new)`.
 
     NO_WORD stands for the counterpart of a word without link.
@@ -24,9 +24,9 @@ class Lexicon(NamedTuple):
     new: Any  # Float32[words], counts of words of pe
 
 
-def count_links(mt: Texts, pe: Texts, links: Any, words: int) -> Lexicon:
+def count_links(mt: Texts, pe: Texts, links: Any, words: int) -> EditLexicon:
     """Return the lexicon of linked texts; word ids are below `words`."""
-    return Lexicon(*_counted(mt, pe, links, words))
+    return EditLexicon(*_counted(mt, pe, links, words))
 
 
 @compiled

@@ -14,7 +14,7 @@ from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.folder import content_fingerprint
 from postedit.phrase.decoder import ALL_FEATURES, Outputs, SearchLimits, edit_texts
-from postedit.phrase.forced import score_outputs
+from postedit.phrase.forced_scores import score_outputs
 from postedit.phrase.phrase_model import PhraseModel
 from postedit.phrase.phrase_recipe import PhraseConfig, PhraseTextConfig
 from postedit.phrase.word_ids import TextsBuilder

@@ -7,8 +7,9 @@ provenance.json     data, options and versions of the training, and scores on th
 README.md           model card
 """
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -137,3 +138,16 @@ def is_phrase_folder(path: Path) -> bool:
         return bool(read_config(path)["architecture"] == NAME)
     except ModelFolderError:
         return False
+
+
+def texts_digest(triplets: Iterable[tuple[str, str, str]]) -> str:
+    """Return the SHA-256 digest of triplets, by which the provenance of a model names them."""
+    digest = hashlib.sha256()
+    for texts in triplets:
+        add_texts(digest, *texts)
+    return digest.hexdigest()
+
+
+def add_texts(digest: Any, src: str, mt: str, pe: str) -> None:
+    """Add a triplet to the digest of triplets."""
+    digest.update("\t".join((src, mt, pe, "\n")).encode())

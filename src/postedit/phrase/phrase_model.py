@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from postedit.phrase.decoder import ALL_FEATURES, Knowledge
 from postedit.phrase.edit_alignment import all_linked, learn_edits, spellings
 from postedit.phrase.joined_words import NOT_JOINED, JoinedWords, join_words, joined_ids
-from postedit.phrase.lexicon import Lexicon, count_links
+from postedit.phrase.lexicon import EditLexicon, count_links
 from postedit.phrase.ngram_model import NgramModel, learn_ngrams, ngram_table
 from postedit.phrase.pair_table import EMPTY, table_of
 from postedit.phrase.phrase_recipe import PhraseConfig
@@ -84,7 +84,7 @@ class PhraseModel:
         columns = {name: [arrays[f"{name}.{part}"] for part in parts] for name, parts in _COLUMNS.items()}
         joined = JoinedWords(*table_of(*columns["joined"])) if columns["joined"][0].size else NOT_JOINED
         keys, counts = table_of(*columns["lexicon"])
-        lexicon = Lexicon(keys, counts, arrays["lexicon.old"], arrays["lexicon.new"])
+        lexicon = EditLexicon(keys, counts, arrays["lexicon.old"], arrays["lexicon.new"])
         order, unknown = int(arrays["language.order"][0]), float(arrays["language.unknown"][0])
         keys, logs, backoffs = ngram_table(*columns["language"])
         language = NgramModel(keys, logs, backoffs, order, unknown)

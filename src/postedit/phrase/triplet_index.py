@@ -43,7 +43,7 @@ class TripletIndex(NamedTuple):
     links: Any  # Int32[words of pe], place in mt of the counterpart of each word, in its text
 
 
-class Target(NamedTuple):
+class PhraseTarget(NamedTuple):
     """What a phrase of mt became: `length` words of pe from `start` on; -1 words if that is no phrase."""
 
     start: Any
@@ -155,10 +155,10 @@ def target_of(index: Any, at: Any, length: Any) -> Any:
     row = index.cells[at, ROW]
     start = index.pe_starts[row] + first
     if last < 0:
-        return Target(start, -1)
+        return PhraseTarget(start, -1)
     begin = at - index.mt_starts[row]
     for place in range(start, start + last - first + 1):
         link = index.links[place]
         if link != UNLINKED and not begin <= link < begin + length:
-            return Target(start, -1)
-    return Target(start, last - first + 1)
+            return PhraseTarget(start, -1)
+    return PhraseTarget(start, last - first + 1)

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 
 from postedit.compiled import compiled
-from postedit.phrase.candidates import (
+from postedit.phrase.edit_candidates import (
     BEST,
     CHANGED,
     COUNT,
