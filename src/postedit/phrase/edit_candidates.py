@@ -2,8 +2,8 @@
 
 Every phrase of mt, up to LONGEST words, is looked up in the index. What it became elsewhere, less the words at both
 ends that stayed, is a candidate: some words of mt and the words that replace them. The words that stayed are its
-context. So the phrase pairs that make the same change, in wider and narrower contexts, are one candidate, and places where the
-phrase was kept are evidence against it.
+context. So the phrase pairs that make the same change, in wider and narrower contexts, are one candidate, and places
+where the phrase was kept are evidence against it.
 """
 
 from typing import Any, Final, NamedTuple

@@ -5,6 +5,7 @@ from typing import Any, Final
 import numpy as np
 
 from postedit.compiled import compiled
+from postedit.phrase.decoder import sentence_of
 from postedit.phrase.edit_candidates import (
     BEST,
     CHANGED,
@@ -21,7 +22,6 @@ from postedit.phrase.edit_candidates import (
     candidates_of,
     new_scratch,
 )
-from postedit.phrase.decoder import sentence_of
 from postedit.phrase.ngram_model import text_log_probability
 
 _UNSEEN_ODDS: Final = -5.0  # log-odds of an edit that is no candidate: below those of any candidate

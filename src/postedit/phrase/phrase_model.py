@@ -65,7 +65,8 @@ class PhraseModel:
         found |= {"lexicon.old": lexicon.old, "lexicon.new": lexicon.new}
         tables = {"lexicon": lexicon, "translations": translations, "language": language, "joined": self.joined}
         for name, table in tables.items():
-            used = table.keys != EMPTY
+            used = np.flatnonzero(table.keys != EMPTY)
+            used = used[np.argsort(table.keys[used])]  # so that a model saved again is the same
             for part in _COLUMNS[name]:
                 found[f"{name}.{part}"] = getattr(table, part)[used]
         found["language.order"] = np.array([language.order])

@@ -12,7 +12,7 @@ from postedit.core.config import Config, check_config, override, problem_report,
 from postedit.core.errors import nearest
 from postedit.core.files import atomic_write
 from postedit.core.search_config import SearchConfig
-from postedit.data.triplets import DataConfig
+from postedit.data.triplets import DataConfig, SamplingWeight
 from postedit.recipe import with_path_from_here
 from postedit.text.words import SplitterName, splitter
 
@@ -137,9 +137,16 @@ def parse_phrase_recipe(values: Mapping[str, Any], where: str, base: Path | None
         own = {key: value for key, value in section.items() if (name, key) != ("model", "name")}
         sections[name], found = check_config(kind, own, f"{name}.")
         problems += found
-    if base is not None and sections.get("data") is not None:
-        sections["data"], found = sections["data"].resolve(base)
-        problems += found
+    data: DataConfig | None = sections.get("data")
+    if data is not None:
+        problems += [
+            f"data.train.{number}: a phrase-based model reads each triplet once; leave out weight and epochs"
+            for number, files in enumerate(data.train)
+            if files.sampling != SamplingWeight()
+        ]
+        if base is not None:
+            sections["data"], found = data.resolve(base)
+            problems += found
     if problems:
         raise problem_report(where, problems)
     return PhraseRecipe(**sections)

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -35,7 +37,7 @@ def test_matches_lie_on_a_way_of_the_fewest_edits(mt: list[int], pe: list[int]) 
     assert all(mt[i] == pe[j] for i, j in places)
     assert [i for i, _ in places] == sorted({i for i, _ in places})
     edges = [(-1, -1), *places, (len(mt), len(pe))]
-    edits = sum(max(i - k - 1, j - m - 1) for (k, m), (i, j) in zip(edges, edges[1:]))
+    edits = sum(max(i - k - 1, j - m - 1) for (k, m), (i, j) in pairwise(edges))
     assert edits == Levenshtein.distance(mt, pe)
 
 
