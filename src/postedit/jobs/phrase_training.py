@@ -174,6 +174,37 @@ def _provenance(recipe: PhraseRecipe, triplets: int, digest: str, dev: DevTexts)
     }
 
 
+def retune(
+    model: Path, dev: DevTexts, out: Path, config: PhraseTuneConfig, tokenize: Tokenize, console: Console
+) -> list[SystemScores]:
+    """Write the model with weights tuned on other lines to `out`; return the scores there, before and after.
+
+    Raises:
+        ModelFolderError: if the model is damaged.
+        OutputError: if something else than a model is at `out`, or it cannot be written.
+    """
+    folder = PhraseFolder.load(model)
+    old = folder.editor(model)
+    new = tune_weights(old, dev, _METRICS[config.metric](tokenize), config, console)
+    outputs = {
+        name: [edit.text for edit in one.edit(dev.src, dev.mt)] for name, one in (("as it was", old), ("tuned", new))
+    }
+    scores = score_systems(outputs, dev.pe, dev.mt, tokenize)
+    environments = folder.provenance.get("environments", [])
+    tuned = {
+        "postedit": postedit.__version__,
+        "corpora": {"dev": texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True))},
+    }
+    made = {
+        **folder.provenance,
+        "environments": [*environments, tuned],
+        "weights": dict(zip(ALL_FEATURES, new.model.weights.tolist())),
+        "dev": {"ter": scores[-1].ter, "bleu": scores[-1].bleu, "do_nothing_ter": scores[0].ter},
+    }
+    replace(folder, model=new.model, provenance=made).save(out)
+    return scores
+
+
 def tune_weights(
     editor: PhraseEditor, dev: DevTexts, metric: AdditiveMetric, config: PhraseTuneConfig, console: Console
 ) -> PhraseEditor:
