@@ -11,7 +11,8 @@ from postedit.phrase.edit_alignment import UNLINKED
 from postedit.phrase.edit_candidates import FEATURES, candidates_of, new_scratch
 from postedit.phrase.joined_words import NOT_JOINED
 from postedit.phrase.phrase_model import PhraseModel
-from postedit.phrase.triplet_index import LONGEST, SOURCE
+from postedit.phrase.source_alignment import Texts
+from postedit.phrase.triplet_index import LONGEST, SOURCE, build_index
 from postedit.phrase.word_ids import TextsBuilder
 
 SENTENCES = [
@@ -139,6 +140,27 @@ def test_the_evidence_of_all_parts_of_the_index_counts(model: PhraseModel) -> No
         more = twice[change]
         assert more["seen changed"] == pytest.approx(features["seen changed"] + math.log(2))
         assert math.exp(more["seen kept"]) - 1 == pytest.approx(2 * (math.exp(features["seen kept"]) - 1))
+
+
+def rows_of(texts: Texts, rows: slice) -> tuple[Texts, slice]:
+    starts = texts.starts[rows.start : rows.stop + 1]
+    words = slice(int(starts[0]), int(starts[-1]))
+    return Texts(texts.words[words], starts - starts[0]), words
+
+
+@pytest.mark.parametrize(("src", "mt"), SENTENCES, ids=[mt for _, mt in SENTENCES])
+def test_an_index_in_two_parts_gives_what_the_whole_gives(model: PhraseModel, src: str, mt: str) -> None:
+    one, (whole,), parts = sentence(model, src, mt), model.knowledge.parts, []
+    count = len(whole.mt_starts) - 1
+    for rows in (slice(0, 4), slice(4, count)):
+        old, old_words = rows_of(Texts(whole.mt.words, whole.mt_starts), rows)
+        new, new_words = rows_of(Texts(whole.pe.words, whole.pe_starts), rows)
+        links, sources = whole.links[new_words], np.ascontiguousarray(whole.cells[old_words, SOURCE])
+        parts.append(build_index(old.words, old, new, links, sources, len(model.words)))
+    found, expected = found_by(model, one, tuple(parts)), found_by(model, one, (whole,))
+    assert found.keys() == expected.keys()
+    for change, features in expected.items():
+        assert found[change] == pytest.approx(features)
 
 
 def test_a_sample_finds_the_same_frequent_changes(model: PhraseModel) -> None:
