@@ -287,6 +287,14 @@ def _read_weights(path: Path, architecture: str) -> dict[str, Tensor]:
     return load_tensors(path)
 
 
+def architecture_of(path: Path) -> str | None:
+    """Return the name of the architecture of a model folder; None if there is none that can be read."""
+    try:
+        return str(read_config(path)["architecture"])
+    except ModelFolderError:
+        return None
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Return the values of a file of a model folder.
 

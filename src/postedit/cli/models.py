@@ -20,7 +20,7 @@ def models(
     from postedit.cli.tables import console, new_table
     from postedit.core.config import read_toml
     from postedit.models import ARCHITECTURES
-    from postedit.phrase.phrase_recipe import NAME
+    from postedit.phrase.phrase_options import NAME
     from postedit.recipe import load_recipe
     from postedit.shipped import RECIPES
 

@@ -53,9 +53,10 @@ def tune(
         raise DataError("ensemble.weights are what tuning finds; leave them out")
     space = given.editor_spec([str(model) for model in models]).space
     shared.check_outputs({"--out": out}, (src, mt, pe))
-    from postedit.phrase.phrase_folder import is_phrase_folder
+    from postedit.folder import architecture_of
+    from postedit.phrase.phrase_options import NAME
 
-    if any(map(is_phrase_folder, models)):
+    if NAME in map(architecture_of, models):
         if len(models) > 1:
             raise DataError(f"{models[0]}: phrase-based models are not combined in search; use `postedit rerank`")
         _tune_phrases(models[0], (src, mt, pe), out, (metric, method, rounds, seed), tokenize)

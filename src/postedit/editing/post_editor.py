@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -31,13 +32,15 @@ from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
 from postedit.folder import ModelFolder, content_fingerprint
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
-from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.search import Hypothesis, Sampling
 from postedit.search.ensemble import Space
 from postedit.search.rescoring import LogLinear
 from postedit.text.processor import TextProcessor
 from postedit.text.swapped_sides import seem_swapped
 from postedit.text.words import Splitter, splitter
+
+if TYPE_CHECKING:
+    from postedit.phrase.phrase_editor import PhraseEditor
 
 __all__ = ["PostEdit", "PostEditor"]
 
@@ -106,9 +109,11 @@ class PostEditor(Editor):
     def load_corrector(cls, *models: str | Path, device: Device | Sequence[Device] | None = None) -> "PostEditor":
         """Load the neural model that corrects mt, without the first stage that its folder may have; see `load`."""
         loaded = cls.load(*models, device=device)
-        if isinstance(loaded, PhraseEditor):
+        if isinstance(loaded, TwoStage):
+            return loaded.inner
+        if not isinstance(loaded, PostEditor):
             raise ModelFolderError(f"{models[0]}: is a phrase-based model; this needs a neural one")
-        return loaded.inner if isinstance(loaded, TwoStage) else loaded
+        return loaded
 
     @classmethod
     def _of(cls, loaded: Loaded, precision: Precision) -> "PostEditor | TwoStage":

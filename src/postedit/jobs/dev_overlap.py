@@ -10,8 +10,9 @@ from postedit.core.model import Writes
 from postedit.data.corpus import write_corpus
 from postedit.data.lines import DevTexts
 from postedit.data.triplets import Triplet, unusable
-from postedit.folder import ModelFolder
-from postedit.phrase.phrase_folder import PhraseFolder, is_phrase_folder, texts_digest
+from postedit.folder import ModelFolder, architecture_of
+from postedit.phrase.phrase_folder import PhraseFolder, texts_digest
+from postedit.phrase.phrase_options import NAME
 from postedit.text.config import SIDES
 from postedit.text.processor import TextProcessor
 
@@ -26,7 +27,7 @@ def uses_of(dev: DevTexts, model: Path) -> set[str]:
     Raises:
         ModelFolderError: if there is no model, or it is damaged.
     """
-    if is_phrase_folder(model):
+    if architecture_of(model) == NAME:
         digest = texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True))
         known = PhraseFolder.load(model).provenance.get("environments", [])
         return {name for start in known for name, found in start["corpora"].items() if found == digest}

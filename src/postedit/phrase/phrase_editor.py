@@ -16,7 +16,7 @@ from postedit.folder import content_fingerprint
 from postedit.phrase.decoder import ALL_FEATURES, Outputs, SearchLimits, edit_texts
 from postedit.phrase.forced_scores import score_outputs
 from postedit.phrase.phrase_model import PhraseModel
-from postedit.phrase.phrase_recipe import PhraseConfig, PhraseTextConfig
+from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 from postedit.phrase.word_ids import TextsBuilder
 from postedit.text.edits import changes, splice
 from postedit.text.words import Splitter

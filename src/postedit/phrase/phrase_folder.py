@@ -25,7 +25,7 @@ from postedit.core.tensor_files import check_sha256, load_tensors, save_tensors
 from postedit.folder import check_replaceable, read_config, read_json
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_model import PhraseModel
-from postedit.phrase.phrase_recipe import NAME, PhraseConfig, PhraseTextConfig
+from postedit.phrase.phrase_options import NAME, PhraseConfig, PhraseTextConfig
 
 _FORMAT: Final = 1
 _CONFIG, _ARRAYS, _WORDS, _PROVENANCE, _CARD = (
@@ -130,14 +130,6 @@ class PhraseFolder:
             raise ModelFolderError(f"{path / _ARRAYS}: has no array {error}; train the model again") from None
         provenance = read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
         return cls(model, configs["model"], configs["text"], configs["search"], provenance)
-
-
-def is_phrase_folder(path: Path) -> bool:
-    """Return whether `path` is the folder of a phrase-based model."""
-    try:
-        return bool(read_config(path)["architecture"] == NAME)
-    except ModelFolderError:
-        return False
 
 
 def texts_digest(triplets: Iterable[tuple[str, str, str]]) -> str:

@@ -13,7 +13,7 @@ from postedit.phrase.joined_words import NOT_JOINED, JoinedWords, join_words, jo
 from postedit.phrase.lexicon import EditLexicon, count_links
 from postedit.phrase.ngram_model import NgramModel, learn_ngrams, ngram_table
 from postedit.phrase.pair_table import EMPTY, table_of
-from postedit.phrase.phrase_recipe import PhraseConfig
+from postedit.phrase.phrase_options import PhraseConfig
 from postedit.phrase.source_alignment import Texts, TranslationTable, all_source_words, learn_translations
 from postedit.phrase.triplet_index import Sorted, TripletIndex, build_index
 from postedit.phrase.word_ids import TextsBuilder, WordIds

@@ -6,7 +6,7 @@ from tests.unit.phrase.small_corpus import TRIPLETS, split
 from postedit.core.search_config import SearchConfig
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_model import PhraseModel, learn
-from postedit.phrase.phrase_recipe import PhraseConfig, PhraseTextConfig
+from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 
 
 @pytest.fixture(scope="session")

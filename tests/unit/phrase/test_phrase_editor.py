@@ -11,7 +11,7 @@ from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_model import PhraseModel, SplitTriplet, learn
-from postedit.phrase.phrase_recipe import PhraseConfig, PhraseTextConfig
+from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 from postedit.text.edits import apply_edits
 
 SRC, MT = "the house is green .", "der Haus ist grün ,"

@@ -7,10 +7,11 @@ from tests.unit.phrase.small_corpus import TRIPLETS
 from postedit import PostEditor
 from postedit.core.errors import ModelFolderError, OutputError
 from postedit.core.search_config import SearchConfig
+from postedit.folder import architecture_of
 from postedit.phrase.phrase_editor import PhraseEditor
-from postedit.phrase.phrase_folder import PhraseFolder, is_phrase_folder, texts_digest
+from postedit.phrase.phrase_folder import PhraseFolder, texts_digest
 from postedit.phrase.phrase_model import PhraseModel
-from postedit.phrase.phrase_recipe import PhraseConfig, PhraseTextConfig
+from postedit.phrase.phrase_options import NAME, PhraseConfig, PhraseTextConfig
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def test_a_loaded_model_edits_as_the_saved_one(folder: Path, editor: PhraseEdito
     loaded = PostEditor.load(folder)
     src, mt, _ = zip(*TRIPLETS)
     assert loaded.edit(src, mt) == editor.edit(src, mt)
-    assert is_phrase_folder(folder)
+    assert architecture_of(folder) == NAME
     assert "- ter: 12.5" in (folder / "README.md").read_text()
 
 
