@@ -28,8 +28,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def _recipe() -> str:
     from postedit.models import ARCHITECTURES
-    from postedit.phrase.phrase_options import NAME, PhraseConfig, PhraseTextConfig
-    from postedit.phrase.phrase_recipe import PhraseTuneConfig
+    from postedit.phrase.phrase_options import NAME, PhraseConfig, PhraseTextConfig, PhraseTuneConfig
     from postedit.recipe import Recipe
     from postedit.synthesis.kinds import KINDS
 

@@ -139,7 +139,7 @@ def _tune_phrases(
     from postedit.cli.tables import console, print_scores
     from postedit.data.lines import DevTexts
     from postedit.jobs.phrase_training import retune
-    from postedit.phrase.phrase_recipe import PhraseTuneConfig
+    from postedit.phrase.phrase_options import PhraseTuneConfig
 
     config = PhraseTuneConfig.model_validate(dict(zip(("metric", "method", "rounds", "seed"), given, strict=True)))
     err = console(stderr=True)

@@ -33,8 +33,8 @@ from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder, add_texts, texts_digest
 from postedit.phrase.phrase_model import SplitTriplet, learn
-from postedit.phrase.phrase_options import NAME
-from postedit.phrase.phrase_recipe import PhraseRecipe, PhraseTuneConfig, load_phrase_recipe
+from postedit.phrase.phrase_options import NAME, PhraseTuneConfig
+from postedit.phrase.phrase_recipe import PhraseRecipe, load_phrase_recipe
 from postedit.progress import LineProgress
 from postedit.text.edits import apply_edits
 from postedit.tuning.nbest_lists import NBestEntry, NBestPool

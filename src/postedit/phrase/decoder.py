@@ -6,10 +6,9 @@ import numpy as np
 
 from postedit.compiled import compiled
 from postedit.phrase.edit_candidates import COUNT, END, FEATURES, PLACE, START, Sentence, candidates_of, new_scratch
-from postedit.phrase.joined_words import joined_ids
 from postedit.phrase.lattice import path_words, search_lattice
 from postedit.phrase.ngram_model import text_log_probability
-from postedit.phrase.source_alignment import source_words
+from postedit.phrase.source_alignment import joined_ids, source_words
 
 ALL_FEATURES: Final = ("language model", *FEATURES)
 """Features of an output: its log-probability under the language model, and the sums over its edits."""

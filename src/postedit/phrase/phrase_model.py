@@ -9,12 +9,20 @@ from numpy.typing import NDArray
 
 from postedit.phrase.decoder import ALL_FEATURES, Knowledge
 from postedit.phrase.edit_alignment import all_linked, learn_edits, spellings
-from postedit.phrase.joined_words import NOT_JOINED, JoinedWords, join_words, joined_ids
 from postedit.phrase.lexicon import EditLexicon, count_links
 from postedit.phrase.ngram_model import NgramModel, learn_ngrams, ngram_table
 from postedit.phrase.pair_table import EMPTY, table_of
 from postedit.phrase.phrase_options import PhraseConfig
-from postedit.phrase.source_alignment import Texts, TranslationTable, all_source_words, learn_translations
+from postedit.phrase.source_alignment import (
+    NOT_JOINED,
+    JoinedWords,
+    Texts,
+    TranslationTable,
+    all_source_words,
+    join_words,
+    joined_ids,
+    learn_translations,
+)
 from postedit.phrase.triplet_index import Sorted, TripletIndex, build_index
 from postedit.phrase.word_ids import TextsBuilder, WordIds
 

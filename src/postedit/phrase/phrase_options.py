@@ -46,3 +46,13 @@ class PhraseTextConfig(Config):
     def splitter(self, side: Literal["src", "mt", "pe"]) -> Any:
         """Return what divides the texts of a side into words."""
         return splitter(self.tokenizer, self.src_lang if side == "src" else self.tgt_lang)
+
+
+class PhraseTuneConfig(Config):
+    """The `[tune]` section: how the weights are found on the dev set."""
+
+    method: Literal["mira", "mert"] = Field("mira", description="the optimiser")
+    metric: Literal["ter", "bleu", "ter+bleu"] = Field("ter+bleu", description="what the weights are best for")
+    rounds: int = Field(5, ge=1, description="searches with new weights, at most")
+    outputs: int = Field(30, ge=2, description="outputs of each sentence in a round")
+    seed: int = Field(1, ge=0, description="of all that is random")

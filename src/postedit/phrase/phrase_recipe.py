@@ -3,28 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import tomli_w
-from pydantic import Field
 
 from postedit.core.config import Config, check_config, override, problem_report, read_toml
 from postedit.core.errors import nearest
 from postedit.core.files import atomic_write
 from postedit.core.search_config import SearchConfig
 from postedit.data.triplets import DataConfig, SamplingWeight
-from postedit.phrase.phrase_options import NAME, PhraseConfig, PhraseTextConfig
+from postedit.phrase.phrase_options import NAME, PhraseConfig, PhraseTextConfig, PhraseTuneConfig
 from postedit.recipe import with_path_from_here
-
-
-class PhraseTuneConfig(Config):
-    """The `[tune]` section: how the weights are found on the dev set."""
-
-    method: Literal["mira", "mert"] = Field("mira", description="the optimiser")
-    metric: Literal["ter", "bleu", "ter+bleu"] = Field("ter+bleu", description="what the weights are best for")
-    rounds: int = Field(5, ge=1, description="searches with new weights, at most")
-    outputs: int = Field(30, ge=2, description="outputs of each sentence in a round")
-    seed: int = Field(1, ge=0, description="of all that is random")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Alignment of mt with the source: word translation probabilities, learnt by EM.
+"""Alignment of mt with the source: word translation probabilities, learnt by EM; and words joined with their sources.
 
 The model is that of Dyer et al. (2013): IBM model 2, which prefers the diagonal instead of having a table of positions.
 It is learnt from sources and post-edits, which are better translations than mt, and then applied to mt.
@@ -7,6 +7,7 @@ It is learnt from sources and post-edits, which are better translations than mt,
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from postedit.compiled import compiled
 from postedit.phrase.pair_table import EMPTY, doubled, find, lookup, pair, table_of
@@ -18,6 +19,7 @@ _TENSION: Final = 4.0  # how strongly a position prefers the diagonal; Dyer et a
 _NO_SOURCE: Final = 0.08  # prior probability that a word has no source, as in Dyer et al. (2013)
 _UNSEEN: Final = np.float32(1e-7)  # probability of a word without source that was never seen
 _ITERATIONS: Final = 5
+_NOT_JOINED_BEFORE: Final = np.int32(-1)  # in place of the id of a joined word that is not known
 _LEAST: Final = 1e-3  # smaller probabilities are dropped; they decide no alignment and are most of the table
 
 
@@ -142,3 +144,33 @@ def all_source_words(table: Any, src: Any, mt: Any) -> Any:
         start, end = mt.starts[row], mt.starts[row + 1]
         found[start:end] = source_words(table, src.words[src.starts[row] : src.starts[row + 1]], mt.words[start:end])
     return found
+
+
+class JoinedWords(NamedTuple):
+    """The ids of words of mt joined with the source words they come from (Béchara et al. 2011).
+
+    A table with keys `pair(word, source word)`; if it is empty, words are not joined.
+    """
+
+    keys: Any  # Int64[slots]
+    ids: Any  # Int32[slots]
+
+
+NOT_JOINED: Final = JoinedWords(np.empty(0, np.int64), np.empty(0, np.int32))
+
+
+def join_words(words: NDArray[np.int32], sources: NDArray[np.int32]) -> JoinedWords:
+    """Return the ids of all words Int32[W] joined with their source words Int32[W]."""
+    keys = np.unique(words.astype(np.int64) << 32 | sources)
+    return JoinedWords(*table_of(keys, np.arange(keys.size, dtype=np.int32)))
+
+
+@compiled
+def joined_ids(joined: Any, words: Any, sources: Any) -> Any:
+    """Return the ids of words joined with source words, -1 for those unknown; the words themselves if not joined."""
+    if joined.keys.size == 0:
+        return words
+    ids = np.empty(words.size, np.int32)
+    for place in range(words.size):
+        ids[place] = lookup(joined.keys, joined.ids, pair(words[place], sources[place]), _NOT_JOINED_BEFORE)
+    return ids

@@ -3,8 +3,8 @@ import pytest
 
 from postedit.phrase.decoder import ALL_FEATURES, SearchLimits, edit_texts
 from postedit.phrase.forced_scores import score_outputs
-from postedit.phrase.joined_words import NOT_JOINED
 from postedit.phrase.phrase_model import PhraseModel
+from postedit.phrase.source_alignment import NOT_JOINED
 from postedit.phrase.word_ids import TextsBuilder
 
 PAIRS = [

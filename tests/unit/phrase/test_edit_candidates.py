@@ -9,9 +9,8 @@ import pytest
 from postedit.phrase.decoder import sentence_of
 from postedit.phrase.edit_alignment import UNLINKED
 from postedit.phrase.edit_candidates import FEATURES, candidates_of, new_scratch
-from postedit.phrase.joined_words import NOT_JOINED
 from postedit.phrase.phrase_model import PhraseModel
-from postedit.phrase.source_alignment import Texts
+from postedit.phrase.source_alignment import NOT_JOINED, Texts
 from postedit.phrase.triplet_index import LONGEST, SOURCE, build_index
 from postedit.phrase.word_ids import TextsBuilder
 

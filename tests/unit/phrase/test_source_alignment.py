@@ -2,7 +2,16 @@ import numpy as np
 import pytest
 
 from postedit.phrase.pair_table import lookup, pair
-from postedit.phrase.source_alignment import NO_WORD, Texts, all_source_words, learn_translations, source_words
+from postedit.phrase.source_alignment import (
+    NO_WORD,
+    NOT_JOINED,
+    Texts,
+    all_source_words,
+    join_words,
+    joined_ids,
+    learn_translations,
+    source_words,
+)
 
 HOUSE, RED, BLUE, HAUS, ROT, BLAU, NEU = range(3, 10)
 
@@ -40,3 +49,17 @@ def test_words_come_from_their_translations(table) -> None:
     assert source_words(table, src[:0], mt).tolist() == [NO_WORD] * 3
     several = all_source_words(table, texts([[HOUSE], [RED, HOUSE]]), texts([[HAUS], [ROT]]))
     assert several.tolist() == [HOUSE, RED]
+
+
+def test_words_with_other_sources_are_other_words() -> None:
+    words, sources = np.array([3, 3, 4, 3], np.int32), np.array([7, 8, 7, 7], np.int32)
+    joined = join_words(words, sources)
+    ids = joined_ids(joined, words, sources).tolist()
+    assert ids[0] == ids[3]
+    assert sorted(set(ids)) == [0, 1, 2]
+    assert joined_ids(joined, words[:2], np.array([9, 8], np.int32)).tolist() == [-1, ids[1]]
+
+
+def test_words_stay_as_they_are_if_they_are_not_joined() -> None:
+    words = np.array([3, 0, 4], np.int32)
+    assert joined_ids(NOT_JOINED, words, words).tolist() == [3, 0, 4]
