@@ -13,7 +13,8 @@ from postedit.data.lines import DevTexts
 from postedit.jobs.dev_overlap import uses_of
 from postedit.jobs.phrase_training import PhraseRun, retune, train_phrases
 from postedit.phrase.phrase_folder import PhraseFolder
-from postedit.phrase.phrase_options import PhraseTuneConfig, load_phrase_recipe
+from postedit.phrase.phrase_options import PhraseTuneConfig
+from postedit.phrase.phrase_recipe import load_phrase_recipe
 
 QUIET = Console(quiet=True)
 
