@@ -16,6 +16,7 @@ from rich.console import Console
 
 from postedit import PostEditor
 from postedit.data.lines import DevTexts
+from postedit.data.triplets import read_triplets
 from postedit.evaluate.metrics import AdditiveMean
 from postedit.evaluate.scores import score_system
 from postedit.jobs.phrase_training import train_phrases, tune_weights
@@ -68,8 +69,8 @@ if __name__ == "__main__":
             seconds = time.process_time() - start
             editor = PostEditor.load(run.model)
         assert isinstance(editor, PhraseEditor)
-        texts = [(folder / f"dev.{side}").read_text(encoding="utf-8").split("\n")[:-1] for side in ("src", "mt", "pe")]
-        dev = DevTexts(*texts)
+        triplets = list(read_triplets(recipe.data.dev))
+        dev = DevTexts(*([getattr(one, side) for one in triplets] for side in ("src", "mt", "pe")))
         folds = score_system("two folds", two_folds(editor, dev), dev.pe, dev.mt)
         scores = [run.unedited, run.scores, folds]
         cells = " | ".join(f"{one.ter:.2f} | {one.bleu:.2f}" for one in scores)
