@@ -28,6 +28,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def _recipe() -> str:
     from postedit.models import ARCHITECTURES
+    from postedit.phrase.phrase_options import NAME, PhraseConfig, PhraseTextConfig, PhraseTuneConfig
     from postedit.recipe import Recipe
     from postedit.synthesis.kinds import KINDS
 
@@ -46,7 +47,12 @@ def _recipe() -> str:
         f'## `[synth]` with `kind = "{name}"`\n\n{_first_paragraph(kind)}\n\n{_table(kind)}'
         for name, kind in KINDS.items()
     ]
-    return "\n\n".join(models + sections + synthesis)
+    own = {"model": PhraseConfig, "text": PhraseTextConfig, "tune": PhraseTuneConfig}
+    phrases = [
+        f'## `[{name}]` of a model with `name = "{NAME}"`\n\n{_first_paragraph(kind)}\n\n{_table(kind)}'
+        for name, kind in own.items()
+    ]
+    return "\n\n".join(models + sections + phrases + synthesis)
 
 
 def _cleaning() -> str:

@@ -88,7 +88,7 @@ class ModelFolder:
         Raises:
             OutputError: if something else than a model is at `path`, it cannot be written, or the disk is full.
         """
-        _check_replaceable(path)
+        check_replaceable(path)
         with atomic_folder(path) as folder:
             self._write(folder, stored)
 
@@ -124,7 +124,7 @@ class ModelFolder:
             ModelFolderError: if something is missing, damaged, or not what config.json says.
         """
         path, weights = _parts(path)
-        values = _read_config(path)
+        values = read_config(path)
         try:
             architecture = ARCHITECTURES[str(values["architecture"])]
         except RecipeError as error:
@@ -148,7 +148,7 @@ class ModelFolder:
             check_sha256(weights, str(values["weights_sha256"]))
         else:
             check_finite(weights, tensors)
-        provenance = _read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
+        provenance = read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
         model = model.to(device).eval().requires_grad_(False)
         first_stage = cls.load(path / _DRAFT, device) if values.get("draft", False) else None
         return cls(architecture, config, search, model, processor, provenance, first_stage)
@@ -185,7 +185,7 @@ def fingerprint(path: Path) -> str:
         ModelFolderError: if there is no model, or a file of it is missing.
     """
     folder, weights = _parts(path)
-    values = _read_config(folder)
+    values = read_config(folder)
     digest = hashlib.sha256(json.dumps([values["architecture"], values["model"]], sort_keys=True).encode())
     for file in [weights, *sorted((folder / _TEXT).glob("*.json"))]:
         try:
@@ -235,7 +235,7 @@ def _parts(path: Path) -> tuple[Path, Path]:
     return folder, path
 
 
-def _check_replaceable(path: Path) -> None:
+def check_replaceable(path: Path) -> None:
     """Raise an OutputError if `path` is there and neither a model nor an empty folder: it may be other work."""
     if path.exists() and not path.is_dir():
         raise OutputError(f"{path}: is a file; choose a new folder")
@@ -243,16 +243,21 @@ def _check_replaceable(path: Path) -> None:
         empty = not path.exists() or not any(path.iterdir())
     if not empty:
         try:
-            _read_config(path)
+            read_config(path)
         except ModelFolderError:
             raise OutputError(f"{path}: holds something else than a postedit model; choose a new folder") from None
 
 
-def _read_config(path: Path) -> dict[str, Any]:
+def read_config(path: Path) -> dict[str, Any]:
+    """Return the values of the configuration of a model folder, of any architecture.
+
+    Raises:
+        ModelFolderError: if there is none, it is damaged, or it has another format.
+    """
     if not path.is_dir():
         fault = "is a file, not a model folder" if path.exists() else "no such model folder"
         raise ModelFolderError(f"{path}: {fault}")
-    values = _read_json(path / _CONFIG)
+    values = read_json(path / _CONFIG)
     if isinstance(values.get("decode"), dict):  # the section's former name
         values["search"] = with_present_names(values.pop("decode"))
     missing = [key for key in ("format", "architecture", "model", "search") if key not in values]
@@ -282,7 +287,20 @@ def _read_weights(path: Path, architecture: str) -> dict[str, Tensor]:
     return load_tensors(path)
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def architecture_of(path: Path) -> str | None:
+    """Return the name of the architecture of a model folder; None if there is none that can be read."""
+    try:
+        return str(read_config(path)["architecture"])
+    except ModelFolderError:
+        return None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the values of a file of a model folder.
+
+    Raises:
+        ModelFolderError: if the file is missing, damaged, or no object.
+    """
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

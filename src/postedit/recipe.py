@@ -137,7 +137,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = (), *, check_data: bool =
     Raises:
         RecipeError: naming all problems.
     """
-    values = override(read_toml(path), [_with_path_from_here(assignment) for assignment in overrides])
+    values = override(read_toml(path), [with_path_from_here(assignment) for assignment in overrides])
     return parse_recipe(values, str(path), path.resolve().parent if check_data else None)
 
 
@@ -255,7 +255,7 @@ def _with_init(train: TrainConfig | None, prefix: str, base: Path, problems: lis
     return train.model_copy(update={"init": str(path)})
 
 
-def _with_path_from_here(assignment: str) -> str:
+def with_path_from_here(assignment: str) -> str:
     """Return an override whose path is relative to the current folder as an override with an absolute path."""
     name, equals, text = assignment.partition("=")
     if not equals or not name.strip().endswith(("data.dir", "train.init", "text.model")):

@@ -20,6 +20,7 @@ def models(
     from postedit.cli.tables import console, new_table
     from postedit.core.config import read_toml
     from postedit.models import ARCHITECTURES
+    from postedit.phrase.phrase_options import NAME
     from postedit.recipe import load_recipe
     from postedit.shipped import RECIPES
 
@@ -29,11 +30,15 @@ def models(
     table = new_table(["name", "inputs", "paper", "summary"])
     for architecture in ARCHITECTURES.values():
         table.add_row(architecture.name, " ".join(architecture.inputs), architecture.paper, architecture.summary)
+    table.add_row(NAME, "src mt", "Simard et al. 2007", "phrases that were corrected before, looked up in all triplets")
     out.print(table)
     sizes = new_table(["recipe", "architecture", "parameters"], ["parameters"])
     for path in sorted((recipes or RECIPES).glob("*.toml")):
         name = path.stem if recipes is None else str(path)
         model = read_toml(path).get("model", {})
+        if model.get("name") == NAME:
+            sizes.add_row(name, NAME, "none")
+            continue
         if "checkpoint" in model:  # do not download checkpoints for a list
             sizes.add_row(name, str(model.get("name")), f"those of {model['checkpoint']}")
             continue

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postedit.cli import shared
+from postedit.core.errors import RecipeError
 
 if TYPE_CHECKING:
+    from postedit.jobs.phrase_training import PhraseRun
     from postedit.jobs.training import RunResult
 
 
@@ -30,12 +32,21 @@ def train(
 ) -> None:
     """Train a model as a recipe specifies. Ctrl-C writes a checkpoint, from which --resume continues."""
     from postedit.cli.tables import console
-    from postedit.jobs import training
+    from postedit.phrase.phrase_recipe import is_phrase_recipe, load_phrase_recipe
     from postedit.recipe import load_recipe
     from postedit.shipped import find_recipe
 
-    checked, err = load_recipe(find_recipe(recipe), overrides or ()), console(stderr=True)
-    folder = out or Path("runs") / recipe.stem
+    path, folder, err = find_recipe(recipe), out or Path("runs") / recipe.stem, console(stderr=True)
+    if is_phrase_recipe(path, overrides or ()):
+        if seeds is not None:
+            raise RecipeError("--seeds: nothing in the training of a phrase-based model is random; leave it out")
+        from postedit.jobs.phrase_training import train_phrases
+
+        typer.echo(describe_phrases(train_phrases(load_phrase_recipe(path, overrides or ()), folder, resume, err)))
+        return
+    from postedit.jobs import training
+
+    checked = load_recipe(path, overrides or ())
     if seeds is None:
         results = [training.train(checked, folder, resume, err, accept_changed_data=accept_changed_data)]
     else:
@@ -59,3 +70,11 @@ def describe(result: "RunResult") -> str:
         lines.append(f"{label:18}TER {base.ter:.2f}  BLEU {base.bleu:.2f}  ({base.signatures['TER']})")
     lines += [f"dev, model:       {ours}  ({training.exported}, greedy search)", f"Model: {result.model}"]
     return "\n".join(lines)
+
+
+def describe_phrases(run: "PhraseRun") -> str:
+    """Return a summary of the run of a phrase-based model: its dev scores next to those of unedited MT."""
+    lines = [f"Learnt from {run.triplets:,} triplets."]
+    for label, scores in ((f"dev, {run.unedited.name}:", run.unedited), ("dev, model:", run.scores)):
+        lines.append(f"{label:18}TER {scores.ter:.2f}  BLEU {scores.bleu:.2f}  ({scores.signatures['TER']})")
+    return "\n".join([*lines, f"Model: {run.model}"])

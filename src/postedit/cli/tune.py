@@ -2,7 +2,7 @@
 
 import shutil
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -43,7 +43,8 @@ def tune(
 ) -> None:
     """Combine models: find the weights of their scores, of length and of the post-editing penalty.
 
-    The weights are chosen on the development set, so report scores on another set.
+    A phrase-based model gets new weights of its own features, in a new model folder. The weights are chosen on
+    the development set, so report scores on another set.
     """
     if restarts is not None and method == "mira":
         raise DataError("--restarts is of --method mert; mira starts once")
@@ -52,6 +53,14 @@ def tune(
         raise DataError("ensemble.weights are what tuning finds; leave them out")
     space = given.editor_spec([str(model) for model in models]).space
     shared.check_outputs({"--out": out}, (src, mt, pe))
+    from postedit.folder import architecture_of
+    from postedit.phrase.phrase_options import NAME
+
+    if NAME in map(architecture_of, models):
+        if len(models) > 1:
+            raise DataError(f"{models[0]}: phrase-based models are not combined in search; use `postedit rerank`")
+        _tune_phrases(models[0], (src, mt, pe), out, (metric, method, rounds, seed), tokenize)
+        return
     folder = out.with_name(f"{out.name}.rounds")
     if folder.exists() and not resume:
         raise OutputError(
@@ -116,4 +125,23 @@ def tune(
     Combination.of(members, log_linear, options.space, editor.search, record).save(out)
     shutil.rmtree(folder)
     print_scores(scores, console())
+    err.print(f"Wrote {out}; these scores are of the set that chose the weights", soft_wrap=True)
+
+
+def _tune_phrases(
+    model: Path,
+    texts: tuple[Path, Path, Path],
+    out: Path,
+    given: tuple[str, str, int, int],
+    tokenize: Literal["none", "13a"],
+) -> None:
+    """Write a phrase-based model with weights tuned on `texts`."""
+    from postedit.cli.tables import console, print_scores
+    from postedit.data.lines import DevTexts
+    from postedit.jobs.phrase_training import retune
+    from postedit.phrase.phrase_options import PhraseTuneConfig
+
+    config = PhraseTuneConfig.model_validate(dict(zip(("metric", "method", "rounds", "seed"), given, strict=True)))
+    err = console(stderr=True)
+    print_scores(retune(model, DevTexts.read(*texts), out, config, tokenize, err), console())
     err.print(f"Wrote {out}; these scores are of the set that chose the weights", soft_wrap=True)

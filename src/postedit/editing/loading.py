@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import Tensor
@@ -16,12 +16,16 @@ from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch, DecoderOutput, Stream
 from postedit.data.collate import collate
 from postedit.editing.combination import Combination, combined, is_combination
-from postedit.folder import FILES, ModelFolder
+from postedit.folder import FILES, ModelFolder, architecture_of
+from postedit.phrase.phrase_options import NAME as PHRASE_BASED
 from postedit.search import Ensemble
 from postedit.search.ensemble import Space, check_weights
 from postedit.search.rescoring import LogLinear
 from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
+
+if TYPE_CHECKING:
+    from postedit.phrase.phrase_editor import PhraseEditor
 
 _log = logging.getLogger(__name__)
 
@@ -122,6 +126,25 @@ def load_models(
         return _single(first, tuple(paths))
     ensemble = Ensemble([folder.model for folder in folders], weights, space).eval()
     return Loaded(ensemble, first.processor, first.search, sources=tuple(paths))
+
+
+def load_phrases(models: Sequence[str | Path]) -> "PhraseEditor | None":
+    """Load a phrase-based model; return None if the models are others.
+
+    Raises:
+        ModelFolderError: if it is damaged, or given with other models, with which it makes no ensemble.
+    """
+    phrases = next((model for model in models if architecture_of(Path(model)) == PHRASE_BASED), None)
+    if phrases is None:
+        return None
+    if len(models) > 1:
+        raise ModelFolderError(
+            f"{phrases}: a phrase-based model is no member of an ensemble; combine the n-best lists of both by "
+            "`postedit rerank`"
+        )
+    from postedit.phrase.phrase_folder import PhraseFolder
+
+    return PhraseFolder.load(Path(phrases)).editor(Path(phrases))
 
 
 def _combined(file: Path, combination: Combination, devices: Sequence[torch.device]) -> Loaded:

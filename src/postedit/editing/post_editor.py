@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -25,7 +26,7 @@ from postedit.core.evidence import Evidence
 from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
 from postedit.editing.constraints import GuidanceBuilder, required_of
-from postedit.editing.loading import Loaded, load_models
+from postedit.editing.loading import Loaded, load_models, load_phrases
 from postedit.editing.results import checked, to_post_edit, unchanged, warn, with_text, without_damaged
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
@@ -37,6 +38,9 @@ from postedit.search.rescoring import LogLinear
 from postedit.text.processor import TextProcessor
 from postedit.text.swapped_sides import seem_swapped
 from postedit.text.words import Splitter, splitter
+
+if TYPE_CHECKING:
+    from postedit.phrase.phrase_editor import PhraseEditor
 
 __all__ = ["PostEdit", "PostEditor"]
 
@@ -70,7 +74,7 @@ class PostEditor(Editor):
         dtype: Precision = "float32",
         weights: Sequence[float] | None = None,
         space: Space = "log",
-    ) -> "PostEditor | TwoStage":
+    ) -> "PostEditor | TwoStage | PhraseEditor":
         """Load a model folder, a model from the Hugging Face hub, several as an ensemble, or a combination.
 
         An ensemble has the search options of its first member.
@@ -85,7 +89,8 @@ class PostEditor(Editor):
             space: whether an ensemble averages log-probabilities ("log") or probabilities ("probability").
 
         Returns:
-            The editor; for a folder with a first stage a `TwoStage` editor, which drafts where there is no mt.
+            The editor; for a folder with a first stage a `TwoStage` editor, which drafts where there is no mt; for one
+            of a phrase-based model a `PhraseEditor`, which is on no device and has no dtype.
 
         Raises:
             ModelFolderError: if a model is not found or damaged, or the members of an ensemble do not fit.
@@ -94,15 +99,21 @@ class PostEditor(Editor):
         devices = _devices(device)
         for one in devices:
             check_precision(dtype, one)
-        return cls._of(load_models(models or (shipped.MODEL,), devices, weights, space), dtype)
+        chosen = models or (shipped.MODEL,)
+        phrases = load_phrases(chosen)
+        return phrases or cls._of(load_models(chosen, devices, weights, space), dtype)
 
     from_pretrained = load
 
     @classmethod
     def load_corrector(cls, *models: str | Path, device: Device | Sequence[Device] | None = None) -> "PostEditor":
-        """Load the model that corrects mt, without the first stage that its folder may have; see `load`."""
+        """Load the neural model that corrects mt, without the first stage that its folder may have; see `load`."""
         loaded = cls.load(*models, device=device)
-        return loaded.inner if isinstance(loaded, TwoStage) else loaded
+        if isinstance(loaded, TwoStage):
+            return loaded.inner
+        if not isinstance(loaded, PostEditor):
+            raise ModelFolderError(f"{models[0]}: is a phrase-based model; this needs a neural one")
+        return loaded
 
     @classmethod
     def _of(cls, loaded: Loaded, precision: Precision) -> "PostEditor | TwoStage":

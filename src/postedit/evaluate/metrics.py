@@ -121,6 +121,32 @@ class AdditiveBLEU:
         return BLEU(tokenize=self.tokenize, force=True, effective_order=effective_order)
 
 
+@dataclass(frozen=True, slots=True)
+class AdditiveMean:
+    """The mean of TER and 100 - BLEU; the statistics are those of `AdditiveTER`, then those of `AdditiveBLEU`."""
+
+    tokenize: Tokenize = "none"
+
+    @property
+    def signature(self) -> str:
+        """The signatures of both."""
+        return f"{AdditiveTER(self.tokenize).signature} and {AdditiveBLEU(self.tokenize).signature}"
+
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
+        """Return the statistics of each sentence, Float[sentences,12]."""
+        parts = [kind(self.tokenize).statistics(hypotheses, references) for kind in (AdditiveTER, AdditiveBLEU)]
+        return np.concatenate(parts, 1)
+
+    def loss(self, sums: Floats) -> Floats:
+        """Return the mean loss, Float[...], of sums Float[...,12]."""
+        ter, bleu = AdditiveTER(self.tokenize).loss(sums[..., :2]), AdditiveBLEU(self.tokenize).loss(sums[..., 2:])
+        return (ter + bleu) / 2.0
+
+    def score(self, loss: float) -> float:
+        """Return the mean loss."""
+        return loss
+
+
 SentenceCost = Callable[[Sequence[str], Sequence[str]], list[float]]
 """Maps hypotheses and references, line by line and tokenised, to one cost per sentence; 0 is perfect."""
 

@@ -10,7 +10,9 @@ from postedit.core.model import Writes
 from postedit.data.corpus import write_corpus
 from postedit.data.lines import DevTexts
 from postedit.data.triplets import Triplet, unusable
-from postedit.folder import ModelFolder
+from postedit.folder import ModelFolder, architecture_of
+from postedit.phrase.phrase_folder import PhraseFolder, texts_digest
+from postedit.phrase.phrase_options import NAME
 from postedit.text.config import SIDES
 from postedit.text.processor import TextProcessor
 
@@ -25,6 +27,10 @@ def uses_of(dev: DevTexts, model: Path) -> set[str]:
     Raises:
         ModelFolderError: if there is no model, or it is damaged.
     """
+    if architecture_of(model) == NAME:
+        digest = texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True))
+        known = PhraseFolder.load(model).provenance.get("environments", [])
+        return {name for start in known for name, found in start["corpora"].items() if found == digest}
     folder: ModelFolder | None = ModelFolder.load(model)
     uses: set[str] = set()
     while folder is not None:

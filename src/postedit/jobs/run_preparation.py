@@ -80,7 +80,7 @@ def begun(
         parts = [recipe.data, *(stage.data for _, stage in recipe.stages())]
         for files in dict.fromkeys(files for data in parts for _, files in data.sources):
             check_files(files, warn)
-    with _claimed(folder):
+    with claimed(folder):
         # Again, as another process may have begun or ended here while the data was read.
         changed, of_first_stage = _check_own(recipe, folder, resume, accept_changed_data)
         if changed:
@@ -122,7 +122,7 @@ def _check_own(recipe: Recipe, folder: Path, resume: bool, accept: bool) -> tupl
 
 
 @contextmanager
-def _claimed(folder: Path) -> Iterator[None]:
+def claimed(folder: Path) -> Iterator[None]:
     """Lock `folder` against other processes that train; the lock is released however the process ends."""
     lock = FileLock(folder / _LOCK, timeout=0)
     try:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Final, Literal
 
 TokenizerName = Literal["none", "moses"]
+SplitterName = Literal["none", "moses", "characters"]
 
 UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -17,6 +18,9 @@ UNSPACED: Final = (
 # The only characters between words of tokenised text. All others, NBSP and U+3000 included, belong to words. Carriage
 # returns are included so that the words of CRLF files are those of LF files.
 _DIVIDED: Final = re.compile(r"[^ \t\r\n]+")
+
+_SPACED: Final = re.compile(rf"[^\W{UNSPACED}]+")
+_CHARACTERS: Final = re.compile(rf"[^\W{UNSPACED}]+|\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +89,40 @@ class MosesSplitter:
         return text
 
 
-Splitter = PlainSplitter | MosesSplitter
+class CharacterSplitter:
+    """Divides raw text in a script without spaces: each of its characters is a word.
+
+    Words of other scripts are runs of letters and digits; every other visible character is a word too.
+    """
+
+    def words(self, line: str) -> list[str]:
+        """Return the words of `line`."""
+        return _CHARACTERS.findall(line)
+
+    def spans(self, line: str) -> list[Word]:
+        """Return the words with their places in `line`."""
+        return [Word(match.group(), match.start(), match.end()) for match in _CHARACTERS.finditer(line)]
+
+    def gaps(self, words: Sequence[str]) -> list[str]:
+        """Return the spacing between each two neighbours: a space between words of scripts with spaces."""
+        spaced = [_SPACED.fullmatch(word) is not None for word in words]
+        return [" " if left and right else "" for left, right in pairwise(spaced)]
+
+    def join(self, words: Sequence[str]) -> str:
+        """Return the words joined by their usual spacing."""
+        gaps = [*self.gaps(words), ""]
+        return "".join(word + gap for word, gap in zip(words, gaps))
+
+
+Splitter = PlainSplitter | MosesSplitter | CharacterSplitter
 
 
 @functools.cache
-def splitter(tokenizer: TokenizerName, language: str | None) -> Splitter:
+def splitter(tokenizer: SplitterName, language: str | None) -> Splitter:
     """Return the splitter called `tokenizer`; it is cached, as a Moses splitter is slow to create."""
-    return MosesSplitter(language or "en") if tokenizer == "moses" else PlainSplitter()
+    if tokenizer == "moses":
+        return MosesSplitter(language or "en")
+    return CharacterSplitter() if tokenizer == "characters" else PlainSplitter()
 
 
 def align(words: Sequence[str], line: str) -> list[Word] | None:

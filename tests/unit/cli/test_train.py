@@ -3,6 +3,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.unit.phrase.small_corpus import write_recipe
 
 from postedit.evaluate.scores import score_system
 from postedit.jobs.training import RunResult
@@ -20,6 +21,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         return RunResult(folder, folder / "model", training, base)  # type: ignore[arg-type]
 
     monkeypatch.setattr("postedit.shipped.find_recipe", lambda path: path)
+    monkeypatch.setattr("postedit.phrase.phrase_recipe.is_phrase_recipe", lambda path, overrides: False)
     monkeypatch.setattr("postedit.recipe.load_recipe", lambda path, overrides: (path, tuple(overrides)))
     monkeypatch.setattr("postedit.jobs.training.train", train)
     return found
@@ -72,3 +74,18 @@ def test_only_the_main_process_reports_the_result(run: Any, calls: list[Any], mo
     monkeypatch.setattr("postedit.jobs.training.is_main_process", lambda: False)
     assert run("train", "x.toml").stdout == ""
     assert len(calls) == 1
+
+
+def test_a_phrase_based_model_is_trained_and_tuned(run: Any, tmp_path: Path) -> None:
+    recipe, out = write_recipe(tmp_path), tmp_path / "run"
+    result = run("train", recipe, "--out", out)
+    assert result.exit_code == 0
+    assert "Learnt from 30 triplets." in result.stdout
+    assert "dev, unedited MT: TER" in result.stdout
+    assert "cannot be used" not in result.stderr
+    dev = [part for side in ("src", "mt", "pe") for part in (f"--{side}", tmp_path / f"dev.{side}")]
+    tuned = run("tune", out / "model", *dev, "--out", tmp_path / "tuned", "--rounds", "1")
+    assert tuned.exit_code == 0
+    edited = run("edit", tmp_path / "tuned", "--src", tmp_path / "dev.src", "--mt", tmp_path / "dev.mt")
+    assert edited.stdout.splitlines()[3] == "das Haus brennt ."
+    assert "--seeds: nothing" in run("train", recipe, "--out", tmp_path / "more", "--seeds", "2").stderr

@@ -1,0 +1,264 @@
+"""Training of a phrase-based model: index the triplets, then find the weights on the dev set.
+
+recipe.toml   the resolved recipe, from which the run can be repeated
+data.json     triplets kept and left out, with reasons
+run.lock      locked while a process trains here
+model/        the model folder, written at the end
+"""
+
+import hashlib
+import os
+import platform
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from rich.console import Console
+
+import postedit
+from postedit.core.editor import PostEdit
+from postedit.core.errors import OutputError, RecipeError
+from postedit.core.files import check_writable, explain_os_errors
+from postedit.core.tensor_files import save_json
+from postedit.data.lines import DevTexts
+from postedit.data.report import DataReport
+from postedit.data.triplets import Triplet, check_files, read_triplets
+from postedit.evaluate.metrics import AdditiveBLEU, AdditiveMean, AdditiveMetric, AdditiveTER, Floats, Tokenize
+from postedit.evaluate.scores import SystemScores, score_systems
+from postedit.evaluate.ter import count_edits
+from postedit.jobs.run_preparation import claimed, count_lines
+from postedit.phrase.decoder import ALL_FEATURES
+from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.phrase_folder import PhraseFolder, add_texts, texts_digest
+from postedit.phrase.phrase_model import SplitTriplet, learn
+from postedit.phrase.phrase_options import NAME, PhraseTuneConfig
+from postedit.phrase.phrase_recipe import PhraseRecipe, load_phrase_recipe
+from postedit.progress import LineProgress
+from postedit.text.edits import apply_edits
+from postedit.tuning.nbest_lists import NBestEntry, NBestPool
+from postedit.tuning.rounds import TuneOptions, optimise
+
+_METRICS: Final[Mapping[str, Callable[[Tokenize], AdditiveMetric]]] = {
+    "ter": AdditiveTER,
+    "bleu": AdditiveBLEU,
+    "ter+bleu": AdditiveMean,
+}
+
+_LARGEST_SCALE: Final = 100.0  # of scores; a larger one would only say that there is nothing to learn it from
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseRun:
+    """A finished run: its model folder, dev scores of unedited MT and of the model, and triplets learnt from."""
+
+    model: Path
+    unedited: SystemScores
+    scores: SystemScores
+    triplets: int
+
+
+def train_phrases(recipe: PhraseRecipe, folder: Path, resume: bool, console: Console) -> PhraseRun:
+    """Train the model of `recipe` in `folder`.
+
+    Nothing is written before the end but the recipe: a run that was killed starts again, and a finished one is not
+    repeated.
+
+    Raises:
+        RecipeError: if the run to resume had another recipe.
+        DataError: if the data cannot be used.
+        OutputError: if the folder holds another run, cannot be written, or the disk is full.
+    """
+    _check_folder(recipe, folder, resume)
+    with explain_os_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    check_writable(folder / "recipe.toml")
+    with claimed(folder):
+        if resume and (folder / "model").exists():
+            console.print(f"{folder}: is finished and stays as it is", soft_wrap=True, highlight=False, markup=False)
+            return _finished(recipe, folder)
+        for _, files in recipe.data.sources:
+            check_files(files, lambda message: console.print(message, soft_wrap=True, highlight=False, markup=False))
+        recipe.save(folder / "recipe.toml")
+        return _trained(recipe, folder, console)
+
+
+def _check_folder(recipe: PhraseRecipe, folder: Path, resume: bool) -> None:
+    saved = folder / "recipe.toml"
+    if not saved.exists():
+        if folder.is_dir() and any(path.name != "run.lock" for path in folder.iterdir()):
+            raise OutputError(f"{folder}: is not empty and holds no run; choose a new folder by --out")
+        if resume:
+            raise OutputError(
+                f"{folder}: holds no run to resume; check --out, or leave out --resume to start a run there"
+            )
+        return
+    if not resume:
+        raise OutputError(f"{folder}: already holds a run; continue it by --resume, or choose another folder by --out")
+    if load_phrase_recipe(saved, check_data=False) != recipe:
+        raise RecipeError(f"{saved}: is another recipe; start a new run by --out, or resume with the old options")
+
+
+def _finished(recipe: PhraseRecipe, folder: Path) -> PhraseRun:
+    model = PhraseFolder.load(folder / "model")
+    dev, tokenize = _dev_texts(recipe), _tokenize(recipe)
+    outputs = [edit.text for edit in model.editor().edit(dev.src, dev.mt)]
+    unedited, scores = score_systems({NAME: outputs}, dev.pe, dev.mt, tokenize)
+    return PhraseRun(folder / "model", unedited, scores, int(model.provenance.get("triplets", 0)))
+
+
+def _trained(recipe: PhraseRecipe, folder: Path, console: Console) -> PhraseRun:
+    report = DataReport()
+    digest = hashlib.sha256()
+    with LineProgress(console, count_lines(recipe.data.train)) as progress:
+        triplets = progress.track(read_triplets(recipe.data.train, report))
+        model = learn(_split(recipe, triplets, report, digest), recipe.model)
+    save_json(folder / "data.json", report.to_dict())
+    console.print(str(report), highlight=False, markup=False, soft_wrap=True)
+    editor = PhraseEditor(model, recipe.model, recipe.text, recipe.search)
+    dev, tokenize = _dev_texts(recipe), _tokenize(recipe)
+    tuned = tune_weights(editor, dev, _METRICS[recipe.tune.metric](tokenize), recipe.tune, console)
+    edits = tuned.edit(dev.src, dev.mt)
+    unedited, scores = score_systems({NAME: [edit.text for edit in edits]}, dev.pe, dev.mt, tokenize)
+    made = _provenance(recipe, report.kept, digest.hexdigest(), dev)
+    made["dev"] = {
+        **{name: getattr(scores, name) for name in ("ter", "bleu", "chrf")},
+        "do_nothing_ter": unedited.ter,
+        "do_nothing_bleu": unedited.bleu,
+    }
+    made["weights"] = dict(zip(ALL_FEATURES, tuned.model.weights.tolist()))
+    PhraseFolder(tuned.model, recipe.model, recipe.text, recipe.search, made).save(folder / "model")
+    return PhraseRun(folder / "model", unedited, scores, report.kept)
+
+
+def _split(
+    recipe: PhraseRecipe, triplets: Iterable[Triplet], report: DataReport, digest: Any
+) -> Iterator[SplitTriplet]:
+    """Yield the words of triplets that are not too long, and add all texts to the digest."""
+    src, mt, pe = (recipe.text.splitter(side) for side in ("src", "mt", "pe"))
+    for triplet in triplets:
+        add_texts(digest, triplet.src, triplet.mt, triplet.pe)
+        words = SplitTriplet(src.words(triplet.src), mt.words(triplet.mt), pe.words(triplet.pe))
+        if max(map(len, words)) > recipe.data.max_length:
+            report.skip(triplet.source, triplet.line, f"more than {recipe.data.max_length} words (data.max_length)")
+        else:
+            yield words
+
+
+def _dev_texts(recipe: PhraseRecipe) -> DevTexts:
+    triplets = list(read_triplets(recipe.data.dev))
+    return DevTexts(*([getattr(triplet, side) for triplet in triplets] for side in ("src", "mt", "pe")))
+
+
+def _tokenize(recipe: PhraseRecipe) -> Tokenize:
+    return "none" if recipe.text.tokenizer == "none" else "13a"
+
+
+def _provenance(recipe: PhraseRecipe, triplets: int, digest: str, dev: DevTexts) -> dict[str, Any]:
+    """Return how the model was made, without paths, as it may be published."""
+    values = recipe.to_dict()
+    names = dict.fromkeys(path.name for _, files in recipe.data.sources for path in files.paths)
+    values["data"] = {"files": list(names), "max_length": recipe.data.max_length}
+    return {
+        "recipe": values,
+        "triplets": triplets,
+        "environments": [
+            {
+                "postedit": postedit.__version__,
+                "python": platform.python_version(),
+                "platform": platform.platform(),
+                "processors": os.cpu_count(),
+                "corpora": {"train": digest, "dev": texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True))},
+            }
+        ],
+    }
+
+
+def retune(
+    model: Path, dev: DevTexts, out: Path, config: PhraseTuneConfig, tokenize: Tokenize, console: Console
+) -> list[SystemScores]:
+    """Write the model with weights tuned on other lines to `out`; return the scores there, before and after.
+
+    Raises:
+        ModelFolderError: if the model is damaged.
+        OutputError: if something else than a model is at `out`, or it cannot be written.
+    """
+    folder = PhraseFolder.load(model)
+    old = folder.editor(model)
+    new = tune_weights(old, dev, _METRICS[config.metric](tokenize), config, console)
+    outputs = {
+        name: [edit.text for edit in one.edit(dev.src, dev.mt)] for name, one in (("as it was", old), ("tuned", new))
+    }
+    scores = score_systems(outputs, dev.pe, dev.mt, tokenize)
+    environments = folder.provenance.get("environments", [])
+    tuned = {
+        "postedit": postedit.__version__,
+        "corpora": {"dev": texts_digest(zip(dev.src, dev.mt, dev.pe, strict=True))},
+    }
+    made = {
+        **folder.provenance,
+        "environments": [*environments, tuned],
+        "weights": dict(zip(ALL_FEATURES, new.model.weights.tolist())),
+        "dev": {"ter": scores[-1].ter, "bleu": scores[-1].bleu, "do_nothing_ter": scores[0].ter},
+    }
+    replace(folder, model=new.model, provenance=made).save(out)
+    return scores
+
+
+def tune_weights(
+    editor: PhraseEditor, dev: DevTexts, metric: AdditiveMetric, config: PhraseTuneConfig, console: Console
+) -> PhraseEditor:
+    """Return the editor with the weights of the round that is best on `dev`, scaled so that confidences are right."""
+    weights = editor.model.weights
+    pool = NBestPool(ALL_FEATURES, dev.pe, metric)
+    options = TuneOptions(config.method, seed=config.seed)
+    trials: list[tuple[float, Floats]] = []
+    for number in range(1, config.rounds + 2):
+        found = with_weights(editor, weights).edit(dev.src, dev.mt, beam=config.outputs, n_best=config.outputs)
+        loss = float(metric.loss(metric.statistics([edit.text for edit in found], dev.pe).sum(0)))
+        trials.append((loss, weights))
+        new = pool.add(
+            [[NBestEntry(one.text, one.features or {}) for one in (best, *best.alternatives)] for best in found]
+        )
+        shown = f"round {number}: dev {metric.score(loss):.2f}; {new:,} new outputs, {len(pool):,} in all"
+        console.print(shown, highlight=False)
+        if not new or number > config.rounds:
+            break
+        weights = optimise(pool.lists(), weights, np.full(len(weights), -np.inf), options)
+        weights = weights / (np.abs(weights).max() or 1.0)
+    best = with_weights(editor, min(trials, key=lambda trial: trial[0])[1])
+    return with_weights(editor, best.model.weights * _scale(best.edit(dev.src, dev.mt), dev))
+
+
+def with_weights(editor: PhraseEditor, weights: Floats) -> PhraseEditor:
+    """Return the editor with other weights of its features."""
+    return PhraseEditor(
+        replace(editor.model, weights=weights), editor.config, editor.text, editor.search, editor.sources
+    )
+
+
+def _scale(edits: Sequence[PostEdit], dev: DevTexts) -> float:
+    """Return what scores are to be multiplied by so that the confidences of edits are those of their being right.
+
+    An edit is right if the text is nearer to the post-edit with it than without. The scale has the highest likelihood:
+    its logarithm is found by bisection of the derivative.
+    """
+    alone = [
+        (apply_edits(mt, edit.text, [one]), mt, pe, confidence)
+        for edit, mt, pe in zip(edits, dev.mt, dev.pe, strict=True)
+        for one, confidence in zip(edit.edits, edit.confidences, strict=True)
+    ]
+    if not alone:
+        return 1.0
+    texts, unedited, references, confidences = zip(*alone, strict=True)
+    after, before = count_edits(texts, references), count_edits(unedited, references)
+    right = np.array([one.edits < other.edits for one, other in zip(after, before, strict=True)])
+    sure = np.clip(np.array(confidences), 1e-12, 1.0 - 1e-12)
+    gains = np.log(sure / (1.0 - sure))
+    low, high = np.log(1.0 / _LARGEST_SCALE), np.log(_LARGEST_SCALE)
+    for _ in range(50):
+        middle = (low + high) / 2.0
+        rises = float((gains * (right - 1.0 / (1.0 + np.exp(-gains * np.exp(middle))))).sum()) > 0.0
+        low, high = (middle, high) if rises else (low, middle)
+    return float(np.exp(low))

@@ -1,0 +1,1 @@
+"""The phrase-based editor: statistical post-editing over an index of triplets."""

@@ -1,0 +1,218 @@
+"""`PhraseEditor`: edits with a phrase-based model, as any other editor."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, Side, Skipped
+from postedit.core.errors import DataError
+from postedit.core.search_config import SearchConfig
+from postedit.folder import content_fingerprint
+from postedit.phrase.decoder import ALL_FEATURES, Outputs, SearchLimits, edit_texts
+from postedit.phrase.forced_scores import score_outputs
+from postedit.phrase.phrase_model import PhraseModel
+from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
+from postedit.phrase.word_ids import TextsBuilder
+from postedit.text.edits import changes, splice
+from postedit.text.words import Splitter
+
+_UNSUPPORTED: Final = ("post_edit_penalty", "max_edits", "no_repeat", "banned", "required")
+"""Search options that limit outputs, and that this editor cannot follow."""
+
+_CHANGED: Final = ALL_FEATURES.index("words changed")
+
+
+class _Read(NamedTuple):
+    """A segment as words."""
+
+    segment: Segment
+    words: list[str]
+    source: list[str]
+    skipped: Skipped | None = None
+
+    @property
+    def mt(self) -> str:
+        """The text of mt."""
+        return self.segment.mt or ""
+
+
+class PhraseEditor(Editor):
+    """A phrase-based model with its text processing."""
+
+    def __init__(
+        self,
+        model: PhraseModel,
+        config: PhraseConfig,
+        text: PhraseTextConfig,
+        search: SearchConfig,
+        sources: tuple[Path, ...] = (),
+    ) -> None:
+        """Make an editor; `sources` are the folders it was loaded from."""
+        self.model, self.config, self.text, self.search, self.sources = model, config, text, search, sources
+
+    @property
+    def abilities(self) -> Abilities:
+        """Abilities of the editor."""
+        return Abilities(
+            n_best=True,
+            forced_scores=True,
+            languages=(self.text.src_lang or "", self.text.tgt_lang or ""),
+            tokenises=self.text.tokenizer != "none",
+        )
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        """Return the fingerprint of the model folder, and the options that can change an output."""
+        config = search or self.search
+        names = ("n_best", "edit_cost", "max_input")
+        return Identity(self._fingerprints, {name: getattr(config, name) for name in names})
+
+    @cached_property
+    def _fingerprints(self) -> tuple[str, ...]:
+        return tuple(map(content_fingerprint, self.sources))
+
+    def check(self, search: SearchConfig, *, with_mt: bool) -> None:
+        """Check the search options before long work; see `Editor.check`."""
+        super().check(search, with_mt=with_mt)
+        refused = [name for name in _UNSUPPORTED if getattr(search, name)]
+        if refused:
+            raise DataError(
+                f"search.{refused[0]} is for neural models; a phrase-based model makes edits that it has seen: leave "
+                "it out"
+            )
+
+    def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
+        """Return the spans of the words of a text; None if the tokeniser rewrites it."""
+        found = self.text.splitter(side).spans(text)
+        return None if found is None else [(word.start, word.end) for word in found]
+
+    def words(self, side: Side, text: str) -> list[str]:
+        """Return the words of a text."""
+        found: list[str] = self.text.splitter(side).words(text)
+        return found
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return one correction per segment; see `Editor.edit_segments`. There is no evidence."""
+        config = search or self.search
+        self.check(config, with_mt=True)
+        if any(segment.constraints for segment in segments):
+            raise DataError("a phrase-based model takes no constraints (a prefix, required words): leave them out")
+        read = self._read(segments, config)
+        asked = [one for one in read if one.skipped is None]
+        found = iter(self._searched(asked, config))
+        return [PostEdit(one.mt, False, skipped=one.skipped) if one.skipped else next(found) for one in read]
+
+    def score_segments(
+        self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return the scores of given outputs, with `features`.
+
+        The score is that of the best edits that lead to the output. Changes that are no candidates, which search never
+        makes, cost a fixed amount.
+        """
+        read = self._read(segments, self.search)
+        asked = [(one, output) for one, output in zip(read, outputs, strict=True) if one.skipped is None]
+        mt, src = self._texts([one for one, _ in asked])
+        builder = TextsBuilder(bounded=True)
+        for _, output in asked:
+            builder.append(self.model.words.find(self.words("pe", output)))
+        found = score_outputs(
+            mt, self.model.joined, src, builder.texts(), self.model.knowledge, self.model.weights, self.config.sample
+        )
+        scored = iter(zip(*found, strict=True))
+        results = []
+        for one, output in zip(read, outputs, strict=True):
+            score, features = (0.0, np.zeros(0)) if one.skipped else next(scored)
+            named = dict(zip(ALL_FEATURES, features.tolist())) or None
+            results.append(PostEdit(output, output != one.mt, score, features=named, skipped=one.skipped))
+        return results
+
+    def save_pretrained(self, path: str | Path) -> None:
+        """Write the model folder as it was loaded; only a model or an empty folder at `path` is replaced.
+
+        Raises:
+            ModelFolderError: if the folder cannot be read any more.
+            OutputError: if something else is at `path`, or it cannot be written.
+        """
+        from postedit.phrase.phrase_folder import PhraseFolder
+
+        PhraseFolder.load(self.sources[0]).save(Path(path).resolve())
+
+    def _read(self, segments: Sequence[Segment], config: SearchConfig) -> list[_Read]:
+        missing = next((number for number, one in enumerate(segments, start=1) if one.mt is None), None)
+        if missing is not None:
+            raise DataError(f"a phrase-based model corrects translations: segment {missing} has no mt")
+        return [self._as_words(segment, config.max_input) for segment in segments]
+
+    def _as_words(self, segment: Segment, longest: int) -> _Read:
+        words, source = self.words("mt", segment.mt or ""), self.words("src", segment.src)
+        skipped: Skipped | None = "too long" if max(len(words), len(source)) > longest else None
+        return _Read(segment, words, source, skipped if words and source else "empty")
+
+    def _texts(self, read: Sequence[_Read]) -> tuple[Any, Any]:
+        """Return the words of mt and of the sources as ids."""
+        mt, src = TextsBuilder(bounded=True), TextsBuilder(bounded=False)
+        for one in read:
+            mt.append(self.model.words.find(one.words))
+            src.append(self.model.words.find(one.source))
+        return mt.texts(), src.texts()
+
+    def _searched(self, read: Sequence[_Read], config: SearchConfig) -> list[PostEdit]:
+        if not read:
+            return []
+        weights = self.model.weights.copy()
+        weights[_CHANGED] -= config.edit_cost
+        limits = SearchLimits(config.n_best, self.config.paths, self.config.sample)
+        mt, src = self._texts(read)
+        found = edit_texts(mt, self.model.joined, src, self.model.knowledge, weights, limits)
+        results = []
+        for row, one in enumerate(read):
+            best, *others = (self._rendered(one, found, place) for place in range(*found.first[row : row + 2]))
+            results.append(replace(best, alternatives=tuple(others)))
+        return results
+
+    def _rendered(self, read: _Read, found: Outputs, place: int) -> PostEdit:
+        """Return one output of a search as a correction."""
+        score = float(found.scores[place])
+        features = dict(zip(ALL_FEATURES, found.features[place].tolist()))
+        first, last = found.first_edit[place : place + 2]
+        kept = PostEdit(read.mt, False, score, features=features)
+        if first == last:
+            return kept
+        pe: list[str] = []
+        done, gains = 0, np.zeros(len(read.words) + 1)
+        for number in range(first, last):
+            start, end = found.spans[number]
+            new = found.words[slice(*found.first_word[number : number + 2])]
+            pe += [*read.words[done:start], *(self.model.words.words[word] for word in new)]
+            done = end
+            gains[start : max(end, start + 1)] = found.gains[number]
+        pe += read.words[done:]
+        splitter: Splitter = self.text.splitter("mt")
+        places, mt_gaps, pe_gaps = splitter.spans(read.mt), splitter.gaps(read.words), splitter.gaps(pe)
+        if places is None or mt_gaps is None or pe_gaps is None:  # the tokeniser rewrites the text
+            return replace(kept, skipped="damaged")
+        text, edits = splice(read.mt, places, mt_gaps, pe, pe_gaps)
+        sure = [_log_probability(gains, change.mt) for change in changes(read.words, pe)]
+        return PostEdit(
+            text,
+            text != read.mt,
+            score,
+            tuple(sure),
+            edits,
+            features=features,
+            token_spans=tuple((number, number + 1) for number in range(len(edits))),
+            confidences=tuple(map(math.exp, sure)),
+        )
+
+
+def _log_probability(gains: Any, span: tuple[int, int]) -> float:
+    """Return the log-probability of an edit: of its gain in score, against leaving the words as they are."""
+    gain = float(gains[span[0] : max(span[1], span[0] + 1)].max())
+    return -math.log1p(math.exp(-gain)) if gain > -700.0 else gain

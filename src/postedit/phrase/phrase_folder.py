@@ -1,0 +1,145 @@
+"""Folders of phrase-based models; none of their files executes code when it is read.
+
+config.json         options, search settings, format version
+model.safetensors   arrays
+text/words.json     the words, in the order of their ids
+provenance.json     data, options and versions of the training, and scores on the development set
+README.md           model card
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+import postedit
+from postedit.core.config import check_config
+from postedit.core.errors import ModelFolderError
+from postedit.core.files import atomic_folder, sha256_of
+from postedit.core.search_config import SearchConfig
+from postedit.core.tensor_files import check_sha256, load_tensors, save_tensors
+from postedit.folder import check_replaceable, read_config, read_json
+from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.phrase_model import PhraseModel
+from postedit.phrase.phrase_options import NAME, PhraseConfig, PhraseTextConfig
+
+_FORMAT: Final = 1
+_CONFIG, _ARRAYS, _WORDS, _PROVENANCE, _CARD = (
+    "config.json", "model.safetensors", "text/words.json", "provenance.json", "README.md",
+)  # fmt: skip
+
+_CARD_TEXT: Final = """\
+---
+library_name: postedit
+tags: [automatic-post-editing, translation]
+---
+# {name}
+
+Automatic post-editing model (statistical post-editing over an index of triplets; after Simard et al. 2007), made with
+postedit {version}. **It contains the texts that it was trained on.**
+
+```python
+from postedit import PostEditor
+
+editor = PostEditor.load("path/to/this/folder")
+print(editor.edit(src=["..."], mt=["..."])[0].text)
+```
+
+Scores on the development set, which also chose the weights:
+
+{scores}
+
+`provenance.json` lists the training data and the recipe.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseFolder:
+    """A phrase-based model with its options."""
+
+    model: PhraseModel
+    config: PhraseConfig
+    text: PhraseTextConfig
+    search: SearchConfig
+    provenance: Mapping[str, Any]
+
+    def editor(self, *sources: Path) -> PhraseEditor:
+        """Return the editor of the model, loaded from `sources`."""
+        return PhraseEditor(self.model, self.config, self.text, self.search, sources)
+
+    def save(self, path: Path) -> None:
+        """Write the folder; a model at `path` is replaced when all is written.
+
+        Raises:
+            OutputError: if something else than a model is at `path`, it cannot be written, or the disk is full.
+        """
+        check_replaceable(path)
+        with atomic_folder(path) as folder:
+            (folder / _WORDS).parent.mkdir()
+            (folder / _WORDS).write_text(json.dumps(self.model.words.own, ensure_ascii=False), encoding="utf-8")
+            arrays = {name: torch.from_numpy(array) for name, array in self.model.to_arrays().items()}
+            save_tensors(folder / _ARRAYS, arrays, {"architecture": NAME})
+            config = {
+                "format": _FORMAT,
+                "postedit": postedit.__version__,
+                "architecture": NAME,
+                "model": self.config.model_dump(mode="json"),
+                "text": self.text.model_dump(mode="json"),
+                "search": self.search.model_dump(mode="json"),
+                "sha256": {name: sha256_of(folder / name) for name in (_ARRAYS, _WORDS)},
+            }
+            for name, values in ((_PROVENANCE, self.provenance), (_CONFIG, config)):
+                (folder / name).write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            scores = [f"- {name}: {value}" for name, value in self.provenance.get("dev", {}).items()]
+            card = _CARD_TEXT.format(
+                name=NAME, version=postedit.__version__, scores="\n".join(scores or ["- not recorded"])
+            )
+            (folder / _CARD).write_text(card, encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> "PhraseFolder":
+        """Read a model folder.
+
+        Raises:
+            ModelFolderError: if something is missing, damaged, or not what config.json says.
+        """
+        values = read_config(path)
+        problems: list[str] = []
+        configs: dict[str, Any] = {}
+        for name, kind in (("model", PhraseConfig), ("text", PhraseTextConfig), ("search", SearchConfig)):
+            section = values.get(name)
+            configs[name], found = check_config(kind, section if isinstance(section, dict) else {}, f"{name}.")
+            problems += found
+        digests: Any = values.get("sha256")
+        if not isinstance(digests, dict) or set(digests) != {_ARRAYS, _WORDS}:
+            problems.append("sha256 must have a digest of each file")
+            digests = {}
+        if problems:
+            raise ModelFolderError(f"{path / _CONFIG}: {'; '.join(problems)}")
+        for name, digest in digests.items():
+            check_sha256(path / name, str(digest))
+        words = json.loads((path / _WORDS).read_text(encoding="utf-8"))
+        arrays = {name: tensor.numpy() for name, tensor in load_tensors(path / _ARRAYS).items()}
+        try:
+            model = PhraseModel.of_arrays(words, arrays)
+        except KeyError as error:
+            raise ModelFolderError(f"{path / _ARRAYS}: has no array {error}; train the model again") from None
+        provenance = read_json(path / _PROVENANCE) if (path / _PROVENANCE).exists() else {}
+        return cls(model, configs["model"], configs["text"], configs["search"], provenance)
+
+
+def texts_digest(triplets: Iterable[tuple[str, str, str]]) -> str:
+    """Return the SHA-256 digest of triplets, by which the provenance of a model names them."""
+    digest = hashlib.sha256()
+    for texts in triplets:
+        add_texts(digest, *texts)
+    return digest.hexdigest()
+
+
+def add_texts(digest: Any, src: str, mt: str, pe: str) -> None:
+    """Add a triplet to the digest of triplets."""
+    digest.update("\t".join((src, mt, pe, "\n")).encode())

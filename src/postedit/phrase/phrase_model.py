@@ -1,0 +1,157 @@
+"""A phrase-based model: what it learns from triplets, and its arrays for a file."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postedit.phrase.decoder import ALL_FEATURES, Knowledge
+from postedit.phrase.edit_alignment import all_linked, learn_edits, spellings
+from postedit.phrase.lexicon import EditLexicon, count_links
+from postedit.phrase.ngram_model import NgramModel, learn_ngrams, ngram_table
+from postedit.phrase.pair_table import EMPTY, table_of
+from postedit.phrase.phrase_options import PhraseConfig
+from postedit.phrase.source_alignment import (
+    NOT_JOINED,
+    JoinedWords,
+    Texts,
+    TranslationTable,
+    all_source_words,
+    join_words,
+    joined_ids,
+    learn_translations,
+)
+from postedit.phrase.triplet_index import Sorted, TripletIndex, build_index
+from postedit.phrase.word_ids import TextsBuilder, WordIds
+
+Floats = NDArray[np.float64]
+Arrays = dict[str, NDArray[Any]]
+
+START_WEIGHTS: Final[Mapping[str, float]] = {
+    "language model": 0.15,
+    "edits": -1.0,
+    "words changed": -0.1,
+    "length": 0.1,
+    "phrase": 0.1,
+    "phrase in context": 0.1,
+    "best phrase": 0.3,
+    "seen changed": 0.1,
+    "seen changed anywhere": 0.2,
+    "context": 0.2,
+    "source agrees": 0.2,
+}
+"""Weights before tuning; those of all other features are 0."""
+
+
+class SplitTriplet(NamedTuple):
+    """The words of a triplet."""
+
+    src: list[str]
+    mt: list[str]
+    pe: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseModel:
+    """Words, knowledge and weights; `weights` are in the order of ALL_FEATURES."""
+
+    words: WordIds
+    knowledge: Knowledge
+    joined: JoinedWords
+    weights: Floats
+
+    def to_arrays(self) -> Arrays:
+        """Return all arrays by name; hash tables without their unused slots."""
+        (index,) = self.knowledge.parts
+        found: Arrays = {"weights": self.weights}
+        for side in ("mt", "pe"):
+            found |= {f"index.{side}.{name}": part for name, part in getattr(index, side)._asdict().items()}
+        found |= {f"index.{name}": getattr(index, name) for name in ("cells", "mt_starts", "pe_starts", "links")}
+        lexicon, translations, language = self.knowledge.lexicon, self.knowledge.translations, self.knowledge.language
+        found |= {"lexicon.old": lexicon.old, "lexicon.new": lexicon.new}
+        tables = {"lexicon": lexicon, "translations": translations, "language": language, "joined": self.joined}
+        for name, table in tables.items():
+            used = np.flatnonzero(table.keys != EMPTY)
+            used = used[np.argsort(table.keys[used])]  # so that a model saved again is the same
+            for part in _COLUMNS[name]:
+                found[f"{name}.{part}"] = getattr(table, part)[used]
+        found["language.order"] = np.array([language.order])
+        found["language.unknown"] = np.array([language.unknown])
+        return found
+
+    @classmethod
+    def of_arrays(cls, words: list[str], arrays: Arrays) -> "PhraseModel":
+        """Return the model of these words and arrays.
+
+        Raises:
+            KeyError: if an array is missing.
+        """
+        sides = {side: Sorted(*(arrays[f"index.{side}.{name}"] for name in Sorted._fields)) for side in ("mt", "pe")}
+        rest = [arrays[f"index.{name}"] for name in ("cells", "mt_starts", "pe_starts", "links")]
+        columns = {name: [arrays[f"{name}.{part}"] for part in parts] for name, parts in _COLUMNS.items()}
+        joined = JoinedWords(*table_of(*columns["joined"])) if columns["joined"][0].size else NOT_JOINED
+        keys, counts = table_of(*columns["lexicon"])
+        lexicon = EditLexicon(keys, counts, arrays["lexicon.old"], arrays["lexicon.new"])
+        order, unknown = int(arrays["language.order"][0]), float(arrays["language.unknown"][0])
+        keys, logs, backoffs = ngram_table(*columns["language"])
+        language = NgramModel(keys, logs, backoffs, order, unknown)
+        translations = TranslationTable(*table_of(*columns["translations"]))
+        index = TripletIndex(sides["mt"], sides["pe"], *rest)
+        knowledge = Knowledge((index,), lexicon, translations, language)
+        return cls(WordIds(words), knowledge, joined, arrays["weights"])
+
+
+_COLUMNS: Final = {
+    "lexicon": ("keys", "counts"),
+    "translations": ("keys", "probabilities"),
+    "language": ("keys", "logs", "backoffs"),
+    "joined": ("keys", "ids"),
+}
+"""The columns of the hash tables."""
+
+
+def start_weights() -> Floats:
+    """Return the weights before tuning, in the order of ALL_FEATURES."""
+    return np.array([START_WEIGHTS.get(name, 0.0) for name in ALL_FEATURES])
+
+
+def learn(triplets: Iterable[SplitTriplet], config: PhraseConfig) -> PhraseModel:
+    """Return the model of triplets, with weights from before tuning."""
+    words = WordIds()
+    builders = [TextsBuilder(bounded=False), TextsBuilder(bounded=True), TextsBuilder(bounded=True)]
+    for triplet in triplets:
+        for builder, side in zip(builders, triplet):
+            builder.append(words.add(side))
+    src, mt, pe = (builder.texts() for builder in builders)
+    del builders
+    return learn_texts(words, src, mt, pe, config)
+
+
+def learn_texts(words: WordIds, src: Texts, mt: Texts, pe: Texts, config: PhraseConfig) -> PhraseModel:
+    """Return the model of triplets that are given as ids; see `learn`."""
+    count = len(words)
+    some = config.learn_words_from
+    translations = learn_translations(_some(src, some), _some(pe, some), count)
+    sources = all_source_words(translations, src, mt)
+    edits = learn_edits(_some(mt, some), _some(pe, some), spellings(words.words))
+    links = all_linked(edits, mt, pe)
+    joined = join_words(mt.words, sources) if config.join_source else NOT_JOINED
+    asked = joined_ids(joined, mt.words, sources)
+    index = build_index(asked, mt, pe, links, sources, count)
+    lexicon = count_links(mt, pe, links, count)
+    language = learn_ngrams(pe, config.order, config.least)
+    return PhraseModel(words, Knowledge((index,), lexicon, translations, language), joined, start_weights())
+
+
+def _some(texts: Texts, most: int) -> Texts:
+    """Return at most so many texts, spread evenly over all."""
+    count = texts.starts.size - 1
+    if count <= most:
+        return texts
+    rows = np.arange(most) * count // most
+    lengths = np.diff(texts.starts)[rows]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    places = np.repeat(texts.starts[rows] - starts[:-1], lengths) + np.arange(starts[-1])
+    return Texts(texts.words[places], starts)

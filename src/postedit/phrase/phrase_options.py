@@ -1,0 +1,58 @@
+"""Options of phrase-based models."""
+
+from typing import Any, Final, Literal, Self
+
+from pydantic import Field, model_validator
+
+from postedit.core.config import Config
+from postedit.text.words import SplitterName, splitter
+
+NAME: Final = "phrase-based"
+"""The name of the architecture in recipes and model folders."""
+
+
+class PhraseConfig(Config):
+    """The `[model]` section, without its name."""
+
+    order: int = Field(4, ge=2, le=7, description="words of the longest n-grams of the language model")
+    least: int = Field(1, ge=1, description="n-grams of 3 and more words that occur more rarely are left out")
+    join_source: bool = Field(
+        False, description="look phrases up by words of mt joined with the source words they come from"
+    )
+    sample: int = Field(64, ge=1, description="places of a phrase that are looked at, at most")
+    paths: int = Field(0, ge=0, description="paths of a search that go on from each word, at most; 0: all")
+    learn_words_from: int = Field(
+        200_000, ge=1, description="probabilities of single words are learnt from this many triplets, evenly spread"
+    )
+
+
+class PhraseTextConfig(Config):
+    """The `[text]` section."""
+
+    tokenizer: SplitterName = Field(
+        "none",
+        description='"none" for text that is already tokenised, "moses" for raw text, "characters" for raw text in a '
+        "script without spaces, whose characters are words",
+    )
+    src_lang: str | None = Field(None, description="code of the source language, for Moses rules")
+    tgt_lang: str | None = Field(None, description="code of the language of mt and pe, for Moses rules")
+
+    @model_validator(mode="after")
+    def _check_languages(self) -> Self:
+        if self.tokenizer == "moses" and not (self.src_lang and self.tgt_lang):
+            raise ValueError('tokenizer = "moses" needs src_lang and tgt_lang, such as "en" and "de"')
+        return self
+
+    def splitter(self, side: Literal["src", "mt", "pe"]) -> Any:
+        """Return what divides the texts of a side into words."""
+        return splitter(self.tokenizer, self.src_lang if side == "src" else self.tgt_lang)
+
+
+class PhraseTuneConfig(Config):
+    """The `[tune]` section: how the weights are found on the dev set."""
+
+    method: Literal["mira", "mert"] = Field("mira", description="the optimiser")
+    metric: Literal["ter", "bleu", "ter+bleu"] = Field("ter+bleu", description="what the weights are best for")
+    rounds: int = Field(5, ge=1, description="searches with new weights, at most")
+    outputs: int = Field(30, ge=2, description="outputs of each sentence in a round")
+    seed: int = Field(1, ge=0, description="of all that is random")

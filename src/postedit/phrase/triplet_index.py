@@ -1,0 +1,164 @@
+"""The index of triplets: all places of a phrase of mt, and what each became in pe.
+
+Nothing is counted ahead: phrase pairs are extracted when a phrase is asked for (Callison-Burch et al. 2005, Lopez
+2007), from a sample of its places. So memory grows with the triplets and not with their phrases, and a triplet is added
+or removed by adding or removing the places of its words.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postedit.compiled import compiled
+from postedit.phrase.edit_alignment import UNLINKED
+from postedit.phrase.source_alignment import Texts
+
+LONGEST: Final = 7
+"""Words of the longest phrases, with their context."""
+
+_DEPTH: Final = 8  # words by which places are sorted: a power of 2 that is not below LONGEST
+
+ROW, SOURCE, FIRST, LAST, KEPT = range(5)
+"""Columns of `Places.cells`: the triplet, the source word, first and last place in pe of the word's counterparts (or
+UNLINKED), and how many words from here on were kept in a row."""
+
+
+class Sorted(NamedTuple):
+    """The places of all words, sorted by the words from there on: a suffix array."""
+
+    words: Any  # Int32[W]
+    order: Any  # Int32[W], places
+    first: Any  # Int64[words+1], where in `order` the places of each word begin
+
+
+class TripletIndex(NamedTuple):
+    """Triplets, each text with words for its beginning and end."""
+
+    mt: Sorted  # of the words looked up, which may be joined with source words
+    pe: Sorted
+    cells: Any  # Int32[W,5], see ROW
+    mt_starts: Any  # Int64[S+1]
+    pe_starts: Any  # Int64[S+1]
+    links: Any  # Int32[words of pe], place in mt of the counterpart of each word, in its text
+
+
+class PhraseTarget(NamedTuple):
+    """What a phrase of mt became: `length` words of pe from `start` on; -1 words if that is no phrase."""
+
+    start: Any
+    length: Any
+
+
+def sort_places(words: NDArray[np.int32], count: int) -> Sorted:
+    """Return the places of `words`, whose ids are below `count`, sorted by the words that follow.
+
+    Ranks by one word give ranks by two, these ranks by four, and so on (prefix doubling, Manber and Myers 1993).
+    """
+    rank = words.astype(np.int64)
+    order = np.argsort(rank, kind="stable")
+    step = 1
+    while step < _DEPTH and words.size:
+        following = np.zeros(words.size, np.int64)
+        following[:-step] = rank[step:] + 1
+        keys = rank * (int(rank.max()) + 2) + following
+        order = np.argsort(keys, kind="stable")
+        ordered = keys[order]
+        rank = np.empty(words.size, np.int64)
+        rank[order] = np.cumsum(np.concatenate([[0], ordered[1:] != ordered[:-1]]))
+        step *= 2
+    first = np.zeros(count + 1, np.int64)
+    first[1:] = np.cumsum(np.bincount(words, minlength=count))
+    return Sorted(words, order.astype(np.int32), first)
+
+
+def build_index(
+    asked: NDArray[np.int32], mt: Texts, pe: Texts, links: NDArray[np.int32], sources: NDArray[np.int32], count: int
+) -> TripletIndex:
+    """Return the index of aligned triplets.
+
+    Args:
+        asked: the words of mt by which phrases are looked up, Int32[W]: those of `mt`, or joined with source words.
+        mt: the words of mt.
+        pe: the words of pe.
+        links: the place in mt of the counterpart of each word of pe, or UNLINKED.
+        sources: the source word of each word of mt.
+        count: word ids are below this number.
+    """
+    cells = _cells(mt, pe, links, sources)
+    above = max(count, int(asked.max(initial=0)) + 1)
+    return TripletIndex(sort_places(asked, above), sort_places(pe.words, count), cells, mt.starts, pe.starts, links)
+
+
+@compiled
+def _cells(mt: Any, pe: Any, links: Any, sources: Any) -> Any:
+    cells = np.empty((mt.words.size, 5), np.int32)
+    for row in range(mt.starts.size - 1):
+        start, end = mt.starts[row], mt.starts[row + 1]
+        for at in range(start, end):
+            cells[at, ROW], cells[at, SOURCE] = row, sources[at]
+            cells[at, FIRST], cells[at, LAST] = UNLINKED, UNLINKED
+        first = pe.starts[row]
+        for j in range(pe.starts[row + 1] - first):
+            if links[first + j] >= 0:
+                at = start + links[first + j]
+                cells[at, FIRST] = j if cells[at, FIRST] < 0 else cells[at, FIRST]
+                cells[at, LAST] = j
+        for at in range(end - 1, start - 1, -1):
+            j = cells[at, FIRST]
+            kept = j >= 0 and cells[at, LAST] == j and mt.words[at] == pe.words[first + j]
+            follows = kept and at + 1 < end and cells[at + 1, FIRST] == j + 1
+            cells[at, KEPT] = 1 + (cells[at + 1, KEPT] if follows else 0) if kept else 0
+    return cells
+
+
+@compiled
+def narrowed(places: Any, low: Any, high: Any, depth: Any, word: Any) -> Any:
+    """Return the part of `places.order[low:high]`, places of the same `depth` words, that goes on with `word`."""
+    first = _first_not_below(places, low, high, depth, word)
+    return first, _first_not_below(places, first, high, depth, word + 1)
+
+
+@compiled
+def _first_not_below(places: Any, low: Any, high: Any, depth: Any, word: Any) -> Any:
+    while low < high:
+        middle = (low + high) >> 1
+        at = places.order[middle] + depth
+        if (places.words[at] if at < places.words.size else -1) < word:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def places_of(places: Any, phrase: Any) -> Any:
+    """Return where the places of a phrase Int32[n], at most LONGEST words, begin and end in `places.order`."""
+    low, high = 0, places.order.size
+    for depth in range(phrase.size):
+        low, high = narrowed(places, low, high, depth, phrase[depth])
+    return low, high
+
+
+@compiled
+def target_of(index: Any, at: Any, length: Any) -> Any:
+    """Return what the `length` words of mt from place `at` on became: the tightest consistent phrase of pe.
+
+    Consistent: some word is linked, and no word of either phrase is linked to one outside the other (Och and Ney 2004).
+    Words of pe without link belong to a phrase only between linked ones.
+    """
+    first, last = np.int64(1) << 40, np.int64(-1)
+    for place in range(at, at + length):
+        if index.cells[place, FIRST] >= 0:
+            first = min(first, np.int64(index.cells[place, FIRST]))
+            last = max(last, np.int64(index.cells[place, LAST]))
+    row = index.cells[at, ROW]
+    start = index.pe_starts[row] + first
+    if last < 0:
+        return PhraseTarget(start, -1)
+    begin = at - index.mt_starts[row]
+    for place in range(start, start + last - first + 1):
+        link = index.links[place]
+        if link != UNLINKED and not begin <= link < begin + length:
+            return PhraseTarget(start, -1)
+    return PhraseTarget(start, last - first + 1)

@@ -1,0 +1,107 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from tests.unit.phrase.small_corpus import TRIPLETS, write_recipe
+
+from postedit import PostEditor
+from postedit.core.editor import PostEdit
+from postedit.core.errors import OutputError, RecipeError
+from postedit.data.lines import DevTexts
+from postedit.jobs.dev_overlap import uses_of
+from postedit.jobs.phrase_training import PhraseRun, retune, train_phrases
+from postedit.phrase.phrase_folder import PhraseFolder
+from postedit.phrase.phrase_options import PhraseTuneConfig
+from postedit.phrase.phrase_recipe import load_phrase_recipe
+
+QUIET = Console(quiet=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("phrases")
+    write_recipe(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> PhraseRun:
+    return train_phrases(load_phrase_recipe(folder / "phrases.toml"), folder / "run", False, QUIET)
+
+
+def test_a_model_learns_its_triplets(run: PhraseRun) -> None:
+    assert run.triplets == 3 * len(TRIPLETS)
+    assert run.scores.ter < run.unedited.ter / 2
+    editor = PostEditor.load(run.model)
+    assert editor.edit(["the house burns ."], ["der Haus brennt ,"])[0].text == "das Haus brennt ."
+
+
+def test_the_model_folder_says_how_it_was_made(run: PhraseRun, folder: Path) -> None:
+    made = PhraseFolder.load(run.model).provenance
+    assert made["dev"]["ter"] == pytest.approx(run.scores.ter)
+    assert made["dev"]["do_nothing_ter"] == pytest.approx(run.unedited.ter)
+    assert made["recipe"]["data"]["files"] == [
+        f"{name}.{side}" for name in ("train", "dev") for side in ("src", "mt", "pe")
+    ]
+    assert str(folder) not in json.dumps(made)
+    assert set(made["weights"]) > {"language model", "seen changed"}
+
+
+def test_the_same_recipe_gives_the_same_model(run: PhraseRun, folder: Path) -> None:
+    again = train_phrases(load_phrase_recipe(folder / "phrases.toml"), folder / "again", False, QUIET)
+    assert (again.model / "model.safetensors").read_bytes() == (run.model / "model.safetensors").read_bytes()
+
+
+def test_lines_that_the_model_had_are_told(run: PhraseRun) -> None:
+    dev, train = (DevTexts(*(list(side) for side in zip(*(TRIPLETS * times)))) for times in (1, 3))
+    assert uses_of(dev, run.model) == {"dev"}
+    assert uses_of(train, run.model) == {"train"}
+    assert uses_of(DevTexts(["a"], ["b"], ["c"]), run.model) == set()
+
+
+def test_a_finished_run_is_not_repeated(run: PhraseRun, folder: Path) -> None:
+    recipe = load_phrase_recipe(folder / "phrases.toml")
+    before = (run.model / "config.json").stat().st_mtime_ns
+    assert train_phrases(recipe, folder / "run", True, QUIET).scores.ter == run.scores.ter
+    assert (run.model / "config.json").stat().st_mtime_ns == before
+    with pytest.raises(OutputError, match="already holds a run"):
+        train_phrases(recipe, folder / "run", False, QUIET)
+    with pytest.raises(RecipeError, match="is another recipe"):
+        train_phrases(load_phrase_recipe(folder / "phrases.toml", ["model.order=2"]), folder / "run", True, QUIET)
+
+
+def test_a_run_that_was_stopped_starts_again(run: PhraseRun, folder: Path) -> None:
+    recipe = load_phrase_recipe(folder / "phrases.toml")
+    stopped = folder / "stopped"
+    with pytest.raises(OutputError, match="holds no run to resume"):
+        train_phrases(recipe, stopped, True, QUIET)
+    stopped.mkdir()
+    recipe.save(stopped / "recipe.toml")
+    assert train_phrases(recipe, stopped, True, QUIET).scores.ter == run.scores.ter
+
+
+def test_other_work_is_not_overwritten(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(OutputError, match="is not empty and holds no run"):
+        train_phrases(load_phrase_recipe(folder / "phrases.toml"), tmp_path, False, QUIET)
+
+
+@pytest.mark.parametrize("method", ["mert", "mira"])
+def test_weights_can_be_tuned_on_other_lines(method: str, run: PhraseRun, tmp_path: Path) -> None:
+    dev = DevTexts(*(list(side) for side in zip(*TRIPLETS[:5])))
+    config = PhraseTuneConfig.model_validate({"method": method, "metric": "ter", "rounds": 2})
+    scores = retune(run.model, dev, tmp_path / "tuned", config, "none", QUIET)
+    assert [row.name for row in scores] == ["unedited MT", "as it was", "tuned"]
+    assert scores[2].ter <= scores[1].ter
+    assert uses_of(dev, tmp_path / "tuned") == {"dev"}
+    old, new = PostEditor.load(run.model), PostEditor.load(tmp_path / "tuned")
+    assert old.identity() != new.identity()
+
+
+def test_confidences_are_probabilities_of_being_right(run: PhraseRun) -> None:
+    editor = PostEditor.load(run.model)
+    edits: list[PostEdit] = editor.edit(*(list(side) for side in list(zip(*TRIPLETS))[:2]))
+    sure = [confidence for edit in edits for confidence in edit.confidences]
+    assert np.mean(sure) > 0.8

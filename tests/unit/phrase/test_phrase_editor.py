@@ -1,0 +1,141 @@
+import logging
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.phrase.small_corpus import TRIPLETS
+
+from postedit.core.editor import Constraints, Segment
+from postedit.core.errors import DataError
+from postedit.core.search_config import SearchConfig
+from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.phrase_model import PhraseModel, SplitTriplet, learn
+from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
+from postedit.text.edits import apply_edits
+
+SRC, MT = "the house is green .", "der Haus ist grün ,"
+WORDS = sorted({word for _, mt, _ in TRIPLETS for word in mt.split()})
+
+
+def test_what_was_corrected_before_is_corrected(editor: PhraseEditor) -> None:
+    (found,) = editor.edit([SRC], [MT])
+    assert (found.text, found.changed) == ("das Haus ist grün .", True)
+    assert [edit.mt_span for edit in found.edits] == [(0, 3), (18, 19)]
+    assert all(0.5 < confidence < 1.0 for confidence in found.confidences)
+    assert len(found.confidences) == len(found.token_scores) == len(found.token_spans) == 2
+
+
+def test_what_was_kept_is_evidence_against_an_edit(editor: PhraseEditor) -> None:
+    for mt in ("der Baum ist alt .", "ein Baum , ein Haus ."):
+        assert editor.edit(["the tree is old ."], [mt])[0].text is mt
+
+
+@given(
+    st.lists(st.sampled_from([*WORDS, "neu", "\u200b", "🙂"]), max_size=9),
+    st.sampled_from([" ", "  ", " \t ", " \u00a0 "]),
+    st.sampled_from(["", " ", "\t"]),
+)
+def test_all_that_is_not_edited_keeps_its_bytes(model: PhraseModel, words: list[str], gap: str, edge: str) -> None:
+    editor = PhraseEditor(model, PhraseConfig(order=3), PhraseTextConfig(), SearchConfig())
+    mt = f"{edge}{gap.join(words)}{edge}"
+    (found,) = editor.edit([SRC], [mt], beam=3, n_best=3)
+    for one in (found, *found.alternatives):
+        assert apply_edits(mt, one.text, one.edits) == one.text
+        assert one.changed == (one.text != mt)
+        assert one.changed or one.text is mt
+        assert len(one.edits) == len(one.confidences)
+
+
+def test_outputs_are_different_and_mt_is_among_them(editor: PhraseEditor) -> None:
+    (found,) = editor.edit([SRC], [MT], beam=50, n_best=50)
+    texts = [one.text for one in (found, *found.alternatives)]
+    assert len(texts) == len(set(texts)) == 4
+    assert MT in texts
+    scores = [one.score for one in (found, *found.alternatives)]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_every_output_has_the_score_that_it_gets_when_given(editor: PhraseEditor) -> None:
+    (found,) = editor.edit([SRC], [MT], beam=50, n_best=50)
+    outputs = (found, *found.alternatives)
+    given_scores = editor.score([SRC] * len(outputs), [MT] * len(outputs), [one.text for one in outputs])
+    for one, scored in zip(outputs, given_scores):
+        assert scored.score == pytest.approx(one.score)
+        assert scored.features == pytest.approx(one.features)
+        assert scored.text == one.text
+
+
+@pytest.mark.parametrize(("src", "mt"), [("", "das Haus"), (" ", "das Haus"), ("house", ""), ("house", "  ")])
+def test_blank_texts_stay_as_they_are(editor: PhraseEditor, src: str, mt: str) -> None:
+    (found,) = editor.edit([src], [mt])
+    assert (found.text, found.skipped) == (mt, "empty")
+    assert editor.score([src], [mt], ["x"])[0].skipped == "empty"
+
+
+def test_long_texts_stay_as_they_are(editor: PhraseEditor) -> None:
+    (long, short) = editor.edit([SRC] * 2, [MT, "der Haus"], search=SearchConfig(max_input=5, edit_cost=0.0))
+    assert (long.skipped, short.skipped) == (None, None)
+    (long,) = editor.edit([SRC], [MT], search=SearchConfig(max_input=4))
+    assert (long.text, long.skipped) == (MT, "too long")
+
+
+def test_no_segments(editor: PhraseEditor) -> None:
+    assert editor.edit([], []) == []
+    assert editor.score([], [], []) == []
+
+
+def test_a_cost_of_edits_makes_fewer(editor: PhraseEditor) -> None:
+    assert not editor.edit([SRC], [MT], search=SearchConfig(edit_cost=100.0))[0].changed
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [({"max_edits": 2}, "max_edits"), ({"banned": ("x",)}, "banned"), ({"no_repeat": 2}, "no_repeat")],
+)
+def test_search_options_without_effect_are_refused(editor: PhraseEditor, options: dict[str, object], name: str) -> None:
+    with pytest.raises(DataError, match=rf"search\.{name} is for neural models"):
+        editor.edit([SRC], [MT], search=SearchConfig(**options))
+
+
+def test_segments_that_cannot_be_edited_are_refused(editor: PhraseEditor) -> None:
+    with pytest.raises(DataError, match="segment 2 has no mt"):
+        editor.edit([SRC, SRC], [MT, None])
+    with pytest.raises(DataError, match="takes no constraints"):
+        editor.edit_segments([Segment(SRC, MT, Constraints(prefix="das"))])
+
+
+def raw_editor(tokenizer: str, triplets: list[tuple[str, str, str]]) -> PhraseEditor:
+    text = PhraseTextConfig(tokenizer=tokenizer, src_lang="en", tgt_lang="de")
+    rows = [
+        SplitTriplet(*(text.splitter(side).words(line) for side, line in zip(("src", "mt", "pe"), triplet)))
+        for triplet in triplets
+    ]
+    config = PhraseConfig(order=3)
+    return PhraseEditor(learn(rows, config), config, text, SearchConfig())
+
+
+def test_running_text_is_divided_into_words() -> None:
+    triplets = [(f"The house {x}.", f"Der Haus {x}.", f"Das Haus {x}.") for x in ("burns", "falls", "stands", "is old")]
+    editor = raw_editor("moses", triplets)
+    (found,) = editor.edit(["The house sleeps."], ["Der Haus sleeps."])
+    assert (found.text, editor.abilities.tokenises) == ("Das Haus sleeps.", True)
+    assert editor.word_spans("mt", "Haus.") == [(0, 4), (4, 5)]
+
+
+def test_characters_are_words_in_scripts_without_spaces() -> None:
+    triplets = [(f"Open {x}.", f"{x}を開ける。", f"{x}を開く。") for x in ("画像", "図", "表", "窓")]
+    editor = raw_editor("characters", triplets)
+    (found,) = editor.edit(["Open Photoshop."], ["Photoshop を開ける。"])
+    assert found.text == "Photoshop を開く。"
+    assert editor.words("mt", "図を") == ["図", "を"]
+
+
+def test_joined_words_agree_between_editing_and_scoring(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    config = PhraseConfig(order=3, join_source=True)
+    rows = [SplitTriplet(*(text.split() for text in triplet)) for triplet in TRIPLETS]
+    editor = PhraseEditor(learn(rows, config), config, PhraseTextConfig(), SearchConfig())
+    (found,) = editor.edit([SRC], [MT])
+    assert editor.score([SRC], [MT], [found.text])[0].score == pytest.approx(found.score)
+    assert not caplog.records

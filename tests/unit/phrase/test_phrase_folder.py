@@ -1,0 +1,89 @@
+import json
+from pathlib import Path
+
+import pytest
+from tests.unit.phrase.small_corpus import TRIPLETS
+
+from postedit import PostEditor
+from postedit.core.errors import ModelFolderError, OutputError
+from postedit.core.search_config import SearchConfig
+from postedit.folder import architecture_of
+from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.phrase_folder import PhraseFolder, texts_digest
+from postedit.phrase.phrase_model import PhraseModel
+from postedit.phrase.phrase_options import NAME, PhraseConfig, PhraseTextConfig
+
+
+@pytest.fixture
+def folder(model: PhraseModel, tmp_path: Path) -> Path:
+    path = tmp_path / "model"
+    config = PhraseConfig(order=3)
+    PhraseFolder(model, config, PhraseTextConfig(), SearchConfig(), {"dev": {"ter": 12.5}}).save(path)
+    return path
+
+
+def test_a_loaded_model_edits_as_the_saved_one(folder: Path, editor: PhraseEditor) -> None:
+    loaded = PostEditor.load(folder)
+    src, mt, _ = zip(*TRIPLETS)
+    assert loaded.edit(src, mt) == editor.edit(src, mt)
+    assert architecture_of(folder) == NAME
+    assert "- ter: 12.5" in (folder / "README.md").read_text()
+
+
+def test_a_model_that_is_saved_again_is_the_same(folder: Path, tmp_path: Path) -> None:
+    loaded = PostEditor.load(folder)
+    loaded.save_pretrained(tmp_path / "copy")
+    again = PostEditor.load(tmp_path / "copy")
+    assert again.identity() == loaded.identity()
+    assert (tmp_path / "copy/model.safetensors").read_bytes() == (folder / "model.safetensors").read_bytes()
+
+
+def test_identities_of_other_models_and_options_differ(folder: Path, tmp_path: Path) -> None:
+    loaded, other = PhraseFolder.load(folder), tmp_path / "other"
+    loaded.model.weights[1] -= 1.0
+    try:
+        loaded.save(other)
+    finally:
+        loaded.model.weights[1] += 1.0
+    ours, theirs = PostEditor.load(folder), PostEditor.load(other)
+    assert ours.identity() != theirs.identity()
+    assert ours.identity(SearchConfig(edit_cost=1.0)) != ours.identity()
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "text/words.json", "config.json"])
+def test_a_damaged_folder_is_refused(name: str, folder: Path) -> None:
+    data = (folder / name).read_bytes()
+    (folder / name).write_bytes(data[: len(data) // 2])
+    with pytest.raises(ModelFolderError, match=r"damaged|cannot be read"):
+        PhraseFolder.load(folder)
+    (folder / name).unlink()
+    with pytest.raises(ModelFolderError, match=r"missing|cannot be read"):
+        PhraseFolder.load(folder)
+
+
+def test_options_that_are_wrong_are_named(folder: Path) -> None:
+    values = json.loads((folder / "config.json").read_text())
+    values["model"]["order"] = 0
+    del values["sha256"]
+    (folder / "config.json").write_text(json.dumps(values))
+    with pytest.raises(ModelFolderError, match=r"model\.order: must be at least 2.*sha256 must have a digest"):
+        PhraseFolder.load(folder)
+
+
+def test_other_work_is_not_overwritten(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts/mine").write_text("mine")
+    with pytest.raises(OutputError, match="something else"):
+        PhraseFolder.load(folder).save(tmp_path / "texts")
+
+
+def test_a_phrase_based_model_is_no_member_of_an_ensemble(folder: Path) -> None:
+    with pytest.raises(ModelFolderError, match="no member of an ensemble"):
+        PostEditor.load(folder, folder)
+    with pytest.raises(ModelFolderError, match="needs a neural one"):
+        PostEditor.load_corrector(folder)
+
+
+def test_digests_depend_on_sides_and_order() -> None:
+    assert texts_digest(TRIPLETS) == texts_digest(iter(TRIPLETS))
+    assert len({texts_digest(rows) for rows in (TRIPLETS, TRIPLETS[::-1], [("a b", "", ""), ("a", "b", "")])}) == 3

@@ -1,0 +1,62 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postedit.phrase.edit_alignment import UNLINKED
+from postedit.phrase.source_alignment import Texts
+from postedit.phrase.triplet_index import KEPT, LONGEST, build_index, narrowed, places_of, sort_places, target_of
+
+WORDS = st.lists(st.integers(1, 4), min_size=1, max_size=60)
+
+
+def occurrences(words: list[int], phrase: list[int]) -> list[int]:
+    return [at for at in range(len(words)) if words[at : at + len(phrase)] == phrase]
+
+
+@given(WORDS, st.lists(st.integers(1, 4), min_size=1, max_size=LONGEST))
+def test_all_places_of_a_phrase_are_found(words: list[int], phrase: list[int]) -> None:
+    places = sort_places(np.array(words, np.int32), 5)
+    low, high = places_of(places, np.array(phrase, np.int32))
+    assert sorted(places.order[low:high].tolist()) == occurrences(words, phrase)
+
+
+@given(WORDS)
+def test_places_of_a_word_are_where_the_table_says(words: list[int]) -> None:
+    places = sort_places(np.array(words, np.int32), 5)
+    for word in range(1, 5):
+        found = narrowed(places, 0, len(words), 0, word)
+        if occurrences(words, [word]):
+            assert found == (places.first[word], places.first[word + 1])
+        else:
+            assert found[0] == found[1]
+
+
+def index_of(mt: list[int], pe: list[int], links: list[int]):
+    texts = [Texts(np.array(words, np.int32), np.array([0, len(words)])) for words in (mt, pe)]
+    sources = np.zeros(len(mt), np.int32)
+    return build_index(texts[0].words, *texts, np.array(links, np.int32), sources, 10)
+
+
+def test_targets_of_a_hand_worked_example() -> None:
+    # 3 4 5 6 became 3 8 6 5: 4 is deleted, 8 inserted, and 5 and 6 changed places.
+    index = index_of([3, 4, 5, 6], [3, 8, 6, 5], [0, UNLINKED, 3, 2])
+    expected = {
+        (0, 1): (0, 1),
+        (0, 2): (0, 1),
+        (1, 1): None,  # nothing is linked
+        (2, 1): (3, 1),
+        (1, 2): (3, 1),
+        (2, 2): (2, 2),
+        (1, 3): (2, 2),
+        (0, 3): None,  # between 3 and 5 there is 6, which comes from outside
+        (0, 4): (0, 4),
+    }
+    for (at, length), target in expected.items():
+        found = target_of(index, at, length)
+        assert (None if found.length < 0 else tuple(found)) == target
+    assert index.cells[:, KEPT].tolist() == [1, 0, 1, 1]
+
+
+def test_words_kept_in_a_row_are_counted() -> None:
+    index = index_of([3, 4, 5, 6], [3, 4, 7, 6], [0, 1, 2, 3])
+    assert index.cells[:, KEPT].tolist() == [2, 1, 0, 1]
