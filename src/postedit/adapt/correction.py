@@ -10,7 +10,7 @@ from postedit.core.errors import DataError
 
 
 class Decision(NamedTuple):
-    """What a post-editor decided on an edit that an editor proposed: text in place of characters `start` to `end` of mt."""
+    """A decision on a proposed edit: `text` in place of characters `start` to `end` (exclusive) of mt."""
 
     start: int
     end: int
@@ -28,7 +28,7 @@ class Correction:
         pe: what the post-editor left; the same as mt if it was kept.
         decisions: on the edits that were proposed, if any were.
         author: who made it.
-        project: the customer or project that it belongs to; see `Memory.delete`.
+        project: the customer or project that it belongs to; see `CorrectionMemory.delete`.
         file: the file of the segment.
         unit: what the file calls the segment.
         made: when, with a time zone; None: when it is added to a memory.

@@ -1,22 +1,22 @@
 """A memory of corrections: a log in a database, of which every acknowledged entry survives.
 
-Entries are numbered without gaps, in the order in which they take effect, so whoever follows a memory (a phrase table, an
-adapted model) asks for the entries after the last one it knows. Entries are never changed: a correction is undone by an
-entry that says so. Only `Memory.delete` removes entries, those of a project, for good; it begins a new edition of the
-memory, and what followed the old edition has to begin anew.
+Entries are numbered in the order in which they take effect, so whoever follows a memory (a phrase table, an adapted
+model) asks for the entries after the last one it knows. Entries are never changed: a correction is undone by an entry
+that says so. Only `CorrectionMemory.delete` removes entries, those of a project, for good; it begins a new edition of
+the memory, and what followed the old edition has to begin anew.
 """
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
 
-from postedit.adapt.corrections import Correction, decisions_as_json, decisions_of_json
+from postedit.adapt.correction import Correction, decisions_as_json, decisions_of_json
 from postedit.core.errors import DataError, OutputError
 
 _log = logging.getLogger(__name__)
@@ -70,14 +70,14 @@ class Entry(NamedTuple):
     undoes: int | None
 
 
-class Position(NamedTuple):
+class MemoryPosition(NamedTuple):
     """How far a memory has come: its edition, and the number of its last entry."""
 
     edition: int
     last: int
 
 
-class Memory:
+class CorrectionMemory:
     """A memory of corrections in a database, which several processes may use at a time.
 
     Args:
@@ -115,7 +115,7 @@ class Memory:
         Raises:
             OutputError: if that fails, for instance because the disk is full.
         """
-        now = datetime.now(timezone.utc)
+        now = datetime.now(UTC)
         rows = [_row(one, now) for one in corrections]
         return self._append(rows) if rows else []
 
@@ -133,7 +133,7 @@ class Memory:
                 raise DataError(f"{self._shown}: has no correction {number}")
             if connection.execute(sql.select(_entries.c.number).where(_entries.c.undoes == number)).first():
                 raise DataError(f"{self._shown}: correction {number} has been undone before")
-            now = datetime.now(timezone.utc).isoformat()
+            now = datetime.now(UTC).isoformat()
             entry = {**row, "number": first, "undoes": number, "made": now, "author": author}
             connection.execute(sql.insert(_entries), entry)
         return first
@@ -158,14 +158,14 @@ class Memory:
         return removed
 
     @property
-    def position(self) -> Position:
+    def position(self) -> MemoryPosition:
         """How far the memory has come.
 
         Raises:
             OutputError: if it cannot be read.
         """
         with self._explained(), self._engine.connect() as connection:
-            return Position(*connection.execute(sql.select(_state.c.edition, _state.c.last)).one())
+            return MemoryPosition(*connection.execute(sql.select(_state.c.edition, _state.c.last)).one())
 
     def entries(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         """Yield the entries with numbers above `after`, and up to `until` if given, in order.
@@ -272,7 +272,7 @@ def _reserve(connection: sql.Connection, count: int) -> int:
 
 def _row(one: Correction, now: datetime) -> dict[str, Any]:
     texts = {name: getattr(one, name) for name in ("src", "mt", "pe", "author", "project", "file", "unit")}
-    made = (one.made or now).astimezone(timezone.utc).isoformat()
+    made = (one.made or now).astimezone(UTC).isoformat()
     return {**texts, "undoes": None, "made": made, "decisions": decisions_as_json(one.decisions)}
 
 
