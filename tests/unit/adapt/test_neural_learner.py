@@ -75,7 +75,7 @@ def test_only_biases_and_norms_change_with_vectors(editor: PostEditor) -> None:
 
 @pytest.mark.parametrize("undone", [5, 3, 1])
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_undone_correction_leaves_the_bits_of_a_model_that_never_had_it(
+def test_undoing_leaves_the_bits_of_a_model_that_never_had_it(
     path: Path, kind: AdapterKind, undone: int
 ) -> None:
     config = OnlineConfig(adapters=kind, rate=0.05, version_every=2, replay=2)
