@@ -207,6 +207,22 @@ class Editor(ABC):
         if search.n_best > 1 and not self.abilities.n_best:
             raise DataError(f"this editor returns one correction per segment: n_best must be 1, not {search.n_best}")
 
+    def learn(self, src: str, mt: str, pe: str) -> int:
+        """Learn from a correction, and return its number; a pe that is the same as mt says that mt was right.
+
+        Raises:
+            DataError: if the editor does not learn, or a text is blank.
+        """
+        raise DataError("this editor does not learn from corrections; adapt.Adapted makes one that does")
+
+    def undo(self, number: int) -> None:
+        """Forget a correction: the editor is as if it had never learnt it.
+
+        Raises:
+            DataError: if there is no such correction.
+        """
+        raise DataError("this editor does not learn from corrections, so there is nothing to undo")
+
     def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
         """Return the spans in characters of the words of a text, by the editor's tokeniser; None if not known."""
         return [found.span() for found in re.finditer(r"\S+", text)]
@@ -315,6 +331,14 @@ class EditorWrapper(Editor, Generic[EditorT]):
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
         """Check the search options for the inner editor."""
         self.inner.check(search, with_mt=with_mt)
+
+    def learn(self, src: str, mt: str, pe: str) -> int:
+        """Let the inner editor learn from a correction, and return its number."""
+        return self.inner.learn(src, mt, pe)
+
+    def undo(self, number: int) -> None:
+        """Let the inner editor forget a correction."""
+        self.inner.undo(number)
 
     def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
         """Return the spans of the words of a text, by the inner editor's tokeniser."""

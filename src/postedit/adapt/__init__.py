@@ -1,0 +1,1 @@
+"""Memories of corrections, and editors that learn from them."""

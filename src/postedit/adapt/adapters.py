@@ -1,0 +1,128 @@
+"""Adapters: few weights of a model that change with corrections, and can be put back to the bit."""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import torch
+from torch import Tensor
+
+from postedit.core.model import Seq2Seq
+from postedit.core.types import Batch, LabelLoss
+
+AdapterKind = Literal["vectors", "low-rank", "all"]
+"""What changes: biases and the weights of normalisation; those, and a product of two narrow matrices added to each
+weight matrix (LoRA, Hu et al. 2021); or all weights."""
+
+_DECAY: Final = (0.9, 0.98)
+_EPSILON: Final = 1e-8
+_CLIP: Final = 1.0  # norm of the gradient
+
+
+class Adapters:
+    """Adapters of a model, which learn by Adam and are merged into the weights of the model.
+
+    The model stays in evaluation mode: without dropout, the same steps give the same bits.
+
+    Args:
+        model: with weights as they were trained, on any device. Its weights change.
+        kind: what is adapted.
+        rank: width of the narrow matrices.
+        seed: of their first values.
+    """
+
+    def __init__(self, model: Seq2Seq, kind: AdapterKind = "vectors", rank: int = 4, seed: int = 1) -> None:
+        self.model = model.eval().requires_grad_(False)
+        # The weights that are adapted, as they were trained.
+        self._base = {
+            name: weight.detach().clone()
+            for name, weight in model.named_parameters()
+            if kind != "vectors" or weight.dim() < 2
+        }
+        generator = torch.Generator().manual_seed(seed)
+        self._values: dict[str, Tensor] = {}
+        for name, weight in self._base.items():
+            if kind == "all" or weight.dim() < 2:
+                self._values[name] = torch.zeros_like(weight)
+            else:
+                rows, columns = weight.flatten(1).shape
+                first = torch.randn(rank, columns, generator=generator) / columns**0.5
+                self._values[f"{name}:in"] = first.to(weight)
+                self._values[f"{name}:out"] = torch.zeros(rows, rank).to(weight)
+        self._first = {name: torch.zeros_like(value) for name, value in self._values.items()}
+        self._second = {name: torch.zeros_like(value) for name, value in self._values.items()}
+        self._steps = 0
+        self._start = self.state()
+
+    def state(self) -> dict[str, Tensor]:
+        """Return a copy of everything that learning changes."""
+        parts = {"value": self._values, "first": self._first, "second": self._second}
+        copied = {f"{part}/{name}": one.clone() for part, all in parts.items() for name, one in all.items()}
+        return {**copied, "steps": torch.tensor(self._steps)}
+
+    def restore(self, state: Mapping[str, Tensor] | None = None) -> None:
+        """Put a state back, to the bit; the one before any step if None."""
+        state = self._start if state is None else state
+        for part, held in (("value", self._values), ("first", self._first), ("second", self._second)):
+            for name in held:
+                held[name] = state[f"{part}/{name}"].clone()
+        self._steps = int(state["steps"])
+        self._merge()
+
+    def step(self, batch: Batch, rate: float) -> float:
+        """Take one step on a batch with targets, and return its loss per token before the step, in nats.
+
+        Args:
+            batch: on the device of the model.
+            rate: the learning rate.
+        """
+        weights = {name: one for name, one in self.model.named_parameters() if name in self._base}
+        for weight in weights.values():
+            weight.requires_grad_(True)
+        try:
+            with torch.enable_grad():
+                found: LabelLoss = self.model(batch)
+                loss = found.loss / found.tokens
+                gradients = torch.autograd.grad(loss, list(weights.values()), allow_unused=True)
+        finally:
+            self.model.requires_grad_(False)
+        self._update(self._projected(dict(zip(weights, gradients, strict=True))), rate)
+        self._merge()
+        return float(loss.detach())
+
+    def _projected(self, gradients: Mapping[str, Tensor | None]) -> dict[str, Tensor]:
+        """Return the gradients of the adapters, given those of the weights; without those that have none."""
+        found = {}
+        for name, gradient in gradients.items():
+            if gradient is None:
+                continue
+            if name in self._values:
+                found[name] = gradient
+                continue
+            inner, outer = self._values[f"{name}:in"], self._values[f"{name}:out"]
+            found[f"{name}:in"] = outer.T @ gradient.flatten(1)
+            found[f"{name}:out"] = gradient.flatten(1) @ inner.T
+        return found
+
+    def _update(self, gradients: Mapping[str, Tensor], rate: float) -> None:
+        """Take a step of Adam along clipped gradients."""
+        norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(one) for one in gradients.values()]))
+        scale = torch.clamp(_CLIP / (norm + _EPSILON), max=1.0)
+        self._steps += 1
+        beta, gamma = _DECAY
+        for name, gradient in gradients.items():
+            change = gradient * scale
+            self._first[name] = beta * self._first[name] + (1 - beta) * change
+            self._second[name] = gamma * self._second[name] + (1 - gamma) * change**2
+            mean = self._first[name] / (1 - beta**self._steps)
+            spread = (self._second[name] / (1 - gamma**self._steps)).sqrt() + _EPSILON
+            self._values[name] = self._values[name] - rate * mean / spread
+
+    @torch.no_grad()
+    def _merge(self) -> None:
+        """Write the weights with adapters into the model."""
+        for name, weight in self.model.named_parameters():
+            if name in self._values:
+                weight.copy_(self._base[name] + self._values[name])
+            elif name in self._base:
+                added = self._values[f"{name}:out"] @ self._values[f"{name}:in"]
+                weight.copy_(self._base[name] + added.view_as(weight))

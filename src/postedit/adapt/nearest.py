@@ -1,0 +1,77 @@
+"""The triplets of a memory that are nearest to a segment."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from rapidfuzz.distance import Levenshtein
+
+_MOST_COMPARED: Final = 20
+"""Triplets with the rarest words in common, of which the edit distance is computed."""
+
+_MOST_POSTINGS: Final = 2000
+"""Triplets with a word beyond which the word tells nothing of nearness."""
+
+
+class Near(NamedTuple):
+    """A triplet by its number, and how similar its source and mt are: 1 if they are the same, 0 if no word is."""
+
+    number: int
+    similarity: float
+
+
+class NearestTriplets:
+    """An index of triplets by the words of source and mt."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, tuple[list[str], list[str]]] = {}
+        self._postings: defaultdict[str, dict[int, None]] = defaultdict(dict)  # in the order in which they were added
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def add(self, number: int, src: str, mt: str) -> None:
+        """Add a triplet."""
+        self._texts[number] = src.split(), mt.split()
+        for key in self._keys(number):
+            self._postings[key][number] = None
+
+    def remove(self, number: int) -> None:
+        """Remove a triplet; it is as if it had never been added."""
+        for key in self._keys(number):
+            del self._postings[key][number]
+            if not self._postings[key]:
+                del self._postings[key]
+        del self._texts[number]
+
+    def find(self, src: str, mt: str, most: int, least: float) -> list[Near]:
+        """Return at most `most` triplets with a similarity of at least `least`, the nearest first.
+
+        Similarity is the mean of those of the sources and of the translations: 1 minus the edit distance of words over
+        the words of the longer text. Of equal ones, the latest comes first.
+        """
+        words = src.split(), mt.split()
+        shared: defaultdict[int, float] = defaultdict(float)  # weight of the words in common
+        for key in set(_keys_of(*words)):
+            numbers = self._postings.get(key, {})
+            if len(numbers) <= _MOST_POSTINGS:
+                weight = math.log1p(len(self._texts) / max(1, len(numbers)))
+                for number in numbers:
+                    shared[number] += weight
+        ranked = sorted(shared, key=lambda number: (-shared[number], -number))[:_MOST_COMPARED]
+        found = [Near(number, self._similarity(words, number)) for number in ranked]
+        found.sort(key=lambda one: (-one.similarity, -one.number))
+        return [one for one in found[:most] if one.similarity >= least]
+
+    def _similarity(self, words: tuple[list[str], list[str]], number: int) -> float:
+        sides = zip(words, self._texts[number], strict=True)
+        return sum(Levenshtein.normalized_similarity(*side) for side in sides) / 2
+
+    def _keys(self, number: int) -> Iterator[str]:
+        return iter(dict.fromkeys(_keys_of(*self._texts[number])))
+
+
+def _keys_of(src: list[str], mt: list[str]) -> Iterator[str]:
+    yield from (f"src {word}" for word in src)
+    yield from (f"mt {word}" for word in mt)

@@ -1,0 +1,139 @@
+"""`postedit simulate`."""
+
+import json
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from postedit.cli import search_options as options
+from postedit.cli import shared
+from postedit.core.errors import DataError, OutputError
+
+if TYPE_CHECKING:
+    from postedit.evaluate.table import Table
+    from postedit.jobs.simulation import Simulation
+
+
+def simulate(
+    stream: Annotated[
+        str,
+        typer.Option(help="Triplets in the order of their correction: a prefix (STREAM.src, .mt, .pe), or a table."),
+    ],
+    named: shared.ModelsArgument = None,
+    lines: Annotated[
+        int | None, typer.Option(min=1, help="Segments to simulate, from the first on; all if not given.")
+    ] = None,
+    window: Annotated[
+        int, typer.Option(min=1, help="Segments of a row of the table, and of a point of the curve.")
+    ] = 500,
+    tokenize: Annotated[
+        Literal["none", "13a", "characters"],
+        typer.Option(help="For scores. none: words are separated by spaces; 13a: raw text; characters: no words."),
+    ] = "none",
+    assignments: options.SetOption = None,
+    search_file: options.SearchFileOption = None,
+    protect: shared.ProtectOption = "all",
+    json_out: shared.JsonOption = None,
+    plot: Annotated[Path | None, typer.Option(metavar="OUT.svg", help="The curve, as .svg or .png.")] = None,
+) -> None:
+    """Simulate post-editing: edit a segment, learn from its correction, go on to the next.
+
+    Prints TER beside unedited MT and the editor that does not learn, how often the same error had to be corrected
+    again, and the time that learning took.
+    """
+    shared.check_outputs({"--json": json_out, "--plot": plot}, ())
+    from postedit.cli.tables import console, print_table
+    from postedit.data.triplets import TripletFiles, read_triplets
+    from postedit.explain.figure import FORMATS
+    from postedit.jobs.editing import silence_library
+    from postedit.jobs.simulation import StreamSegment
+    from postedit.jobs.simulation import simulate as run
+    from postedit.progress import LineProgress
+
+    if plot is not None and plot.suffix[1:] not in FORMATS:
+        raise OutputError(f"--plot {plot}: the name must end in {', '.join(f'.{name}' for name in FORMATS)}")
+    chosen = options.read_options(assignments, search_file)
+    texts = [StreamSegment(one.src, one.mt, one.pe) for one in islice(read_triplets(TripletFiles.of(stream)), lines)]
+    if not texts:
+        raise DataError(f"{stream}: has no triplet to learn from")
+    silence_library()
+    spec = chosen.editor_spec(shared.models_or_shipped(named), protect=shared.kinds_to_protect(protect))
+    editor = spec.load(None)
+    if not editor.abilities.learns:
+        raise DataError(f"{', '.join(spec.models)}: does not learn from corrections")
+    search = options.search_config(editor, {"n_best": 1, **chosen.search}, with_mt=True)
+    with LineProgress(console(stderr=True), 2 * len(texts), "segments") as progress:
+        found = run(editor, texts, search, tokenize, progress.update)
+    if json_out is not None:
+        shared.write_text(json_out, json.dumps(found.to_dict(window), indent=2) + "\n")
+    if plot is not None:
+        _draw(found, window, plot, stream)
+    for table in _tables(found, window):
+        print_table(table, console())
+
+
+def _tables(found: "Simulation", window: int) -> "list[Table]":
+    from postedit.evaluate.table import Table, TableRow, columns, percentage
+    from postedit.evaluate.ter import edit_rate
+
+    names = [one.name for one in found.systems]
+    course = [
+        TableRow((f"{end:,}",), (*rates, *(found.cumulative(one, end) for one in found.systems)))
+        for end, rates in found.windows(window)
+    ]
+    rows = [
+        TableRow(
+            (one.name,),
+            (
+                edit_rate(one.counts),
+                one.changed,
+                one.repetition.met,
+                one.repetition.left,
+                percentage(*one.repetition[::-1]),
+            ),
+        )
+        for one in found.systems
+    ]
+    whole = found.to_dict(window)
+    learning, editing = whole["seconds of learning"], whole["seconds of editing"]
+    return [
+        Table(
+            "TER by segments",
+            ("until",),
+            columns([*names, *(f"{name}, all" for name in names)], 2),
+            tuple(course),
+            f"TER in each window of {window:,} segments, and from the first segment on. {found.signature}",
+        ),
+        Table(
+            "whole stream",
+            ("system",),
+            (*columns(["TER"], 2), *columns(["changed", "repeated errors", "left"]), *columns(["left %"], 1)),
+            tuple(rows),
+            "Repeated errors of mt had been corrected in an earlier segment; those that are left have to be corrected "
+            f"again. Learning took {1000 * learning['median']:.1f} ms a segment (median; 99 %: "
+            f"{1000 * learning['99 %']:.1f} ms), editing {1000 * editing['median']:.1f} ms.",
+        ),
+    ]
+
+
+def _draw(found: "Simulation", window: int, path: Path, title: str) -> None:
+    """Draw the cumulative TER, and that of each window."""
+    from matplotlib.figure import Figure
+
+    from postedit.core.files import atomic_write
+    from postedit.explain.figure import drawing
+
+    ends = [end for end, _ in found.windows(window)]
+    with drawing({"axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=(8, 4.5), layout="constrained")
+        axes = figure.subplots()
+        for number, system in enumerate(found.systems):
+            axes.plot(ends, [found.cumulative(system, end) for end in ends], color=f"C{number}", label=system.name)
+            axes.plot(ends, [rates[number] for _, rates in found.windows(window)], color=f"C{number}", alpha=0.35, lw=1)
+        axes.set(title=title, xlabel="segments corrected", ylabel="TER")
+        axes.legend(frameon=False, title=f"from the first on; pale: {window:,} segments")
+        with atomic_write(path, "wb") as file:
+            metadata = {"Date": None} if path.suffix == ".svg" else {}
+            figure.savefig(file, format=path.suffix[1:], dpi=120, metadata=metadata)

@@ -1,0 +1,187 @@
+"""The memory of corrections, in a file and on a server."""
+
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from postedit.adapt.correction import Correction, Decision
+from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
+from postedit.core.errors import DataError, OutputError
+
+WHOLE = Correction(
+    "the house",
+    "die Haus",
+    "das Haus \U0001f3e0",
+    decisions=(Decision(0, 3, "das", True), Decision(4, 8, "Heim", False)),
+    author="anna",
+    project="garden",
+    file="a.xlf",
+    unit="7#2",
+    made=datetime(2026, 5, 4, 3, 2, 1, 5, timezone(timedelta(hours=2))),
+)
+
+
+def numbered(number: int, project: str = "") -> Correction:
+    return Correction(f"source {number}", f"mt {number}", f"pe {number}", project=project)
+
+
+def test_what_is_added_is_there_when_opened_again(place: str) -> None:
+    with CorrectionMemory(place) as memory:
+        assert memory.position == MemoryPosition(1, 0)
+        assert memory.add([WHOLE]) == [1]
+        assert memory.add([numbered(2), numbered(3)]) == [2, 3]
+        assert memory.add([]) == []
+    with CorrectionMemory(place) as memory:
+        first, second, third = memory.entries()
+        assert (first.number, first.correction, first.undoes) == (1, WHOLE, None)
+        assert [one.correction.src for one in (second, third)] == ["source 2", "source 3"]
+        assert [one.number for one in memory.entries(after=1, until=2)] == [2]
+        assert memory.position == MemoryPosition(1, 3)
+
+
+def test_a_correction_without_a_time_gets_that_of_its_entry(place: str) -> None:
+    with CorrectionMemory(place) as memory:
+        memory.add([numbered(1)])
+        (entry,) = memory.entries()
+    made = entry.correction.made
+    assert made is not None
+    assert abs(datetime.now(UTC) - made) < timedelta(minutes=1)
+
+
+def test_undone_corrections_are_no_longer_in_effect(place: str) -> None:
+    with CorrectionMemory(place) as memory:
+        memory.add([numbered(1), numbered(2)])
+        assert memory.undo(1, "anna") == 3
+        assert [one.correction.src for one in memory.corrections()] == ["source 2"]
+        *_, last = memory.entries()
+        assert (last.undoes, last.correction.src, last.correction.author) == (1, "source 1", "anna")
+        for number, message in ((1, "has been undone before"), (3, "has no correction 3"), (9, "has no correction 9")):
+            with pytest.raises(DataError, match=message):
+                memory.undo(number)
+        assert memory.position == MemoryPosition(1, 3)
+
+
+def test_a_deleted_project_is_gone_with_its_texts(place: str) -> None:
+    with CorrectionMemory(place) as memory:
+        memory.add([numbered(1, "a"), numbered(2, "b"), Correction("secret words", "x", "y", project="b")])
+        memory.undo(3)
+        assert memory.delete("none") == 0
+        assert memory.position.edition == 1
+        assert memory.delete("b") == 3
+        assert memory.position == MemoryPosition(2, 4)
+        assert [one.number for one in memory.entries()] == [1]
+        assert memory.add([numbered(5)]) == [5]
+        if "://" not in place:
+            for file in Path(place).parent.iterdir():
+                assert b"secret" not in file.read_bytes()
+
+
+def test_corrections_of_one_project(place: str) -> None:
+    with CorrectionMemory(place) as memory:
+        memory.add([numbered(n, "ab"[n % 2]) for n in range(5)])
+        assert [one.correction.src for one in memory.corrections("b")] == ["source 1", "source 3"]
+
+
+def test_more_entries_than_one_read(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postedit.adapt.correction_memory._PER_READ", 2)
+    with CorrectionMemory(place) as memory:
+        memory.add(map(numbered, range(4)))
+        assert [one.number for one in memory.entries()] == [1, 2, 3, 4]
+
+
+def test_a_correction_that_cannot_be_added_adds_none(place: str) -> None:
+    with CorrectionMemory(place) as memory:
+        with pytest.raises(DataError, match="needs pe, which is blank"):
+            memory.add(Correction("a", "b", pe) for pe in ("c", " "))
+        assert memory.position == MemoryPosition(1, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"src": ""}, "needs src"),
+        ({"mt": "a\0b"}, "NUL character in its mt"),
+        ({"author": "\ud800"}, "lone surrogates in its author"),
+        ({"made": datetime(2026, 1, 1)}, "needs a time zone"),
+    ],
+)
+def test_what_is_no_correction_is_refused(values: dict[str, object], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Correction(**{"src": "a", "mt": "b", "pe": "c", **values})  # type: ignore[arg-type]
+
+
+def test_places_that_are_no_memory_are_refused(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("no database " * 1000)
+    newer = tmp_path / "newer.db"
+    CorrectionMemory(newer).close()
+    with sqlite3.connect(newer) as connection:
+        connection.execute("UPDATE postedit_memory SET version = 99")
+    for place, kind, message in (
+        (text, OutputError, "text: file is not a database"),
+        (tmp_path / "none" / "m.db", OutputError, "unable to open database file"),
+        (newer, DataError, "is a memory of version 99"),
+        ("mysql://host/name", DataError, "mysql:// is neither"),
+        ("postgresql://user:secret@127.0.0.1:1/x", OutputError, "Connection refused"),
+    ):
+        with pytest.raises(kind, match=message) as found:
+            CorrectionMemory(place)
+        assert "secret" not in str(found.value)
+
+
+WRITER = """
+import sys
+from postedit.adapt.correction import Correction
+from postedit.adapt.correction_memory import CorrectionMemory
+with CorrectionMemory(sys.argv[1]) as memory:
+    for row in range(int(sys.argv[3])):
+        (number,) = memory.add([Correction(f"{sys.argv[2]} {row}", "b", "c")])
+        if row % 7 == 6:
+            memory.undo(number)
+        print(number, row, flush=True)
+"""
+
+
+def writer(place: str, name: str, count: int) -> "subprocess.Popen[str]":
+    return subprocess.Popen([sys.executable, "-c", WRITER, place, name, str(count)], stdout=subprocess.PIPE, text=True)
+
+
+def test_two_processes_write_to_one_memory(place: str) -> None:
+    both = [writer(place, name, 40) for name in "ab"]
+    printed = [one.communicate(timeout=120)[0].splitlines() for one in both]
+    assert [one.returncode for one in both] == [0, 0]
+    with CorrectionMemory(place) as memory:
+        entries = list(memory.entries())
+    assert [one.number for one in entries] == list(range(1, 91))
+    texts = {one.number: one.correction.src for one in entries}
+    for name, lines in zip("ab", printed, strict=True):
+        assert [texts[int(line.split()[0])] for line in lines] == [f"{name} {row}" for row in range(40)]
+
+
+@pytest.mark.slow
+def test_nothing_acknowledged_is_lost_when_a_process_is_killed(place: str) -> None:
+    """Kill a writing process at 50 random moments: each correction that it had printed is there, and no half one."""
+    rng = random.Random(1)
+    known: dict[int, str] = {}
+    for turn in range(50):
+        process = writer(place, str(turn), 10_000)
+        assert process.stdout is not None
+        printed = [process.stdout.readline() for _ in range(rng.randint(0, 5))]
+        time.sleep(rng.random() * 0.05)
+        process.send_signal(signal.SIGKILL)
+        for line in [*printed, *process.communicate(timeout=60)[0].splitlines()]:
+            number, row = line.split()
+            known[int(number)] = f"{turn} {row}"
+        with CorrectionMemory(place) as memory:
+            entries = list(memory.entries())
+            assert [one.number for one in entries] == list(range(1, memory.position.last + 1))
+        texts = {one.number: one.correction.src for one in entries}
+        assert known.items() <= texts.items()
+    assert len(known) > 50

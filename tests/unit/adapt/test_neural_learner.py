@@ -1,0 +1,144 @@
+"""Neural models that learn from corrections: they learn, and forget to the bit."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import tiny_models
+import torch
+from torch import Tensor
+
+from postedit.adapt.adapters import AdapterKind, Adapters
+from postedit.adapt.correction import Correction
+from postedit.adapt.correction_memory import CorrectionMemory, Entry
+from postedit.adapt.neural_learner import NearestAdaptation, NearestConfig, NeuralLearner, OnlineConfig, TripletBatches
+from postedit.adapt.remembering import Remembering
+from postedit.core.errors import ModelFolderError
+from postedit.editing.post_editor import PostEditor
+
+KINDS: tuple[AdapterKind, ...] = ("vectors", "low-rank", "all")
+CORRECTIONS = [
+    Correction("the house", "das Haus", "das Häuschen"),
+    Correction("it goes", "es geht", "es ging ."),
+    Correction("the house goes", "das Haus geht", "das Haus ging"),
+    Correction("it", "es", "es"),
+    Correction("house", "Haus", "Häuser"),
+]
+
+
+@pytest.fixture(params=["transference", "m-cgru-hard"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    tiny_models.folder(request.param).save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.fixture
+def editor(path: Path) -> PostEditor:
+    return PostEditor.load_to_adapt(path)
+
+
+def weights(editor: PostEditor) -> dict[str, Tensor]:
+    return {name: one.clone() for name, one in editor.model.state_dict().items()}
+
+
+def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def entries(corrections: Sequence[Correction], first: int = 1) -> list[Entry]:
+    return [Entry(number, one, None) for number, one in enumerate(corrections, start=first)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_lower_the_loss_and_are_put_back_to_the_bit(editor: PostEditor, kind: AdapterKind) -> None:
+    before, batch = weights(editor), TripletBatches(editor).batch(CORRECTIONS)
+    assert batch is not None
+    adapters = Adapters(editor.model, kind)
+    losses = [adapters.step(batch, 0.02) for _ in range(8)]
+    assert losses[-1] < losses[0] - 0.05
+    with torch.no_grad():
+        found = editor.model(batch)
+    assert float(found.loss / found.tokens) < losses[-1]  # the weights of the model have the last step, too
+    assert not same(weights(editor), before)
+    adapters.restore()
+    assert same(weights(editor), before)
+
+
+def test_only_biases_and_norms_change_with_vectors(editor: PostEditor) -> None:
+    before, batch = weights(editor), TripletBatches(editor).batch(CORRECTIONS)
+    assert batch is not None
+    Adapters(editor.model, "vectors").step(batch, 0.1)
+    changed = {name for name, one in weights(editor).items() if not torch.equal(one, before[name])}
+    assert changed
+    assert {before[name].dim() for name in changed} == {1}
+
+
+@pytest.mark.parametrize("undone", [5, 3, 1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_undoing_leaves_the_bits_of_a_model_that_never_had_it(
+    path: Path, kind: AdapterKind, undone: int
+) -> None:
+    config = OnlineConfig(adapters=kind, rate=0.05, version_every=2, replay=2)
+    editor, never = PostEditor.load_to_adapt(path), PostEditor.load_to_adapt(path)
+    learner = NeuralLearner(editor, config)
+    for entry in entries(CORRECTIONS):
+        learner.learn_entries([entry])
+    learner.learn_entries([Entry(6, CORRECTIONS[undone - 1], undone)])
+    kept = [one for one in entries(CORRECTIONS) if one.number != undone]
+    other = NeuralLearner(never, config)
+    other.learn_entries(kept)
+    assert same(weights(editor), weights(never))
+    more = entries([Correction("a", "b", "c")], first=7)
+    learner.learn_entries(more)
+    other.learn_entries(more)
+    assert same(weights(editor), weights(never))
+    learner.forget_all()
+    assert same(weights(editor), weights(PostEditor.load_to_adapt(path)))
+
+
+def test_a_correction_that_is_too_long_is_not_learnt(editor: PostEditor) -> None:
+    before, learner = weights(editor), NeuralLearner(editor, OnlineConfig())
+    learner.learn_entries(entries([Correction("a " * 500, "b", "c")]))
+    assert same(weights(editor), before)
+
+
+def test_the_nearest_triplets_change_one_request_alone(editor: PostEditor) -> None:
+    before = weights(editor)
+    adapted = NearestAdaptation(editor, NearestConfig(steps=20, rate=0.1, least=0.5))
+    adapted.learn_entries(entries(CORRECTIONS))
+    texts = ["the house", "nothing of it here"], ["das Haus", "nichts davon"]
+    scores = [one.score for one in editor.edit(*texts)]
+    first, second = adapted.edit(*texts)
+    assert first.score != scores[0]
+    assert second.score == pytest.approx(scores[1], abs=1e-5)
+    assert same(weights(editor), before)
+    adapted.learn_entries([Entry(6, CORRECTIONS[0], 1), Entry(7, CORRECTIONS[2], 3), Entry(8, CORRECTIONS[4], 5)])
+    assert adapted.edit(*texts)[0].score == pytest.approx(scores[0], abs=1e-5)
+
+
+def test_a_memory_is_followed_by_all_that_use_it(path: Path, tmp_path: Path) -> None:
+    editors = [PostEditor.load_to_adapt(path) for _ in range(3)]
+    with CorrectionMemory(tmp_path / "memory.db") as memory, CorrectionMemory(tmp_path / "memory.db") as other:
+        one, two = (
+            Remembering(editor, NeuralLearner(editor, OnlineConfig(rate=0.05)), held, project="p", author="anna")
+            for editor, held in zip(editors[:2], (memory, other), strict=True)
+        )
+        assert one.abilities.learns
+        number = one.learn("the house", "das Haus", "das Häuschen")
+        assert not same(weights(editors[0]), weights(editors[2]))
+        two.edit(["a"], ["b"])
+        assert same(weights(editors[0]), weights(editors[1]))
+        (entry,) = memory.entries()
+        assert (entry.number, entry.correction.project, entry.correction.author) == (number, "p", "anna")
+        two.undo(number)
+        one.edit(["a"], ["b"])
+        assert same(weights(editors[0]), weights(editors[2]))
+        one.learn("it goes", "es geht", "es ging")
+        memory.delete("p")
+        one.edit(["a"], ["b"])
+        assert same(weights(editors[0]), weights(editors[2]))
+
+
+def test_only_a_single_model_learns(path: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelFolderError):
+        PostEditor.load_to_adapt(tmp_path / "none")

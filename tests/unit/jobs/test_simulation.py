@@ -1,0 +1,96 @@
+"""A simulation with an editor that learns words by heart."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment
+from postedit.core.search_config import SearchConfig
+from postedit.evaluate.ter import count_edits, edit_rate
+from postedit.jobs.simulation import Repetition, StreamSegment, repetition, simulate
+
+
+class Replacements(Editor):
+    """Replaces each word that a correction has replaced."""
+
+    abilities = Abilities(learns=True)
+
+    def __init__(self) -> None:
+        self.known: dict[str, str] = {}
+        self.learnt: list[StreamSegment] = []
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        return Identity(("replacements",))
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        texts = [" ".join(self.known.get(word, word) for word in (one.mt or "").split()) for one in segments]
+        return [PostEdit(text, text != one.mt) for text, one in zip(texts, segments, strict=True)]
+
+    def learn(self, src: str, mt: str, pe: str) -> int:
+        self.learnt.append(StreamSegment(src, mt, pe))
+        self.known |= {old: new for old, new in zip(mt.split(), pe.split(), strict=False) if old != new}
+        return len(self.learnt)
+
+
+STREAM = [
+    StreamSegment("1", "der Haus", "das Haus"),
+    StreamSegment("2", "der Baum", "das Baum"),
+    StreamSegment("3", "die Haus", "das Haus"),
+    StreamSegment("4", "die Frau", "die Frau"),
+]
+
+
+def test_each_segment_is_edited_with_what_was_learnt_before_it() -> None:
+    editor, done = Replacements(), []
+    found = simulate(editor, STREAM, SearchConfig(), "none", done.append)
+    assert editor.learnt == STREAM
+    assert done == [4, 5, 6, 7, 8]
+    unedited, frozen, learning = found.systems
+    assert [one.edits for one in unedited.counts] == [one.edits for one in frozen.counts] == [1, 1, 1, 0]
+    assert [one.edits for one in learning.counts] == [1, 0, 1, 1]  # "die" was replaced once too often
+    assert (unedited.changed, frozen.changed, learning.changed) == (0, 0, 2)
+    assert (unedited.repetition, learning.repetition) == (Repetition(1, 1), Repetition(1, 0))
+    assert len(found.learning) == len(found.editing) == found.segments == 4
+
+
+def test_scores_of_windows_and_from_the_first_segment_on() -> None:
+    found = simulate(Replacements(), STREAM, SearchConfig(), "none")
+    outputs = ["der Haus", "das Baum", "die Haus", "das Frau"]
+    pe = [one.pe for one in STREAM]
+    assert [(end, rates[2]) for end, rates in found.windows(3)] == [
+        (3, edit_rate(count_edits(outputs[:3], pe[:3]))),
+        (4, edit_rate(count_edits(outputs[3:], pe[3:]))),
+    ]
+    assert found.cumulative(found.systems[2], 4) == edit_rate(count_edits(outputs, pe))
+    values = found.to_dict(3)
+    assert values["windows"][1]["cumulative ter"]["learning"] == found.cumulative(found.systems[2], 4)
+    assert values["systems"][0]["repeated errors met"] == 1
+
+
+def test_text_without_spaces_is_scored_by_characters() -> None:
+    stream = [StreamSegment("a", "甲乙 丙", "甲丁丙")]
+    unedited = simulate(Replacements(), stream, SearchConfig(), "characters").systems[0]
+    assert [(one.edits, one.length) for one in unedited.counts] == [(1, 3)]
+
+
+def split(*texts: str) -> list[list[str]]:
+    return [text.split() for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("mt", "pe", "outputs", "expected"),
+    [
+        (["a b", "a c"], ["x b", "x c"], ["a b", "a c"], (1, 1)),
+        (["a b", "a c"], ["x b", "x c"], ["a b", "x c"], (1, 0)),
+        (["a b", "a c"], ["x b", "y c"], ["a b", "x c"], (0, 0)),  # another correction of the same word
+        (["a b", "a c a"], ["x b", "x c x"], ["a b", "x c a"], (2, 1)),
+        (["a a"], ["x x"], ["a a"], (0, 0)),  # in one segment, no correction came before the other
+        (["a b", "a b"], ["a n b", "a n b"], ["a b", "a b"], (1, 1)),
+        (["a b", "c d"], ["a n b", "c n d"], ["a b", "c d"], (0, 0)),  # other words beside the new one
+        (["a b", "a b"], ["b", "b"], ["a b", "b"], (1, 0)),
+    ],
+)
+def test_repeated_errors(mt: list[str], pe: list[str], outputs: list[str], expected: tuple[int, int]) -> None:
+    assert repetition(split(*mt), split(*pe), split(*outputs)) == expected
