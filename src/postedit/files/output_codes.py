@@ -4,10 +4,11 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, Literal
 
 from postedit.files.code_places import code_places
-from postedit.files.marked_text import MARKUP, Escape, MarkedText
+from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.text_alignment import TextAlignment, TextChange, words_in
 
 Fault = Literal["character", "markup", "divided word", "lost pair", "too many codes", "no text"]
@@ -15,7 +16,7 @@ Fault = Literal["character", "markup", "divided word", "lost pair", "too many co
 code stands; it takes the words of a pair away; there are too many codes and words to place; or nothing would be left.
 Joined edits have one reason."""
 
-_NOT_TEXT: Final = re.compile(rf"{MARKUP.pattern}|]]>", re.DOTALL)  # the latter ends a CDATA section
+_CDATA_END: Final = re.compile("]]>")
 _MOST: Final = 1_000_000  # codes, times words of the output: 700 pairs of a word each take 1 to 2 s
 
 
@@ -35,7 +36,7 @@ def set_back(
         escape: writes new characters.
         source: the source, whose codes may have another order.
     """
-    faults = _unwritable(output, edits, escape)
+    faults = _unwritable(marked, output, edits, escape)
     aligned = TextAlignment(marked.text, output, edits)
     if len(marked.codes) * len(aligned.new_words) > _MOST:
         return dict.fromkeys(range(len(edits)), "too many codes")
@@ -66,10 +67,10 @@ def _with_joined(faults: Mapping[int, Fault], aligned: TextAlignment, edits: Seq
     return found
 
 
-def _unwritable(output: str, edits: Sequence[TextChange], escape: Escape) -> dict[int, Fault]:
+def _unwritable(marked: MarkedText, output: str, edits: Sequence[TextChange], escape: Escape) -> dict[int, Fault]:
     """Return the edits that write characters which the file cannot have, or markup that the text had not."""
     faults: dict[int, Fault] = {}
-    for match in _NOT_TEXT.finditer(output):
+    for match in chain(marked.markup.finditer(output), _CDATA_END.finditer(output)):
         faults |= dict.fromkeys(_writing(edits, *match.span()), "markup")
     for row, edit in enumerate(edits):
         if not _can_be_written(output[slice(*edit.new)], escape):
