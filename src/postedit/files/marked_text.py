@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import unescape
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias
@@ -22,6 +22,9 @@ MARKUP: Final = re.compile(
     re.DOTALL,
 )
 """Escaped markup and entities, which are codes and characters, and no text."""
+
+PHRASE_MARKUP: Final = re.compile(rf"\{{\w+>|<\w+\}}|\{{\d+\}}|{MARKUP.pattern}", re.DOTALL)
+"""The codes of Phrase, too: {1>text<1}, {b>text<b}, and {1} alone."""
 
 _VOID: Final = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
@@ -40,6 +43,7 @@ class Code:
         key: the same for the code of the source and that of the target that belong together, as far as known.
         literal: the encoding of text up to the other code of the pair that is written without escapes, as in a CDATA
             section; empty for a code whose text has escapes.
+        parts_words: whether the characters before and after a code that stands alone belong to two words.
     """
 
     raw: str
@@ -47,6 +51,7 @@ class Code:
     pair: str = ""
     key: str = ""
     literal: str = ""
+    parts_words: bool = True
 
 
 Part: TypeAlias = str | tuple[str, str] | Code
@@ -62,21 +67,23 @@ class MarkedText:
         raw: how characters are written that are not written as themselves, by position, in order; a space that only
             parts two words for the editor is written as nothing.
         codes: each with the position before which it stands, in order.
+        markup: what is a code, or a character, where it stands in the text of the file.
     """
 
     text: str
     raw: Mapping[int, str] = field(default_factory=dict)
     codes: tuple[tuple[int, Code], ...] = ()
+    markup: re.Pattern[str] = MARKUP
 
     @classmethod
-    def of(cls, parts: Iterable[Part]) -> "MarkedText":
+    def of(cls, parts: Iterable[Part], markup: re.Pattern[str] = MARKUP) -> "MarkedText":
         """Return the text of parts; markup among the characters becomes codes.
 
         A code that would join two words becomes a space for the editor, which is written as nothing.
         """
-        marked = _joined(parts)
-        if MARKUP.search(marked.text):
-            marked = _joined(_markup_as_codes(marked))
+        marked = _joined(parts, markup)
+        if markup.search(marked.text):
+            marked = _joined(_markup_as_codes(marked), markup)
         return _with_spaces(marked) if marked.codes else marked
 
     def parts(self) -> list[Part]:
@@ -97,7 +104,7 @@ class MarkedText:
                 yield opened.pop(code.pair), index
 
 
-def _joined(parts: Iterable[Part]) -> MarkedText:
+def _joined(parts: Iterable[Part], markup: re.Pattern[str]) -> MarkedText:
     text: list[str] = []
     raw: dict[int, str] = {}
     codes: list[tuple[int, Code]] = []
@@ -113,7 +120,7 @@ def _joined(parts: Iterable[Part]) -> MarkedText:
             if part[0] != part[1]:
                 raw[length] = part[1]
             length += 1
-    return MarkedText("".join(text), raw, tuple(codes))
+    return MarkedText("".join(text), raw, tuple(codes), markup)
 
 
 def _events(marked: MarkedText) -> list[tuple[int, int, Part]]:
@@ -150,7 +157,7 @@ def _written(parts: Iterable[Part]) -> str:
 
 def _with_spaces(marked: MarkedText) -> MarkedText:
     """Return text with a space, written as nothing, after each code that stands alone and would join two words."""
-    last = dict(marked.codes)  # of several at one position
+    last = {at: code for at, code in marked.codes if code.parts_words}  # of several at one position
     text = marked.text
     places = [
         at for at, code in last.items() if code.kind == "alone" and _is_one_word(text[at - 1 : at], text[at : at + 1])
@@ -159,10 +166,11 @@ def _with_spaces(marked: MarkedText) -> MarkedText:
         return marked
     raw = {position + bisect_right(places, position): one for position, one in marked.raw.items()}
     raw |= {position + number: "" for number, position in enumerate(places)}
-    return MarkedText(
-        " ".join(text[start:end] for start, end in pairwise([0, *places, len(text)])),
-        dict(sorted(raw.items())),
-        tuple((position + bisect_left(places, position), code) for position, code in marked.codes),
+    return replace(
+        marked,
+        text=" ".join(text[start:end] for start, end in pairwise([0, *places, len(text)])),
+        raw=dict(sorted(raw.items())),
+        codes=tuple((position + bisect_left(places, position), code) for position, code in marked.codes),
     )
 
 
@@ -179,27 +187,25 @@ def _markup_as_codes(marked: MarkedText) -> list[Part]:
     open_tags: list[tuple[str, int]] = []
     count_open: Counter[str] = Counter()  # of open_tags, by name
     done = 0
-    for match in MARKUP.finditer(text):
+    for match in marked.markup.finditer(text):
         start, end = match.span()
         if bisect_right(positions, start) < bisect_left(positions, end):
             continue  # a code divides it
         found += _between(text, events, (done, 0), (start, 1))
         raw = _written(_between(text, events, (start, 1), (end, 0)))
         done = end
-        name = match["name"]
+        kind, name = _kind_and_name(match)
         if match[0][0] == "&":
             character = unescape(match[0])
             if len(character) == 1:
                 found.append((character, raw))
             else:
                 found.append(Code(raw, key=match[0]))
-        elif name is None or match["empty"] or name.lower() in _VOID:
-            found.append(Code(raw, key=match[0]))
-        elif not match["close"]:
+        elif kind == "open":
             open_tags.append((name, len(found)))
             count_open[name] += 1
             found.append(Code(raw, key=match[0]))  # alone, unless its end follows
-        elif not count_open[name]:
+        elif kind == "alone" or not count_open[name]:
             found.append(Code(raw, key=match[0]))
         else:
             opened = ""
@@ -212,3 +218,14 @@ def _markup_as_codes(marked: MarkedText) -> list[Part]:
             found[position] = Code(first.raw, "open", pair, first.key)
             found.append(Code(raw, "close", pair, match[0]))
     return found + _between(text, events, (done, 0), (len(text), 1))
+
+
+def _kind_and_name(match: re.Match[str]) -> tuple[Literal["open", "close", "alone"], str]:
+    """Return the kind of a tag, as far as it tells that itself, and its name."""
+    tag = match[0]
+    if tag[0] == "{" or tag[-1] == "}":  # of Phrase
+        return "open" if tag[-1] == ">" else "close" if tag[0] == "<" else "alone", "{" + tag[1:-1]
+    name = match["name"]
+    if name is None or match["empty"] or name.lower() in _VOID:
+        return "alone", ""
+    return "close" if match["close"] else "open", name

@@ -1,18 +1,23 @@
 """Inline codes set back into the output of an editor, as it is to be written in a file."""
 
 import re
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, Literal
 
 from postedit.files.code_places import code_places
-from postedit.files.marked_text import MARKUP, Escape, MarkedText
+from postedit.files.marked_text import Escape, MarkedText
 from postedit.files.text_alignment import TextAlignment, TextChange, words_in
 
-Fault = Literal["character", "markup", "divided word", "lost pair", "no text"]
+Fault = Literal["character", "markup", "divided word", "lost pair", "too many codes", "no text"]
 """Why an edit is given up: it writes what the file cannot have, or what would be markup; it changes a word in which a
-code stands; it takes the words of a pair away; or nothing would be left."""
+code stands; it takes the words of a pair away; there are too many codes and words to place; or nothing would be left.
+Joined edits have one reason."""
 
-_NOT_TEXT: Final = re.compile(rf"{MARKUP.pattern}|]]>", re.DOTALL)  # the latter ends a CDATA section
+_CDATA_END: Final = re.compile("]]>")
+_MOST: Final = 1_000_000  # codes, times words of the output: 700 pairs of a word each take 1 to 2 s
 
 
 def set_back(
@@ -21,7 +26,8 @@ def set_back(
     """Return an output with the codes of the text it was made from, as it is to be written in the file.
 
     Codes stay at their words, also where these move. They keep their order, or take that of the source, and pairs nest.
-    Where no sound place for a code exists, the edits at fault are returned by their numbers.
+    Where no sound place for a code exists, the edits at fault are returned by their numbers, with those joined to them
+    by a word that moved: half a move would lose or double the word.
 
     Args:
         marked: the text with its codes.
@@ -30,23 +36,41 @@ def set_back(
         escape: writes new characters.
         source: the source, whose codes may have another order.
     """
-    faults = _unwritable(output, edits, escape)
-    if not marked.codes:
-        return faults or _written(marked, TextAlignment(marked.text, output, edits), {}, {}, escape)
+    faults = _unwritable(marked, output, edits, escape)
     aligned = TextAlignment(marked.text, output, edits)
+    if len(marked.codes) * len(aligned.new_words) > _MOST:
+        return dict.fromkeys(range(len(edits)), "too many codes")
     pairs = dict(marked.pairs())
-    places = code_places(marked, pairs, aligned, source)
+    places = code_places(marked, pairs, aligned, source) if marked.codes else {}
     literal = {pair: codec for pair in pairs.items() if (codec := marked.codes[pair[0]][1].literal)}
     faults |= _divided(marked, aligned, edits) | _lost(marked, pairs, aligned, places, edits)
     for (opened, closed), codec in literal.items():
         faults |= _not_literal(output, range(places[opened], places[closed]), codec, edits)
-    return faults or _written(marked, aligned, places, literal, escape)
+    return _with_joined(faults, aligned, edits) or _written(marked, aligned, places, literal, escape)
 
 
-def _unwritable(output: str, edits: Sequence[TextChange], escape: Escape) -> dict[int, Fault]:
+def _with_joined(faults: Mapping[int, Fault], aligned: TextAlignment, edits: Sequence[TextChange]) -> dict[int, Fault]:
+    """Return the edits at fault and, for the same reason, all that are joined to one of them by words that moved."""
+    found = dict(faults)
+    joined: defaultdict[int, set[int]] = defaultdict(set)
+    for old, new in aligned.moved if faults else ():
+        left = bisect_right(edits, aligned.old_words[old].span.start, key=lambda edit: edit.old.start) - 1
+        entered = bisect_right(edits, aligned.new_words[new].span.start, key=lambda edit: edit.new.start) - 1
+        joined[left].add(entered)
+        joined[entered].add(left)
+    waiting = list(found)
+    while waiting:
+        row = waiting.pop()
+        for other in joined[row] - found.keys():
+            found[other] = found[row]
+            waiting.append(other)
+    return found
+
+
+def _unwritable(marked: MarkedText, output: str, edits: Sequence[TextChange], escape: Escape) -> dict[int, Fault]:
     """Return the edits that write characters which the file cannot have, or markup that the text had not."""
     faults: dict[int, Fault] = {}
-    for match in _NOT_TEXT.finditer(output):
+    for match in chain(marked.markup.finditer(output), _CDATA_END.finditer(output)):
         faults |= dict.fromkeys(_writing(edits, *match.span()), "markup")
     for row, edit in enumerate(edits):
         if not _can_be_written(output[slice(*edit.new)], escape):

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final, NamedTuple
@@ -88,10 +88,13 @@ class TextAlignment:
         """The words of the output."""
         self.links: dict[int, WordLink] = {}
         """The word of the text that became a word of the output, by its number."""
+        self.moved: list[tuple[int, int]] = []
+        """The words that left one place and stand in another: the number in the text, and that in the output."""
         self.places: dict[int, TextSpan] = {}
         """The span of the output in which a word of the text, or what replaced it, is; empty if it was deleted."""
         blocks = list(self._align_kept())
-        self._align_moved(blocks)
+        self._align_moved(blocks, lambda word: word.text)
+        self._align_moved(blocks, lambda word: word.stem)
         for block in blocks:
             self._align_replaced(block)
 
@@ -135,18 +138,19 @@ class TextAlignment:
         self.links[new] = WordLink(old, weight)
         self.places[old] = self.new_words[new].span
 
-    def _align_moved(self, blocks: Sequence[_Block]) -> None:
-        """Link the words that are missing in one place and new in another, in their order."""
+    def _align_moved(self, blocks: Sequence[_Block], form: Callable[[AlignedWord], str]) -> None:
+        """Link the words that are missing in one place and new, in the same form, in another; in their order."""
         missing: defaultdict[str, list[tuple[int, _Block]]] = defaultdict(list)
         for block in reversed(blocks):
             for old in reversed(block.olds):
-                missing[self.old_words[old].stem].append((old, block))
+                missing[form(self.old_words[old])].append((old, block))
         for block in blocks:
             for new in list(block.news):
                 word = self.new_words[new]
-                if word.weight == 1 and missing[word.stem]:
-                    old, origin = missing[word.stem].pop()
+                if word.weight == 1 and missing[form(word)]:
+                    old, origin = missing[form(word)].pop()
                     self._link(old, new, word.weight)
+                    self.moved.append((old, new))
                     origin.olds.remove(old)
                     block.news.remove(new)
 

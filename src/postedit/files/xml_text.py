@@ -6,7 +6,7 @@ from html import escape as html_escape
 from html import unescape
 from typing import Final
 
-from postedit.files.marked_text import Code, MarkedText, Part
+from postedit.files.marked_text import MARKUP, PHRASE_MARKUP, Code, MarkedText, Part
 from postedit.files.xml_reader import Collected, Element, Markup, Text
 
 _WRITTEN: Final = re.compile(r"&[^;]*;|\r\n?|[^&\r]+")
@@ -20,6 +20,7 @@ _AROUND: Final = frozenset(["g", "mrk", "pc", "hi"])
 _STARTS: Final = {"bpt": ("rid", "id", "i"), "bx": ("rid", "id"), "sc": ("id",), "sm": ("id",)}
 _ENDS: Final = {"ept": ("rid", "id", "i"), "ex": ("rid", "id"), "ec": ("startRef",), "em": ("startRef",)}
 _ADDED, _DELETED = "x-sdl-added", "x-sdl-deleted"  # types of marks
+_PHRASE: Final = "http://www.memsource.com/mxlf/2.0"  # the namespace of files whose text has the codes of Phrase
 _PAIRED: Final = {"ept": "bpt", "ex": "bx", "ec": "sc", "em": "sm"}
 
 
@@ -27,13 +28,15 @@ def marked_text(collected: Collected, element: Element, *, before_changes: bool 
     """Return the content of an element with its inline codes.
 
     What tracked changes of SDL Trados delete is one code; `before_changes`, what they add is one, and what they delete
-    is text.
+    is text. These may stand in words. In a file of Phrase, its own codes are codes as well.
     """
+    is_of_phrase = any(_PHRASE in one.attributes.values() for one in collected.ancestors)
     if all(isinstance(child, Text) for child in element.children):
         plain = collected.text(element.content, element.close)
-        if "&" not in plain and "\r" not in plain:
+        if _is_plain(plain) and not is_of_phrase:
             return MarkedText(plain)
-    return MarkedText.of(_parts(collected, element, _ADDED if before_changes else _DELETED))
+    parts = _parts(collected, element, _ADDED if before_changes else _DELETED)
+    return MarkedText.of(parts, PHRASE_MARKUP if is_of_phrase else MARKUP)
 
 
 def has_tracked_changes(element: Element) -> bool:
@@ -126,7 +129,7 @@ def _code(raw: str, element: Element) -> Code:
         number = next((values[one] for one in names.get(name, ()) if one in values), None)
         if number is not None and values.get("isolated") != "yes":
             return Code(raw, "open" if kind == "open" else "close", f"{_PAIRED.get(name, name)} {number}", key)
-    return Code(raw, key=key)
+    return Code(raw, key=key, parts_words=values.get("mtype") not in (_ADDED, _DELETED))
 
 
 def _is_plain(raw: str) -> bool:

@@ -6,7 +6,7 @@ import time
 import pytest
 from code_tools import marked
 
-from postedit.files.marked_text import MarkedText
+from postedit.files.marked_text import PHRASE_MARKUP, MarkedText
 
 
 def test_escaped_markup_and_entities_are_codes_and_characters() -> None:
@@ -76,3 +76,22 @@ def test_only_characters_that_are_written_otherwise_have_a_raw_form() -> None:
 def test_a_space_for_a_code_is_written_as_nothing() -> None:
     found = MarkedText.of(["one", *marked("<x/>").parts(), "two", ("&", "&amp;"), "three"])
     assert (found.text, found.written()) == ("one two&three", "one<x/>two&amp;three")
+
+
+def test_in_files_of_phrase_its_codes_are_codes() -> None:
+    text = "Press {1>the {b>OK<b} key<1}{2} or {x>{i>no<x}<i} {word}"
+    found = MarkedText.of([text], PHRASE_MARKUP)
+    assert (found.text, found.written()) == ("Press the OK key or no {word}", text)
+    assert [(code.kind, code.raw) for _, code in found.codes] == [
+        ("open", "{1>"),
+        ("open", "{b>"),
+        ("close", "<b}"),
+        ("close", "<1}"),
+        ("alone", "{2}"),
+        ("open", "{x>"),
+        ("alone", "{i>"),
+        ("close", "<x}"),
+        ("alone", "<i}"),
+    ]
+    assert len(list(found.pairs())) == 3
+    assert MarkedText.of([text]).codes == ()

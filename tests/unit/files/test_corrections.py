@@ -1,0 +1,90 @@
+"""Corrections of units: which edits are written, and which are given up."""
+
+import re
+from collections import Counter
+from itertools import accumulate
+
+from code_tools import TAG, marked
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postedit.core.editor import Edit, PostEdit
+from postedit.files.corrections import Corrected, correct
+from postedit.files.units import Unit
+from postedit.files.xml_text import escape
+from postedit.text.edits import changes
+
+TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
+
+
+def corrected(before: str, output: str) -> Corrected:
+    """Correct a target with tags; each run of words that differs is an edit of its own."""
+    target = marked(before)
+    return correct(Unit("1", marked(""), target), post_edit(target.text, output), escape)
+
+
+def post_edit(mt: str, output: str) -> PostEdit:
+    old, new = TOKEN.findall(mt), TOKEN.findall(output)
+    starts, new_starts = ([0, *accumulate(map(len, tokens))] for tokens in (old, new))
+    edits = tuple(
+        Edit(one.op, (starts[one.mt[0]], starts[one.mt[1]]), (new_starts[one.pe[0]], new_starts[one.pe[1]]))
+        for one in changes(old, new)
+    )
+    spans = tuple((0, 0) for _ in edits)
+    return PostEdit(output, output != mt, edits=edits, token_spans=spans, confidences=tuple(1.0 for _ in edits))
+
+
+def words(text: str) -> Counter[str]:
+    return Counter(re.findall(r"\w+", TAG.sub("", text)))
+
+
+def test_a_move_is_given_up_as_a_whole() -> None:
+    found = corrected("Öffnen Sie <g>Datei</g> und <h>Fenster</h> nun.", "Öffnen Sie Fenster und Datei jetzt.")
+    assert found.content == "Öffnen Sie <g>Datei</g> und <h>Fenster</h> jetzt."
+    assert set(found.given_up) == {"lost pair"}
+
+
+def test_moves_that_share_an_edit_are_given_up_together() -> None:
+    found = corrected("<g>eins</g> a <h>zwei</h> b drei c vier", "zwei a drei b eins c fünf")
+    assert found.content == "<g>eins</g> a <h>zwei</h> b drei c fünf"
+
+
+def test_a_move_is_given_up_where_the_file_cannot_have_half_of_it() -> None:
+    found = corrected("one a two b three", "two a one\x01 b four")
+    assert found.content == "one a two b four"
+    assert set(found.given_up) == {"character"}
+
+
+def test_words_of_one_form_have_moved_rather_than_those_of_one_stem() -> None:
+    found = corrected("<g>Datei</g> a <h>Dateien</h> b", "Dateien a Datei c")
+    assert found.content == "<g>Datei</g> a <h>Dateien</h> c"
+
+
+WORDS = st.lists(st.sampled_from(["Datei", "Dateien", "und", "1,5", "Sie", "öffnen", "a", "b"]), min_size=2, max_size=9)
+
+
+@st.composite
+def texts_and_moves(draw: st.DrawFn) -> tuple[str, str]:
+    """Draw words, some of them in tags, and the same words with several of them in other places."""
+    own = draw(WORDS)
+    tagged = [f"<{name}>{word}</{name}>" if (name := draw(st.sampled_from(["", "g", "h"]))) else word for word in own]
+    other = list(own)
+    for _ in range(draw(st.integers(1, 3))):
+        moved = other.pop(draw(st.integers(0, len(own) - 1)))
+        other.insert(draw(st.integers(0, len(own) - 1)), moved)
+    return " ".join(tagged), " ".join(other)
+
+
+@given(texts_and_moves())
+def test_no_word_is_lost_or_doubled_where_words_only_move(drawn: tuple[str, str]) -> None:
+    before, output = drawn
+    found = corrected(before, output)
+    assert words(found.result.text) == words(before)
+    if found.content is not None:
+        assert words(found.content) == words(before)
+
+
+def test_more_codes_and_words_than_can_be_placed_soon_are_left_alone() -> None:
+    before = " ".join(f"<g>word{row}</g>" for row in range(800))
+    found = corrected(before, TAG.sub("", before).replace("word7 ", "new "))
+    assert (found.content, found.given_up) == (None, ("too many codes",))

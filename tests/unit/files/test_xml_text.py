@@ -1,0 +1,53 @@
+"""Inline content of XML: codes of the dialects."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from postedit.files.marked_text import MarkedText
+from postedit.files.output_codes import set_back
+from postedit.files.text_alignment import TextChange, TextSpan
+from postedit.files.xml_reader import XmlReader
+from postedit.files.xml_text import escape, marked_text
+
+PHRASE = ' xmlns:m="http://www.memsource.com/mxlf/2.0"'
+
+
+def read(content: str, root: str = "", *, before_changes: bool = False) -> MarkedText:
+    file = io.BytesIO(f"<xliff{root}><target>{content}</target></xliff>".encode())
+    (collected,) = XmlReader(Path("f.xlf"), frozenset(["target"]), {}).read(file)
+    return marked_text(collected, collected.element, before_changes=before_changes)
+
+
+@pytest.mark.parametrize("content", ["{1}Press {2} now", "Press {b&gt;OK&lt;b} now{1}", "{1>a&lt;1}<x/>"])
+def test_codes_of_phrase_are_codes_in_its_files_only(content: str) -> None:
+    ours, others = read(content, PHRASE), read(content)
+    assert not {"{", "<", ">"} & set(ours.text)
+    assert "{" in others.text
+    assert ours.written() == others.written() == content
+
+
+def test_edits_write_no_codes_of_phrase() -> None:
+    edits = [TextChange(TextSpan(0, 1), TextSpan(0, 3))]
+    assert set_back(read("a", PHRASE), "{1}", edits, escape) == {0: "markup"}
+    assert set_back(read("a"), "{1}", edits, escape) == "{1}"
+
+
+ADDED, DELETED = '<mrk mtype="x-sdl-added">{}</mrk>', '<mrk mtype="x-sdl-deleted">{}</mrk>'
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "former"),
+    [
+        (f"Br{ADDED.format('ä')}{DELETED.format('a')}nde", "Brände", "Brande"),
+        (f"Br{DELETED.format('a')}{ADDED.format('ä')}nde", "Brände", "Brande"),
+        (f"H{DELETED.format('a')}äuser", "Häuser", "Haäuser"),
+        (f"Haus{ADDED.format('es')}", "Hauses", "Haus"),
+        (f"one<x/>{DELETED.format('a')}two", "one two", "oneatwo"),
+    ],
+)
+def test_tracked_changes_within_words_do_not_part_them(content: str, text: str, former: str) -> None:
+    found, before = read(content), read(content, before_changes=True)
+    assert (found.text, before.text) == (text, former)
+    assert found.written() == before.written() == content
