@@ -115,7 +115,8 @@ def _lost(
         own = words_in(aligned.old_words, start, end)
         theirs = {new for new, link in aligned.links.items() if link.old in own}
         held = words_in(aligned.new_words, places[opened], places[closed])
-        if own and not (theirs.intersection(held) if theirs else held):
+        is_empty = not aligned.output[places[opened] : places[closed]].strip()
+        if (own and not (theirs.intersection(held) if theirs else held)) or (is_empty and marked.text[start:end].strip()):
             rows = [row for row, edit in enumerate(edits) if edit.old.start < end and edit.old.end > start]
             faults |= dict.fromkeys(rows or range(len(edits)), "lost pair")
     return faults

@@ -203,6 +203,12 @@ def test_an_unchanged_output_is_written_as_before(text: str) -> None:
     assert edited(before, before.text) == text
 
 
+def test_a_pair_within_a_word_keeps_text() -> None:
+    before = marked("b a<x/><g>a </g>c")
+    found = edited(before, "c aa b", None)
+    assert isinstance(found, list) or empty_pairs(marked(found)) == 0
+
+
 @given(texts_with_codes(), st.randoms(use_true_random=False))
 def test_codes_in_another_order_are_the_same_and_nested(text: str, rng: random.Random) -> None:
     before = marked(text)
