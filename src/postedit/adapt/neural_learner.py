@@ -12,8 +12,10 @@ the memory, at a rate that grows with their similarity; then its weights are put
 import random
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Final
 
+import torch
 from pydantic import Field
 from torch import Tensor
 
@@ -23,9 +25,11 @@ from postedit.adapt.correction_memory import Entry
 from postedit.adapt.nearest import Near, NearestTriplets
 from postedit.core.config import Config
 from postedit.core.editor import Detail, EditorWrapper, PostEdit, Segment
+from postedit.core.errors import ModelFolderError
 from postedit.core.search_config import SearchConfig
 from postedit.core.types import Batch
 from postedit.data.collate import collate
+from postedit.editing.loading import load_models
 from postedit.editing.post_editor import PostEditor
 from postedit.editing.segments import inputs_of
 from postedit.text.edits import with_steps
@@ -55,6 +59,21 @@ class NearestConfig(Config):
     steps: int = Field(3, ge=1, description="steps on the nearest triplets")
 
 
+def load_to_adapt(model: str | Path, device: torch.device | str = "cpu") -> PostEditor:
+    """Load one model whose weights stay as they were trained, so that they can learn; it edits more slowly.
+
+    A first stage is left out. See `PostEditor.load`.
+
+    Raises:
+        ModelFolderError: if the model is not found or damaged, or is a combination.
+    """
+    loaded = load_models([model], [torch.device(device)], None, "log")
+    if loaded.log_linear is not None or len(loaded.model.parts()) != 1:
+        raise ModelFolderError(f"{model}: is a combination; only a single model can learn from corrections")
+    (part,) = loaded.model.parts()
+    return PostEditor(part, loaded.processor, loaded.search, None, loaded.sources)
+
+
 class TripletBatches:
     """Makes batches with targets from corrections, as a model reads them."""
 
@@ -80,7 +99,7 @@ class NeuralLearner:
     """Adapters of a neural editor that learn from the entries of a memory; see `remembering.Learner`.
 
     Args:
-        editor: of one model, whose weights are as they were trained (`PostEditor.load_to_adapt`).
+        editor: of one model, whose weights are as they were trained (`load_to_adapt`).
         config: how it learns.
     """
 
@@ -145,7 +164,7 @@ class NearestAdaptation(EditorWrapper[PostEditor]):
     It is an editor and a learner (`remembering.Learner`). After each segment, the weights are the same bits as before.
 
     Args:
-        inner: of one model, whose weights are as they were trained (`PostEditor.load_to_adapt`).
+        inner: of one model, whose weights are as they were trained (`load_to_adapt`).
         config: how it adapts.
     """
 

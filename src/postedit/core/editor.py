@@ -291,22 +291,6 @@ class Editor(ABC):
         return self.score_segments(segments, given, evidence="reasons" if evidence is True else evidence or None)
 
 
-class Unedited(Editor):
-    """Leaves every mt as it is ("do nothing"): the baseline, and a way to check files."""
-
-    abilities = Abilities(needs_mt=True)
-
-    def identity(self, search: SearchConfig | None = None) -> Identity:
-        """Return its name."""
-        return Identity(("none",), {})
-
-    def edit_segments(
-        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
-    ) -> list[PostEdit]:
-        """Return mt for each segment."""
-        return [PostEdit(segment.mt or "", False) for segment in segments]
-
-
 class EditorWrapper(Editor, Generic[EditorT]):
     """An editor that changes the inputs or outputs of another one; subclasses override what differs."""
 

@@ -116,21 +116,6 @@ class PostEditor(Editor):
         return loaded
 
     @classmethod
-    def load_to_adapt(cls, model: str | Path, device: Device | None = None) -> "PostEditor":
-        """Load one model whose weights stay as they were trained, so that they can learn; it edits more slowly.
-
-        A first stage is left out. See `load`.
-
-        Raises:
-            ModelFolderError: if the model is not found or damaged, or is a combination.
-        """
-        loaded = load_models([model], _devices(device), None, "log")
-        if loaded.log_linear is not None or len(loaded.model.parts()) != 1:
-            raise ModelFolderError(f"{model}: is a combination; only a single model can learn from corrections")
-        (part,) = loaded.model.parts()
-        return cls(part, loaded.processor, loaded.search, None, loaded.sources)
-
-    @classmethod
     def _of(cls, loaded: Loaded, precision: Precision) -> "PostEditor | TwoStage":
         editor = cls(loaded.model, loaded.processor, loaded.search, loaded.log_linear, loaded.sources)
         editor.precision = precision

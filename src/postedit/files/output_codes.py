@@ -116,7 +116,9 @@ def _lost(
         theirs = {new for new, link in aligned.links.items() if link.old in own}
         held = words_in(aligned.new_words, places[opened], places[closed])
         is_empty = not aligned.output[places[opened] : places[closed]].strip()
-        if (own and not (theirs.intersection(held) if theirs else held)) or (is_empty and marked.text[start:end].strip()):
+        if (own and not (theirs.intersection(held) if theirs else held)) or (
+            is_empty and marked.text[start:end].strip()
+        ):
             rows = [row for row, edit in enumerate(edits) if edit.old.start < end and edit.old.end > start]
             faults |= dict.fromkeys(rows or range(len(edits)), "lost pair")
     return faults

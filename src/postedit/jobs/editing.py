@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from postedit.core.editor import EVENTS
+from postedit.core.editor import EVENTS, Abilities, Detail, Editor, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.processes import WorkerError, map_in_processes
 from postedit.core.search_config import SearchConfig
@@ -24,7 +24,6 @@ from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
 
 if TYPE_CHECKING:
-    from postedit.core.editor import Editor, PostEdit
     from postedit.text.protected_spans import Value
 
 OutputFormat = Literal["text", "jsonl"]
@@ -103,6 +102,22 @@ class Edited(NamedTuple):
     tally: Tally
 
 
+class Unedited(Editor):
+    """Leaves every mt as it is ("do nothing"): the baseline, and a way to check files."""
+
+    abilities = Abilities(needs_mt=True)
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        """Return its name."""
+        return Identity(("none",), {})
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return mt for each segment."""
+        return [PostEdit(segment.mt or "", False) for segment in segments]
+
+
 @dataclass(frozen=True, slots=True)
 class EditorSpec:
     """Everything that a process needs to load an editor: arguments of `PostEditor.load`, `Protected` and `Gated`."""
@@ -116,14 +131,12 @@ class EditorSpec:
     protect: Sequence[Kind] = KINDS
     glossary: Glossary | None = None
 
-    def load(self, device: str | None) -> "Editor":
+    def load(self, device: str | None) -> Editor:
         """Load the editor on a device, the default one if None.
 
         Spans and terms are protected in search, inside a gate, which is made for the protected editor; and again behind
         the gate, as it may take back one half of an edit that moved a span.
         """
-        from postedit.core.editor import Unedited
-
         if list(self.models) == [NO_MODEL]:
             editor: Editor = Unedited()
         else:
@@ -147,7 +160,7 @@ class EditorSpec:
 
         return SpanRule(src, mt, frozenset(self.protect), self.glossary).broken(text)
 
-    def _protected(self, editor: "Editor") -> "Editor":
+    def _protected(self, editor: Editor) -> Editor:
         if not self.protect and self.glossary is None:
             return editor
         from postedit.editing.protection import Protected
@@ -174,7 +187,7 @@ class EditorSpec:
             on_start()
         return partial(edit_window, self.load(devices[number]), search, form)
 
-    def job(self, editor: "Editor", search: SearchConfig, form: OutputFormat) -> dict[str, Any]:
+    def job(self, editor: Editor, search: SearchConfig, form: OutputFormat) -> dict[str, Any]:
         """Return what determines the output besides the input, by the name under which a difference is reported."""
         identity = editor.identity(search)
         return {
@@ -189,7 +202,7 @@ class EditorSpec:
         }
 
 
-def edit_window(editor: "Editor", search: SearchConfig, form: OutputFormat, window: Window) -> Edited:
+def edit_window(editor: Editor, search: SearchConfig, form: OutputFormat, window: Window) -> Edited:
     """Edit or score the lines of a window."""
     if window.outputs is None:
         results = editor.edit(window.src, window.mt, search=search)
@@ -212,7 +225,7 @@ def edit_window(editor: "Editor", search: SearchConfig, form: OutputFormat, wind
 
 def edit_windows(
     spec: EditorSpec,
-    editor: "Editor",
+    editor: Editor,
     windows: Iterator[Window],
     search: SearchConfig,
     form: OutputFormat,
@@ -288,7 +301,7 @@ def windows_of(
     raise error
 
 
-def check_sides(windows: Iterator[Window], editor: "Editor", err: Console) -> Iterator[Window]:
+def check_sides(windows: Iterator[Window], editor: Editor, err: Console) -> Iterator[Window]:
     """Return the windows; warn if the first shows Windows line ends, or src and mt that seem to have changed places."""
     first = next(windows, None)
     if first is None:
@@ -375,7 +388,7 @@ def silence_library() -> None:
     logging.getLogger("postedit").setLevel(logging.ERROR)
 
 
-def _event(window: Window, row: int, result: "PostEdit") -> str | None:
+def _event(window: Window, row: int, result: PostEdit) -> str | None:
     """Return the key of `EVENTS` for one line; a blank line is no event."""
     if result.skipped != "empty":
         return result.skipped or ("cut off" if result.hit_limit else None)
@@ -385,7 +398,7 @@ def _event(window: Window, row: int, result: "PostEdit") -> str | None:
     return "no src" if mt else "no mt"
 
 
-def edit_records(result: "PostEdit") -> list[dict[str, Any]]:
+def edit_records(result: PostEdit) -> list[dict[str, Any]]:
     """Return the edits of a correction for JSON."""
     return [
         {"op": edit.op, "mt_span": edit.mt_span, "pe_span": edit.pe_span, "confidence": confidence}
@@ -393,7 +406,7 @@ def edit_records(result: "PostEdit") -> list[dict[str, Any]]:
     ]
 
 
-def _record(result: "PostEdit") -> dict[str, Any]:
+def _record(result: PostEdit) -> dict[str, Any]:
     record: dict[str, Any] = {
         "text": result.text,
         "changed": result.changed,

@@ -11,7 +11,14 @@ from torch import Tensor
 from postedit.adapt.adapters import AdapterKind, Adapters
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory, Entry
-from postedit.adapt.neural_learner import NearestAdaptation, NearestConfig, NeuralLearner, OnlineConfig, TripletBatches
+from postedit.adapt.neural_learner import (
+    NearestAdaptation,
+    NearestConfig,
+    NeuralLearner,
+    OnlineConfig,
+    TripletBatches,
+    load_to_adapt,
+)
 from postedit.adapt.remembering import Remembering
 from postedit.core.errors import ModelFolderError
 from postedit.editing.post_editor import PostEditor
@@ -34,7 +41,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def editor(path: Path) -> PostEditor:
-    return PostEditor.load_to_adapt(path)
+    return load_to_adapt(path)
 
 
 def weights(editor: PostEditor) -> dict[str, Tensor]:
@@ -75,11 +82,9 @@ def test_only_biases_and_norms_change_with_vectors(editor: PostEditor) -> None:
 
 @pytest.mark.parametrize("undone", [5, 3, 1])
 @pytest.mark.parametrize("kind", KINDS)
-def test_undoing_leaves_the_bits_of_a_model_that_never_had_it(
-    path: Path, kind: AdapterKind, undone: int
-) -> None:
+def test_undoing_leaves_the_bits_of_a_model_that_never_had_it(path: Path, kind: AdapterKind, undone: int) -> None:
     config = OnlineConfig(adapters=kind, rate=0.05, version_every=2, replay=2)
-    editor, never = PostEditor.load_to_adapt(path), PostEditor.load_to_adapt(path)
+    editor, never = load_to_adapt(path), load_to_adapt(path)
     learner = NeuralLearner(editor, config)
     for entry in entries(CORRECTIONS):
         learner.learn_entries([entry])
@@ -93,7 +98,7 @@ def test_undoing_leaves_the_bits_of_a_model_that_never_had_it(
     other.learn_entries(more)
     assert same(weights(editor), weights(never))
     learner.forget_all()
-    assert same(weights(editor), weights(PostEditor.load_to_adapt(path)))
+    assert same(weights(editor), weights(load_to_adapt(path)))
 
 
 def test_a_correction_that_is_too_long_is_not_learnt(editor: PostEditor) -> None:
@@ -117,7 +122,7 @@ def test_the_nearest_triplets_change_one_request_alone(editor: PostEditor) -> No
 
 
 def test_a_memory_is_followed_by_all_that_use_it(path: Path, tmp_path: Path) -> None:
-    editors = [PostEditor.load_to_adapt(path) for _ in range(3)]
+    editors = [load_to_adapt(path) for _ in range(3)]
     with CorrectionMemory(tmp_path / "memory.db") as memory, CorrectionMemory(tmp_path / "memory.db") as other:
         one, two = (
             Remembering(editor, NeuralLearner(editor, OnlineConfig(rate=0.05)), held, project="p", author="anna")
@@ -141,4 +146,4 @@ def test_a_memory_is_followed_by_all_that_use_it(path: Path, tmp_path: Path) -> 
 
 def test_only_a_single_model_learns(path: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelFolderError):
-        PostEditor.load_to_adapt(tmp_path / "none")
+        load_to_adapt(tmp_path / "none")
