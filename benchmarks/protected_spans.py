@@ -200,8 +200,8 @@ def corrupted(segment: Segment, rule: SpanRule, text: str) -> bool:
 def differs(src: str, mt: str, text: str) -> bool:
     """Return whether an output loses, doubles or changes what source and mt share, without knowing how it is found.
 
-    Spans are looked for as strings, numbers as digits, units beside digits, terms as words; sizes keep their order, dates,
-    times, numbers with units and words with digits stay together, and tags nest.
+    Spans are looked for as strings, numbers as digits, units beside digits, terms as words; sizes keep their order;
+    dates, times, numbers with units and words with digits stay together; tags nest.
     """
     for span in LOOKED_FOR:
         there, before, now = (one.count(span) for one in (src, mt, text))
@@ -305,7 +305,7 @@ def _takes_apart(src: str, mt: str, text: str) -> bool:
             unit = others[-1]
             pattern = rf"(?<!\d){first}\s{{0,3}}{unit}|{unit}\s{{0,3}}{first}(?!\d)"
         elif others and first.isdecimal():
-            pattern = rf"(?<!\d){r'\D{1,6}'.join([first, *others])}(?!\d)"
+            pattern = r"(?<!\d)" + r"\D{1,6}".join([first, *others]) + r"(?!\d)"
         else:
             pattern = re.escape(link)
         if not re.search(pattern, text, re.I):

@@ -40,12 +40,15 @@ class SpanRule:
         self, src: str, mt: str | None, kinds: frozenset[Kind], glossary: Glossary | None, given: Iterable[str] = ()
     ) -> None:
         self._src, self._mt, self._kinds, self._given = src, mt, kinds, [text for text in given if text]
-        self._terms = TermRule(glossary.find(src), mt) if glossary is not None else None
+        self._terms: TermRule | None = None
+        if glossary is not None:
+            here, there = (self._found.get(text or "", ()) for text in (src, mt))
+            self._terms = TermRule(glossary.find(src, here), mt, there)
 
     def spans(self, text: str) -> list[ProtectedSpan]:
         """Return the protected spans of a text, those with faults once more, and its terms."""
         spans = self._found.get(text) or find_spans(text, self._kinds)
-        terms = self._terms.spans(text) if self._terms else ()
+        terms = self._terms.spans(text, spans) if self._terms else ()
         return [*self._with_faults(text, spans), *terms]
 
     @cached_property
@@ -58,7 +61,7 @@ class SpanRule:
         if text == self._mt:
             return []
         spans = find_spans(text, self._kinds)
-        terms = self._terms.broken(text) if self._terms else []
+        terms = self._terms.broken(text, spans) if self._terms else []
         counts = count_values(self._with_faults(text, spans))
         return [*broken_values(self._src_counts, self._mt_counts, counts), *terms]
 
@@ -90,7 +93,7 @@ class SpanRule:
 
         They mend terms, and values that are `broken` in a translation without mt.
         """
-        required, banned = self._terms.wishes(text) if self._terms else ([], [])
+        required, banned = self._wishes(text)
         if broken:
             here = self.spans(text)
             now = count_values(here)
@@ -102,7 +105,10 @@ class SpanRule:
         return list(dict.fromkeys(required)), list(dict.fromkeys(banned))
 
     def _missed(self, text: str) -> int:
-        return sum(map(len, self._terms.wishes(text))) if self._terms else 0
+        return sum(map(len, self._wishes(text)))
+
+    def _wishes(self, text: str) -> tuple[list[str], list[str]]:
+        return self._terms.wishes(text, find_spans(text, self._kinds)) if self._terms else ([], [])
 
     @cached_property
     def _found(self) -> dict[str, list[ProtectedSpan]]:
