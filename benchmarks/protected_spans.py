@@ -188,8 +188,15 @@ class Mangler(Editor):
             lambda: old.translate(ALIKE),
             lambda: old[:place] + rng.choice("\u200b\u200d\u2060\ufeff\u00ad") + old[place:],
             lambda: old[::-1],
+            lambda: _with_moved_numbers(rng, mt if old else ""),
         )
         return rng.choice(ways)()
+
+
+def _with_moved_numbers(rng: random.Random, text: str) -> str:
+    numbers = re.findall(r"\d+", text)
+    rng.shuffle(numbers)
+    return re.sub(r"\d+", lambda _: numbers.pop(), text)
 
 
 def corrupted(segment: Segment, rule: SpanRule, text: str) -> bool:

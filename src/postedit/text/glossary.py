@@ -85,8 +85,16 @@ class Glossary:
 
 
 def _merged(entry: GlossaryEntry, other: GlossaryEntry) -> GlossaryEntry:
-    names = ("targets", "forbidden", "source_forms", "target_forms")
-    return replace(entry, **{name: tuple(dict.fromkeys(getattr(entry, name) + getattr(other, name))) for name in names})
+    def both(name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(getattr(entry, name) + getattr(other, name)))
+
+    return replace(
+        entry,
+        targets=both("targets"),
+        forbidden=both("forbidden"),
+        source_forms=both("source_forms"),
+        target_forms=both("target_forms"),
+    )
 
 
 class TermRule:
