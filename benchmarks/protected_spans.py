@@ -34,19 +34,36 @@ SPANS: dict[str, list[str | tuple[str, str]]] = {  # a pair: as the source has i
     "number": [
         *("5", "17", "-3", "1,000.5", "2.000", "3.14", "12.05.2019", "10-20", "2.0.1", "09:30", "4th", "٤٢", "１２３"),
         *("+49 30 1234", "5 x 3", "1920×1080", "½", "m²", ("May 12, 2019", "12. Mai 2019"), ("2,500", "2.500")),
+        *("10:45", "1/2", "3/4", "14.06.2020", "X1", "0x1F", "1e-5", ".5"),
     ],
-    "unit": ["75%", "50 %", "€ 5", "$9", "16 GB", "30 °C", ("€7", "7 €"), "8 EUR"],
-    "url": ["https://example.com/a?b=c", "www.test.org/x", "ftp://files.net/pub/", "example.net", "help.example.de"],
+    "unit": ["75%", "50 %", "€ 5", "$9", "16 GB", "30 °C", ("€7", "7 €"), "8 EUR", "64 MB", "9 EUR"],
+    "url": [
+        "https://example.com/a?b=c",
+        "www.test.org/x",
+        "ftp://files.net/pub/",
+        "example.net",
+        "help.example.de",
+        "WWW.Test.COM/y",
+    ],
     "email": ["anna@mail.com", "b.c+d@site.co.uk"],
     "path": [
         *("/usr/local/bin", "C:\\Temp\\log.txt", "notes.pdf", "~/work/plan", "src/app/main.py"),
-        *("C:\\Program Files\\App\\run.exe", "\\\\server\\share\\x"),
+        *("C:/Users/anna/a", "old.zip.bak", "C:\\Program Files\\App\\run.exe", "\\\\server\\share\\x"),
     ],
     "placeholder": [
         *("%s", "%1$d", "%(user)s", "{0}", "{name}", "{{ title }}", "${home}", "$path", "%NAME%", "[[link]]", ":count"),
-        *("\\n", "{{{raw}}}", "<%= a.b %>", "@@N@@", "%d"),
+        *("\\n", "{{{raw}}}", "<%= a.b %>", "@@N@@", "%d", "{}", "%{n}", "{% if x %}"),
     ],
-    "markup": ["<b>bold</b>", '<a href="#top">up</a>', "<br/>", "&amp;", "&#160;", "&lt;i&gt;x&lt;/i&gt;", "**so**"],
+    "markup": [
+        "<b>bold</b>",
+        '<a href="#top">up</a>',
+        "<br/>",
+        "&amp;",
+        "&#160;",
+        "&lt;i&gt;x&lt;/i&gt;",
+        "**so**",
+        "<?php x ?>",
+    ],
     "code": ["`ls -l`", "getValue", "max_size", "run()", "--verbose", "XmlReader", "a.load()"],
     "hashtag": ["#launch", "#日本"],
     "mention": ["@anna_k", "@team"],
@@ -82,7 +99,7 @@ WORDS = (
     "дом",
 )
 LINES_AT_A_TIME = 500
-GLUE = ("-", "@", "/", "x", "see", "_", ".", "#", "$", "é", "\u200b")
+GLUE = ("-", "@", "/", "x", "see", "_", ".", "#", "$", "é", "ạ", "\u200b")
 ALIKE = str.maketrans("aceopxAEHOT0", "асеорхАЕНОТO")
 
 
@@ -171,8 +188,15 @@ class Mangler(Editor):
             lambda: old.translate(ALIKE),
             lambda: old[:place] + rng.choice("\u200b\u200d\u2060\ufeff\u00ad") + old[place:],
             lambda: old[::-1],
+            lambda: _with_moved_numbers(rng, mt if old else ""),
         )
         return rng.choice(ways)()
+
+
+def _with_moved_numbers(rng: random.Random, text: str) -> str:
+    numbers = re.findall(r"\d+", text)
+    rng.shuffle(numbers)
+    return re.sub(r"\d+", lambda _: numbers.pop(), text)
 
 
 def corrupted(segment: Segment, rule: SpanRule, text: str) -> bool:
@@ -183,8 +207,8 @@ def corrupted(segment: Segment, rule: SpanRule, text: str) -> bool:
 def differs(src: str, mt: str, text: str) -> bool:
     """Return whether an output loses, doubles or changes what source and mt share, without knowing how it is found.
 
-    Spans are looked for as strings, numbers as digits, units beside digits, terms as words; sizes keep their order, and
-    tags nest.
+    Spans are looked for as strings, numbers as digits, units beside digits, terms as words; sizes keep their order;
+    dates, times, numbers with units and words with digits stay together; tags nest.
     """
     for span in LOOKED_FOR:
         there, before, now = (one.count(span) for one in (src, mt, text))
@@ -197,7 +221,7 @@ def differs(src: str, mt: str, text: str) -> bool:
     for there, before, now in zip(*map(_sizes, (src, mt, text)), strict=True):
         if {one[::-1] for one in now - there - before} & there & before:
             return True
-    return _loses_terms(src, mt, text) or (_nest(src) and _nest(mt) and not _nest(text))
+    return _takes_apart(src, mt, text) or _loses_terms(src, mt, text) or (_nest(src) and _nest(mt) and not _nest(text))
 
 
 LOOKED_FOR = sorted(
@@ -278,6 +302,27 @@ def _units(text: str) -> Counter[str]:
 def _sizes(text: str) -> list[set[tuple[str, str]]]:
     """Return the pairs of numbers with a cross between them that stand alone: 5 x 3."""
     return [set(re.findall(r"(?<!\S)(\d+) x (\d+)(?=[.,]?(?:\s|$))", text))]
+
+
+def _takes_apart(src: str, mt: str, text: str) -> bool:
+    """Return whether a date, time, number with unit, or word with digits that stands alone in src and mt is gone."""
+    for link in set(_LINKS.findall(src)) & set(_LINKS.findall(mt)):
+        first, *others = re.findall(r"\w+", link)
+        if others and others[-1].isalpha():
+            unit = others[-1]
+            pattern = rf"(?<!\d){first}\s{{0,3}}{unit}|{unit}\s{{0,3}}{first}(?!\d)"
+        elif others and first.isdecimal():
+            pattern = r"(?<!\d)" + r"\D{1,6}".join([first, *others]) + r"(?!\d)"
+        else:
+            pattern = re.escape(link)
+        if not re.search(pattern, text, re.I):
+            return True
+    return False
+
+
+_LINKS = re.compile(
+    r"(?<!\S)(?:\d+(?:[:/-]\d+)+|\d\d\.\d\d\.\d{4}|\d+ (?:GB|MB|EUR)|[A-Z]\d|0x\w+|\de-\d)(?=[.,]?(?:\s|$))"
+)
 
 
 def _loses_terms(src: str, mt: str, text: str) -> bool:
@@ -441,8 +486,8 @@ def main() -> None:
         (behind, without, taken, changed), shown = fuzz(arguments.segments, arguments.seed, arguments.workers)
         print(*shown, sep="\n\n")
         print(
-            f"{arguments.segments:,} segments: {without:,} corrupted without protection, {behind:,} with it; {taken:,} had "
-            f"fallbacks, {changed:,} changed all the same; {time.perf_counter() - start:,.0f} s"
+            f"{arguments.segments:,} segments: {without:,} corrupted without protection, {behind:,} with it; "
+            f"{taken:,} had fallbacks, {changed:,} changed all the same; {time.perf_counter() - start:,.0f} s"
         )
 
 

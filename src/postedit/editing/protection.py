@@ -126,7 +126,8 @@ class _Case:
     def settled(self) -> PostEdit:
         """Return the correction that keeps the rule, with fallbacks listed and alternatives that break it left out."""
         best, by = self._best()
-        listed = tuple(Fallback(value.kind, value.value, by) for value in self.broken)
+        left = self.rule.broken(best.text) if by == "search" or by is None else ()
+        listed = tuple(Fallback(one.kind, one.value, None if one in left else by) for one in self.broken)
         if not listed and best is self.first and not best.alternatives:
             return best
         others = tuple(one for one in best.alternatives if one.text != best.text and not self.rule.broken(one.text))
@@ -135,7 +136,7 @@ class _Case:
     def _best(self) -> tuple[PostEdit, Literal["search", "edits", "mt"] | None]:
         second = self.second
         if second is not None and second.skipped is None and self.rule.improves(second.text, self.first.text):
-            return replace(second, draft=self.first.draft), None if self.rule.broken(second.text) else "search"
+            return replace(second, draft=self.first.draft), "search"
         if not self.broken or self.mt is None:
             return self.first, None
         kept = self._allowed(self._without_harm(self.mt, self.first))
@@ -153,7 +154,16 @@ class _Case:
             result, broken = min(options, key=lambda option: len(option[1]))
         if broken:
             taken = result.reverted + len(result.edits)
-            return replace(result, text=mt, changed=False, edits=(), token_spans=(), confidences=(), reverted=taken)
+            return replace(
+                result,
+                text=mt,
+                changed=False,
+                edits=(),
+                token_spans=(),
+                confidences=(),
+                reverted=taken,
+                hit_limit=False,
+            )
         return result
 
     def _without(self, mt: str, result: PostEdit, back: Sequence[int]) -> tuple[PostEdit, list[Value]]:

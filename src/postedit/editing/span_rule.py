@@ -9,19 +9,17 @@ from typing import Final
 
 from postedit.text.glossary import Glossary, TermRule
 from postedit.text.protected_spans import (
+    FAULTS,
     ProtectedSpan,
     Value,
     broken_values,
     count_values,
     find_glued,
     find_spans,
-    order_of,
-    ordered_groups,
+    linked_spans,
     unpaired_tags,
 )
 from postedit.text.span_patterns import Kind
-
-_FAULTS: Final = ("unpaired ", "order of ", "glued ")  # values that are counted beside those of spans
 
 _MOST_GLUED: Final = 1000
 """Values that are looked for where they are glued to other text: each costs a pass over the text."""
@@ -42,13 +40,16 @@ class SpanRule:
         self, src: str, mt: str | None, kinds: frozenset[Kind], glossary: Glossary | None, given: Iterable[str] = ()
     ) -> None:
         self._src, self._mt, self._kinds, self._given = src, mt, kinds, [text for text in given if text]
-        self._terms = TermRule(glossary.find(src), mt) if glossary is not None else None
+        self._terms: TermRule | None = None
+        if glossary is not None:
+            here, there = (self._found.get(text or "", ()) for text in (src, mt))
+            self._terms = TermRule(glossary.find(src, here), mt, there)
 
     def spans(self, text: str) -> list[ProtectedSpan]:
         """Return the protected spans of a text, those with faults once more, and its terms."""
         spans = self._found.get(text) or find_spans(text, self._kinds)
-        terms = self._terms.spans(text) if self._terms else ()
-        return [*self._with_faults(text, spans), *self._reordered(text, spans), *terms]
+        terms = self._terms.spans(text, spans) if self._terms else ()
+        return [*self._with_faults(text, spans), *terms]
 
     @cached_property
     def mt_spans(self) -> list[ProtectedSpan]:
@@ -60,40 +61,25 @@ class SpanRule:
         if text == self._mt:
             return []
         spans = find_spans(text, self._kinds)
-        terms = self._terms.broken(text) if self._terms else []
-        reordered = count_values(self._reordered(text, spans))
+        terms = self._terms.broken(text, spans) if self._terms else []
         counts = count_values(self._with_faults(text, spans))
-        return [*broken_values(self._src_counts, self._mt_counts, counts), *reordered, *terms]
+        return [*broken_values(self._src_counts, self._mt_counts, counts), *terms]
 
     def _with_faults(self, text: str, spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
-        """Return the spans of a text, unpaired tags once more, and copies that are glued to other text."""
-        return [*spans, *unpaired_tags(spans), *find_glued(text, spans, self._known)]
+        """Return the spans of a text, unpaired tags and links of spans once more, and copies glued to other text."""
+        return [*spans, *unpaired_tags(spans), *self._links(text, spans), *find_glued(text, spans, self._known)]
 
-    def _reordered(self, text: str, spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
-        """Return spans in an order that neither source nor mt has, although these agree on the order of such spans."""
-        if not self._orders or text == self._mt:
-            return []
-        groups = [(group, order_of(group)) for group in ordered_groups(text, spans)]
-        return [
-            ProtectedSpan(span.kind, span.start, span.end, f"order of {' '.join(order)}")
-            for group, order in groups
-            if order not in self._orders.get(tuple(sorted(order)), (order,))
-            for span in group
-        ]
+    def _links(self, text: str, spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
+        """Return what spans of a text are part of, such as dates, where source and mt agree on it."""
+        return [link for link in linked_spans(text, spans) if Value(link.kind, link.value) in self._shared]
 
     @cached_property
-    def _orders(self) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
-        """The orders of values in the source and mt, by the sorted values, where both have one of them."""
+    def _shared(self) -> frozenset[Value]:
+        """The links of spans that both source and mt have."""
         if self._mt is None:
-            return {}
-        src, mt = (
-            {order_of(group) for group in ordered_groups(text, spans) if len(group) > 1}
-            for text, spans in ((text, self._found[text]) for text in (self._src, self._mt))
-        )
-        known: dict[tuple[str, ...], set[tuple[str, ...]]] = {tuple(sorted(order)): set() for order in src & mt}
-        for order in src | mt:
-            known.get(tuple(sorted(order)), set()).add(order)
-        return known
+            return frozenset()
+        src, mt = (count_values(linked_spans(text, self._found[text], near=False)) for text in (self._src, self._mt))
+        return frozenset(src.keys() & mt.keys())
 
     def improves(self, text: str, other: str) -> bool:
         """Return whether an output breaks nothing, or there is no mt, and it breaks or misses less than another one."""
@@ -107,7 +93,7 @@ class SpanRule:
 
         They mend terms, and values that are `broken` in a translation without mt.
         """
-        required, banned = self._terms.wishes(text) if self._terms else ([], [])
+        required, banned = self._wishes(text)
         if broken:
             here = self.spans(text)
             now = count_values(here)
@@ -119,7 +105,10 @@ class SpanRule:
         return list(dict.fromkeys(required)), list(dict.fromkeys(banned))
 
     def _missed(self, text: str) -> int:
-        return sum(map(len, self._terms.wishes(text))) if self._terms else 0
+        return sum(map(len, self._wishes(text)))
+
+    def _wishes(self, text: str) -> tuple[list[str], list[str]]:
+        return self._terms.wishes(text, find_spans(text, self._kinds)) if self._terms else ([], [])
 
     @cached_property
     def _found(self) -> dict[str, list[ProtectedSpan]]:
@@ -149,7 +138,7 @@ class SpanRule:
 
 def _phrases(spans: Sequence[ProtectedSpan], text: str, value: Value) -> list[str]:
     """Return the first span with a value, with the rest of its words; none for a fault, such as an unpaired tag."""
-    for span in spans if not value.value.startswith(_FAULTS) else ():
+    for span in spans if not value.value.startswith(FAULTS) else ():
         if (span.kind, span.value) == value:
             start, end = span.start, span.end
             while start and _WORD(text[start - 1]):

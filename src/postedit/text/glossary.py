@@ -10,17 +10,21 @@ forbidden translation more often than mt.
 
 import hashlib
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from postedit.text.protected_spans import ProtectedSpan, Value, count_values
+from postedit.text.span_patterns import KINDS
 from postedit.text.words import UNSPACED
 
-_TOKEN: Final = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]")
+_MARKS: Final = "".join(char for char in map(chr, range(0x300, 0x2100)) if unicodedata.category(char)[0] == "M")
+_TOKEN: Final = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}](?:[^\W{UNSPACED}]|[{_MARKS}])*|[^\w\s]")
+_WORDLESS: Final = frozenset(KINDS) - {"number", "unit"}  # kinds of spans within which words are no terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +48,24 @@ class FoundTerm:
 
 
 class Glossary:
-    """Entries, found by their source terms."""
+    """Entries, found by their source terms; those of one source term are merged, so that each target is allowed."""
 
     def __init__(self, entries: Iterable[GlossaryEntry]) -> None:
-        self.entries = tuple(entries)
+        merged: dict[tuple[str, bool], GlossaryEntry] = {}
+        for entry in entries:
+            key = entry.source, entry.case_sensitive
+            merged[key] = _merged(merged[key], entry) if key in merged else entry
+        self.entries = tuple(merged.values())
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of all entries."""
         return hashlib.sha256(repr(self.entries).encode()).hexdigest()[:16]
 
-    def find(self, src: str) -> list[FoundTerm]:
-        """Return the entries whose terms the source has; a term within a longer one does not count."""
-        counts = Counter(entry for match in self._sources.matches(src) for entry in match.keys)
+    def find(self, src: str, spans: Iterable[ProtectedSpan] = ()) -> list[FoundTerm]:
+        """Return the entries whose terms the source has; a term within a longer one, or a span, does not count."""
+        matches = _outside(self._sources.matches(src), spans)
+        counts = Counter(entry for match in matches for entry in match.keys)
         return [FoundTerm(entry, count) for entry, count in counts.items()]
 
     @cached_property
@@ -75,56 +84,75 @@ class Glossary:
         return cls(read_entries(path, languages))
 
 
+def _merged(entry: GlossaryEntry, other: GlossaryEntry) -> GlossaryEntry:
+    def both(name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(getattr(entry, name) + getattr(other, name)))
+
+    return replace(
+        entry,
+        targets=both("targets"),
+        forbidden=both("forbidden"),
+        source_forms=both("source_forms"),
+        target_forms=both("target_forms"),
+    )
+
+
 class TermRule:
     """The rule of terms for one segment.
 
     Args:
         found: entries whose terms its source has.
         mt: its machine translation; None: outputs should have all terms.
+        spans: the protected spans of mt.
+
+    What is a translation of one entry is not forbidden by another one. In all methods, `spans` are the protected spans
+    of the text; words within them are no terms.
     """
 
-    def __init__(self, found: Sequence[FoundTerm], mt: str | None) -> None:
+    def __init__(self, found: Sequence[FoundTerm], mt: str | None, spans: Iterable[ProtectedSpan] = ()) -> None:
         self._found = [one for one in found if one.entry.targets or one.entry.forbidden]
+        allowed = {form for one in self._found for form in (*one.entry.targets, *one.entry.target_forms)}
         self._translations = _Phrases(
             (form, value, one.entry.case_sensitive)
             for one in self._found
             for value, forms in _values(one.entry).items()
             for form in forms
+            if value.kind == "term" or form not in allowed
         )
         self._needed: Counter[Value] = Counter()
         for one in self._found:
             if one.entry.targets:
                 self._needed[Value("term", one.entry.targets[0])] += one.count
-        self._mt = None if mt is None else self._count(mt)
+        self._mt = None if mt is None else self._count(mt, spans)
 
-    def spans(self, text: str) -> list[ProtectedSpan]:
+    def spans(self, text: str, spans: Iterable[ProtectedSpan] = ()) -> list[ProtectedSpan]:
         """Return the terms and forbidden translations of a text."""
         return [
             ProtectedSpan(value.kind, match.start, match.end, value.value)
-            for match in self._translations.matches(text)
+            for match in _outside(self._translations.matches(text), spans)
             for value in match.keys
         ]
 
-    def broken(self, text: str) -> list[Value]:
+    def broken(self, text: str, spans: Iterable[ProtectedSpan] = ()) -> list[Value]:
         """Return the terms that an output loses, and the forbidden translations that it adds."""
         if not self._found:
             return []
-        now = self._count(text)
+        now = self._count(text, spans)
         before = self._needed if self._mt is None else self._mt
         lost = [value for value, count in self._needed.items() if now[value] < min(before[value], count)]
         added = [value for value in now if value.kind == "forbidden term" and now[value] > before[value]]
         return lost + added
 
-    def wishes(self, text: str) -> tuple[list[str], list[str]]:
+    def wishes(self, text: str, spans: Iterable[ProtectedSpan] = ()) -> tuple[list[str], list[str]]:
         """Return the terms that an output does not have although the source has, and its forbidden translations."""
         if not self._found:
             return [], []
-        now = self._count(text)
+        now = self._count(text, spans)
         missing = [value.value for value in self._needed if not now[value]]
         return missing, [value.value for value in now if value.kind == "forbidden term"]
 
-    def _count(self, text: str) -> Counter[Value]:
-        return count_values(self.spans(text))
+    def _count(self, text: str, spans: Iterable[ProtectedSpan]) -> Counter[Value]:
+        return count_values(self.spans(text, spans))
 
 
 def _values(entry: GlossaryEntry) -> dict[Value, tuple[str, ...]]:
@@ -143,6 +171,18 @@ class _Match(Generic[KeyT]):
     keys: tuple[KeyT, ...]
 
 
+def _outside(matches: Iterable[_Match[KeyT]], spans: Iterable[ProtectedSpan]) -> Iterator[_Match[KeyT]]:
+    """Yield the matches that are no part of a span of words: "file" in "file.txt"."""
+    places = [(span.start, span.end) for span in spans if span.kind in _WORDLESS]
+    place = 0
+    for match in matches:
+        while place < len(places) and places[place][1] <= match.start:
+            place += 1
+        start, end = places[place] if place < len(places) else (match.end, match.end)
+        if match.end <= start or (match.start <= start and end <= match.end):
+            yield match
+
+
 @dataclass(slots=True)
 class _Node(Generic[KeyT]):
     """The beginning of some phrases: the nodes of the next words, and the phrases that end here."""
@@ -159,22 +199,22 @@ class _Phrases(Generic[KeyT]):
         self._root: _Node[KeyT] = _Node()
         for phrase, key, cased in phrases:
             node = self._root
-            for word in _TOKEN.findall(phrase.casefold()):
+            for word in map(_spelling, _TOKEN.findall(phrase)):
                 node = node.following.setdefault(word, _Node())
             if node is not self._root:
-                node.ends.append((" ".join(_TOKEN.findall(phrase)), key, cased))
+                node.ends.append((_written(_TOKEN.findall(phrase)), key, cased))
 
     def matches(self, text: str) -> Iterator[_Match[KeyT]]:
         """Yield the phrases of a text, from left to right; of those that begin together, the longest."""
         if not self._root.following:
             return
         found = list(_TOKEN.finditer(text))
-        words = [word.group().casefold() for word in found]
+        words = [_spelling(word.group()) for word in found]
         place = 0
         while place < len(words):
             step = 1
             for end, phrases in reversed(self._phrases_at(words, place)):
-                written = " ".join(word.group() for word in found[place:end])
+                written = _written(word.group() for word in found[place:end])
                 keys = tuple(key for phrase, key, cased in phrases if not cased or _same_case(phrase, written))
                 if keys:
                     yield _Match(found[place].start(), found[end - 1].end(), tuple(dict.fromkeys(keys)))
@@ -193,6 +233,15 @@ class _Phrases(Generic[KeyT]):
             if node.ends:
                 found.append((end, node.ends))
         return found
+
+
+def _spelling(word: str) -> str:
+    """Return a word as it is compared: in small letters, composed, with a straight apostrophe."""
+    return unicodedata.normalize("NFC", word.casefold()).replace("’", "'")
+
+
+def _written(words: Iterable[str]) -> str:
+    return unicodedata.normalize("NFC", " ".join(words)).replace("’", "'")
 
 
 def _same_case(phrase: str, written: str) -> bool:

@@ -1,12 +1,13 @@
 """Glossary files: tables (CSV, TSV) and TBX, version 2 (2008) and 3.
 
-A table has the columns source, target, forbidden, case, source_forms and target_forms, in this order unless a first
-line names them; all but the first two may be missing. Several forms or forbidden translations in a field are divided
-by "|"; case is "yes" where it counts. Of TBX, the terms of two languages are read; those whose administrative status is
-deprecated or superseded are forbidden as translations.
+A table has the columns source, target, forbidden, case, source_forms and target_forms. A first line names them, unless
+there are only source and target; all but these two may be missing. Several translations, forms or forbidden
+translations in a field are divided by "|", the preferred one first; case is "yes" where it counts. Of TBX, the terms of
+two languages are read; those whose administrative status is deprecated or superseded are forbidden as translations.
 """
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,6 +72,11 @@ def _table_entries(path: Path, data: bytes) -> Iterator[GlossaryEntry]:
                 columns = _header(cells, f"{path}, line {rows.line_num}")
                 if columns:
                     continue
+                if len(cells) > 2:
+                    raise DataError(
+                        f"{path}, line {rows.line_num}: a table of more than two columns needs a first line with their "
+                        f"names; {_named()}"
+                    )
                 columns = _COLUMNS
             yield _entry(cells, columns, f"{path}, line {rows.line_num}")
     except csv.Error as error:
@@ -100,8 +106,7 @@ def _entry(cells: Sequence[str], columns: Sequence[str], where: str) -> Glossary
     if case not in _CASE:
         raise DataError(f"{where}: case must be yes or no, not {case!r:.40}")
     forms = {name: _forms(given.get(name, "")) for name in ("forbidden", "source_forms", "target_forms")}
-    target = given.get("target", "")
-    targets = (target,) if target else ()
+    targets = _forms(given.get("target", ""))
     entry = GlossaryEntry(given.get("source", ""), targets, case_sensitive=_CASE[case], **forms)
     return _checked(entry, where)
 
@@ -137,6 +142,7 @@ class _Term:
     language: str
     text: str = ""
     forbidden: bool = False
+    preferred: bool = False
 
 
 @dataclass(slots=True)
@@ -164,6 +170,8 @@ class _TbxReader:
         except expat.ExpatError as error:
             place = f"{self.path}, line {error.lineno}, column {error.offset + 1}"
             raise DataError(f"{place}: is not well-formed XML ({expat.ErrorString(error.code)})") from None
+        except (LookupError, ValueError) as error:  # of the decoder
+            raise DataError(f"{self.path}: has an encoding that cannot be read ({error}); save it in UTF-8") from None
 
     def _refuse_entities(self, line: int) -> None:
         raise DataError(f"{self.path}, line {line}: declares an entity; a glossary needs none: write its text instead")
@@ -190,8 +198,9 @@ class _TbxReader:
         name = self._open.pop()
         if name in ("termNote", "administrativeStatus") and self._note_type == "administrativeStatus":
             terms = self.concepts[-1][1] if self.concepts else []
-            if terms and self._note.strip().startswith(_FORBIDDEN):
-                terms[-1].forbidden = True
+            if terms:
+                terms[-1].forbidden = self._note.strip().startswith(_FORBIDDEN)
+                terms[-1].preferred = self._note.strip().startswith("preferredTerm")
 
     def _text(self, data: str) -> None:
         if self._open[-1] in ("termNote", "administrativeStatus"):
@@ -205,16 +214,26 @@ def _tbx_entries(path: Path, data: bytes, languages: tuple[str, str] | None) -> 
     reader.read(data)
     there = list(dict.fromkeys(term.language for _, terms in reader.concepts for term in terms))
     source, target = languages or _two_languages(path, reader.own, there)
-    for wanted in (source, target):
-        if not any(_is(language, wanted) for language in there):
-            raise DataError(f"{path}: has no terms in {wanted!r}; its languages are {', '.join(there) or 'none'}")
+    source, target = (_nearest_language(path, wanted, there) for wanted in (source, target))
     for line, terms in reader.concepts:
-        sources = [term for term in terms if _is(term.language, source) and term.text.strip()]
-        others = [term for term in terms if _is(term.language, target) and term.text.strip()]
+        sources = _of(terms, source)
+        others = sorted(_of(terms, target), key=lambda term: not term.preferred)
         targets, forbidden = (_texts(term for term in others if term.forbidden == bad) for bad in (False, True))
         forbidden = tuple(text for text in forbidden if text not in targets)
         for text in _texts(sources) if targets or forbidden else ():
             yield _checked(GlossaryEntry(text, targets, forbidden), f"{path}, line {line}")
+
+
+def _nearest_language(path: Path, wanted: str, there: Sequence[str]) -> str:
+    """Return the language wanted if there are terms in it, or else its main language: en for en-US."""
+    for language in (wanted, re.split("[-_]", wanted)[0]):
+        if any(_is(one, wanted) if language == wanted else one.lower() == language.lower() for one in there):
+            return language
+    raise DataError(f"{path}: has no terms in {wanted!r}; its languages are {', '.join(there) or 'none'}")
+
+
+def _of(terms: Iterable[_Term], language: str) -> list[_Term]:
+    return [term for term in terms if _is(term.language, language) and term.text.strip()]
 
 
 def _texts(terms: Iterable[_Term]) -> tuple[str, ...]:

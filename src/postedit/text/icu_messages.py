@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 _HEADER: Final = re.compile(r"\{\s*(?P<name>[\w.-]{1,100})\s*,\s*(?P<type>plural|selectordinal|select)\s*,")
 _BRANCH: Final = re.compile(r"\s*(?:offset:\d+\s+)?(?P<selector>=?\w+)\s*\{")
-_BRACE: Final = re.compile(r"[{}]|\#(?!\w)")
+_BRACE: Final = re.compile(r"'[{}][^']*'|[{}]|\#(?!\w)")  # braces after an apostrophe are text, up to the next one
 _DEEPEST: Final = 20  # nesting of messages that is read
 
 
@@ -52,6 +52,8 @@ def _read_branch(text: str, position: int, parts: list[MessagePart], depth: int)
     opened = 0
     while brace := _BRACE.search(text, position):
         position = brace.end()
+        if brace.group()[0] == "'":
+            continue
         if brace.group() == "#":
             parts.append(MessagePart(brace.start(), position, "#"))
         elif brace.group() == "}":

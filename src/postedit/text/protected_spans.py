@@ -26,6 +26,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from postedit.text.icu_messages import message_parts
@@ -47,6 +48,10 @@ class Value(NamedTuple):
 
     kind: str
     value: str
+
+
+FAULTS: Final = ("unpaired ", "glued ", "order of ", "pair of ", "word of ", "separator of ")
+"""Beginnings of the values that are counted beside those of spans."""
 
 
 def find_spans(text: str, kinds: Iterable[Kind] = KINDS) -> list[ProtectedSpan]:
@@ -107,23 +112,66 @@ def unpaired_tags(spans: Sequence[ProtectedSpan]) -> list[ProtectedSpan]:
     return [ProtectedSpan(span.kind, span.start, span.end, f"unpaired {span.value}") for span in found]
 
 
-def ordered_groups(text: str, spans: Sequence[ProtectedSpan]) -> Iterator[tuple[ProtectedSpan, ...]]:
-    """Yield the spans of a text whose order has a meaning: dates, times, fractions, sizes; %s, %d without a number."""
-    yield tuple(span for span in spans if span.kind == "placeholder" and _PRINTF.fullmatch(span.value))
-    group: list[ProtectedSpan] = []
+def linked_spans(text: str, spans: Sequence[ProtectedSpan], *, near: bool = True) -> list[ProtectedSpan]:
+    """Return what spans are part of: outputs do not take it apart where source and mt agree on it.
+
+    These are dates, times, fractions, sizes and ranges, whose numbers have an order; numbers with their units; words
+    of digits and letters (X1, 0x1F); thousands with a separator that could be a decimal one; %s and %d without a
+    number, in order. Each span is returned once more, with the value of what it is part of.
+
+    Args:
+        text: any text.
+        spans: its protected spans.
+        near: take "9 h 30" for 9:30, too.
+    """
+    plain = [span for span in spans if span.kind == "placeholder" and _PRINTF.fullmatch(span.value)]
+    links = [
+        (f"order of {' '.join(_order(group))}", group)
+        for group in (plain, *_groups(text, spans, near))
+        if len(group) > 1
+    ]
+    links += [(f"pair of {number.value} {unit.value}", [unit]) for number, unit in _measures(text, spans)]
     for span in spans:
-        if span.kind == "number":
-            if group and not _JOINED.fullmatch(text, group[-1].end, span.start):
-                yield tuple(group)
-                group = []
-            group.append(span)
-    yield tuple(group)
+        if span.kind == "number" and _THOUSANDS.fullmatch(text, span.start, span.end):
+            links.append((f"separator of {span.value}", [span]))
+    if any(span.kind == "number" for span in spans):
+        words = (ProtectedSpan("number", *word.span(), word.group().lower()) for word in _MIXED.finditer(text))
+        links += [(f"word of {word.value}", [word]) for word in words]
+    return [ProtectedSpan(span.kind, span.start, span.end, name) for name, group in links for span in group]
 
 
-def order_of(group: Sequence[ProtectedSpan]) -> tuple[str, ...]:
+def _groups(text: str, spans: Sequence[ProtectedSpan], near: bool) -> Iterator[list[ProtectedSpan]]:
+    """Yield the numbers that are joined (9:30), and pairs of others that are `near`: with a short word between."""
+    numbers = [span for span in spans if span.kind == "number"]
+    groups: list[list[ProtectedSpan]] = []
+    for number in numbers:
+        if groups and _JOINED.fullmatch(text, groups[-1][-1].end, number.start):
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    yield from groups
+    for left, right in pairwise(groups) if near else ():
+        if len(left) == len(right) == 1 and _NEAR.fullmatch(text, left[0].end, right[0].start):
+            yield left + right
+
+
+def _order(group: Sequence[ProtectedSpan]) -> tuple[str, ...]:
     """Return the values of a group in their order; 2019-05-12 has that of 12.05.2019."""
     values = tuple(span.value for span in group)
     return values[::-1] if len(values) == 3 and list(map(len, values)) == [4, 2, 2] else values
+
+
+def _measures(text: str, spans: Sequence[ProtectedSpan]) -> Iterator[tuple[ProtectedSpan, ProtectedSpan]]:
+    """Yield each unit behind the number or placeholder that it stands beside: the nearer one, or the one before."""
+    for place, unit in enumerate(spans):
+        if unit.kind == "unit":
+            beside = []
+            for other in (*spans[max(place - 1, 0) : place], *spans[place + 1 : place + 2]):
+                gap = text[min(other.end, unit.end) : max(other.start, unit.start)]
+                if other.kind in ("number", "placeholder") and not gap.strip() and other.value not in _RAISED:
+                    beside.append((len(gap), other))
+            if beside:
+                yield min(beside, key=lambda one: one[0])[1], unit
 
 
 def count_values(spans: Iterable[ProtectedSpan]) -> Counter[Value]:
@@ -149,7 +197,7 @@ def broken_values(src: Mapping[Value, int], mt: Mapping[Value, int], output: Map
         there, before, now = src.get(value, 0), mt.get(value, 0), output.get(value, 0)
         if not min(there, before) <= now <= max(there, before):
             broken.append(value)
-        elif value.kind == "number":
+        elif value.kind == "number" and not value.value.startswith(FAULTS):
             mended += [value.value] * (now - before)
             gone += [value.value] * (before - now) if not there else []
     if len(gone) > len(mended) and _digits(gone) != _digits(mended):
@@ -188,7 +236,10 @@ def _numbers(written: str, start: int) -> Iterator[ProtectedSpan]:
     """Yield the number that is `written` at `start`, or the numbers of a date or list."""
     sign = written[0].replace("−", "-") if written[0] in "-−+" else ""
     groups = _GROUP.findall(written)
-    value = sign + _value(groups, _SEPARATOR.findall(written[len(sign) :]))
+    separators = _SEPARATOR.findall(written[len(sign) :])
+    if len(groups) == len(separators):  # .5 is 0.5
+        groups = ["0", *groups]
+    value = sign + _value(groups, separators)
     if value != sign:
         yield ProtectedSpan("number", start, start + len(written), value)
         return
@@ -235,6 +286,12 @@ _ANYWHERE: Final = ("number", "unit")  # kinds of spans that text beside them do
 _TAG: Final = re.compile(r"(?:<|&lt;)(?P<slash>/?)(?P<name>[A-Za-z][\w:.-]*)")
 _AFTER_SENTENCE: Final = ".,;:!?…'\"’”»"
 _JOINED: Final = re.compile(r"[/:.\-–]|\s?[x×]\s?")  # between the numbers of a date, time, fraction or size
+_NEAR: Final = re.compile(r"\s?[^\W\d_]{0,4}\s?")
+_RAISED: Final = ("²", "³")
+_THOUSANDS: Final = re.compile(r"[-−+]?\d{1,3}[.,'’٫٬ \u00a0\u2009\u202f]\d{3}")
+_MIXED: Final = re.compile(
+    r"(?<![A-Za-z0-9])(?:[A-Za-z]+[0-9][A-Za-z0-9]*|[0-9]+[A-Za-z]+[0-9][A-Za-z0-9]*|[0-9]+[eE][-+−]?[0-9]+)(?![A-Za-z0-9])"
+)
 _PRINTF: Final = re.compile(r"%[-+#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcspn@]")
 _GROUP: Final = re.compile(r"\d+")
 _SEPARATOR: Final = re.compile(r"\D")

@@ -20,7 +20,9 @@ $x, %x%, :x, [[x]], <%= x %>, @@x@@, \\n, ICU messages; markup: tags, also escap
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 _NAME: Final = "A-Za-z0-9_"  # \w would include the letters of scripts without spaces between words
-_LATER: Final = "\u00c0-\u0dff"  # letters of scripts with spaces, which may stand in addresses
+_LATER: Final = (  # letters of scripts with spaces, which may stand in addresses
+    "\u00c0-\u0dff\u10a0-\u10ff\u1e00-\u1fff\ua720-\ua7ff\ufb00-\ufb06\uff21-\uff3a\uff41-\uff5a"
+)
 _WORD: Final = _NAME + _LATER
 _EXTENSIONS: Final = (
     "7z|avi|bat|bmp|cfg|class|conf|cpp|css|csv|dll|docx?|exe|gif|gz|html?|ico|ini|jar|java|jpe?g|js|json|log|md|mov|mp3|"
@@ -34,6 +36,7 @@ _CURRENCIES: Final = "$€£¥￥₩₹₽₺₴₫₱฿₪¢"
 _CODES: Final = "USD|EUR|GBP|JPY|CHF|CNY|RUB|INR"
 _UNITS: Final = "[KMGTP]i?B|kB|[KMG]bit|[kMG]bps|[kMG]?Hz|px|dpi|ppi|[mµμn]s|[nµμmck]m|[kmµμ]g|m[lL]|dB|kW|kWh|mAh"
 _ADDRESS: Final = rf"{_NAME}{_LATER}.~:/?\#@!$&'()*+,;=%-"
+_MORE: Final = r"(?:\.[a-z0-9]{1,10}){0,3}"  # example.com.ar, notes.pdf.bak
 _SEGMENT: Final = r"[^\s\\/:*?\"<>|]"  # characters of a folder's name under Windows
 
 _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
@@ -41,7 +44,7 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
         "markup",
         "markup",
         (
-            r"<!--.{0,2000}?-->",
+            r"<!--.{0,2000}?-->|<!\[CDATA\[.{0,2000}?\]\]>|<\?.{1,500}?\?>",
             r"</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>",
             r"&lt;/?[A-Za-z](?:(?!&[lg]t;)[^<>]){0,500}&gt;",
             r"&(?:\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
@@ -53,8 +56,9 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
         "url",
         "url",
         (
-            rf"(?<![{_WORD}])(?:(?:https?|ftps?|file|ssh|git|wss?)://|www\.(?=[a-z0-9]))[{_ADDRESS}\[\]]+",
-            rf"(?<![{_WORD}@/-])(?:[a-z0-9-]+\.){{1,20}}(?:{_DOMAINS})(?![{_WORD}-])(?:/[{_ADDRESS}]*)?",
+            rf"(?<![{_WORD}])(?i:(?:https?|ftps?|file|ssh|git|wss?)://|www\.(?=[a-z0-9]))[{_ADDRESS}\[\]]+",
+            rf"(?<![{_WORD}@/-])(?:(?:[A-Za-z0-9-]+\.){{1,20}}(?:{_DOMAINS}|{_DOMAINS.upper()}){_MORE}(?![{_WORD}-])|"
+            rf"localhost(?=[:/]))(?::\d{{1,5}})?(?:/[{_ADDRESS}]*)?",
         ),
     ),
     ("email", "email", (rf"(?<![{_WORD}])[{_NAME}.%+-]{{1,64}}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?![{_WORD}])",)),
@@ -63,7 +67,8 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
         "placeholder",
         (
             r"\{\{\{[^{}]{1,200}\}\}\}|\{\{[^{}]{1,200}\}\}|<%[^<>%]{1,200}%>|@@\w{1,100}@@|\[\[[^\[\]]{1,200}\]\]",
-            r"[$\#]?\{\s*[\w.$\#@/!:|+<>=^*()'\"%\[\]-]{1,200}\s*\}",
+            r"\{\}|\{%.{1,200}?%\}",
+            r"(?:[$\#]|(?<!\d)%)?\{\s*[\w.$\#@/!:|+<>=^*()'\"%\[\]-]{1,200}\s*\}",
             r"\{\s*[\w.-]+\s*,\s*(?:number|date|time|spellout|ordinal|duration|list)\b[^{}]{0,200}\}",
             r"%\(\w+\)[-+\#0]*\d*(?:\.\d+)?[a-zA-Z]|%%|%[A-Za-z_]\w+%",
             r"(?<!\d)%(?:\d+\$)?[-+\#0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcspn@]",
@@ -75,11 +80,11 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
         "path",
         "path",
         (
-            rf"(?<![{_WORD}])[A-Za-z]:\\(?:{_SEGMENT}+(?: [A-Z(]{_SEGMENT}*){{0,4}}\\)*{_SEGMENT}*",
+            rf"(?<![{_WORD}])[A-Za-z]:[\\/](?:{_SEGMENT}+(?: [A-Z(]{_SEGMENT}*){{0,4}}[\\/])*{_SEGMENT}*",
             rf"\\\\[{_NAME}.-]+(?:\\{_SEGMENT}+)+",
             rf"(?<![{_WORD}/:~])(?:/(?=[{_NAME}.@+~-]+/)|(?:~|\.{{1,2}})/)[{_NAME}.@+~-]+(?:/[{_NAME}.@+~-]*)*(?![{_WORD}])",
-            rf"(?<![{_WORD}/-])\.?(?:[{_NAME}.-]{{1,255}}/){{0,30}}[{_NAME}-]+(?:\.[{_NAME}-]+){{0,20}}\.(?:{_EXTENSIONS})"
-            rf"(?![{_WORD}])",
+            rf"(?<![{_WORD}/-])\.?(?:[{_NAME}.-]{{1,255}}/){{0,30}}[{_NAME}-]+(?:\.[{_NAME}-]+){{0,20}}"
+            rf"\.(?:{_EXTENSIONS}|{_EXTENSIONS.upper()}){_MORE}(?![{_WORD}])",
         ),
     ),
     (
@@ -112,7 +117,7 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
         (
             r"(?:(?<![\w.,%)+−-])[-−+])?(?:"
             r"\d{1,3}(?P<gap>[ \u00a0\u2009\u202f])\d{3}(?:(?P=gap)\d{3})*(?!\d)(?:[.,٫]\d+)?(?!\d)|"
-            r"\d+(?:[.,'’٫٬．，]\d+)*)",
+            rf"(?:(?<![^\s(\[{_CURRENCIES}+−-])[.,])?\d+(?:[.,'’٫٬．，]\d+)*)",
         ),
     ),
 )

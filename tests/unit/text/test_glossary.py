@@ -3,7 +3,7 @@
 import pytest
 
 from postedit.text.glossary import Glossary, GlossaryEntry, TermRule
-from postedit.text.protected_spans import Value
+from postedit.text.protected_spans import Value, find_spans
 
 FILE = GlossaryEntry("file", ("Datei",), ("Akte",), source_forms=("files",), target_forms=("Dateien",))
 
@@ -77,3 +77,35 @@ def test_search_is_to_write_missing_terms_and_no_forbidden_ones() -> None:
 def test_a_forbidden_word_within_a_longer_term_is_not_counted() -> None:
     entry = GlossaryEntry("case", ("Akten-Ordner",), ("Akten",))
     assert TermRule(Glossary([entry]).find("a case"), "x").broken("der Akten-Ordner") == []
+
+
+def test_each_target_of_entries_with_the_same_source_is_allowed() -> None:
+    glossary = Glossary([GlossaryEntry("file", ("文件",)), GlossaryEntry("file", ("档案",))])
+    rule = TermRule(glossary.find("a file"), "文件")
+    assert rule.broken("档案") == []
+    assert rule.wishes("档案") == ([], [])
+    assert rule.broken("没有")
+
+
+def test_a_translation_of_one_entry_is_not_forbidden_by_another() -> None:
+    glossary = Glossary([GlossaryEntry("file", ("Datei",), ("Ordner",)), GlossaryEntry("folder", ("Ordner",))])
+    assert TermRule(glossary.find("file in a folder"), "Datei").broken("Datei im Ordner") == []
+    assert TermRule(glossary.find("a file"), "Datei").broken("Datei im Ordner")
+
+
+def test_words_within_spans_are_no_terms_but_a_whole_span_is() -> None:
+    text = "file.txt, /usr/file, file"
+    assert Glossary([FILE]).find(text, find_spans(text))[0].count == 1
+    name = GlossaryEntry("PowerPoint", ("x",))
+    assert Glossary([name]).find("PowerPoint", find_spans("PowerPoint"))[0].count == 1
+
+
+@pytest.mark.parametrize(
+    ("term", "src"), [("d'accès", "d’acce\u0300s"), ("café", "Cafe\u0301"), ("हिन्दी", "यह हिन्दी है"), ("हिन्दी", "हिन्दी")]
+)
+def test_terms_match_in_other_spellings_of_the_same_word(term: str, src: str) -> None:
+    assert found([GlossaryEntry(term, ("x",))], src) == {term: 1}
+
+
+def test_a_word_does_not_end_before_a_combining_mark() -> None:
+    assert found([GlossaryEntry("हिन", ("x",))], "हिन्दी") == {}

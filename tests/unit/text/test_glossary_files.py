@@ -30,12 +30,20 @@ def written(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-def test_columns_without_header_are_read_in_their_order(tmp_path: Path) -> None:
-    path = written(tmp_path, "terms.tsv", "file\tDatei\tAkte|Datenblatt\tyes\tfiles\tDateien\nfolder\tOrdner\n")
+HEADER = "source\ttarget\tforbidden\tcase\tsource_forms\ttarget_forms\n"
+
+
+def test_columns_of_a_header_and_several_targets_are_read(tmp_path: Path) -> None:
+    rows = "file\tDatei\tAkte|Datenblatt\tyes\tfiles\tDateien\nfolder\tOrdner|Verzeichnis\n"
+    path = written(tmp_path, "terms.tsv", HEADER + rows)
     assert read_entries(path) == [
         GlossaryEntry("file", ("Datei",), ("Akte", "Datenblatt"), True, ("files",), ("Dateien",)),
-        GlossaryEntry("folder", ("Ordner",)),
+        GlossaryEntry("folder", ("Ordner", "Verzeichnis")),
     ]
+
+
+def test_source_and_target_need_no_header(tmp_path: Path) -> None:
+    assert read_entries(written(tmp_path, "terms.csv", "a,b\n")) == [GlossaryEntry("a", ("b",))]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";"])
@@ -59,9 +67,12 @@ def test_tbx_3_is_read_in_the_languages_named(tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("t.tsv", "file\tDatei\nfolder\n", "line 2: needs a source term"),
-        ("t.tsv", "file\tDatei\tx\tperhaps\n", "line 1: case must be yes or no"),
-        ("t.tsv", "file\tDatei\tDatei\n", "line 1: 'Datei' is both"),
-        ("t.tsv", "a\tb\tc\tno\te\tf\tg\n", "line 1: has 7 fields"),
+        ("t.tsv", HEADER + "file\tDatei\tx\tperhaps\n", "line 2: case must be yes or no"),
+        ("t.tsv", HEADER + "file\tDatei\tDatei\n", "line 2: 'Datei' is both"),
+        ("t.csv", "English,German,Comment\n", "line 1: a table of more than two columns needs a first line"),
+        ("t.tbx", '<?xml version="1.0" encoding="shift_jis"?><martif/>', "encoding that cannot be read"),
+        ("t.tbx", '<?xml version="1.0" encoding="none"?><martif/>', "cannot be read|not well-formed"),
+        ("t.tsv", HEADER + "a\tb\tc\tno\te\tf\tg\n", "line 2: has 7 fields"),
         ("t.tsv", "a\t...\n", "line 1: '...' has no letter"),
         ("t.tsv", f"a\t{'b' * 1001}\n", "line 1: a term has 1,001 characters"),
         ("t.tsv", "\n\n", "holds no terms"),
@@ -78,6 +89,17 @@ def test_tbx_3_is_read_in_the_languages_named(tmp_path: Path) -> None:
 def test_a_damaged_glossary_is_refused_with_its_line(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_entries(written(tmp_path, name, text))
+
+
+def test_the_preferred_term_of_tbx_comes_first(tmp_path: Path) -> None:
+    text = TBX3.replace("deprecated", "preferred")
+    found = read_entries(written(tmp_path, "t.tbx", text), ("en", "de"))
+    assert found == [GlossaryEntry("pivot table", ("Drehtabelle", "Pivot-Tabelle"))]
+
+
+def test_the_main_language_stands_in_for_a_variant(tmp_path: Path) -> None:
+    path = written(tmp_path, "t.tbx", TBX2)
+    assert read_entries(path, ("en-US", "de_DE")) == read_entries(path, ("en", "de"))
 
 
 def test_a_table_in_another_encoding_is_refused_with_its_line(tmp_path: Path) -> None:

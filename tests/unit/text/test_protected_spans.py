@@ -59,6 +59,7 @@ def test_one_number_has_one_value_however_it_is_written(writings: tuple[str, ...
         ("+49 30 1234, C++11, 5+3", ["+49", "30", "1234", "11", "5", "3"]),
         ("½ Tasse, 10⁻⁵ m², ③", ["½", "10", "⁻⁵", "²", "③"]),
         ("٤2", ["٤2"]),
+        (".5 or €.5, end.5", ["0.5", "0.5", "5"]),
     ],
 )
 def test_numbers(text: str, numbers: list[str]) -> None:
@@ -72,12 +73,17 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("url", "(ftp://a.b/c?d=e#f), 访问https://a.cn/x。好", ["ftp://a.b/c?d=e#f", "https://a.cn/x"]),
         ("url", "on example.com, not e.g. or i.e.", ["example.com"]),
         ("url", "auf hilfe.example.de/a. Haus.Der Wort", ["hilfe.example.de/a"]),
+        ("url", "HTTPS://A.com/b, Example.com, WWW.FOO.COM.", ["HTTPS://A.com/b", "Example.com", "WWW.FOO.COM"]),
+        ("url", "localhost:8080/a, x.de:80, a.com.ar", ["localhost:8080/a", "x.de:80", "a.com.ar"]),
+        ("url", "https://a.com/ẵb", ["https://a.com/ẵb"]),
         ("email", "an b.c+d@site.co.uk.", ["b.c+d@site.co.uk"]),
         ("path", "Open /usr/local/bin. Not and/or, km/h, 1/2", ["/usr/local/bin"]),
         ("path", r"in C:\Users\Anna\a.txt, ~/x, ../y", [r"C:\Users\Anna\a.txt", "~/x", "../y"]),
         ("path", r"C:\Program Files\App (x86)\a.exe oder D:\x und", [r"C:\Program Files\App (x86)\a.exe", r"D:\x"]),
         ("path", r"auf \\server\share\x", [r"\\server\share\x"]),
         ("path", "src/app/main.py und Brief.docx.", ["src/app/main.py", "Brief.docx"]),
+        ("path", "C:/Users/x/a, notes.pdf.bak, A.PDF", ["C:/Users/x/a", "notes.pdf.bak", "A.PDF"]),
+        ("placeholder", "{} %{n} 5%{x} {% if a %}", ["{}", "%{n}", "{x}", "{% if a %}"]),
         ("placeholder", "%s %1$d %-5.2f %(a)s %ld %@ 100%%", ["%s", "%1$d", "%-5.2f", "%(a)s", "%ld", "%@", "%%"]),
         ("placeholder", "100% sure, 50%d'accord, 5 % der", []),
         ("placeholder", "{0} {name:>5} {{ x | y }} ${a.b} #{c}", ["{0}", "{name:>5}", "{{ x | y }}", "${a.b}", "#{c}"]),
@@ -91,6 +97,7 @@ def test_numbers(text: str, numbers: list[str]) -> None:
             "&amp; &#160; &#xA0; <!-- c --> a < b > c, AT&T;",
             ["&amp;", "&#160;", "&#xA0;", "<!-- c -->"],
         ),
+        ("markup", "<?php x ?> <![CDATA[ a ]]>", ["<?php x ?>", "<![CDATA[ a ]]>"]),
         ("markup", "&lt;b&gt;x&lt;/b&gt; **y**", ["&lt;b&gt;", "&lt;/b&gt;", "**", "**"]),
         ("unit", "5 %, $9, 16 GB, 30°C, {0} €, EUR 8, ７％", ["%", "$", "GB", "°C", "€", "EUR", "%"]),
         ("unit", "a %, GB, in 5 cases, $x, 5 days", []),
@@ -98,6 +105,7 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("code", "`ls -l`, getValue and max_size, __init__", ["`ls -l`", "getValue", "max_size", "__init__"]),
         ("code", "call a.run() with --all; file(s), Java, McMahon, x - y", ["a.run()", "--all"]),
         ("code", "使用getValue函数", ["getValue"]),
+        ("code", "getValueạ b", []),
         ("hashtag", "#launch #日本 C# #1 a#b", ["#launch", "#日本"]),
         ("mention", "@anna_k at a@b.de", ["@anna_k"]),
     ],
@@ -111,6 +119,10 @@ def test_arguments_and_branches_of_icu_messages_are_spans_and_text_is_not() -> N
     assert values(text) == [
         "{n, plural}", "{n: =0}", "{n: other}", "#", "{who}", "{g, select}", "{g: a}", "{g: other}"
     ]  # fmt: skip
+
+
+def test_quoted_braces_are_text_of_icu_messages() -> None:
+    assert values("{n, plural, one {'{' #} other {'{x' #}}") == ["{n, plural}", "{n: one}", "#", "{n: other}", "#"]
 
 
 @pytest.mark.parametrize("text", ["{n, plural, one {a}", "{n, plural, one {a} other b}", "{n, select," * 200])
