@@ -1,17 +1,14 @@
 """Adapters: few weights of a model that change with corrections, and can be put back to the bit."""
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 import torch
 from torch import Tensor
 
+from postedit.adapt.adaptation_config import AdapterKind
 from postedit.core.model import Seq2Seq
 from postedit.core.types import Batch, LabelLoss
-
-AdapterKind = Literal["vectors", "low-rank", "all"]
-"""What changes: biases and the weights of normalisation; those, and a product of two narrow matrices added to each
-weight matrix (LoRA, Hu et al. 2021); or all weights."""
 
 _DECAY: Final = (0.9, 0.98)
 _EPSILON: Final = 1e-8

@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import Final
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
-from postedit.adapt.adapters import AdapterKind, Adapters
+from postedit.adapt.adaptation_config import NearestConfig, OnlineConfig
+from postedit.adapt.adapters import Adapters
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import Entry
 from postedit.adapt.nearest import Near, NearestTriplets
-from postedit.core.config import Config
 from postedit.core.editor import Detail, EditorWrapper, PostEdit, Segment
 from postedit.core.errors import ModelFolderError
 from postedit.core.search_config import SearchConfig
@@ -36,27 +35,6 @@ from postedit.text.edits import with_steps
 
 _LONGEST: Final = 200
 """Tokens of a side beyond which a correction is not learnt: a step on it would take seconds."""
-
-
-class OnlineConfig(Config):
-    """How a model learns from each correction."""
-
-    adapters: AdapterKind = Field("vectors", description="what changes: vectors, low-rank or all weights")
-    rank: int = Field(4, ge=1, description="rank of low-rank adapters")
-    rate: float = Field(1e-3, gt=0, description="learning rate of a step")
-    steps: int = Field(1, ge=1, description="steps for each correction")
-    replay: int = Field(3, ge=0, description="earlier corrections in the batch of a step")
-    version_every: int = Field(20, ge=1, description="corrections between states that are kept to undo")
-    seed: int = Field(1, ge=0, description="seed of replay and of adapters")
-
-
-class NearestConfig(Config):
-    """How a model adapts to each request."""
-
-    most: int = Field(2, ge=1, description="nearest triplets to learn from")
-    least: float = Field(0.4, ge=0, le=1, description="lowest similarity of a triplet that is learnt from")
-    rate: float = Field(1e-3, gt=0, description="learning rate of a step for a similarity of 1; it falls in proportion")
-    steps: int = Field(3, ge=1, description="steps on the nearest triplets")
 
 
 def load_to_adapt(model: str | Path, device: torch.device | str = "cpu") -> PostEditor:

@@ -108,11 +108,13 @@ def read_options(
     flags: Mapping[str, Any] | None = None,
     *,
     windows: bool = False,
+    kind: type[CommandOptions] = CommandOptions,
 ) -> CommandOptions:
     """Return the options of a file, and of `--set` and flags, which take precedence over it.
 
     Values of search options are not checked. `flags` are search options that have a flag of their own, None if not
-    given; `windows` says that the command reads files in windows of `chunk_lines`.
+    given; `windows` says that the command reads files in windows of `chunk_lines`; `kind` has the options of a command
+    that has more.
 
     `search.banned` and `search.required` may name a file: one word or phrase per line; for required ones, a line
     `source<TAB>word` applies to segments whose source contains the former.
@@ -124,7 +126,7 @@ def read_options(
     values = override(read_toml(file, "file of search options") if file else {}, assignments or [])
     known = sorted(SearchConfig.model_fields)
     misplaced = [name for name in values if name in known]
-    options, problems = check_config(CommandOptions, {name: values[name] for name in values if name not in known})
+    options, problems = check_config(kind, {name: values[name] for name in values if name not in known})
     problems += [f'{name}: no such option; did you mean "search.{name}"?' for name in misplaced]
     if options is None or problems:
         raise problem_report(str(file or "--set"), problems)

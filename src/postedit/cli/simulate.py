@@ -3,17 +3,29 @@
 import json
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from pydantic import Field
 
+from postedit.adapt.adaptation_config import NearestConfig, OnlineConfig
 from postedit.cli import search_options as options
 from postedit.cli import shared
 from postedit.core.errors import DataError, OutputError
 
 if TYPE_CHECKING:
+    from postedit.adapt.correction_memory import CorrectionMemory
+    from postedit.core.editor import Editor
     from postedit.evaluate.table import Table
     from postedit.jobs.simulation import Simulation
+
+
+class SimulationOptions(options.CommandOptions):
+    """Options that `--set` and `--search` can set."""
+
+    online: OnlineConfig = Field(OnlineConfig(), description="how the model learns from each correction")
+    nearest: NearestConfig = Field(NearestConfig(), description="how the model adapts to each segment")
 
 
 def simulate(
@@ -32,6 +44,10 @@ def simulate(
         Literal["none", "13a", "characters"],
         typer.Option(help="For scores. none: words are separated by spaces; 13a: raw text; characters: no words."),
     ] = "none",
+    learn: Annotated[
+        Literal["online", "nearest"],
+        typer.Option(help="online: steps on each correction; nearest: steps on the nearest ones, for each segment."),
+    ] = "online",
     assignments: options.SetOption = None,
     search_file: options.SearchFileOption = None,
     protect: shared.ProtectOption = "all",
@@ -44,8 +60,10 @@ def simulate(
     again, and the time that learning took.
     """
     shared.check_outputs({"--json": json_out, "--plot": plot}, ())
+    from postedit.adapt.correction_memory import CorrectionMemory
     from postedit.cli.tables import console, print_table
     from postedit.data.triplets import TripletFiles, read_triplets
+    from postedit.editing.protection import Protected
     from postedit.explain.figure import FORMATS
     from postedit.jobs.editing import silence_library
     from postedit.jobs.simulation import StreamSegment
@@ -54,24 +72,41 @@ def simulate(
 
     if plot is not None and plot.suffix[1:] not in FORMATS:
         raise OutputError(f"--plot {plot}: the name must end in {', '.join(f'.{name}' for name in FORMATS)}")
-    chosen = options.read_options(assignments, search_file)
+    chosen = options.read_options(assignments, search_file, kind=SimulationOptions)
+    assert isinstance(chosen, SimulationOptions)
     texts = [StreamSegment(one.src, one.mt, one.pe) for one in islice(read_triplets(TripletFiles.of(stream)), lines)]
     if not texts:
         raise DataError(f"{stream}: has no triplet to learn from")
     silence_library()
-    spec = chosen.editor_spec(shared.models_or_shipped(named), protect=shared.kinds_to_protect(protect))
-    editor = spec.load(None)
-    if not editor.abilities.learns:
-        raise DataError(f"{', '.join(spec.models)}: does not learn from corrections")
-    search = options.search_config(editor, {"n_best": 1, **chosen.search}, with_mt=True)
-    with LineProgress(console(stderr=True), 2 * len(texts), "segments") as progress:
-        found = run(editor, texts, search, tokenize, progress.update)
+    models = shared.models_or_shipped(named)
+    if len(models) > 1:
+        raise DataError(f"one model learns from corrections, not {len(models)}: name one")
+    with TemporaryDirectory() as temporary, CorrectionMemory(Path(temporary) / "memory.db") as memory:
+        editor = _learning(models[0], learn, chosen, memory)
+        protected = Protected(editor, shared.kinds_to_protect(protect))
+        search = options.search_config(protected, {"n_best": 1, **chosen.search}, with_mt=True)
+        with LineProgress(console(stderr=True), 2 * len(texts), "segments") as progress:
+            found = run(protected, texts, search, tokenize, progress.update)
     if json_out is not None:
         shared.write_text(json_out, json.dumps(found.to_dict(window), indent=2) + "\n")
     if plot is not None:
         _draw(found, window, plot, stream)
     for table in _tables(found, window):
         print_table(table, console())
+
+
+def _learning(
+    model: str, learn: Literal["online", "nearest"], chosen: SimulationOptions, memory: "CorrectionMemory"
+) -> "Editor":
+    """Load a neural model that follows a memory of corrections."""
+    from postedit.adapt.neural_learner import NearestAdaptation, NeuralLearner, load_to_adapt
+    from postedit.adapt.remembering import Remembering
+
+    editor = load_to_adapt(model)
+    if learn == "nearest":
+        nearest = NearestAdaptation(editor, chosen.nearest)
+        return Remembering(nearest, nearest, memory)
+    return Remembering(editor, NeuralLearner(editor, chosen.online), memory)
 
 
 def _tables(found: "Simulation", window: int) -> "list[Table]":

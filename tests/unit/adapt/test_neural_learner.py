@@ -8,14 +8,13 @@ import tiny_models
 import torch
 from torch import Tensor
 
-from postedit.adapt.adapters import AdapterKind, Adapters
+from postedit.adapt.adaptation_config import AdapterKind, NearestConfig, OnlineConfig
+from postedit.adapt.adapters import Adapters
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory, Entry
 from postedit.adapt.neural_learner import (
     NearestAdaptation,
-    NearestConfig,
     NeuralLearner,
-    OnlineConfig,
     TripletBatches,
     load_to_adapt,
 )

@@ -1,11 +1,11 @@
-"""`postedit simulate` with a stand-in that learns."""
+"""`postedit simulate` with a tiny model."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny_models
 from tests.unit.cli.commands import refused
 
 
@@ -16,12 +16,19 @@ def stream(tmp_path: Path) -> Path:
     return tmp_path / "x"
 
 
-def test_tables_json_and_curve(run: Any, editor: Any, stream: Path, tmp_path: Path) -> None:
-    editor.can = replace(editor.can, learns=True)
-    editor.learn = lambda src, mt, pe: 1
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("model") / "model"
+    tiny_models.folder().save(path)
+    return path
+
+
+@pytest.mark.usefixtures("nonsense_is_text")
+@pytest.mark.parametrize("learn", ["online", "nearest"])
+def test_tables_json_and_curve(run: Any, model: Path, stream: Path, tmp_path: Path, learn: str) -> None:
     result = run(
-        "simulate", "MODEL", "--stream", stream, "--lines", 4, "--window", 2,
-        "--json", tmp_path / "x.json", "--plot", tmp_path / "x.svg",
+        "simulate", model, "--stream", stream, "--lines", 4, "--window", 2, "--learn", learn,
+        "--set", "online.rate=0.05", "--json", tmp_path / "x.json", "--plot", tmp_path / "x.svg",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     assert "until" in result.stdout
@@ -31,19 +38,21 @@ def test_tables_json_and_curve(run: Any, editor: Any, stream: Path, tmp_path: Pa
     assert values["systems"][0] == {
         "name": "unedited MT", "ter": 0.0, "changed": 0, "repeated errors met": 0, "repeated errors left": 0
     }  # fmt: skip
-    assert values["systems"][2]["ter"] == 50.0  # the stand-in changes the second word of two
+    assert [one["name"] for one in values["systems"]] == ["unedited MT", "not learning", "learning"]
+    assert values["seconds of learning"]["most"] > 0
     assert "<svg" in (tmp_path / "x.svg").read_text()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "does not learn from corrections"),
+        (["OTHER"], "one model learns from corrections, not 2"),
         (["--plot", "x.pdf"], "the name must end in .png, .svg"),
         (["--set", "search.beams=2"], "search.beams: no such option"),
+        (["--set", "online.rate=0"], "online.rate"),
     ],
 )
 def test_faults_are_reported_in_a_sentence(
-    run: Any, editor: Any, stream: Path, arguments: list[str], message: str
+    run: Any, model: Path, stream: Path, arguments: list[str], message: str
 ) -> None:
-    assert message in refused(run("simulate", "MODEL", "--stream", stream, *arguments))
+    assert message in refused(run("simulate", model, *arguments, "--stream", stream))

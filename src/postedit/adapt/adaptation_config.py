@@ -1,0 +1,32 @@
+"""Options of learning from corrections."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from postedit.core.config import Config
+
+AdapterKind = Literal["vectors", "low-rank", "all"]
+"""What changes: biases and the weights of normalisation; those, and a product of two narrow matrices added to each
+weight matrix (LoRA, Hu et al. 2021); or all weights."""
+
+
+class OnlineConfig(Config):
+    """How a model learns from each correction."""
+
+    adapters: AdapterKind = Field("vectors", description="what changes: vectors, low-rank or all weights")
+    rank: int = Field(4, ge=1, description="rank of low-rank adapters")
+    rate: float = Field(1e-3, gt=0, description="learning rate of a step")
+    steps: int = Field(1, ge=1, description="steps for each correction")
+    replay: int = Field(3, ge=0, description="earlier corrections in the batch of a step")
+    version_every: int = Field(20, ge=1, description="corrections between states that are kept to undo")
+    seed: int = Field(1, ge=0, description="seed of replay and of adapters")
+
+
+class NearestConfig(Config):
+    """How a model adapts to each request."""
+
+    most: int = Field(2, ge=1, description="nearest triplets to learn from")
+    least: float = Field(0.4, ge=0, le=1, description="lowest similarity of a triplet that is learnt from")
+    rate: float = Field(1e-3, gt=0, description="learning rate of a step for a similarity of 1; it falls in proportion")
+    steps: int = Field(3, ge=1, description="steps on the nearest triplets")
