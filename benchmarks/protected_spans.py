@@ -3,11 +3,12 @@
     python benchmarks/protected_spans.py fuzz [--segments 1000000] [--seed 1] [--workers 1]
     python benchmarks/protected_spans.py real MODEL --src FILE --mt FILE [--pe FILE] [--lines N] [--rounds 3]
     python benchmarks/protected_spans.py people FOLDER...
+    python benchmarks/protected_spans.py terms [--entries 50000]
 
 `fuzz` counts the outputs that break the rule, and those that fail an independent check: spans that source and mt share
 are looked for as plain strings, numbers as digits. `real` counts the segments in which the model alone, and the model
 with protection, breaks the rule, and prints TER and CPU seconds, the median of interleaved rounds. `people` counts the
-post-edits by people that break the rule.
+post-edits by people that break the rule. `terms` times a glossary of invented terms.
 """
 
 import argparse
@@ -327,10 +328,11 @@ _LINKS = re.compile(
 
 def _loses_terms(src: str, mt: str, text: str) -> bool:
     for ours, theirs in (("trees?", "Baum|Bäume"), ("control panel", "Systemsteuerung")):
-        there, before, now = (
-            len(re.findall(rf"(?<!\w)(?:{words})(?!\w)", re.sub("[河日本]", " ", one), re.I))
-            for words, one in ((ours, src), (theirs, mt), (theirs, text))
+        there, before = (  # alone: within a span ($tree), words are no terms
+            len(re.findall(rf"(?<!\S)(?:{words})(?=[.,]?(?:\s|$))", one, re.I))
+            for words, one in ((ours, src), (theirs, mt))
         )
+        now = len(re.findall(rf"(?<!\w)(?:{theirs})(?!\w)", re.sub("[河日本]", " ", text), re.I))
         if now < min(there, before):
             return True
     return False
@@ -454,6 +456,21 @@ def people(folders: Sequence[Path]) -> None:
     print(f"{total:,} post-edits, {broken:,} break the rule ({broken / total:.2%}): {dict(kinds)}")
 
 
+def terms(count: int) -> None:
+    """Print the CPU time until a glossary of random terms is ready, and then of a line with 20 to 25 words."""
+    rng = random.Random(1)
+    words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(3, 9))) for _ in range(30_000)]
+    names = [" ".join(rng.choices(words, k=rng.randint(1, 3))) for _ in range(count)]
+    lines = [" ".join(rng.choices(words, k=rng.randint(20, 25))) for _ in range(2000)]
+    start = time.process_time()
+    glossary = Glossary(GlossaryEntry(name, ("x",)) for name in names)
+    glossary.find("nothing")
+    ready = time.process_time()
+    found = sum(len(glossary.find(line)) for line in lines)
+    seconds = (time.process_time() - ready) / len(lines)
+    print(f"{count:,} entries: ready after {ready - start:.2f} s; {seconds * 1e6:.0f} µs a line; {found:,} terms found")
+
+
 def read(path: Path, count: int | None) -> list[str]:
     with path.open(encoding="utf-8", newline="\n") as lines:
         return [line.removesuffix("\n") for line in islice(lines, count)]
@@ -476,11 +493,15 @@ def main() -> None:
     lines.add_argument("--show", type=int, default=0, help="segments with fallbacks to print")
     rate = commands.add_parser("people")
     rate.add_argument("folders", type=Path, nargs="+", help="with dev.src, dev.mt and dev.pe")
+    glossary = commands.add_parser("terms")
+    glossary.add_argument("--entries", type=int, default=50_000)
     arguments = parser.parse_args()
     if arguments.command == "real":
         real(arguments)
     elif arguments.command == "people":
         people(arguments.folders)
+    elif arguments.command == "terms":
+        terms(arguments.entries)
     else:
         start = time.perf_counter()
         (behind, without, taken, changed), shown = fuzz(arguments.segments, arguments.seed, arguments.workers)

@@ -126,8 +126,9 @@ class _Case:
     def settled(self) -> PostEdit:
         """Return the correction that keeps the rule, with fallbacks listed and alternatives that break it left out."""
         best, by = self._best()
-        left = self.rule.broken(best.text) if by == "search" or by is None else ()
-        listed = tuple(Fallback(one.kind, one.value, None if one in left else by) for one in self.broken)
+        left = self.rule.broken(best.text) if by == "search" else []
+        broken = dict.fromkeys([*self.broken, *left])
+        listed = tuple(Fallback(one.kind, one.value, None if one in left else by) for one in broken)
         if not listed and best is self.first and not best.alternatives:
             return best
         others = tuple(one for one in best.alternatives if one.text != best.text and not self.rule.broken(one.text))
@@ -140,7 +141,7 @@ class _Case:
         if not self.broken or self.mt is None:
             return self.first, None
         kept = self._allowed(self._without_harm(self.mt, self.first))
-        return kept, "edits" if kept.changed else "mt"
+        return (kept, "edits") if kept.changed else (replace(kept, hit_limit=False), "mt")
 
     def _without_harm(self, mt: str, result: PostEdit) -> PostEdit:
         """Return the correction without edits that break the rule: those that touch broken spans, or else all."""
@@ -154,16 +155,7 @@ class _Case:
             result, broken = min(options, key=lambda option: len(option[1]))
         if broken:
             taken = result.reverted + len(result.edits)
-            return replace(
-                result,
-                text=mt,
-                changed=False,
-                edits=(),
-                token_spans=(),
-                confidences=(),
-                reverted=taken,
-                hit_limit=False,
-            )
+            return replace(result, text=mt, changed=False, edits=(), token_spans=(), confidences=(), reverted=taken)
         return result
 
     def _without(self, mt: str, result: PostEdit, back: Sequence[int]) -> tuple[PostEdit, list[Value]]:

@@ -226,6 +226,25 @@ def test_spans_lost_in_translations_without_mt_are_required_in_search() -> None:
     assert editor.searched == [3, 2, 1, 1]
 
 
+def test_a_second_search_that_mends_a_part_is_listed_with_what_it_left() -> None:
+    class Forgetful(ObedientEditor):
+        def obeying(self, constraints: Constraints, found: PostEdit) -> PostEdit:
+            return super().obeying(replace(constraints, required=constraints.required[:1]), found)
+
+    (found,) = Protected(Forgetful({"%s": "x", "{0}": "y"})).edit_segments([Segment("so %s {0}")])
+    assert found.text == "so x y %s"
+    assert set(found.fallbacks) == {Fallback("placeholder", "%s", "search"), Fallback("placeholder", "{0}", None)}
+
+
+def test_mt_that_stays_is_not_cut_off() -> None:
+    class Endless(TableEditor):
+        def replaced(self, mt: str) -> PostEdit:
+            return replace(super().replaced(mt), hit_limit=True)
+
+    assert not edited(Endless({"5": "6"}), "5 red", "5 rot").hit_limit
+    assert edited(Endless({"rot": "blau"}), "5 red", "5 rot").hit_limit
+
+
 def test_numbers_that_the_user_requires_are_no_fault() -> None:
     segment = Segment("the fair", "die Messe", Constraints(required=("2025",)))
     (found,) = Protected(ObedientEditor({})).edit_segments([segment])
