@@ -441,8 +441,8 @@ def main() -> None:
         (behind, without, taken, changed), shown = fuzz(arguments.segments, arguments.seed, arguments.workers)
         print(*shown, sep="\n\n")
         print(
-            f"{arguments.segments:,} segments: {without:,} corrupted without protection, {behind:,} with it; {taken:,} had "
-            f"fallbacks, {changed:,} changed all the same; {time.perf_counter() - start:,.0f} s"
+            f"{arguments.segments:,} segments: {without:,} corrupted without protection, {behind:,} with it; {taken:,} "
+            f"had fallbacks, {changed:,} changed all the same; {time.perf_counter() - start:,.0f} s"
         )
 
 
