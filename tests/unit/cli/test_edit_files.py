@@ -261,7 +261,7 @@ def test_approved_targets_of_machines_are_not_edited(edit: Any, tmp_path: Path) 
 def test_spans_stay_whole_when_edits_are_given_up_for_codes(edit: Any, editor: Any, tmp_path: Path) -> None:
     def moved(text: str) -> PostEdit:
         edits = (Edit("delete", (0, 2), (0, 0)), Edit("insert", (6, 6), (4, 6)))
-        return PostEdit("Haus 5", True, -1.0, SCORES, edits=edits, confidences=(1.0, 1.0), token_spans=((0, 1), (0, 1)))
+        return PostEdit("Haus ٥", True, -1.0, SCORES, edits=edits, confidences=(1.0, 1.0), token_spans=((0, 1), (0, 1)))
 
     editor._one = moved
     path = write(tmp_path / "a.xlf", unit(1, "house 5", "<g id='1'>5</g> <g id='2'>Haus</g>"))
@@ -270,7 +270,7 @@ def test_spans_stay_whole_when_edits_are_given_up_for_codes(edit: Any, editor: A
     assert (tmp_path / "b.xlf").read_text() == path.read_text()
     assert "protected spans kept against the editor: 1 number" in result.stderr
     (record,) = map(json.loads, (tmp_path / "b.xlf.jsonl").read_text().splitlines())
-    assert (record["text"], record["edits"], record["written"]) == ("5 Haus", [], False)
+    assert (record["text"], record["edits"], record["given_up"], record["written"]) == ("5 Haus", [], 1, False)
     assert record["fallbacks"] == [{"kind": "number", "value": "5", "by": "mt"}]
 
 
