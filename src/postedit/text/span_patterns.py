@@ -80,7 +80,8 @@ _PATTERNS: Final[tuple[tuple[str, Kind, tuple[str, ...]], ...]] = (
         "path",
         "path",
         (
-            rf"(?<![{_WORD}])[A-Za-z]:[\\/](?:{_SEGMENT}+(?: [A-Z(]{_SEGMENT}*){{0,4}}[\\/])*{_SEGMENT}*",
+            rf"(?<![{_WORD}])[A-Za-z]:\\(?:{_SEGMENT}+(?: [A-Z(]{_SEGMENT}*){{0,4}}\\)*{_SEGMENT}*",
+            rf"(?<![{_WORD}])[A-Za-z]:/(?:{_SEGMENT}+[\\/])*{_SEGMENT}*",
             rf"\\\\[{_NAME}.-]+(?:\\{_SEGMENT}+)+",
             rf"(?<![{_WORD}/:~])(?:/(?=[{_NAME}.@+~-]+/)|(?:~|\.{{1,2}})/)[{_NAME}.@+~-]+(?:/[{_NAME}.@+~-]*)*(?![{_WORD}])",
             rf"(?<![{_WORD}/-])\.?(?:[{_NAME}.-]{{1,255}}/){{0,30}}[{_NAME}-]+(?:\.[{_NAME}-]+){{0,20}}"

@@ -228,3 +228,8 @@ def test_an_output_is_never_further_from_the_source_than_mt(src: str, mt: str, o
 def test_mt_itself_never_breaks_the_rule(src: list[str], data: st.DataObject) -> None:
     mt = data.draw(st.permutations([*src, "7"]))
     assert not broken(" ".join(src), " ".join(mt), " ".join(mt))
+
+
+def test_a_path_ends_before_an_address() -> None:
+    found = [span.value for span in find_spans("C:\\Temp\\log.txt WWW.Test.COM/y and C:/Users/x Y/z")]
+    assert found == ["C:\\Temp\\log.txt", "WWW.Test.COM/y", "C:/Users/x"]
