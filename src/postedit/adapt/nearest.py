@@ -53,7 +53,7 @@ class NearestTriplets:
         """
         words = src.split(), mt.split()
         shared: defaultdict[int, float] = defaultdict(float)  # weight of the words in common
-        for key in set(_keys_of(*words)):
+        for key in dict.fromkeys(_keys_of(*words)):  # in order, so that sums are the same in every process
             numbers = self._postings.get(key, {})
             if len(numbers) <= _MOST_POSTINGS:
                 weight = math.log1p(len(self._texts) / max(1, len(numbers)))

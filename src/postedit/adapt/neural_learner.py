@@ -84,7 +84,8 @@ class NeuralLearner:
     def __init__(self, editor: PostEditor, config: OnlineConfig) -> None:
         self._config, self._batches = config, TripletBatches(editor)
         self._adapters = Adapters(editor.model, config.adapters, config.rank, config.seed)
-        self._numbers: list[int] = []  # of the corrections that are learnt, in order
+        self._numbers: list[int] = []  # of all corrections, in order
+        self._learnt = 0  # how many of them the adapters have learnt
         self._corrections: dict[int, Correction] = {}
         self._versions: list[dict[str, Tensor]] = []  # the state before each `version_every`-th correction
 
@@ -104,9 +105,6 @@ class NeuralLearner:
         self._numbers, self._corrections, self._versions = [], {}, []
         self._learnt = 0
         self._adapters.restore()
-
-    _learnt: int = 0
-    """How many of `_numbers` the adapters have learnt."""
 
     def _catch_up(self, undone: set[int]) -> None:
         """Learn what is new, after a return to the state before the first correction that is undone, if one is."""

@@ -34,6 +34,14 @@ class _Slot:
     segment: Element
 
 
+class OtherLanguagesError(DataError):
+    """A memory that has `units`, and none in the languages that were asked for."""
+
+    def __init__(self, message: str, units: int) -> None:
+        super().__init__(message)
+        self.units = units
+
+
 class Tmx:
     """TMX, versions 1.1 to 1.4.
 
@@ -60,15 +68,17 @@ class Tmx:
         """Yield a unit for each `tu` in both languages; see `Format`.
 
         Raises:
-            DataError: if the file is broken, or has segments, and none in the languages that were asked for.
+            DataError: if the file is broken.
+            OtherLanguagesError: if it has segments, and none in the languages that were asked for.
         """
         source, target = self._languages
-        header, seen, found = "", set(), False
+        header, seen, found, count = "", set(), False, 0
         for collected in XmlReader(path, frozenset(["header", "tu"]), {}).read(stream):
             element = collected.element
             if element.name == "header":
                 header = _known(element.attributes.get("srclang"))
                 continue
+            count += 1
             variants = [(_language(one), one) for one in element.elements("tuv")]
             seen |= {language for language, _ in variants}
             wanted = source or _known(element.attributes.get("srclang")) or header
@@ -83,9 +93,10 @@ class Tmx:
             found = True
             yield from _units(collected, first, second)
         if seen and not found and all(self._languages):
-            raise DataError(
+            raise OtherLanguagesError(
                 f"{path}: has no segments from {source} to {target}, only in {', '.join(sorted(seen))}; choose the "
-                "languages by files.languages or --languages"
+                "languages by files.languages or --languages",
+                count,
             )
 
     def escape(self, unit: Unit) -> Escape:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +15,8 @@ from postedit.core.files import atomic_write
 from postedit.files.formats import format_of, translation_files
 from postedit.files.marked_text import MarkedText
 from postedit.files.options import UnitState
-from postedit.files.tmx import Tmx, same_language
-from postedit.files.units import Format, Unit
+from postedit.files.tmx import OtherLanguagesError, Tmx, same_language
+from postedit.files.units import Unit
 from postedit.jobs.translation_files import UnitReader, open_file
 
 
@@ -40,17 +40,26 @@ _BREAKS: Final = re.compile(r" *[\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029][\t\r\n\v\f
 """What one reader of lines or another takes for their end, and tabs."""
 
 
-def _format(path: Path, languages: str) -> Format:
-    """Return the format of a file; of TMX, one that reads these languages."""
+def _units(reader: UnitReader, path: Path, languages: str, found: Extracted) -> Iterator[Unit]:
+    """Yield the units of a file; those of a TMX without these languages are left out."""
     form = format_of(path)
     source, _, target = languages.partition(":")
-    return Tmx((source, target)) if form.name == Tmx.name and target else form
+    if form.name == Tmx.name and languages:
+        form = Tmx((source, target))
+    try:
+        yield from reader.units(path, form)
+    except OtherLanguagesError as error:
+        found.left_out[_other(languages)] += error.units
 
 
 def _check_languages(unit: Unit, languages: str) -> None:
-    wanted = languages.split(":")
-    if len(wanted) == 2 and not all(one == "" or same_language(one, two) for one, two in zip(unit.languages, wanted)):
-        raise LeftOut(f"not from {wanted[0]} to {wanted[1]} (--languages chooses)")
+    pairs = zip(unit.languages, languages.split(":"))
+    if languages and not all(one == "" or same_language(one, two) for one, two in pairs):
+        raise LeftOut(_other(languages))
+
+
+def _other(languages: str) -> str:
+    return f"not from {languages.replace(':', ' to ')} (--languages chooses)"
 
 
 def _on_one_line(text: str) -> str:
@@ -82,9 +91,10 @@ def extract(
     with ExitStack() as stack, UnitReader(files, console) as reader:
         outputs = [stack.enter_context(atomic_write(out.with_name(out.name + ending))) for ending in endings]
         for path in files:
-            for unit in reader.units(path, _format(path, languages)):
+            for unit in _units(reader, path, languages, found):
+                if not languages and all(unit.languages):
+                    languages = ":".join(unit.languages)
                 try:
-                    languages = languages or ":".join(unit.languages).strip(":")
                     _check_languages(unit, languages)
                     line = take(path, unit)
                 except LeftOut as reason:

@@ -246,6 +246,10 @@ def test_triplets_of_one_pair_of_languages_are_extracted(run: Any, tmp_path: Pat
         result = run("data", "extract", tmp_path / "in", "--parallel", *option, "--out", tmp_path / "t")
         assert f"1 units left out: not {other} (--languages chooses)" in result.stdout
         assert (tmp_path / "t.pe").read_text() == f"{expected}\n"
+    head = '<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>a</seg></tuv>'
+    (tmp_path / "in/c.tmx").write_text(f'{head}<tuv xml:lang="fr"><seg>b</seg></tuv></tu></body></tmx>')
+    result = run("data", "extract", tmp_path / "in", "--parallel", "--languages", "en:de", "--out", tmp_path / "t")
+    assert "2 units left out: not from en to de (--languages chooses)" in result.stdout
     assert "must be two languages" in refused(
         run("data", "extract", tmp_path / "in", "--languages", "de", "--out", tmp_path / "t")
     )
