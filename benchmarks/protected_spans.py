@@ -289,12 +289,18 @@ _SPANS = re.compile("|".join(map(_as_pattern, LOOKED_FOR)))
 def _digits(text: str) -> Counter[str]:
     text = re.sub(r"(\d\d)\.(\d\d)\.(\d{4})", r" \1 \2 \3 ", _SPANS.sub("\0", text))  # a date is three numbers
     return Counter(
-        "".join(str(int(one)) if one.isdecimal() else one for one in found if one not in "., ")
-        for found in re.findall(r"(?:(?<![\w.,%)+-])[+-])?\d+(?:[., ]\d{3}(?!\d)|[.,]\d+)*", text)
+        "." * (found[0] in ".,") + "".join(str(int(one)) if one.isdecimal() else one for one in found if one not in "., ")
+        for found in re.findall(_NUMBER, text)
     )
 
 
+_NUMBER = (  # .5, ,5; -3; 1,000.5
+    r"(?<![^\s$€])[.,]\d+(?![.,]?\d)|(?:(?<![\w.,%)+-])[+-])?\d+(?:[., ]\d{3}(?!\d)|[.,]\d+)*"
+)
+
+
 def _units(text: str) -> Counter[str]:
+    text = re.sub(r"(?<!\d)%x|\$(?=\{)", "\0", text)  # glued to other text, these can be placeholders
     text = re.sub(r"(?<!\d)%@", "\0", _SPANS.sub(lambda span: "}" if span.group()[-1] == "}" else "\0", text))
     beside = r"(?:(?<=[\d}}])|(?<=[\d}}]\s)|(?<=[\d}}]\s\s)|(?<=[\d}}]\s\s\s)){0}|{0}(?=\s{{0,3}}\d)"
     return Counter({unit: len(re.findall(beside.format(re.escape(unit)), text)) for unit in "%€$"})

@@ -125,11 +125,8 @@ def linked_spans(text: str, spans: Sequence[ProtectedSpan], *, near: bool = True
         near: take "9 h 30" for 9:30, too.
     """
     plain = [span for span in spans if span.kind == "placeholder" and _PRINTF.fullmatch(span.value)]
-    links = [
-        (f"order of {' '.join(_order(group))}", group)
-        for group in (plain, *_groups(text, spans, near))
-        if len(group) > 1
-    ]
+    groups = (plain, *_groups(text, spans, near))
+    links = [(f"order of {name}", group) for group in groups if len(group) > 1 for name in _orders(group)]
     links += [(f"pair of {number.value} {unit.value}", [unit]) for number, unit in _measures(text, spans)]
     for span in spans:
         if span.kind == "number" and _THOUSANDS.fullmatch(text, span.start, span.end):
@@ -155,10 +152,14 @@ def _groups(text: str, spans: Sequence[ProtectedSpan], near: bool) -> Iterator[l
             yield left + right
 
 
-def _order(group: Sequence[ProtectedSpan]) -> tuple[str, ...]:
-    """Return the values of a group in their order; 2019-05-12 has that of 12.05.2019."""
-    values = tuple(span.value for span in group)
-    return values[::-1] if len(values) == 3 and list(map(len, values)) == [4, 2, 2] else values
+def _orders(group: Sequence[ProtectedSpan]) -> Iterator[str]:
+    """Yield the values of a group in their order, and of a date by day: 2019-05-12 may become 12.05.2019."""
+    values = [span.value for span in group]
+    lengths = [len(value) for value in values]
+    if lengths in ([4, 2, 2], [2, 2, 4]):
+        yield f"date {' '.join(values if lengths[0] == 2 else reversed(values))}"
+    if lengths != [4, 2, 2]:
+        yield " ".join(values)
 
 
 def _measures(text: str, spans: Sequence[ProtectedSpan]) -> Iterator[tuple[ProtectedSpan, ProtectedSpan]]:

@@ -132,6 +132,7 @@ def test_each_fallback_names_kind_value_and_how_it_was_saved() -> None:
         ("1/2 cup", "1/2 Tasse", "2/1 Tasse", False),
         ("%s has %d", "%s hat %d", "%d hat %s", False),
         ("2019-05-12", "am 2019-05-12", "am 12.05.2019", True),
+        ("12.05.2019", "am 12.05.2019", "am 2019.05.12", False),
         ("12/05/2019", "05/12/2019", "12/05/2019", True),
         ("5 x 3", "5 × 3", "3 × 5", False),
         ("pages 1-2", "Seiten 1-2", "Seiten 1 bis 2", True),
