@@ -289,7 +289,8 @@ _SPANS = re.compile("|".join(map(_as_pattern, LOOKED_FOR)))
 def _digits(text: str) -> Counter[str]:
     text = re.sub(r"(\d\d)\.(\d\d)\.(\d{4})", r" \1 \2 \3 ", _SPANS.sub("\0", text))  # a date is three numbers
     return Counter(
-        "." * (found[0] in ".,") + "".join(str(int(one)) if one.isdecimal() else one for one in found if one not in "., ")
+        "." * (found[0] in ".,")
+        + "".join(str(int(one)) if one.isdecimal() else one for one in re.sub("[., ]", "", found))
         for found in re.findall(_NUMBER, text)
     )
 
