@@ -287,7 +287,7 @@ _SPANS = re.compile("|".join(map(_as_pattern, LOOKED_FOR)))
 
 
 def _digits(text: str) -> Counter[str]:
-    text = re.sub(r"(\d\d)\.(\d\d)\.(\d{4})", r" \1 \2 \3 ", _SPANS.sub("\0", text))  # a date is three numbers
+    text = re.sub(r"(\d\d)\.(\d\d)\.(\d{4})", "\0\\1\0\\2\0\\3\0", _SPANS.sub("\0", text))  # a date is three numbers
     return Counter(
         "." * (found[0] in ".,")
         + "".join(str(int(one)) if one.isdecimal() else one for one in re.sub("[., ]", "", found))
