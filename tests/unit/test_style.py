@@ -14,6 +14,7 @@ SIBLINGS = {
     "__init__.py": "one in each package",
     "config.py": "the options of a package",
     "transformer.py": "the layers, and the model made of them",
+    "memory.py": "what a decoder attends to, and the command for memories of corrections",
     "gate.py": "the command, and the package of that name",
 }
 """Basenames that several modules of the package may have, and why."""

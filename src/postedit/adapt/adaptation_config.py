@@ -11,6 +11,11 @@ AdapterKind = Literal["vectors", "low-rank", "all"]
 weight matrix (LoRA, Hu et al. 2021); or all weights."""
 
 
+Learning = Literal["auto", "online", "nearest"]
+"""How a model learns: steps of a neural model on each correction (online); steps on the nearest corrections for each
+segment (nearest); or auto: a phrase-based model by its phrases, which is its only way, a neural one online."""
+
+
 class OnlineConfig(Config):
     """How a model learns from each correction."""
 
@@ -30,3 +35,10 @@ class NearestConfig(Config):
     least: float = Field(0.4, ge=0, le=1, description="lowest similarity of a triplet that is learnt from")
     rate: float = Field(1e-3, gt=0, description="learning rate of a step for a similarity of 1; it falls in proportion")
     steps: int = Field(3, ge=1, description="steps on the nearest triplets")
+
+
+class LearningConfig(Config):
+    """How neural models learn from corrections."""
+
+    online: OnlineConfig = Field(OnlineConfig(), description="how the model learns from each correction")
+    nearest: NearestConfig = Field(NearestConfig(), description="how the model adapts to each segment")

@@ -7,8 +7,11 @@ the memory, and what followed the old edition has to begin anew.
 """
 
 import logging
+import sqlite3
+import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -17,7 +20,7 @@ import sqlalchemy as sql
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from postedit.adapt.correction import Correction, decisions_as_json, decisions_of_json
-from postedit.core.errors import DataError, OutputError
+from postedit.core.errors import DataError, OutputError, nearest_path
 
 _log = logging.getLogger(__name__)
 
@@ -30,11 +33,15 @@ _WAIT_SECONDS: Final = 30.0
 _PER_READ: Final = 1000
 """Entries read from the database at a time."""
 
+_EMPTY: Final = "has no memory of corrections; `postedit memory add` makes one"
+_OTHER: Final = "is a file of another program, no memory of corrections; name another one"
+
 _tables: Final = sql.MetaData()
 _state: Final = sql.Table(
     "postedit_memory",
     _tables,
     sql.Column("version", sql.Integer, nullable=False),
+    sql.Column("name", sql.String(32), nullable=False),  # random; tells one memory from another
     sql.Column("edition", sql.Integer, nullable=False),
     sql.Column("last", sql.BigInteger, nullable=False),  # number of the last entry
 )
@@ -77,27 +84,47 @@ class MemoryPosition(NamedTuple):
     last: int
 
 
+class ProjectSummary(NamedTuple):
+    """What a memory has of one project.
+
+    Args:
+        name: of the project; empty for corrections without one.
+        corrections: how many corrections there are that have not been undone.
+        undone: how many have been.
+        first: when the earliest of these corrections was made; None if there are none.
+        last: when the latest was made.
+    """
+
+    name: str
+    corrections: int
+    undone: int
+    first: datetime | None
+    last: datetime | None
+
+
 class CorrectionMemory:
     """A memory of corrections in a database, which several processes may use at a time.
 
     Args:
-        where: a file of SQLite, which is made if there is none, or the URL of a database of PostgreSQL:
-            `postgresql://USER@HOST/NAME`.
+        where: a file of SQLite, or the URL of a database of PostgreSQL: `postgresql://USER@HOST/NAME`.
+        create: make the memory if there is none.
 
     Raises:
         OutputError: if it cannot be opened.
         DataError: if the database is no memory, or one of another version.
     """
 
-    def __init__(self, where: str | Path) -> None:
-        self._where = str(where)
-        self._engine = _engine(self._where)
+    def __init__(self, where: str | Path, *, create: bool = True) -> None:
+        self._engine = _engine(str(where), create=create)
         with self._explained():
-            _make_tables(self._engine)
+            if not _has_tables(self._engine):
+                if not create:
+                    raise DataError(f"{self.place}: {_EMPTY}")
+                _make_tables(self._engine)
             with self._engine.connect() as connection:
                 version = connection.execute(sql.select(_state.c.version)).scalar_one()
         if version != _VERSION:
-            raise DataError(f"{self._shown}: is a memory of version {version}, and this postedit reads {_VERSION}")
+            raise DataError(f"{self.place}: is a memory of version {version}, and this postedit reads {_VERSION}")
 
     def __enter__(self) -> Self:
         return self
@@ -130,9 +157,11 @@ class CorrectionMemory:
             first = _reserve(connection, 1)
             row = connection.execute(sql.select(_entries).where(_entries.c.number == number)).mappings().one_or_none()
             if row is None or row["undoes"] is not None:
-                raise DataError(f"{self._shown}: has no correction {number}")
+                raise DataError(
+                    f"{self.place}: has no correction {number}; `postedit memory show --last 10` lists some"
+                )
             if connection.execute(sql.select(_entries.c.number).where(_entries.c.undoes == number)).first():
-                raise DataError(f"{self._shown}: correction {number} has been undone before")
+                raise DataError(f"{self.place}: correction {number} has been undone before")
             now = datetime.now(UTC).isoformat()
             entry = {**row, "number": first, "undoes": number, "made": now, "author": author}
             connection.execute(sql.insert(_entries), entry)
@@ -156,6 +185,21 @@ class CorrectionMemory:
             if removed:
                 self._clean()
         return removed
+
+    @property
+    def place(self) -> str:
+        """The path of the file, or the URL without its password."""
+        return str(self._engine.url.database) if self._engine.dialect.name == "sqlite" else repr(self._engine.url)
+
+    @property
+    def name(self) -> str:
+        """A random name that the memory got when it was made, and that copies of its file have, too.
+
+        Raises:
+            OutputError: if it cannot be read.
+        """
+        with self._explained(), self._engine.connect() as connection:
+            return str(connection.execute(sql.select(_state.c.name)).scalar_one())
 
     @property
     def position(self) -> MemoryPosition:
@@ -184,6 +228,16 @@ class CorrectionMemory:
                 return
             after = rows[-1]["number"]
 
+    def latest(self, count: int) -> list[Entry]:
+        """Return the last entries, in order.
+
+        Raises:
+            OutputError: if they cannot be read.
+        """
+        query = sql.select(_entries).order_by(_entries.c.number.desc()).limit(count)
+        with self._explained(), self._engine.connect() as connection:
+            return [_entry(row) for row in reversed(connection.execute(query).mappings().all())]
+
     def corrections(self, project: str | None = None) -> Iterator[Entry]:
         """Yield the corrections that have not been undone, in order; those of one project if it is given.
 
@@ -194,6 +248,26 @@ class CorrectionMemory:
         for one in self.entries():
             if one.undoes is None and one.number not in undone and project in (None, one.correction.project):
                 yield one
+
+    def projects(self) -> list[ProjectSummary]:
+        """Return what there is of each project, by name.
+
+        Raises:
+            OutputError: if the entries cannot be read.
+        """
+        columns = (_entries.c.number, _entries.c.undoes, _entries.c.project, _entries.c.made)
+        with self._explained(), self._engine.connect() as connection:
+            rows = connection.execute(sql.select(*columns)).all()
+        undone = {row.undoes for row in rows if row.undoes is not None}
+        taken_back = Counter(row.project for row in rows if row.undoes is not None)
+        made: dict[str, list[datetime]] = {row.project: [] for row in rows}
+        for row in rows:
+            if row.undoes is None and row.number not in undone:
+                made[row.project].append(datetime.fromisoformat(row.made))
+        return [
+            ProjectSummary(name, len(dates), taken_back[name], min(dates, default=None), max(dates, default=None))
+            for name, dates in sorted(made.items())
+        ]
 
     def _append(self, rows: Sequence[dict[str, Any]]) -> list[int]:
         with self._explained(), self._engine.begin() as connection:
@@ -210,24 +284,20 @@ class CorrectionMemory:
                 connection.execute(sql.text("VACUUM"))
                 connection.execute(sql.text("PRAGMA wal_checkpoint(TRUNCATE)"))
 
-    @property
-    def _shown(self) -> str:
-        """The place of the memory, without a password."""
-        return str(self._engine.url.database) if self._engine.dialect.name == "sqlite" else repr(self._engine.url)
-
     @contextmanager
     def _explained(self) -> Iterator[None]:
         try:
             yield
         except DBAPIError as error:
-            raise OutputError(f"{self._shown}: {' '.join(str(error.orig).split())}") from error
+            raise OutputError(f"{self.place}: {' '.join(str(error.orig).split())}") from error
         except SQLAlchemyError as error:
-            raise OutputError(f"{self._shown}: cannot be used: {' '.join(str(error).split())}") from error
+            raise OutputError(f"{self.place}: cannot be used: {' '.join(str(error).split())}") from error
 
 
-def _engine(where: str) -> sql.Engine:
+def _engine(where: str, *, create: bool) -> sql.Engine:
     """Return what connects to a database; each acknowledged write is on the disk."""
     if "://" not in where:
+        _check_file(Path(where), create=create)
         engine = sql.create_engine(
             sql.URL.create("sqlite", database=str(Path(where).absolute())),
             connect_args={"timeout": _WAIT_SECONDS, "check_same_thread": False},
@@ -245,15 +315,38 @@ def _engine(where: str) -> sql.Engine:
         raise DataError(f"the URL of the memory cannot be read: {error}") from None
 
 
+def _check_file(path: Path, *, create: bool) -> None:
+    """Check that a file is a memory, or can become one; other databases are not touched."""
+    if not path.exists():
+        if create:
+            return
+        raise DataError(f"{path}: there is no such memory{nearest_path(path)}; `postedit memory add` makes one")
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder, and a memory is a file")
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_WAIT_SECONDS)) as found:
+            tables = {name for (name,) in found.execute("SELECT name FROM sqlite_master")}
+    except sqlite3.OperationalError:  # such as no permission, which the engine meets again, and explains
+        return
+    except sqlite3.DatabaseError:
+        raise DataError(f"{path}: {_OTHER}") from None
+    if not (tables or create):
+        raise DataError(f"{path}: {_EMPTY}")
+    if tables and _state.name not in tables:
+        raise DataError(f"{path}: {_OTHER}")
+
+
 def _prepare_sqlite(connection: Any, _: object) -> None:
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
         connection.execute(f"PRAGMA {pragma}").close()
 
 
+def _has_tables(engine: sql.Engine) -> bool:
+    return sql.inspect(engine).has_table(_state.name)
+
+
 def _make_tables(engine: sql.Engine) -> None:
     """Make the tables of a memory that is new; of two processes that do, one waits for the other."""
-    if sql.inspect(engine).has_table(_state.name):
-        return
     with engine.begin() as connection:
         if engine.dialect.name == "sqlite":
             connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -261,7 +354,7 @@ def _make_tables(engine: sql.Engine) -> None:
             connection.execute(sql.text("SELECT pg_advisory_xact_lock(hashtext('postedit_memory'))"))
         _tables.create_all(connection)
         if connection.execute(sql.select(_state.c.version)).first() is None:
-            connection.execute(sql.insert(_state).values(version=_VERSION, edition=1, last=0))
+            connection.execute(sql.insert(_state).values(version=_VERSION, name=uuid.uuid4().hex, edition=1, last=0))
 
 
 def _reserve(connection: sql.Connection, count: int) -> int:

@@ -1,7 +1,6 @@
 """`postedit data`: statistics and cleaning of triplets."""
 
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -120,9 +119,7 @@ def extract(
     parallel: Annotated[
         bool, typer.Option("--parallel", help="Extract source and target alone, without mt, as parallel text.")
     ] = False,
-    languages: Annotated[
-        str, typer.Option(metavar="SOURCE:TARGET", help="As en:de; those of the first unit if not given.")
-    ] = "",
+    languages: shared.LanguagesOption = "",
 ) -> None:
     """Extract triplets from translation files: mt from the files before, or from candidates beside the targets."""
     from postedit.cli.tables import console
@@ -132,8 +129,6 @@ def extract(
         raise DataError("--before gives mt, and --parallel is text without mt: leave one of them out")
     if before is not None and len(paths) > 1:
         raise DataError("--before is for one file or folder; give the others in runs of their own")
-    if languages and not re.fullmatch("[^:]+:[^:]+", languages):
-        raise DataError(f"--languages {languages}: must be two languages, as en:de")
     files = extraction.files_among(paths)
     endings = (".src", ".pe", ".ids") if parallel else (".src", ".mt", ".pe", ".ids")
     outputs = {f"--out {out}{ending}": out.with_name(out.name + ending) for ending in endings}

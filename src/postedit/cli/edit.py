@@ -61,6 +61,15 @@ def edit(
     ] = 0.0,
     protect: shared.ProtectOption = "all",
     glossary: shared.GlossaryOption = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|URL",
+            rich_help_panel=shared.LEARNING,
+            help="The model first learns from this memory of corrections, as it is now; see `postedit memory`.",
+        ),
+    ] = None,
+    learn: shared.LearnOption = "auto",
     dtype: shared.DtypeOption = "float32",
     workers: Annotated[int | None, _speed(min=1, help="Processes on the CPU, which share its cores.")] = None,
     devices: Annotated[
@@ -78,7 +87,9 @@ def edit(
     """
     # Without --out, or with --src, a folder can only be a model, though a damaged one.
     named, files = split_inputs(named, folders=out is not None and src is None)
-    chosen = options.read_options(assignments, search_file, {"beam": beam, "n_best": n_best}, windows=True)
+    flags = {"beam": beam, "n_best": n_best}
+    chosen = options.read_options(assignments, search_file, flags, windows=True, kind=options.LearningOptions)
+    assert isinstance(chosen, options.LearningOptions)
     if files:
         for option, value in (("--src", src), ("--mt", mt), ("--force", force), ("--n-best", n_best)):
             if value is not None:
@@ -92,6 +103,7 @@ def edit(
         min_confidence=min_confidence,
         protect=shared.kinds_to_protect(protect),
         glossary=shared.read_glossary(glossary),
+        memory=chosen.memory_spec(memory, learn),
     )
     form = "jsonl" if force else form
     command = EditCommand(spec, chosen, out, form, resume, job.worker_devices(workers, devices))

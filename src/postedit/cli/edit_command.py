@@ -1,13 +1,14 @@
 """What `postedit edit` was asked for, whether it edits lines or translation files."""
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from postedit.cli import search_options as options
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
+from postedit.data.resumable_file import recorded_job
 from postedit.jobs import editing as job
 
 if TYPE_CHECKING:
@@ -40,12 +41,14 @@ class EditCommand:
         return bool(self.spec.gate or self.spec.min_confidence)
 
     def check_options(self) -> None:
-        """Check that the options go with a gate, if there is one.
+        """Check that the options go with a gate and with a memory, if there is one.
 
         Raises:
             DataError: if one does not.
         """
         given = self.options.search
+        if self.spec.memory is not None:
+            self._check_memory()
         if not self.takes_edits_back:
             return
         if given.get("n_best", 1) != 1:
@@ -58,6 +61,35 @@ class EditCommand:
                 raise DataError(
                     f"--gate and --min-confidence may take back what search.{name} asks for; leave out one or the other"
                 )
+
+    def _check_memory(self) -> None:
+        if self.spec.gate is not None:
+            raise DataError(
+                "--gate decides on the edits of a model as it was trained, and a model with --memory makes others: "
+                "leave out one or the other"
+            )
+        if self.spec.dtype != "float32":
+            raise DataError(f"--dtype {self.spec.dtype}: a model that learns needs float32 weights; leave it out")
+        if list(self.spec.models) == [job.NO_MODEL]:
+            raise DataError(f"{job.NO_MODEL} changes nothing and learns nothing; name a model, or leave out --memory")
+
+    def resumed(self, out: Path) -> Self:
+        """Return the command with the position of the memory that an interrupted run for `out` began with, if any.
+
+        Raises:
+            DataError: if corrections have been deleted since.
+        """
+        memory, before = self.spec.memory, recorded_job(out) if self.resume else {}
+        if memory is None or before.get("memory") != repr(memory.name):
+            return self  # what differs is found when the whole job is compared
+        edition, last = int(before["memory edition"]), int(before["memory entries"])
+        if edition != memory.position.edition:
+            raise DataError(
+                f"{out}.partial: these lines were made with corrections that have been deleted from the memory since; "
+                "delete them to restart"
+            )
+        position = memory.position._replace(last=last)
+        return replace(self, spec=replace(self.spec, memory=replace(memory, position=position)))
 
     def load(self) -> "Editor":
         """Load the editor; where several processes edit, this one needs it for checks alone."""

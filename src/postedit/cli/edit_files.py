@@ -79,6 +79,7 @@ def edit_files(command: EditCommand, inputs: Sequence[Path], announce: Callable[
     with TemporaryDirectory() as temporary:
         kept = Path(temporary) / "records" if is_stream(out) else translation_files.beside_copies(tasks, out, "")
         check_partial(kept, resume=command.resume)
+        command = command.resumed(kept)
         editor = command.load()
         if config.translate and editor.abilities.needs_mt:
             names = ", ".join(command.spec.models)

@@ -26,6 +26,7 @@ def edit_lines(
         raise DataError("--resume needs --src and --out, and regular files: only work on these can be continued")
     if command.out:
         check_partial(command.out, resume=command.resume)
+        command = command.resumed(command.out)
     from postedit.cli.tables import console
     from postedit.data.lines import check_aligned, read_lines
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 from pydantic import Field
 
+from postedit.adapt.adaptation_config import Learning, LearningConfig, NearestConfig, OnlineConfig
 from postedit.cli import shared
 from postedit.core.config import Config, check_config, override, problem_report, read_toml
 from postedit.core.errors import DataError, nearest
@@ -16,6 +17,7 @@ from postedit.files.options import FilesConfig
 from postedit.jobs.editing import EditorSpec
 
 if TYPE_CHECKING:
+    from postedit.adapt.learning_editor import MemorySpec
     from postedit.core.editor import Editor
 
 PANEL: Final = "Search"
@@ -39,9 +41,16 @@ SearchFileOption = Annotated[
 
 
 _WITHOUT_EFFECT: Final = {
-    "gate": ("search.n_best", "files", "chunk_lines"),
-    "explain": ("search.n_best", "files", "chunk_lines"),
-    "tune": ("search.n_best", "search.shortlist", "ensemble.weights", "files", "chunk_lines"),
+    "gate": ("search.n_best", "files", "chunk_lines", *LearningConfig.model_fields),
+    "explain": ("search.n_best", "files", "chunk_lines", *LearningConfig.model_fields),
+    "tune": (
+        "search.n_best",
+        "search.shortlist",
+        "ensemble.weights",
+        "files",
+        "chunk_lines",
+        *LearningConfig.model_fields,
+    ),
 }
 """Options, and sections of options, that a verb does not list: they have no effect on it, or it refuses them."""
 
@@ -100,6 +109,27 @@ class CommandOptions(Config):
                 "ensemble.space says what an ensemble averages: give several models with it; a combination has its own"
             )
         return EditorSpec(models, weights=weights, space=space or "log", **given)
+
+
+class LearningOptions(CommandOptions, LearningConfig):
+    """Options of `--set` and `--search` where models may learn from corrections."""
+
+    def memory_spec(self, where: str | None, learn: Learning) -> "MemorySpec | None":
+        """Return the memory `where` with these options; None if no memory is given.
+
+        Raises:
+            DataError: if there is no such memory, or none is given though options say how to learn from it.
+            OutputError: if it cannot be read.
+        """
+        if where is None:
+            given = [name for name in LearningConfig.model_fields if name in self.model_fields_set]
+            if given or learn != "auto":
+                option = f"--set {given[0]}..." if given else "--learn"
+                raise DataError(f"{option} says how a model learns from corrections; give --memory with it")
+            return None
+        from postedit.adapt.learning_editor import MemorySpec
+
+        return MemorySpec.now(where, learn, self)
 
 
 def read_options(
@@ -218,9 +248,19 @@ def _with_shortlist(editor: "Editor", given: Mapping[str, Any], *, with_mt: bool
     return greedy
 
 
+_SECTIONS: Final[Mapping[str, type[Config]]] = {
+    "search": SearchConfig,
+    "ensemble": EnsembleOptions,
+    "files": FilesConfig,
+    "online": OnlineConfig,
+    "nearest": NearestConfig,
+}
+"""Sections of the options of `--set` and `--search`."""
+
+
 def _listed(hidden: Sequence[str]) -> Iterator[str]:
     yield "Options of --set NAME=VALUE, and of the sections of a TOML file given by --search FILE:"
-    for section, kind in (("search", SearchConfig), ("ensemble", EnsembleOptions), ("files", FilesConfig)):
+    for section, kind in _SECTIONS.items():
         for name, field in kind.model_fields.items():
             if section in hidden or f"{section}.{name}" in hidden:
                 continue

@@ -1,5 +1,6 @@
 """Options that several verbs have, and what they do with them: choose models, check outputs, warn, write."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -7,6 +8,7 @@ from typing import Annotated, Final, Literal
 import typer
 
 from postedit import shipped
+from postedit.adapt.adaptation_config import Learning
 from postedit.core.errors import DataError, OutputError, nearest
 from postedit.core.files import atomic_write, check_writable
 from postedit.core.output_paths import same_file
@@ -15,6 +17,15 @@ from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
 
 _PROTECTION: Final = "Protected spans and terms"
+
+LEARNING: Final = "Learning from corrections"
+
+
+def _checked_languages(given: str) -> str:
+    if given and not re.fullmatch("[^:]+:[^:]+", given):
+        raise DataError(f"--languages {given}: must be two languages, as en:de")
+    return given
+
 
 MODELS_HELP: Final = (
     "A model folder, hub id, file of weights (RUN/best/*.safetensors), or a combination from `postedit tune`; several "
@@ -75,6 +86,21 @@ GlossaryOption = Annotated[
         metavar="FILE",
         rich_help_panel=_PROTECTION,
         help="Terms to write and to avoid: CSV, TSV, or TBX (terms.tbx#en:de names its languages).",
+    ),
+]
+LanguagesOption = Annotated[
+    str,
+    typer.Option(
+        metavar="SOURCE:TARGET", callback=_checked_languages, help="As en:de; those of the first unit if not given."
+    ),
+]
+LearnOption = Annotated[
+    Learning,
+    typer.Option(
+        "--learn",
+        rich_help_panel=LEARNING,
+        help="How a neural model learns. online: steps on each correction; nearest: steps on the nearest ones, for "
+        "each segment; auto: online. A phrase-based model learns by its phrases.",
     ),
 ]
 JsonOption = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="All numbers as JSON.")]

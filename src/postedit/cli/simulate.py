@@ -7,25 +7,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from pydantic import Field
 
-from postedit.adapt.adaptation_config import NearestConfig, OnlineConfig
 from postedit.cli import search_options as options
 from postedit.cli import shared
 from postedit.core.errors import DataError, OutputError
 
 if TYPE_CHECKING:
-    from postedit.adapt.correction_memory import CorrectionMemory
-    from postedit.core.editor import Editor
     from postedit.evaluate.table import Table
     from postedit.jobs.simulation import Simulation
-
-
-class SimulationOptions(options.CommandOptions):
-    """Options that `--set` and `--search` can set."""
-
-    online: OnlineConfig = Field(OnlineConfig(), description="how the model learns from each correction")
-    nearest: NearestConfig = Field(NearestConfig(), description="how the model adapts to each segment")
 
 
 def simulate(
@@ -44,10 +33,7 @@ def simulate(
         Literal["none", "13a", "characters"],
         typer.Option(help="For scores. none: words are separated by spaces; 13a: raw text; characters: no words."),
     ] = "none",
-    learn: Annotated[
-        Literal["online", "nearest"],
-        typer.Option(help="online: steps on each correction; nearest: steps on the nearest ones, for each segment."),
-    ] = "online",
+    learn: shared.LearnOption = "auto",
     assignments: options.SetOption = None,
     search_file: options.SearchFileOption = None,
     protect: shared.ProtectOption = "all",
@@ -61,6 +47,7 @@ def simulate(
     """
     shared.check_outputs({"--json": json_out, "--plot": plot}, ())
     from postedit.adapt.correction_memory import CorrectionMemory
+    from postedit.adapt.learning_editor import load_learning
     from postedit.cli.tables import console, print_table
     from postedit.data.triplets import TripletFiles, read_triplets
     from postedit.editing.protection import Protected
@@ -72,8 +59,8 @@ def simulate(
 
     if plot is not None and plot.suffix[1:] not in FORMATS:
         raise OutputError(f"--plot {plot}: the name must end in {', '.join(f'.{name}' for name in FORMATS)}")
-    chosen = options.read_options(assignments, search_file, kind=SimulationOptions)
-    assert isinstance(chosen, SimulationOptions)
+    chosen = options.read_options(assignments, search_file, kind=options.LearningOptions)
+    assert isinstance(chosen, options.LearningOptions)
     texts = [StreamSegment(one.src, one.mt, one.pe) for one in islice(read_triplets(TripletFiles.of(stream)), lines)]
     if not texts:
         raise DataError(f"{stream}: has no triplet to learn from")
@@ -82,7 +69,7 @@ def simulate(
     if len(models) > 1:
         raise DataError(f"one model learns from corrections, not {len(models)}: name one")
     with TemporaryDirectory() as temporary, CorrectionMemory(Path(temporary) / "memory.db") as memory:
-        editor = _learning(models[0], learn, chosen, memory)
+        editor = load_learning(models[0], memory, learn, chosen)
         protected = Protected(editor, shared.kinds_to_protect(protect))
         search = options.search_config(protected, {"n_best": 1, **chosen.search}, with_mt=True)
         with LineProgress(console(stderr=True), 2 * len(texts), "segments") as progress:
@@ -93,20 +80,6 @@ def simulate(
         _draw(found, window, plot, stream)
     for table in _tables(found, window):
         print_table(table, console())
-
-
-def _learning(
-    model: str, learn: Literal["online", "nearest"], chosen: SimulationOptions, memory: "CorrectionMemory"
-) -> "Editor":
-    """Load a neural model that follows a memory of corrections."""
-    from postedit.adapt.neural_learner import NearestAdaptation, NeuralLearner, load_to_adapt
-    from postedit.adapt.remembering import Remembering
-
-    editor = load_to_adapt(model)
-    if learn == "nearest":
-        nearest = NearestAdaptation(editor, chosen.nearest)
-        return Remembering(nearest, nearest, memory)
-    return Remembering(editor, NeuralLearner(editor, chosen.online), memory)
 
 
 def _tables(found: "Simulation", window: int) -> "list[Table]":

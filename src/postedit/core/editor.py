@@ -213,7 +213,7 @@ class Editor(ABC):
         Raises:
             DataError: if the editor does not learn, or a text is blank.
         """
-        raise DataError("this editor does not learn from corrections; adapt.Adapted makes one that does")
+        raise DataError("this editor does not learn from corrections; postedit.adapt.load_learning loads one that does")
 
     def undo(self, number: int) -> None:
         """Forget a correction: the editor is as if it had never learnt it.

@@ -108,11 +108,8 @@ def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:
     Raises:
         OutputError: if it names another one, or cannot be read.
     """
-    try:
-        before = json.loads(note.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        before = None
-    if not isinstance(before, dict):
+    before = _read_note(note)
+    if before is None:
         raise OutputError(
             f"{partial}: cannot be continued, because {note.name}, which records what these lines are made from, is "
             "missing or damaged; delete them to restart"
@@ -123,6 +120,19 @@ def check_job(note: Path, job: Mapping[str, Any], partial: Path) -> None:
             f"{partial}: these lines were made with another {', another '.join(differing)}; repeat the command that "
             "made them, or delete them to restart"
         )
+
+
+def recorded_job(path: Path) -> Mapping[str, Any]:
+    """Return the job of an unfinished run that writes `path`; an empty one if there is none, or it cannot be read."""
+    return _read_note(_beside(path, ".partial.json")) or {}
+
+
+def _read_note(note: Path) -> dict[str, Any] | None:
+    try:
+        job = json.loads(note.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return job if isinstance(job, dict) else None
 
 
 def file_fingerprint(path: Path) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
 
 if TYPE_CHECKING:
+    from postedit.adapt.learning_editor import MemorySpec
     from postedit.text.protected_spans import Value
 
 OutputFormat = Literal["text", "jsonl"]
@@ -120,7 +121,10 @@ class Unedited(Editor):
 
 @dataclass(frozen=True, slots=True)
 class EditorSpec:
-    """Everything that a process needs to load an editor: arguments of `PostEditor.load`, `Protected` and `Gated`."""
+    """Everything that a process needs to load an editor: arguments of `PostEditor.load`, `Protected` and `Gated`.
+
+    With a memory, the editor learns from it as it was at one position.
+    """
 
     models: Sequence[str]
     dtype: Dtype = "float32"
@@ -130,6 +134,7 @@ class EditorSpec:
     min_confidence: float = 0.0
     protect: Sequence[Kind] = KINDS
     glossary: Glossary | None = None
+    memory: "MemorySpec | None" = None
 
     def load(self, device: str | None) -> Editor:
         """Load the editor on a device, the default one if None.
@@ -140,11 +145,7 @@ class EditorSpec:
         if list(self.models) == [NO_MODEL]:
             editor: Editor = Unedited()
         else:
-            from postedit.editing.post_editor import PostEditor
-
-            editor = self._protected(
-                PostEditor.load(*self.models, device=device, dtype=self.dtype, weights=self.weights, space=self.space)
-            )
+            editor = self._protected(self._model(device))
         if self.gate is None and not self.min_confidence:
             return editor
         from postedit.gate import Gate, Gated
@@ -159,6 +160,13 @@ class EditorSpec:
         from postedit.editing.span_rule import SpanRule
 
         return SpanRule(src, mt, frozenset(self.protect), self.glossary).broken(text)
+
+    def _model(self, device: str | None) -> Editor:
+        if self.memory is not None:
+            return self.memory.load(self.models, device)
+        from postedit.editing.post_editor import PostEditor
+
+        return PostEditor.load(*self.models, device=device, dtype=self.dtype, weights=self.weights, space=self.space)
 
     def _protected(self, editor: Editor) -> Editor:
         if not self.protect and self.glossary is None:

@@ -125,7 +125,7 @@ def test_places_that_are_no_memory_are_refused(tmp_path: Path) -> None:
     with sqlite3.connect(newer) as connection:
         connection.execute("UPDATE postedit_memory SET version = 99")
     for place, kind, message in (
-        (text, OutputError, "text: file is not a database"),
+        (text, DataError, "text: is a file of another program"),
         (tmp_path / "none" / "m.db", OutputError, "unable to open database file"),
         (newer, DataError, "is a memory of version 99"),
         ("mysql://host/name", DataError, "mysql:// is neither"),

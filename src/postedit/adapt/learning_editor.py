@@ -1,0 +1,108 @@
+"""Load an editor that learns: a model of any kind, with a memory of corrections that it follows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+
+from postedit.adapt.adaptation_config import Learning, LearningConfig
+from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
+from postedit.adapt.neural_learner import NearestAdaptation, NeuralLearner, load_to_adapt
+from postedit.adapt.remembering import Learner, Remembering
+from postedit.core.editor import Editor
+from postedit.core.errors import DataError
+from postedit.editing.loading import load_phrases
+
+
+def load_learning(
+    model: str | Path,
+    memory: CorrectionMemory,
+    learn: Learning = "auto",
+    config: LearningConfig | None = None,
+    *,
+    device: torch.device | str | None = None,
+    position: MemoryPosition | None = None,
+    project: str = "",
+    author: str = "",
+) -> Remembering:
+    """Load a model that follows a memory of corrections.
+
+    Args:
+        model: a model folder, or a neural model of the hub or a run; see `PostEditor.load`.
+        memory: of corrections.
+        learn: how; see `Learning`.
+        config: options of neural models that learn.
+        device: of a neural model; the CPU if not given, where the same corrections always give the same bits.
+        position: see `Remembering`.
+        project: of the corrections that the editor adds to the memory.
+        author: of these corrections.
+
+    Raises:
+        ModelFolderError: if the model is not found or damaged, or is a combination.
+        DataError: if it does not learn in this way, or corrections have been deleted since `position`.
+        OutputError: if the memory cannot be read.
+    """
+    editor, learner, options = _learner(str(model), learn, config or LearningConfig(), device or "cpu")
+    return Remembering(editor, learner, memory, options=options, position=position, project=project, author=author)
+
+
+def _learner(
+    model: str, learn: Learning, config: LearningConfig, device: torch.device | str
+) -> tuple[Editor, Learner, dict[str, Any]]:
+    """Return an editor, its part that learns, and the options of that by name."""
+    phrases = load_phrases([model])
+    if phrases is not None:
+        if learn != "auto":
+            raise DataError(f"{model}: is a phrase-based model, which learns by its phrases, not {learn}; leave it out")
+        from postedit.phrase.phrase_learner import PhraseLearner
+
+        return phrases, PhraseLearner(phrases), {"learn": "phrases"}
+    editor = load_to_adapt(model, device)
+    if learn == "nearest":
+        nearest = NearestAdaptation(editor, config.nearest)
+        return nearest, nearest, {"learn": learn, **_named("nearest", config)}
+    return editor, NeuralLearner(editor, config.online), {"learn": "online", **_named("online", config)}
+
+
+def _named(section: str, config: LearningConfig) -> dict[str, Any]:
+    values = getattr(config, section).model_dump(mode="json")
+    return {f"{section}.{name}": value for name, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySpec:
+    """A memory at a position, and how a model learns from it: what each process of some work needs.
+
+    Args:
+        where: the file or URL of the memory.
+        name: of the memory; see `CorrectionMemory.name`.
+        position: of the memory when the work began.
+        learn: how the model learns.
+        config: options of neural models that learn.
+    """
+
+    where: str
+    name: str
+    position: MemoryPosition
+    learn: Learning
+    config: LearningConfig
+
+    @classmethod
+    def now(cls, where: str, learn: Learning, config: LearningConfig) -> Self:
+        """Return a memory that there is, at its present position.
+
+        Raises:
+            DataError: if there is no memory.
+            OutputError: if it cannot be read.
+        """
+        with CorrectionMemory(where, create=False) as memory:
+            return cls(where, memory.name, memory.position, learn, config)
+
+    def load(self, models: Sequence[str], device: str | None) -> Remembering:
+        """Load the model that learns; see `load_learning`."""
+        if len(models) > 1:
+            raise DataError(f"one model learns from corrections, not {len(models)}: name one")
+        memory = CorrectionMemory(self.where, create=False)
+        return load_learning(models[0], memory, self.learn, self.config, device=device, position=self.position)

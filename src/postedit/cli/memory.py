@@ -1,0 +1,230 @@
+"""`postedit memory`: corrections in a memory, which models learn from."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from postedit.cli import shared
+from postedit.cli.data import files_of
+from postedit.cli.edit_files import split_inputs
+from postedit.core.errors import DataError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from postedit.adapt.correction import Correction
+    from postedit.adapt.correction_memory import CorrectionMemory, Entry, ProjectSummary
+
+memory = typer.Typer(no_args_is_help=True, help="Keep corrections, which models learn from.")
+
+MemoryArgument = Annotated[
+    str,
+    typer.Argument(metavar="MEMORY", help="A file, or the URL of a PostgreSQL database: postgresql://USER@HOST/NAME."),
+]
+AuthorOption = Annotated[str, typer.Option(help="Who does this.")]
+
+
+@memory.command()
+def add(
+    where: MemoryArgument,
+    stream: Annotated[
+        str,
+        typer.Argument(
+            metavar="STREAM",
+            help="Triplets in the order in which they were made: a prefix (STREAM.src, .mt, .pe), a table, or file "
+            "names separated by commas. Or a translation file after post-editing, or a folder of them.",
+        ),
+    ],
+    project: Annotated[
+        str, typer.Option(help="Customer or project that they belong to, all of which can be deleted.")
+    ] = "",
+    author: Annotated[str, typer.Option(help="Who made them.")] = "",
+    file: Annotated[str, typer.Option(help="Name of the file that they belong to.")] = "",
+    before: Annotated[
+        Path | None,
+        typer.Option(help="The translation file, or the folder, before post-editing: its targets are mt."),
+    ] = None,
+    languages: shared.LanguagesOption = "",
+) -> None:
+    """Add corrections, all or none; the memory is made if there is none."""
+    from postedit.adapt.correction_memory import CorrectionMemory
+
+    origin = {"project": project, "author": author, "file": file}
+    _, paths = split_inputs([stream], folders=True)
+    if paths:
+        corrections = _units(paths[0], before, languages, origin)
+    else:
+        if before is not None or languages:
+            raise DataError(f"{stream}: --before and --languages are for translation files; leave them out")
+        corrections = _triplets(stream, origin)
+    with CorrectionMemory(where) as opened:
+        numbers = opened.add(corrections)
+        typer.echo(f"{opened.place}: {len(numbers):,} corrections added, numbers {numbers[0]} to {numbers[-1]}")
+
+
+def _triplets(stream: str, origin: dict[str, str]) -> "list[Correction]":
+    from postedit.data.report import DataReport
+    from postedit.jobs.memory_exchange import from_triplets
+
+    (files,) = files_of([stream])
+    if files.mt is None:
+        raise DataError(f"{stream}: has no machine translations, without which there is nothing to correct")
+    report = DataReport()
+    found = from_triplets(files, report, **origin)
+    if not found:
+        raise DataError(f"{stream}: has no triplet to add")
+    for source in report.sources.values():
+        for reason, skipped in source.skipped.items():
+            shared.warn(f"{skipped.count:,} triplets left out: {reason}")
+    return found
+
+
+def _units(path: Path, before: Path | None, languages: str, origin: dict[str, str]) -> "list[Correction]":
+    from postedit.cli.tables import console
+    from postedit.jobs import extraction
+    from postedit.jobs.memory_exchange import from_translation_files
+
+    take: extraction.Take = extraction.with_candidate if before is None else extraction.BeforeAndAfter(before, path)
+    files = extraction.files_among([path])
+    found, report = from_translation_files(files, take, console(stderr=True), languages, **origin)
+    for reason, count in report.left_out.most_common():
+        typer.echo(f"{count:,} units left out: {reason}", err=True)
+    return found
+
+
+@memory.command()
+def show(
+    where: MemoryArgument,
+    last: Annotated[int, typer.Option(min=0, help="Also list this many of the last entries.")] = 0,
+    json_out: shared.JsonOption = None,
+) -> None:
+    """Show how many corrections there are, by project, and the last ones."""
+    from postedit.cli.tables import console
+
+    shared.check_outputs({"--json": json_out}, ())
+    with _opened(where) as opened:
+        position, projects, entries = opened.position, opened.projects(), opened.latest(last) if last else []
+        corrections, undone = (sum(getattr(one, name) for one in projects) for name in ("corrections", "undone"))
+        values = {
+            "memory": opened.place,
+            "corrections": corrections,
+            "undone": undone,
+            "edition": position.edition,
+            "last entry": position.last,
+            "projects": [_project_values(one) for one in projects],
+            "last entries": [_entry_values(one) for one in entries],
+        }
+        heading = (
+            f"{opened.place}: {corrections:,} corrections, and {undone:,} undone; edition {position.edition}, last "
+            f"entry {position.last}"
+        )
+    if json_out is not None:
+        shared.write_text(json_out, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+    out = console()
+    out.print(heading, soft_wrap=True)
+    if projects:
+        _print_projects(projects, out)
+    if entries:
+        _print_entries(entries, out)
+
+
+def _project_values(one: "ProjectSummary") -> dict[str, Any]:
+    dates = {
+        name: None if made is None else made.isoformat() for name, made in (("first", one.first), ("last", one.last))
+    }
+    return {"name": one.name, "corrections": one.corrections, "undone": one.undone, **dates}
+
+
+def _entry_values(entry: "Entry") -> dict[str, Any]:
+    names = ("project", "author", "file", "unit", "src", "mt", "pe")
+    made = entry.correction.made
+    values = {"number": entry.number, "undoes": entry.undoes, "made": None if made is None else made.isoformat()}
+    return {**values, **{name: getattr(entry.correction, name) for name in names}}
+
+
+def _print_projects(projects: "list[ProjectSummary]", out: "Console") -> None:
+    from rich.text import Text
+
+    from postedit.cli.tables import new_table
+
+    grid = new_table(["project", "corrections", "undone", "first", "last"], ["corrections", "undone"])
+    for one in projects:
+        cells = (one.name or "(none)", f"{one.corrections:,}", f"{one.undone:,}", _minute(one.first), _minute(one.last))
+        grid.add_row(*map(Text, cells))
+    out.print(grid)
+
+
+def _print_entries(entries: "list[Entry]", out: "Console") -> None:
+    from rich.text import Text
+
+    from postedit.cli.tables import new_table
+
+    grid = new_table(["number", "when (UTC)", "project", "author", "file", "what"], ["number"])
+    for number, one, undoes in entries:
+        what = f"{one.mt} → {one.pe}" if one.mt != one.pe else f"kept: {one.mt}"
+        text = what if undoes is None else f"undoes {undoes}"
+        grid.add_row(*map(Text, (str(number), _minute(one.made), one.project, one.author, one.file, text)))
+    out.print(grid)
+
+
+def _minute(made: datetime | None) -> str:
+    return "" if made is None else f"{made:%Y-%m-%d %H:%M}"
+
+
+@memory.command()
+def export(
+    where: MemoryArgument,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Prefix of the files: OUT.src, OUT.mt and OUT.pe.")],
+    project: Annotated[str | None, typer.Option(help="Write the corrections of this project alone.")] = None,
+) -> None:
+    """Write the corrections that have not been undone, as `train` and `simulate` read them."""
+    from postedit.jobs import memory_exchange
+
+    outputs = {f"{out}{ending}": out.with_name(out.name + ending) for ending in (".src", ".mt", ".pe")}
+    shared.check_outputs(outputs, [Path(where)])
+    with _opened(where) as opened:
+        count = memory_exchange.export(opened, out, project)
+    typer.echo(f"{count:,} corrections: {', '.join(outputs)}")
+
+
+@memory.command()
+def undo(
+    where: MemoryArgument,
+    number: Annotated[int, typer.Argument(metavar="NUMBER", help="Number of the correction; see `show --last`.")],
+    author: AuthorOption = "",
+) -> None:
+    """Take a correction back: models that follow the memory are as if they had never learnt it."""
+    with _opened(where) as opened:
+        entry = opened.undo(number, author)
+        typer.echo(f"{opened.place}: correction {number} undone, by entry {entry}")
+
+
+@memory.command()
+def delete(
+    where: MemoryArgument,
+    project: Annotated[str, typer.Option(help="Project to delete; empty for the corrections without one.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; without this, only show what would be deleted.")] = False,
+) -> None:
+    """Delete all entries of a project for good, with their texts; what follows the memory begins anew."""
+    from postedit.jobs.memory_exchange import check_project
+
+    with _opened(where) as opened:
+        check_project(opened, project)
+        if not yes:
+            (found,) = (one for one in opened.projects() if one.name == project)
+            raise DataError(
+                f'{opened.place}: would delete {found.corrections:,} corrections of project "{project}", and '
+                f"{found.undone:,} undone, for good; add --yes to do it"
+            )
+        count = opened.delete(project)
+        typer.echo(f'{opened.place}: {count:,} entries of project "{project}" deleted')
+
+
+def _opened(where: str) -> "CorrectionMemory":
+    """Return a memory that there is."""
+    from postedit.adapt.correction_memory import CorrectionMemory
+
+    return CorrectionMemory(where, create=False)
