@@ -6,6 +6,8 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -120,6 +122,10 @@ def test_what_is_no_correction_is_refused(values: dict[str, object], message: st
 def test_places_that_are_no_memory_are_refused(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("no database " * 1000)
+    foreign = tmp_path / "foreign.db"
+    with closing(sqlite3.connect(foreign)) as connection:
+        connection.execute("CREATE TABLE other (x)")
+    before = foreign.read_bytes()
     newer = tmp_path / "newer.db"
     CorrectionMemory(newer).close()
     with sqlite3.connect(newer) as connection:
@@ -130,10 +136,58 @@ def test_places_that_are_no_memory_are_refused(tmp_path: Path) -> None:
         (newer, DataError, "is a memory of version 99"),
         ("mysql://host/name", DataError, "mysql:// is neither"),
         ("postgresql://user:secret@127.0.0.1:1/x", OutputError, "Connection refused"),
+        (tmp_path, DataError, "is a folder"),
+        (foreign, DataError, "is a file of another program"),
     ):
         with pytest.raises(kind, match=message) as found:
             CorrectionMemory(place)
         assert "secret" not in str(found.value)
+    assert foreign.read_bytes() == before
+
+
+def test_what_reads_a_memory_makes_none(place: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="`postedit memory add` makes one"):
+        CorrectionMemory(place, create=False)
+    if "://" not in place:
+        assert not Path(place).exists()
+        CorrectionMemory(tmp_path / "memoir.db").close()
+        with pytest.raises(DataError, match=r'the nearest existing path is ".*memoir\.db"'):
+            CorrectionMemory(place, create=False)
+        Path(place).touch()
+        with pytest.raises(DataError, match="has no memory of corrections"):
+            CorrectionMemory(place, create=False)
+        assert Path(place).read_bytes() == b""
+    CorrectionMemory(place).close()
+    CorrectionMemory(place, create=False).close()
+
+
+def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(DataError, match=r"need psycopg: pip install 'postedit\[postgresql\]'"):
+        CorrectionMemory("postgresql://user@host/name")
+
+
+def test_what_there_is_of_each_project(place: str) -> None:
+    with CorrectionMemory(place) as memory:
+        assert memory.projects() == []
+        memory.add([numbered(1), WHOLE, replace(WHOLE, made=datetime(2026, 1, 2, tzinfo=UTC)), numbered(4, "b")])
+        memory.undo(4)
+        none, b, garden = memory.projects()
+        assert (none.name, none.corrections, none.undone) == ("", 1, 0)
+        assert b == ("b", 0, 1, None, None)
+        assert garden == ("garden", 2, 0, datetime(2026, 1, 2, tzinfo=UTC), WHOLE.made)
+        assert [one.number for one in memory.latest(2)] == [4, 5]
+        assert [one.number for one in memory.latest(9)] == [1, 2, 3, 4, 5]
+
+
+def test_a_memory_keeps_its_name_which_no_other_has(place: str, tmp_path: Path) -> None:
+    with CorrectionMemory(place) as memory, CorrectionMemory(tmp_path / "other.db") as other:
+        name = memory.name
+        assert len({name, other.name}) == 2
+        memory.add([numbered(1, "a")])
+        memory.delete("a")
+    with CorrectionMemory(place) as memory:
+        assert memory.name == name
 
 
 WRITER = """

@@ -1,0 +1,81 @@
+"""Models of any kind are loaded with a memory."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+import tiny_models
+
+from postedit import adapt
+from postedit.adapt.adaptation_config import Learning, LearningConfig, OnlineConfig
+from postedit.adapt.correction import Correction
+from postedit.adapt.correction_memory import CorrectionMemory
+from postedit.adapt.learning_editor import MemorySpec, load_learning
+from postedit.core.errors import DataError
+from postedit.editing.post_editor import PostEditor
+
+CONFIG = LearningConfig(online=OnlineConfig(rate=0.05))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("model") / "model"
+    tiny_models.folder().save(path)
+    return path
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> str:
+    with CorrectionMemory(tmp_path / "memory.db") as memory:
+        memory.add([Correction("the house", "das Haus", "das Häuschen")])
+    return str(tmp_path / "memory.db")
+
+
+@pytest.mark.parametrize("learn", ["auto", "online", "nearest"])
+def test_corrections_change_scores_until_they_are_undone(model: Path, where: str, learn: Learning) -> None:
+    texts = ["the house"], ["das Haus"]
+    (plain,) = PostEditor.load(model, device="cpu").edit(*texts)
+    with CorrectionMemory(where) as memory:
+        editor = load_learning(model, memory, learn, CONFIG, project="p", author="anna")
+        (learnt,) = editor.edit(*texts)
+        assert learnt.score != pytest.approx(plain.score, abs=1e-4)
+        (other,) = load_learning(model, memory, learn, CONFIG).edit(*texts)
+        assert other.score == learnt.score
+        number = editor.learn("it goes", "es geht", "es ging")
+        *_, entry = memory.entries()
+        assert (entry.number, entry.correction.project, entry.correction.author) == (number, "p", "anna")
+        editor.undo(number)
+        assert editor.edit(*texts)[0].score == learnt.score
+        editor.undo(1)
+        assert editor.edit(*texts)[0].score == pytest.approx(plain.score, abs=1e-6)
+
+
+def test_the_identity_has_the_options_of_learning(model: Path, where: str) -> None:
+    with CorrectionMemory(where) as memory:
+        online, nearest = (load_learning(model, memory, learn, CONFIG).identity() for learn in ("auto", "nearest"))
+        assert online.models == PostEditor.load(model, device="cpu").identity().models
+        assert (online.settings["learn"], online.settings["online.rate"]) == ("online", 0.05)
+        assert (nearest.settings["learn"], nearest.settings["nearest.most"]) == ("nearest", 2)
+        assert "online.rate" not in nearest.settings
+
+
+def test_a_process_loads_the_editor_at_the_position_when_work_began(model: Path, where: str) -> None:
+    spec = MemorySpec.now(where, "auto", CONFIG)
+    texts = ["the house"], ["das Haus"]
+    first = spec.load([str(model)], None)
+    with CorrectionMemory(where) as memory:
+        memory.add([Correction("it goes", "es geht", "es ging")])
+    second = pickle.loads(pickle.dumps(spec)).load([str(model)], None)
+    assert second.edit(*texts)[0].score == first.edit(*texts)[0].score
+    later = MemorySpec.now(where, "auto", CONFIG).load([str(model)], None)
+    assert later.edit(*texts)[0].score != first.edit(*texts)[0].score
+    assert later.identity() != second.identity() == first.identity()
+    with pytest.raises(DataError, match="one model learns from corrections, not 2"):
+        spec.load([str(model)] * 2, None)
+
+
+def test_public_names_are_imported_on_first_use() -> None:
+    assert adapt.load_learning is load_learning
+    assert {getattr(adapt, name).__name__ for name in adapt.__all__} == set(adapt.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Adapted'"):
+        _ = adapt.Adapted

@@ -1,0 +1,175 @@
+"""An editor that follows a memory, or keeps to a position of it; its changing part is a table of whole segments."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from postedit.adapt.correction import Correction
+from postedit.adapt.correction_memory import CorrectionMemory, Entry, MemoryPosition
+from postedit.adapt.remembering import Remembering
+from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment
+from postedit.core.errors import DataError, ModelFolderError
+from postedit.core.search_config import SearchConfig
+from postedit.gate import Gate
+from postedit.gate.edit_features import Features
+from postedit.gate.gate import Calibrator, Rule
+
+
+class Table(Editor):
+    """Writes the last post-edit of the same mt; an editor and its learner in one."""
+
+    abilities = Abilities()
+
+    def __init__(self) -> None:
+        self.known: dict[int, Correction] = {}
+        self.calls: list[list[int]] = []
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        return Identity(("table",), {"beam": 1})
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        table = {one.mt: one.pe for one in self.known.values()}
+        texts = [table.get(one.mt or "", one.mt or "") for one in segments]
+        return [PostEdit(text, text != one.mt) for text, one in zip(texts, segments, strict=True)]
+
+    def score_segments(
+        self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        return [PostEdit(output, False, -float(len(self.known))) for output in outputs]
+
+    def learn_entries(self, entries: Iterable[Entry]) -> None:
+        self.calls.append([])
+        for entry in entries:
+            self.calls[-1].append(entry.number)
+            if entry.undoes is None:
+                self.known[entry.number] = entry.correction
+            else:
+                del self.known[entry.undoes]
+
+    def forget_all(self) -> None:
+        self.known = {}
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[CorrectionMemory]:
+    with CorrectionMemory(tmp_path / "memory.db") as opened:
+        opened.add([Correction("a", "b", "c", project="p"), Correction("a", "d", "e", project="q")])
+        yield opened
+
+
+def remembering(memory: CorrectionMemory, position: MemoryPosition | None = None) -> tuple[Table, Remembering]:
+    table = Table()
+    return table, Remembering(table, table, memory, options={"rate": 0.5}, position=position)
+
+
+def texts(editor: Editor) -> list[str]:
+    return [one.text for one in editor.edit(["a"] * 3, ["b", "d", "x"])]
+
+
+def test_each_entry_is_learnt_once_and_before_a_segment_is_edited_or_scored(memory: CorrectionMemory) -> None:
+    table, editor = remembering(memory)
+    assert table.calls == []
+    assert [one.score for one in editor.score(["a"], ["b"], ["c"])] == [-2.0]
+    assert texts(editor) == ["c", "e", "x"]
+    assert editor.learn("a", "x", "y") == 3
+    assert texts(editor) == ["c", "e", "y"]
+    assert table.calls == [[1, 2], [3]]
+
+
+def test_a_deletion_begins_anew(memory: CorrectionMemory) -> None:
+    _, editor = remembering(memory)
+    texts(editor)
+    memory.delete("p")
+    assert texts(editor) == ["b", "e", "x"]
+
+
+def test_entries_that_come_while_others_are_learnt_count(memory: CorrectionMemory) -> None:
+    table, editor = remembering(memory)
+    learn = table.learn_entries
+
+    def slowly(entries: Iterable[Entry]) -> None:
+        if not table.calls:
+            memory.delete("p")
+            memory.add([Correction("a", "x", "y")])
+        learn(entries)
+
+    table.learn_entries = slowly  # type: ignore[method-assign]
+    assert texts(editor) == ["b", "e", "y"]
+
+
+def test_a_backup_of_the_memory_that_is_put_back_is_followed(memory: CorrectionMemory, tmp_path: Path) -> None:
+    _, editor = remembering(memory)
+    editor.learn("a", "x", "y")
+    texts(editor)
+    with CorrectionMemory(tmp_path / "backup.db") as backup:
+        backup.add([Correction("a", "b", "z")])
+        editor.memory = backup
+        assert texts(editor) == ["z", "d", "x"]
+
+
+class TestAtPosition:
+    """An editor that keeps to a position of the memory."""
+
+    def test_what_came_later_does_not_count(self, memory: CorrectionMemory) -> None:
+        position = memory.position
+        memory.undo(1)
+        memory.add([Correction("a", "x", "y")])
+        _, editor = remembering(memory, position)
+        assert texts(editor) == ["c", "e", "x"]
+        assert texts(remembering(memory)[1]) == ["b", "e", "y"]
+
+    def test_nothing_is_learnt_or_undone(self, memory: CorrectionMemory) -> None:
+        _, editor = remembering(memory, memory.position)
+        assert not editor.abilities.learns
+        for call in (lambda: editor.learn("a", "x", "y"), lambda: editor.undo(1)):
+            with pytest.raises(DataError, match="keeps to a position"):
+                call()
+        assert memory.position.last == 2
+
+    def test_a_deletion_ends_the_work(self, memory: CorrectionMemory) -> None:
+        position = memory.position
+        _, editor = remembering(memory, position)
+        texts(editor)
+        memory.delete("p")
+        with pytest.raises(DataError, match=r"memory\.db: corrections have been deleted since this work began"):
+            texts(editor)
+        with pytest.raises(DataError, match="have been deleted"):
+            remembering(memory, position)
+
+
+class TestIdentity:
+    """The identity names all that determines outputs."""
+
+    def test_it_changes_with_the_memory_and_with_nothing_else(self, memory: CorrectionMemory, tmp_path: Path) -> None:
+        (_, editor), (_, other) = remembering(memory), remembering(memory)
+        before = editor.identity()
+        assert (before.models, before.settings["beam"], before.settings["rate"]) == (("table",), 1, 0.5)
+        texts(editor)
+        assert editor.identity() == before == other.identity()
+        editor.learn("a", "x", "y")
+        learnt = editor.identity()
+        assert learnt != before
+        assert other.identity() == learnt
+        memory.delete("p")
+        assert editor.identity() != learnt
+        with CorrectionMemory(tmp_path / "twin.db") as twin:
+            twin.add(one.correction for one in memory.entries())
+            assert remembering(twin)[1].identity() != editor.identity()
+
+    def test_that_of_a_position_stays(self, memory: CorrectionMemory) -> None:
+        _, editor = remembering(memory, memory.position)
+        before = editor.identity()
+        memory.add([Correction("a", "x", "y")])
+        assert editor.identity() == before
+
+    def test_a_gate_for_the_model_alone_is_refused(self, memory: CorrectionMemory) -> None:
+        table, editor = remembering(memory)
+        count = len(Features.names())
+        rule = Rule("edit", Calibrator((0.0,) * count, (1.0,) * count, (0.0,) * count, 0.0), 0.5, 9)
+        gate = Gate(rule, table.identity())
+        gate.check(table.identity())
+        with pytest.raises(ModelFolderError, match=r"other settings: .*memory entries \(gate: None, here: 2\)"):
+            gate.check(editor.identity())
