@@ -1,6 +1,7 @@
 """Adapters: few weights of a model that change with corrections, and can be put back to the bit."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 import torch
@@ -13,6 +14,17 @@ from postedit.core.types import Batch, LabelLoss
 _DECAY: Final = (0.9, 0.98)
 _EPSILON: Final = 1e-8
 _CLIP: Final = 1.0  # norm of the gradient
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Compute with one thread: with others, sums have another order, and processes that share the cores other bits."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 class Adapters:
@@ -65,6 +77,7 @@ class Adapters:
         self._steps = int(state["steps"])
         self._merge()
 
+    @_one_thread()
     def step(self, batch: Batch, rate: float) -> float:
         """Take one step on a batch with targets, and return its loss per token before the step, in nats.
 
@@ -114,6 +127,7 @@ class Adapters:
             spread = (self._second[name] / (1 - gamma**self._steps)).sqrt() + _EPSILON
             self._values[name] = self._values[name] - rate * mean / spread
 
+    @_one_thread()
     @torch.no_grad()
     def _merge(self) -> None:
         """Write the weights with adapters into the model."""

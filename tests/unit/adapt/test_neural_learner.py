@@ -70,6 +70,21 @@ def test_steps_lower_the_loss_and_are_put_back_to_the_bit(editor: PostEditor, ki
     assert same(weights(editor), before)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_bits_do_not_depend_on_the_number_of_threads(path: Path, kind: AdapterKind) -> None:
+    found, threads = [], torch.get_num_threads()
+    try:
+        for count in (1, 2):
+            torch.set_num_threads(count)
+            editor = load_to_adapt(path)
+            NeuralLearner(editor, OnlineConfig(adapters=kind, rate=0.05)).learn_entries(entries(CORRECTIONS * 4))
+            found.append(weights(editor))
+            assert torch.get_num_threads() == count
+    finally:
+        torch.set_num_threads(threads)
+    assert same(*found)
+
+
 def test_only_biases_and_norms_change_with_vectors(editor: PostEditor) -> None:
     before, batch = weights(editor), TripletBatches(editor).batch(CORRECTIONS)
     assert batch is not None
