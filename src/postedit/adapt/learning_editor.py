@@ -55,7 +55,7 @@ def _learner(
     phrases = load_phrases([model])
     if phrases is not None:
         if learn != "auto":
-            raise DataError(f"{model}: is a phrase-based model, which learns by its phrases, not {learn}; leave it out")
+            raise DataError(f"{model}: is a phrase-based model, which learns by its phrases, not {learn}; give auto")
         from postedit.phrase.phrase_learner import PhraseLearner
 
         return phrases, PhraseLearner(phrases), {"learn": "phrases"}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import tiny_models
+from tests.unit.phrase.small_corpus import TRIPLETS, split
 
 from postedit import adapt
 from postedit.adapt.adaptation_config import Learning, LearningConfig, OnlineConfig
@@ -12,7 +13,11 @@ from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.adapt.learning_editor import MemorySpec, load_learning
 from postedit.core.errors import DataError
+from postedit.core.search_config import SearchConfig
 from postedit.editing.post_editor import PostEditor
+from postedit.phrase.phrase_folder import PhraseFolder
+from postedit.phrase.phrase_model import learn as learn_phrases
+from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 
 CONFIG = LearningConfig(online=OnlineConfig(rate=0.05))
 
@@ -72,6 +77,24 @@ def test_a_process_loads_the_editor_at_the_position_when_work_began(model: Path,
     assert later.identity() != second.identity() == first.identity()
     with pytest.raises(DataError, match="one model learns from corrections, not 2"):
         spec.load([str(model)] * 2, None)
+
+
+def test_a_phrase_based_model_learns_by_its_phrases(tmp_path: Path) -> None:
+    pytest.importorskip("postedit.phrase.phrase_learner")
+    model, config = tmp_path / "model", PhraseConfig(order=3)
+    PhraseFolder(learn_phrases(split(TRIPLETS), config), config, PhraseTextConfig(), SearchConfig(), {}).save(model)
+    texts = ["the car is green ."], ["der Auto ist grün ."]
+    with CorrectionMemory(tmp_path / "memory.db") as memory:
+        editor = load_learning(model, memory)
+        assert editor.identity().settings["learn"] == "phrases"
+        before = editor.edit(*texts)
+        numbers = [editor.learn("the car is new .", "der Auto ist neu .", "das Auto ist neu .") for _ in range(3)]
+        assert editor.edit(*texts)[0].text == "das Auto ist grün ."
+        for number in numbers:
+            editor.undo(number)
+        assert editor.edit(*texts) == before
+        with pytest.raises(DataError, match="which learns by its phrases, not online"):
+            load_learning(model, memory, "online")
 
 
 def test_public_names_are_imported_on_first_use() -> None:

@@ -1,0 +1,112 @@
+"""Measure a memory of corrections: the time to add one, to follow one, to read all at the start, and its size.
+
+Corrections are added one by one, as people make them, each safe on the disk before the next. The texts are those of
+triplets, again and again.
+
+    python benchmarks/correction_memory.py TRIPLETS [--corrections 100000] [--add 2000] [--postgresql URL] [--folder F]
+
+The database of PostgreSQL must be empty; the tables are removed at the end.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import cycle, islice
+from pathlib import Path
+
+import sqlalchemy as sql
+
+from postedit.adapt.correction import Correction
+from postedit.adapt.correction_memory import CorrectionMemory, Entry
+from postedit.adapt.remembering import Remembering
+from postedit.data.triplets import TripletFiles, read_triplets
+from postedit.jobs.editing import Unedited
+
+BATCH = 10_000  # corrections of one transaction while the memory is filled
+
+
+class Reader:
+    """Takes over entries and learns nothing: what is measured is the memory."""
+
+    def learn_entries(self, entries: Iterable[Entry]) -> None:
+        """Read the entries."""
+        for _ in entries:
+            pass
+
+    def forget_all(self) -> None:
+        """Forget nothing."""
+
+
+def seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def spread(times: list[float]) -> str:
+    ordered = sorted(times)
+    return f"{1000 * ordered[len(ordered) // 2]:.2f} | {1000 * ordered[len(ordered) * 99 // 100]:.2f}"
+
+
+def measure(where: str, size: Callable[[], int], texts: Iterator[Correction], total: int, adds: int) -> str:
+    """Return the cells of a row of the table."""
+    with CorrectionMemory(where) as memory, CorrectionMemory(where) as other:
+        empty = size()
+        for start in range(0, total - adds, BATCH):
+            memory.add(islice(texts, min(BATCH, total - adds - start)))
+        reader = Remembering(Unedited(), Reader(), memory)
+        reader.follow()
+        adding, following = [], []
+        for _ in range(adds):
+            one = next(texts)
+            adding.append(seconds(lambda: other.add([one])))  # noqa: B023 (called at once)
+            following.append(seconds(reader.follow))
+    with CorrectionMemory(where) as memory:
+        start = seconds(Remembering(Unedited(), Reader(), memory).follow)
+        last = memory.position.last
+    assert last == total
+    bytes_each = (size() - empty) / total
+    return f"{spread(adding)} | {spread(following)} | {start:.1f} | {bytes_each:,.0f}"
+
+
+def sqlite(folder: Path, texts: Iterator[Correction], total: int, adds: int) -> str:
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        path = Path(temporary)
+        size = lambda: sum(file.stat().st_size for file in path.iterdir())  # noqa: E731
+        return measure(str(path / "memory.db"), size, texts, total, adds)
+
+
+def postgresql(url: str, texts: Iterator[Correction], total: int, adds: int) -> str:
+    engine = sql.create_engine(f"postgresql+psycopg://{url.partition('://')[2]}")
+
+    def size() -> int:
+        with engine.connect() as connection:
+            return int(connection.execute(sql.text("SELECT pg_total_relation_size('postedit_entries')")).scalar_one())
+
+    try:
+        return measure(url, size, texts, total, adds)
+    finally:
+        with engine.begin() as connection:
+            connection.execute(sql.text("DROP TABLE IF EXISTS postedit_entries, postedit_memory"))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("triplets")
+    parser.add_argument("--corrections", type=int, default=100_000)
+    parser.add_argument("--add", type=int, default=2000, help="how many of them are added one by one")
+    parser.add_argument("--postgresql", metavar="URL")
+    parser.add_argument("--folder", type=Path, default=Path(), help="of the file of SQLite; it chooses the disk")
+    arguments = parser.parse_args()
+    read = [Correction(one.src, one.mt, one.pe) for one in read_triplets(TripletFiles.of(arguments.triplets))]
+    bytes_of_text = sum(len(text.encode()) for one in read for text in (one.src, one.mt, one.pe)) / len(read)
+    print(f"{arguments.corrections:,} corrections of {bytes_of_text:,.0f} bytes of text")
+    print(
+        "| database | add, ms | 99 % | follow one entry, ms | 99 % | read all, s | bytes a correction |\n"
+        "|---|---:|---:|---:|---:|---:|---:|"
+    )
+    sizes = arguments.corrections, arguments.add
+    print(f"| SQLite | {sqlite(arguments.folder, cycle(read), *sizes)} |", flush=True)
+    if arguments.postgresql:
+        print(f"| PostgreSQL | {postgresql(arguments.postgresql, cycle(read), *sizes)} |")
