@@ -186,7 +186,8 @@ def fingerprint(path: Path) -> str:
     """
     folder, weights = _parts(path)
     values = read_config(folder)
-    digest = hashlib.sha256(json.dumps([values["architecture"], values["model"]], sort_keys=True).encode())
+    own = [values[name] for name in ("architecture", "model", "text") if name in values]
+    digest = hashlib.sha256(json.dumps(own, sort_keys=True).encode())
     for file in [weights, *sorted((folder / _TEXT).glob("*.json"))]:
         try:
             digest.update((b"" if file == weights else file.name.encode()) + bytes.fromhex(sha256_of(file)))

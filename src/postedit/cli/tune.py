@@ -43,8 +43,8 @@ def tune(
 ) -> None:
     """Combine models: find the weights of their scores, of length and of the post-editing penalty.
 
-    A phrase-based model gets new weights of its own features, in a new model folder. The weights are chosen on
-    the development set, so report scores on another set.
+    A phrase-based model may be among them; alone, it gets new weights of its own features, in a new model folder. The
+    weights are chosen on the development set, so report scores on another set.
     """
     if restarts is not None and method == "mira":
         raise DataError("--restarts is of --method mert; mira starts once")
@@ -56,9 +56,7 @@ def tune(
     from postedit.folder import architecture_of
     from postedit.phrase.phrase_options import NAME
 
-    if NAME in map(architecture_of, models):
-        if len(models) > 1:
-            raise DataError(f"{models[0]}: phrase-based models are not combined in search; use `postedit rerank`")
+    if [architecture_of(model) for model in models] == [NAME]:
         _tune_phrases(models[0], (src, mt, pe), out, (metric, method, rounds, seed), tokenize)
         return
     folder = out.with_name(f"{out.name}.rounds")
@@ -71,7 +69,9 @@ def tune(
     from postedit.data.lines import DevTexts
     from postedit.data.resumable_file import check_job, file_fingerprint
     from postedit.editing.combination import Combination, Member, is_combination
-    from postedit.editing.post_editor import PostEditor
+    from postedit.editing.loading import choose
+    from postedit.editing.members import Members
+    from postedit.editing.post_editor import devices_of
     from postedit.evaluate.metrics import additive_metric
     from postedit.evaluate.scores import score_systems
     from postedit.search.rescoring import LogLinear
@@ -95,12 +95,12 @@ def tune(
         "search": repr(given.search),
         "options": repr(options),
     }
-    editor = PostEditor.load_corrector(*models)
+    loaded = Members.load(choose(models, None, space), devices_of(None))
     own = {"beam": _BEAM, **given.search}
     if not own.get("post_edit_penalty"):
         own.pop("exempt_src", None)
-    editor.search = search_config(editor, own, with_mt=True)
-    if editor.search.beam < 2:
+    loaded.search = search_config(loaded.plain(space), own, with_mt=True)
+    if loaded.search.beam < 2:
         raise DataError("search.beam is the length of the n-best lists: it must be at least 2")
     if folder.exists():
         check_job(folder / "job.json", job, folder)
@@ -108,7 +108,7 @@ def tune(
         folder.mkdir()
         save_json(folder / "job.json", job)
     err = console(stderr=True)
-    found = tuning.tune(editor, dev, additive_metric(metric, tokenize), options, folder, err)
+    found = tuning.tune(loaded, dev, additive_metric(metric, tokenize), options, folder, err)
     scores = score_systems({"equal weights": found.before, "tuned": found.after}, dev.pe, dev.mt, tokenize)
     record = {
         "metric": metric,
@@ -122,7 +122,7 @@ def tune(
         "signatures": dict(scores[0].signatures),
     }
     log_linear = LogLinear(found.weights, options.known)
-    Combination.of(members, log_linear, options.space, editor.search, record).save(out)
+    Combination.of(members, log_linear, options.space, loaded.search, record).save(out)
     shutil.rmtree(folder)
     print_scores(scores, console())
     err.print(f"Wrote {out}; these scores are of the set that chose the weights", soft_wrap=True)

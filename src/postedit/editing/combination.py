@@ -18,10 +18,9 @@ import postedit
 from postedit.core.config import Config, check_config, read_toml
 from postedit.core.errors import ModelFolderError, RecipeError, nearest
 from postedit.core.files import atomic_write
-from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig, with_present_names
 from postedit.folder import fingerprint
-from postedit.search.ensemble import Ensemble, Space
+from postedit.search.ensemble import Space
 from postedit.search.rescoring import LENGTH, PENALTY, LogLinear, member_name
 
 _FORMER: Final = {"pep": PENALTY}  # former names of features, in combinations written by earlier versions
@@ -119,19 +118,6 @@ def is_combination(model: str | Path) -> bool:
     """Return whether a name given as a model is that of a file other than weights."""
     path = Path(model)
     return path.is_file() and path.suffix != ".safetensors"
-
-
-def combined(models: Sequence[Seq2Seq], weights: Mapping[str, float], space: Space) -> Seq2Seq:
-    """Return the ensemble of models, weighted by the weights of their features; a single model itself.
-
-    Raises:
-        ModelFolderError: if the models do not fit together.
-        DataError: if a weight is not above 0.
-    """
-    if len(models) == 1:
-        return models[0]
-    names = [member_name(number) for number in range(1, len(models) + 1)]
-    return Ensemble(models, [weights[name] for name in names], space).eval()
 
 
 def _no_model(path: Path) -> ModelFolderError:

@@ -1,10 +1,10 @@
-"""Load the parts of an editor: a model with its text processing, from model folders, the hub, or a combination."""
+"""Choose models, and load the neural ones with their text processing, from model folders, the hub, or a combination."""
 
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -15,17 +15,14 @@ from postedit.core.search_config import SearchConfig
 from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch, DecoderOutput, Stream
 from postedit.data.collate import collate
-from postedit.editing.combination import Combination, combined, is_combination
+from postedit.editing.combination import Combination, is_combination
 from postedit.folder import FILES, ModelFolder, architecture_of
 from postedit.phrase.phrase_options import NAME as PHRASE_BASED
 from postedit.search import Ensemble
 from postedit.search.ensemble import Space, check_weights
-from postedit.search.rescoring import LogLinear
+from postedit.search.rescoring import LogLinear, member_name
 from postedit.text.config import Side
 from postedit.text.processor import TextProcessor
-
-if TYPE_CHECKING:
-    from postedit.phrase.phrase_editor import PhraseEditor
 
 _log = logging.getLogger(__name__)
 
@@ -96,28 +93,82 @@ class Respelling(Seq2Seq[Any]):
         return replace(batch, streams=streams)
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The models to load, and how they are combined."""
+
+    paths: tuple[Path, ...]  # folders and files of weights
+    weights: Sequence[float] | None = None  # of the models, in their order; None: equal
+    space: Space = "log"
+    combination: Combination | None = None
+    file: Path | None = None  # of the combination
+
+    @property
+    def phrase_based(self) -> list[bool]:
+        """Whether each model is phrase-based."""
+        return [architecture_of(path) == PHRASE_BASED for path in self.paths]
+
+
+def choose(models: Sequence[str | Path], weights: Sequence[float] | None, space: Space) -> Choice:
+    """Return the models that the arguments of `PostEditor.load` name; those of the hub are downloaded.
+
+    Raises:
+        ModelFolderError: if a model is not found, or the combination is damaged or its members have changed.
+        DataError: if a combination is given with other models or with weights.
+    """
+    file = next((Path(model) for model in models if is_combination(model)), None)
+    if file is None:
+        return Choice(tuple(map(_find, models)), weights, space)
+    combination = Combination.load(file)
+    if len(models) > 1 or weights is not None:
+        raise DataError(
+            f"{file}: is a combination, which has its members and their weights in it; give no other models and no "
+            "weights with it"
+        )
+    paths = tuple(Path(member.path) for member in combination.members)
+    member_weights = [combination.weights[member_name(number)] for number in range(1, len(paths) + 1)]
+    return Choice(paths, member_weights, combination.space, combination, file)
+
+
 def load_models(
     models: Sequence[str | Path], devices: Sequence[torch.device], weights: Sequence[float] | None, space: Space
 ) -> Loaded:
-    """Load a model, or several as an ensemble, or a combination, on devices in turn; see `PostEditor.load`.
+    """Load a neural model, or several as an ensemble, or a combination, on devices in turn; see `PostEditor.load`.
 
     Raises:
         ModelFolderError: if a model is not found or damaged, or the members of an ensemble do not fit.
         DataError: if there is not one weight above 0 for each model.
     """
-    combination = next((model for model in models if is_combination(model)), None)
-    if combination is not None:
-        loaded = Combination.load(Path(combination))
-        if len(models) > 1 or weights is not None:
-            raise DataError(
-                f"{combination}: is a combination, which has its members and their weights in it; give no other models "
-                "and no weights with it"
-            )
-        return _combined(Path(combination), loaded, devices)
-    paths = [_find(model) for model in models]
+    return load_choice(choose(models, weights, space), devices)
+
+
+def load_choice(choice: Choice, devices: Sequence[torch.device]) -> Loaded:
+    """Load neural models on devices in turn; see `load_models`."""
+    combination = choice.combination
+    loaded = load_ensemble(choice.paths, devices, choice.weights, choice.space, warn=combination is None)
+    if combination is None or choice.file is None:
+        return loaded
+    log_linear, sources = combination.log_linear, (choice.file, *choice.paths)
+    return replace(loaded, search=combination.search, first_stage=None, log_linear=log_linear, sources=sources)
+
+
+def load_ensemble(
+    paths: Sequence[Path],
+    devices: Sequence[torch.device],
+    weights: Sequence[float] | None = None,
+    space: Space = "log",
+    *,
+    warn: bool = False,
+) -> Loaded:
+    """Load a neural model, or several as an ensemble; `warn` if the scores of one say that it does harm.
+
+    Raises:
+        ModelFolderError: if a model is damaged, or they do not fit together.
+        DataError: if there is not one weight above 0 for each model.
+    """
     folders = _folders(paths, devices)
     for path, folder in zip(paths, folders, strict=True):
-        if warning := folder.worse_than_input():
+        if warn and (warning := folder.worse_than_input()):
             _log.warning("%s: %s", path, warning)
     if weights is not None:
         check_weights(weights, len(paths))
@@ -126,33 +177,6 @@ def load_models(
         return _single(first, tuple(paths))
     ensemble = Ensemble([folder.model for folder in folders], weights, space).eval()
     return Loaded(ensemble, first.processor, first.search, sources=tuple(paths))
-
-
-def load_phrases(models: Sequence[str | Path]) -> "PhraseEditor | None":
-    """Load a phrase-based model; return None if the models are others.
-
-    Raises:
-        ModelFolderError: if it is damaged, or given with other models, with which it makes no ensemble.
-    """
-    phrases = next((model for model in models if architecture_of(Path(model)) == PHRASE_BASED), None)
-    if phrases is None:
-        return None
-    if len(models) > 1:
-        raise ModelFolderError(
-            f"{phrases}: a phrase-based model is no member of an ensemble; combine the n-best lists of both by "
-            "`postedit rerank`"
-        )
-    from postedit.phrase.phrase_folder import PhraseFolder
-
-    return PhraseFolder.load(Path(phrases)).editor(Path(phrases))
-
-
-def _combined(file: Path, combination: Combination, devices: Sequence[torch.device]) -> Loaded:
-    paths = [Path(member.path) for member in combination.members]
-    folders = _folders(paths, devices)
-    model = combined([folder.model for folder in folders], combination.weights, combination.space)
-    log_linear, sources = combination.log_linear, (file, *paths)
-    return Loaded(model, folders[0].processor, combination.search, log_linear=log_linear, sources=sources)
 
 
 def _single(folder: ModelFolder, sources: tuple[Path, ...] = ()) -> Loaded:

@@ -26,20 +26,21 @@ from postedit.core.evidence import Evidence
 from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
 from postedit.editing.constraints import GuidanceBuilder, required_of
-from postedit.editing.loading import Loaded, load_models, load_phrases
+from postedit.editing.loading import Loaded, choose, load_choice
 from postedit.editing.results import checked, to_post_edit, unchanged, warn, with_text, without_damaged
 from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
 from postedit.folder import ModelFolder, content_fingerprint
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
-from postedit.search import Hypothesis, Sampling
-from postedit.search.ensemble import Space
+from postedit.search import Ensemble, Hypothesis, Sampling
+from postedit.search.ensemble import Space, check_weights
 from postedit.search.rescoring import LogLinear
 from postedit.text.processor import TextProcessor
 from postedit.text.swapped_sides import seem_swapped
 from postedit.text.words import Splitter, splitter
 
 if TYPE_CHECKING:
+    from postedit.editing.pooled import Pooled
     from postedit.phrase.phrase_editor import PhraseEditor
 
 __all__ = ["PostEdit", "PostEditor"]
@@ -74,10 +75,11 @@ class PostEditor(Editor):
         dtype: Precision = "float32",
         weights: Sequence[float] | None = None,
         space: Space = "log",
-    ) -> "PostEditor | TwoStage | PhraseEditor":
+    ) -> "PostEditor | TwoStage | PhraseEditor | Pooled":
         """Load a model folder, a model from the Hugging Face hub, several as an ensemble, or a combination.
 
-        An ensemble has the search options of its first member.
+        An ensemble has the search options of its first member. A phrase-based model among others is no member of an
+        ensemble: the editor chooses among the outputs of all by the weighted sum of their scores.
 
         Args:
             models: folders or hub ids ("name/model"); files of weights of a run (RUN/best/*.safetensors), which are
@@ -90,18 +92,22 @@ class PostEditor(Editor):
 
         Returns:
             The editor; for a folder with a first stage a `TwoStage` editor, which drafts where there is no mt; for one
-            of a phrase-based model a `PhraseEditor`, which is on no device and has no dtype.
+            of a phrase-based model a `PhraseEditor`, which is on no device and has no dtype; for several models with a
+            phrase-based one among them a `Pooled` editor.
 
         Raises:
             ModelFolderError: if a model is not found or damaged, or the members of an ensemble do not fit.
             DataError: if there is not one positive weight per model, or the dtype is unknown or not available.
         """
-        devices = _devices(device)
+        devices = devices_of(device)
         for one in devices:
             check_precision(dtype, one)
-        chosen = models or (shipped.MODEL,)
-        phrases = load_phrases(chosen)
-        return phrases or cls._of(load_models(chosen, devices, weights, space), dtype)
+        choice = choose(models or (shipped.MODEL,), weights, space)
+        if any(choice.phrase_based):
+            from postedit.editing.members import load_with_phrases
+
+            return load_with_phrases(choice, devices, dtype)
+        return cls.of(load_choice(choice, devices), dtype)
 
     from_pretrained = load
 
@@ -112,16 +118,17 @@ class PostEditor(Editor):
         if isinstance(loaded, TwoStage):
             return loaded.inner
         if not isinstance(loaded, PostEditor):
-            raise ModelFolderError(f"{models[0]}: is a phrase-based model; this needs a neural one")
+            raise ModelFolderError(f"{models[0]}: is a phrase-based model, or has one; this needs neural ones")
         return loaded
 
     @classmethod
-    def _of(cls, loaded: Loaded, precision: Precision) -> "PostEditor | TwoStage":
+    def of(cls, loaded: Loaded, precision: Precision) -> "PostEditor | TwoStage":
+        """Return the editor of a loaded model, prepared for inference."""
         editor = cls(loaded.model, loaded.processor, loaded.search, loaded.log_linear, loaded.sources)
         editor.precision = precision
         for part in loaded.model.parts():
             prepare_for_inference(part, precision)
-        return editor if loaded.first_stage is None else TwoStage(cls._of(loaded.first_stage, precision), editor)
+        return editor if loaded.first_stage is None else TwoStage(cls.of(loaded.first_stage, precision), editor)
 
     @property
     def abilities(self) -> Abilities:
@@ -147,6 +154,27 @@ class PostEditor(Editor):
     @cached_property
     def _fingerprints(self) -> tuple[str, ...]:
         return tuple(map(content_fingerprint, self.sources))
+
+    def members(self) -> "list[PostEditor]":
+        """Return an editor of each model of an ensemble; of a single model, one like this."""
+        sources = self.sources[-len(self.model.parts()) :]
+        return [self._like(part, None, (source,)) for part, source in zip(self.model.parts(), sources, strict=True)]
+
+    def weighted(self, weights: Sequence[float], space: Space, log_linear: LogLinear | None) -> "PostEditor":
+        """Return an editor of the same models with other weights in search and, if given, those of a ranking after it.
+
+        Raises:
+            DataError: if there is not one weight above 0 for each model.
+        """
+        parts = self.model.parts()
+        check_weights(weights, len(parts))
+        model = parts[0] if len(parts) == 1 else Ensemble(parts, weights, space).eval()
+        return self._like(model, log_linear, self.sources)
+
+    def _like(self, model: Seq2Seq, log_linear: LogLinear | None, sources: tuple[Path, ...]) -> "PostEditor":
+        editor = PostEditor(model, self.processor, self.search, log_linear, sources)
+        editor.precision = self.precision
+        return editor
 
     @property
     def device(self) -> torch.device:
@@ -330,7 +358,8 @@ class TwoStage(EditorWrapper[PostEditor]):
         return self.inner.push_to_hub(repository, private=private)
 
 
-def _devices(device: Device | Sequence[Device] | None) -> list[torch.device]:
+def devices_of(device: Device | Sequence[Device] | None) -> list[torch.device]:
+    """Return the devices on which models take turns; if none is given, a GPU if there is one, else the CPU."""
     default: Device = "cuda" if torch.cuda.is_available() else "cpu"
     given = [device or default] if device is None or isinstance(device, (str, torch.device)) else device
     return [torch.device(one) for one in given]

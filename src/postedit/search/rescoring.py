@@ -19,7 +19,7 @@ LENGTH: Final = "length"  # the feature that counts the words of an output
 PENALTY: Final = "post_edit_penalty"
 """The post-editing penalty: the feature that counts the words of an output that are not in its inputs."""
 
-_LEAST: Final = -1e4  # the logarithm of probability 0 in features; with infinities there would be no weighted sum
+LEAST: Final = -1e4  # the logarithm of probability 0 in features; with infinities there would be no weighted sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def member_features(
         scored = [force_lists(part, batch.to(device_of(part, batch)), tokens) for part in parts]
     return [
         [
-            {member_name(number): max(one.score, _LEAST) for number, one in enumerate(outputs, start=1)}
+            {member_name(number): max(one.score, LEAST) for number, one in enumerate(outputs, start=1)}
             for outputs in zip(*sentence, strict=True)
         ]
         for sentence in zip(*scored, strict=True)

@@ -9,15 +9,14 @@ from typing import Final, Literal
 import numpy as np
 from rich.console import Console
 
-from postedit.core.editor import PostEdit
+from postedit.core.editor import Editor, PostEdit
 from postedit.data.lines import DevTexts
 from postedit.data.resumable_file import PartialFile
-from postedit.editing.combination import combined
-from postedit.editing.post_editor import PostEditor
+from postedit.editing.members import Members
 from postedit.evaluate.metrics import AdditiveMetric, Floats
 from postedit.progress import fill
 from postedit.search.ensemble import Space
-from postedit.search.rescoring import LENGTH, PENALTY, LogLinear, member_name
+from postedit.search.rescoring import LENGTH, PENALTY, LogLinear
 from postedit.tuning.mert_mira import mert, mira
 from postedit.tuning.nbest_lists import NBestEntry, NBestLists, NBestPool
 
@@ -47,7 +46,7 @@ class TuningResult:
     """The result of tuning."""
 
     weights: Mapping[str, float]  # by feature; those of members sum to 1
-    before: Sequence[str]  # outputs of the members as an ensemble with equal weights
+    before: Sequence[str]  # outputs of the members with equal weights, as an ensemble if all are neural
     after: Sequence[str]  # outputs with `weights`
     rounds: int  # the number of searches
     outputs: int  # the number of outputs in the n-best lists
@@ -61,31 +60,30 @@ def optimise(lists: NBestLists, start: Floats, lower: Floats, options: TuneOptio
 
 
 def tune(
-    editor: PostEditor, dev: DevTexts, metric: AdditiveMetric, options: TuneOptions, folder: Path, console: Console
+    members: Members, dev: DevTexts, metric: AdditiveMetric, options: TuneOptions, folder: Path, console: Console
 ) -> TuningResult:
     """Return the weights of the round that scores best on `dev`; the first round has equal weights.
 
-    The score of a round is that of a search with its weights; `search.beam` is the length of its n-best lists, which go
-    to `folder`. Everything is deterministic, so the lists of an interrupted run are used again.
+    The score of a round is that of a search with its weights; `members.search.beam` is the length of its n-best lists,
+    which go to `folder`. Everything is deterministic, so the lists of an interrupted run are used again.
 
     Raises:
         OutputError: if lists cannot be written.
         KeyboardInterrupt: after Ctrl-C; complete lists are kept.
     """
-    members = len(editor.model.parts())
-    names = [*(member_name(number) for number in range(1, members + 1)), LENGTH, PENALTY]
-    weights = np.array([1.0 / members] * members + [0.0, 0.0])
-    lower = np.array([_MIN_WEIGHT] * members + [-np.inf, -np.inf])
+    count = len(members.names)
+    names = [*members.names, LENGTH, PENALTY]
+    weights = np.array([1.0 / count] * count + [0.0, 0.0])
+    lower = np.array([_MIN_WEIGHT] * count + [-np.inf, -np.inf])
     pool = NBestPool(names, dev.pe, metric)
     trials: list[_Trial] = []
-    plain = _weighted(editor, names, weights, options)
-    plain.log_linear = None
-    before = _searched(plain, dev, 1, folder / "plain.jsonl", console)
+    before = _searched(members.plain(options.space), dev, 1, folder / "plain.jsonl", {}, console)
     for number in range(1, options.rounds + 2):
-        described = ", ".join(f"{name} {weight:.4g}" for name, weight in zip(names, weights, strict=True))
+        named = _named(names, weights)
+        described = ", ".join(f"{name} {weight:.4g}" for name, weight in named.items())
         console.print(f"round {number}: {described}", soft_wrap=True)
-        ranked = _weighted(editor, names, weights, options)
-        found = _searched(ranked, dev, editor.search.beam, folder / f"round-{number}.jsonl", console)
+        ranked = members.editor(LogLinear(named, options.known), options.space)
+        found = _searched(ranked, dev, members.search.beam, folder / f"round-{number}.jsonl", named, console)
         texts = _best(found)
         loss = float(metric.loss(metric.statistics(texts, dev.pe).sum(0)))
         trials.append(_Trial(loss, weights, texts))
@@ -94,7 +92,7 @@ def tune(
         if not new or number > options.rounds:
             break
         tuned = optimise(pool.lists(), weights, lower, options)
-        tuned = tuned / tuned[:members].sum()  # the ranking stays the same
+        tuned = tuned / tuned[:count].sum()  # the ranking stays the same
         if np.abs(tuned - weights).max() < _SAME_WEIGHT:
             break
         weights = tuned
@@ -111,18 +109,12 @@ class _Trial:
     texts: Sequence[str]
 
 
-def _weighted(editor: PostEditor, names: Sequence[str], weights: Floats, options: TuneOptions) -> PostEditor:
-    """Return an editor with the same members and these weights."""
-    named = _named(names, weights)
-    model = combined(editor.model.parts(), named, options.space)
-    return PostEditor(model, editor.processor, editor.search, log_linear=LogLinear(named, options.known))
-
-
-def _searched(editor: PostEditor, dev: DevTexts, n_best: int, path: Path, console: Console) -> list[list[NBestEntry]]:
+def _searched(
+    editor: Editor, dev: DevTexts, n_best: int, path: Path, weights: Mapping[str, float], console: Console
+) -> list[list[NBestEntry]]:
     """Return the n-best list of each sentence, best first; search if the file `path` does not hold them."""
     if not path.exists():
-        weights = {} if editor.log_linear is None else dict(editor.log_linear.weights)
-        file = PartialFile(path, {"weights": weights}, resume=True)
+        file = PartialFile(path, {"weights": dict(weights)}, resume=True)
         chunks = (
             editor.edit(dev.src[start : start + _CHUNK], dev.mt[start : start + _CHUNK], n_best=n_best)
             for start in range(file.done, len(dev.src), _CHUNK)

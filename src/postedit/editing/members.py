@@ -1,0 +1,111 @@
+"""The models of a combination, loaded once: editors with any weights are made of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+import torch
+
+from postedit.core.editor import Editor
+from postedit.core.errors import DataError
+from postedit.core.search_config import SearchConfig
+from postedit.editing.loading import Choice, load_ensemble
+from postedit.editing.pooled import Pooled
+from postedit.editing.post_editor import PostEditor, TwoStage
+from postedit.nn.inference import Precision
+from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.phrase_folder import PhraseFolder
+from postedit.search.ensemble import Space, check_weights
+from postedit.search.rescoring import LogLinear, member_name
+
+
+class Members:
+    """Loaded models. Neural ones search together, as an ensemble; each of the others searches on its own.
+
+    Args:
+        neural: the neural models as one editor, in their order; None if there are none.
+        others: editors of the other models, by their place among all models.
+        search: search options of editors made of them.
+    """
+
+    def __init__(self, neural: PostEditor | None, others: Mapping[int, Editor], search: SearchConfig) -> None:
+        self._neural, self._others, self.search = neural, others, search
+        singles: list[Editor] = [] if neural is None else [*neural.members()]
+        for place, other in sorted(others.items()):
+            singles.insert(place, other)
+        self._singles = singles
+        self.names = [member_name(number) for number in range(1, len(singles) + 1)]
+
+    @classmethod
+    def load(cls, choice: Choice, devices: Sequence[torch.device], precision: Precision = "float32") -> Self:
+        """Load the models; their search options are those of the first, of a neural one if there is any.
+
+        Raises:
+            ModelFolderError: if a model is damaged, or the neural ones do not fit together.
+            DataError: if there is nothing to average in the space chosen.
+        """
+        chosen = list(enumerate(zip(choice.paths, choice.phrase_based, strict=True)))
+        others = {place: PhraseFolder.load(path).editor(path) for place, (path, phrases) in chosen if phrases}
+        paths = [path for _, (path, phrases) in chosen if not phrases]
+        if choice.space == "probability" and len(paths) < 2:
+            raise DataError(
+                'ensemble.space = "probability" averages probabilities of tokens: give several neural models with it'
+            )
+        neural = None
+        if paths:
+            loaded = PostEditor.of(load_ensemble(paths, devices, warn=choice.combination is None), precision)
+            neural = loaded.inner if isinstance(loaded, TwoStage) else loaded
+        first: Editor = others[0] if neural is None else neural
+        return cls(neural, others, first.search)
+
+    def editor(self, log_linear: LogLinear, space: Space) -> PostEditor | Pooled:
+        """Return an editor that ranks by a log-linear model, whose weights of members hold in search as well.
+
+        Raises:
+            DataError: if there is not one weight above 0 for each member.
+        """
+        if self._neural is not None and not self._others:
+            return self._ensemble(log_linear.weights, space, log_linear)
+        proposers: list[Editor] = [other for _, other in sorted(self._others.items())]
+        if self._neural is not None:
+            proposers.insert(0, self._ensemble(log_linear.weights, space, None))
+        return Pooled(proposers, self._singles, log_linear, self.search)
+
+    def plain(self, space: Space, weights: Sequence[float] | None = None) -> PostEditor | Pooled:
+        """Return an editor with no features but the scores of members, weighted equally if no weights are given.
+
+        Raises:
+            DataError: if there is not one weight above 0 for each member.
+        """
+        given = check_weights([1.0] * len(self.names) if weights is None else weights, len(self.names))
+        named = {name: weight / sum(given) for name, weight in zip(self.names, given, strict=True)}
+        if self._neural is not None and not self._others:
+            return self._ensemble(named, space, None)
+        return self.editor(LogLinear(named), space)
+
+    def _ensemble(self, weights: Mapping[str, float], space: Space, log_linear: LogLinear | None) -> PostEditor:
+        assert self._neural is not None
+        own = [weights[name] for place, name in enumerate(self.names) if place not in self._others]
+        editor = self._neural.weighted(own, space, log_linear)
+        editor.search = self.search
+        return editor
+
+
+def load_with_phrases(
+    choice: Choice, devices: Sequence[torch.device], precision: Precision
+) -> PhraseEditor | PostEditor | Pooled:
+    """Load a phrase-based model, or an editor of several models with a phrase-based one among them.
+
+    Raises:
+        ModelFolderError: if a model is damaged, or the neural ones do not fit together.
+        DataError: if there is not one weight above 0 for each model, or an option has no effect.
+    """
+    combination = choice.combination
+    if len(choice.paths) == 1 and combination is None:
+        if choice.weights is not None:
+            check_weights(choice.weights, 1)
+        return PhraseFolder.load(choice.paths[0]).editor(choice.paths[0])
+    members = Members.load(choice, devices, precision)
+    if combination is None:
+        return members.plain(choice.space, choice.weights)
+    members.search = combination.search
+    return members.editor(combination.log_linear, choice.space)

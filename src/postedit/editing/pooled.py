@@ -1,0 +1,183 @@
+"""`Pooled`: an editor that chooses among the corrections that several editors propose, by the scores of all."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, Side
+from postedit.core.errors import DataError
+from postedit.core.search_config import SearchConfig
+from postedit.editing.results import unchanged
+from postedit.search.ensemble import check_weights
+from postedit.search.rescoring import LEAST, LogLinear, member_name, weighted_sum, word_features
+
+_Change = tuple[tuple[int, int], str]  # an edit: the characters of mt that it replaces, and by what
+
+_LEAST_PROBABILITY: Final = 1e-300  # of an edit; its logarithm is finite
+
+
+class Pooled(Editor):
+    """Chooses among the candidates of several editors by a log-linear model of the scores that members give to them.
+
+    The candidates of a segment are the n-best lists of all proposers, as long as the beam, and mt; of candidates with
+    the same text, that of the first proposer is kept. Every member scores every candidate (`score_segments`), so
+    members need not share a vocabulary, nor even be models. A candidate that a member cannot score is left out. A
+    segment whose mt a member cannot score, because a text is blank or too long, stays as it is.
+
+    The score of a correction is that of the log-linear model. The confidence of an edit is the probability, among the
+    candidates, that the correction has this edit.
+    """
+
+    def __init__(
+        self, proposers: Sequence[Editor], members: Sequence[Editor], log_linear: LogLinear, search: SearchConfig
+    ) -> None:
+        """Make an editor of `members`; words and languages are those of the first.
+
+        Raises:
+            DataError: if there is not one weight above 0 for each member.
+        """
+        names = [member_name(number) for number in range(1, len(members) + 1)]
+        check_weights([log_linear.weights[name] for name in names if name in log_linear.weights], len(members))
+        self.proposers, self.members, self.log_linear, self.search = proposers, members, log_linear, search
+
+    @property
+    def abilities(self) -> Abilities:
+        """Abilities of the editor: it has neither evidence nor constraints."""
+        first, each = self.members[0].abilities, [member.abilities for member in self.members]
+        return Abilities(
+            needs_mt=True,
+            n_best=True,
+            forced_scores=True,
+            inputs=tuple(side for side in ("src", "mt") if any(side in one.inputs for one in each)),
+            languages=first.languages,
+            tokenises=first.tokenises,
+        )
+
+    def identity(self, search: SearchConfig | None = None) -> Identity:
+        """Return the fingerprints of the members, their options, and those of the log-linear model."""
+        config = search or self.search
+        models = tuple(model for member in self.members for model in member.identity(config).models)
+        settings: dict[str, Any] = {}
+        for proposer in self.proposers:
+            settings |= proposer.identity(config).settings
+        own = {"weights": dict(self.log_linear.weights), "known": list(self.log_linear.known)}
+        return Identity(models, {**settings, **config.outcome(), **own})
+
+    def check(self, search: SearchConfig, *, with_mt: bool) -> None:
+        """Check the search options with every proposer; see `Editor.check`."""
+        super().check(search, with_mt=with_mt)
+        for proposer in self.proposers:
+            proposer.check(search, with_mt=with_mt)
+
+    def word_spans(self, side: Side, text: str) -> list[tuple[int, int]] | None:
+        """Return the spans of the words of a text, by the tokeniser of the first member."""
+        return self.members[0].word_spans(side, text)
+
+    def words(self, side: Side, text: str) -> list[str]:
+        """Return the words of a text, by the tokeniser of the first member."""
+        return self.members[0].words(side, text)
+
+    def seem_swapped(self, src: Sequence[str], mt: Sequence[str]) -> bool:
+        """Return whether src and mt clearly seem to be exchanged to the first member."""
+        return self.members[0].seem_swapped(src, mt)
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return one correction per segment; see `Editor.edit_segments`. There is no evidence."""
+        config = search or self.search
+        self.check(config, with_mt=True)
+        for number, segment in enumerate(segments, start=1):
+            if segment.mt is None:
+                raise DataError(
+                    f"a combination with a phrase-based model corrects translations: segment {number} has no mt"
+                )
+            if segment.constraints:
+                raise DataError("members that search on their own take no constraints (a prefix, required words)")
+        wide = config.with_options(n_best=config.beam)
+        proposed = zip(*(proposer.edit_segments(segments, wide) for proposer in self.proposers), strict=True)
+        lists = [_candidates(segment, found) for segment, found in zip(segments, proposed, strict=True)]
+        asked = [segment for segment, found in zip(segments, lists, strict=True) for _ in found]
+        scored = iter(self.score_segments(asked, [one.text for found in lists for one in found]))
+        return [
+            _chosen(segment, [(one, next(scored)) for one in found], config.n_best)
+            for segment, found in zip(segments, lists, strict=True)
+        ]
+
+    def score_segments(
+        self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        """Return the scores of given outputs, with `features`; an output that a member cannot score is skipped."""
+        scores = zip(*(member.score_segments(segments, outputs) for member in self.members), strict=True)
+        return [self._scored(*one) for one in zip(segments, outputs, scores, strict=True)]
+
+    def _scored(self, segment: Segment, output: str, scores: Sequence[PostEdit]) -> PostEdit:
+        mt = segment.mt or ""
+        skipped = next((one.skipped for one in scores if one.skipped), None)
+        if skipped:
+            return PostEdit(output, output != mt, skipped=skipped)
+        sides: dict[Side, str] = {"src": segment.src, "mt": mt}
+        known = {
+            word for side, text in sides.items() if side in self.log_linear.known for word in self.words(side, text)
+        }
+        features = {member_name(number): max(one.score, LEAST) for number, one in enumerate(scores, start=1)}
+        features |= word_features(self.words("pe", output), known)
+        return PostEdit(output, output != mt, weighted_sum(features, self.log_linear.weights), features=features)
+
+
+def _candidates(segment: Segment, found: Sequence[PostEdit]) -> list[PostEdit]:
+    """Return the distinct corrections that editors found for a segment, those of the first before others, and mt."""
+    mt = segment.mt or ""
+    by_text: dict[str, PostEdit] = {}
+    for best in found:
+        for one in (best, *best.alternatives):
+            if one.skipped is None:
+                by_text.setdefault(one.text, one)
+    by_text.setdefault(mt, PostEdit(mt, False))
+    return list(by_text.values())
+
+
+def _chosen(segment: Segment, judged: Sequence[tuple[PostEdit, PostEdit]], count: int) -> PostEdit:
+    """Return the best of the candidates, given with their scores; of several corrections, mt is always one."""
+    mt = segment.mt or ""
+    skipped = next(scored.skipped for one, scored in judged if one.text == mt)
+    if skipped:
+        return unchanged(mt, skipped)
+    ranked = sorted((pair for pair in judged if not pair[1].skipped), key=lambda pair: -pair[1].score)
+    probabilities = _edit_probabilities(ranked)
+    best, *others = (
+        _with_scores(*pair, probabilities)
+        for place, pair in enumerate(ranked)
+        if place < count or (count > 1 and pair[0].text == mt)
+    )
+    return replace(best, alternatives=tuple(others))
+
+
+def _edit_probabilities(ranked: Sequence[tuple[PostEdit, PostEdit]]) -> dict[_Change, float]:
+    """Return the probability of each edit: that of all candidates that have it."""
+    top = ranked[0][1].score
+    weights = [math.exp(scored.score - top) for _, scored in ranked]
+    found: dict[_Change, float] = {}
+    for (one, _), weight in zip(ranked, weights, strict=True):
+        for change in _changes(one):
+            found[change] = found.get(change, 0.0) + weight / sum(weights)
+    return found
+
+
+def _with_scores(candidate: PostEdit, scored: PostEdit, probabilities: Mapping[_Change, float]) -> PostEdit:
+    """Return a candidate with its score, and with the confidences of its edits as token scores, one for each."""
+    sure = tuple(min(1.0, max(_LEAST_PROBABILITY, probabilities[change])) for change in _changes(candidate))
+    return replace(
+        candidate,
+        score=scored.score,
+        features=scored.features,
+        confidences=sure,
+        token_scores=tuple(map(math.log, sure)),
+        token_spans=tuple((number, number + 1) for number in range(len(sure))),
+        alternatives=(),
+    )
+
+
+def _changes(one: PostEdit) -> Iterator[_Change]:
+    return ((edit.mt_span, one.text[slice(*edit.pe_span)]) for edit in one.edits)
