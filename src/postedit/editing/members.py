@@ -7,6 +7,7 @@ import torch
 
 from postedit.core.editor import Editor
 from postedit.core.errors import DataError
+from postedit.core.model import Seq2Seq
 from postedit.core.search_config import SearchConfig
 from postedit.editing.loading import Choice, load_ensemble
 from postedit.editing.pooled import Pooled
@@ -14,7 +15,7 @@ from postedit.editing.post_editor import PostEditor, TwoStage
 from postedit.nn.inference import Precision
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder
-from postedit.search.ensemble import Space, check_weights
+from postedit.search.ensemble import Ensemble, Space, check_weights
 from postedit.search.rescoring import LogLinear, member_name
 
 
@@ -29,7 +30,9 @@ class Members:
 
     def __init__(self, neural: PostEditor | None, others: Mapping[int, Editor], search: SearchConfig) -> None:
         self._neural, self._others, self.search = neural, others, search
-        singles: list[Editor] = [] if neural is None else [*neural.members()]
+        singles: list[Editor] = []
+        if neural is not None:
+            singles += [_with_model(neural, part) for part in neural.model.parts()]
         for place, other in sorted(others.items()):
             singles.insert(place, other)
         self._singles = singles
@@ -83,11 +86,21 @@ class Members:
         return self.editor(LogLinear(named), space)
 
     def _ensemble(self, weights: Mapping[str, float], space: Space, log_linear: LogLinear | None) -> PostEditor:
+        """Return an editor of the neural models."""
         assert self._neural is not None
         own = [weights[name] for place, name in enumerate(self.names) if place not in self._others]
-        editor = self._neural.weighted(own, space, log_linear)
-        editor.search = self.search
+        parts = self._neural.model.parts()
+        check_weights(own, len(parts))
+        editor = _with_model(self._neural, parts[0] if len(parts) == 1 else Ensemble(parts, own, space).eval())
+        editor.log_linear, editor.search = log_linear, self.search
         return editor
+
+
+def _with_model(editor: PostEditor, model: Seq2Seq) -> PostEditor:
+    """Return an editor with another model, which is prepared for inference already."""
+    other = PostEditor(model, editor.processor, editor.search, sources=editor.sources)
+    other.precision = editor.precision
+    return other
 
 
 def load_with_phrases(

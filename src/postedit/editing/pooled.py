@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, Side
 from postedit.core.errors import DataError
@@ -55,14 +55,14 @@ class Pooled(Editor):
         )
 
     def identity(self, search: SearchConfig | None = None) -> Identity:
-        """Return the fingerprints of the members, their options, and those of the log-linear model."""
+        """Return the fingerprints of all editors, their options, and those of the log-linear model."""
         config = search or self.search
-        models = tuple(model for member in self.members for model in member.identity(config).models)
-        settings: dict[str, Any] = {}
-        for proposer in self.proposers:
-            settings |= proposer.identity(config).settings
-        own = {"weights": dict(self.log_linear.weights), "known": list(self.log_linear.known)}
-        return Identity(models, {**settings, **config.outcome(), **own})
+        identities = [editor.identity(config) for editor in (*self.proposers, *self.members)]
+        models = tuple(dict.fromkeys(model for one in identities for model in one.models))
+        options = config.outcome()
+        others = [{name: value for name, value in one.settings.items() if name not in options} for one in identities]
+        own = {"weights": dict(self.log_linear.weights), "known": list(self.log_linear.known), "editors": others}
+        return Identity(models, {**options, **own})
 
     def check(self, search: SearchConfig, *, with_mt: bool) -> None:
         """Check the search options with every proposer; see `Editor.check`."""

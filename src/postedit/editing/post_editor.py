@@ -32,8 +32,8 @@ from postedit.editing.search import SegmentSearch
 from postedit.editing.segments import EncodedSegment, encode_segments
 from postedit.folder import ModelFolder, content_fingerprint
 from postedit.nn.inference import Precision, check_precision, prepare_for_inference
-from postedit.search import Ensemble, Hypothesis, Sampling
-from postedit.search.ensemble import Space, check_weights
+from postedit.search import Hypothesis, Sampling
+from postedit.search.ensemble import Space
 from postedit.search.rescoring import LogLinear
 from postedit.text.processor import TextProcessor
 from postedit.text.swapped_sides import seem_swapped
@@ -91,9 +91,8 @@ class PostEditor(Editor):
             space: whether an ensemble averages log-probabilities ("log") or probabilities ("probability").
 
         Returns:
-            The editor; for a folder with a first stage a `TwoStage` editor, which drafts where there is no mt; for one
-            of a phrase-based model a `PhraseEditor`, which is on no device and has no dtype; for several models with a
-            phrase-based one among them a `Pooled` editor.
+            The editor; for a folder with a first stage a `TwoStage` editor, which drafts where there is no mt; for a
+            phrase-based model a `PhraseEditor`, which is on no device and has no dtype; with others, `Pooled`.
 
         Raises:
             ModelFolderError: if a model is not found or damaged, or the members of an ensemble do not fit.
@@ -154,27 +153,6 @@ class PostEditor(Editor):
     @cached_property
     def _fingerprints(self) -> tuple[str, ...]:
         return tuple(map(content_fingerprint, self.sources))
-
-    def members(self) -> "list[PostEditor]":
-        """Return an editor of each model of an ensemble; of a single model, one like this."""
-        sources = self.sources[-len(self.model.parts()) :]
-        return [self._like(part, None, (source,)) for part, source in zip(self.model.parts(), sources, strict=True)]
-
-    def weighted(self, weights: Sequence[float], space: Space, log_linear: LogLinear | None) -> "PostEditor":
-        """Return an editor of the same models with other weights in search and, if given, those of a ranking after it.
-
-        Raises:
-            DataError: if there is not one weight above 0 for each model.
-        """
-        parts = self.model.parts()
-        check_weights(weights, len(parts))
-        model = parts[0] if len(parts) == 1 else Ensemble(parts, weights, space).eval()
-        return self._like(model, log_linear, self.sources)
-
-    def _like(self, model: Seq2Seq, log_linear: LogLinear | None, sources: tuple[Path, ...]) -> "PostEditor":
-        editor = PostEditor(model, self.processor, self.search, log_linear, sources)
-        editor.precision = self.precision
-        return editor
 
     @property
     def device(self) -> torch.device:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import tiny_models
 from tests.unit.cli.commands import refused
+from tests.unit.phrase.small_corpus import write_recipe
 
 from postedit.core.editor import Editor
 from postedit.editing.post_editor import PostEditor
@@ -106,6 +107,33 @@ def test_tuning_is_repeatable_and_goes_on_after_an_interruption(
     assert second.read_text() == first.read_text()
     assert run(*command(models, dev, second, "--seed", 2)).exit_code == 0
     assert tomllib.loads(second.read_text())["tuning"]["seed"] == 2
+
+
+def test_a_phrase_based_model_is_tuned_with_a_neural_one(
+    run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path
+) -> None:
+    write_recipe(tmp_path)
+    assert run("train", tmp_path / "phrases.toml", "--out", tmp_path / "run").exit_code == 0
+    out, hyp, lists = tmp_path / "joint.toml", tmp_path / "hyp", tmp_path / "lists"
+    result = run(*command([tmp_path / "run/model", models[0]], dev, out, "--restarts", 2))
+    assert result.exit_code == 0, result.stderr
+    values = tomllib.loads(out.read_text())
+    assert [Path(member["path"]).name for member in values["members"]] == ["model", "transference"]
+    assert list(values["weights"]) == ["model 1", "model 2", "length", "post_edit_penalty"]
+    assert values["weights"]["model 1"] + values["weights"]["model 2"] == pytest.approx(1.0)
+    files = ["--src", dev["src"], "--mt", dev["mt"]]
+    edited = run("edit", out, *files, "--out", hyp)
+    assert edited.exit_code == 0, edited.stderr
+    table = run("score", hyp, "--pe", dev["pe"], "--mt", dev["mt"])
+    tuned = next(line for line in result.stdout.splitlines() if line.strip().startswith("tuned"))
+    assert next(line for line in table.stdout.splitlines() if "hyp" in line).split()[1:] == tuned.split()[1:]
+    assert run("edit", out, *files, "--format", "jsonl", "--n-best", 4, "--out", lists).exit_code == 0
+    assert run("rerank", lists, "--weights", out).stdout == hyp.read_text()
+    forced = run("edit", out, *files, "--force", hyp, "--out", tmp_path / "scores")
+    assert forced.exit_code == 0, forced.stderr
+    assert "joint.toml corrects translations" in refused(
+        run("edit", out, "--src", dev["src"], "--out", tmp_path / "none")
+    )
 
 
 def test_one_model_tunes_length_and_penalty(run: Any, models: list[Path], dev: dict[str, Path], tmp_path: Path) -> None:

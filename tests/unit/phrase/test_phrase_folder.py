@@ -5,7 +5,7 @@ import pytest
 from tests.unit.phrase.small_corpus import TRIPLETS
 
 from postedit import PostEditor
-from postedit.core.errors import ModelFolderError, OutputError
+from postedit.core.errors import DataError, ModelFolderError, OutputError
 from postedit.core.search_config import SearchConfig
 from postedit.folder import architecture_of
 from postedit.phrase.phrase_editor import PhraseEditor
@@ -77,11 +77,11 @@ def test_other_work_is_not_overwritten(folder: Path, tmp_path: Path) -> None:
         PhraseFolder.load(folder).save(tmp_path / "texts")
 
 
-def test_a_phrase_based_model_is_no_member_of_an_ensemble(folder: Path) -> None:
-    with pytest.raises(ModelFolderError, match="no member of an ensemble"):
-        PostEditor.load(folder, folder)
-    with pytest.raises(ModelFolderError, match="needs a neural one"):
+def test_a_phrase_based_model_is_no_neural_one(folder: Path) -> None:
+    with pytest.raises(ModelFolderError, match="needs neural ones"):
         PostEditor.load_corrector(folder)
+    with pytest.raises(DataError, match="2 weights for 1 models"):
+        PostEditor.load(folder, weights=[1.0, 2.0])
 
 
 def test_digests_depend_on_sides_and_order() -> None:

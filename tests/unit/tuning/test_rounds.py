@@ -10,6 +10,7 @@ from rich.console import Console
 
 from postedit.core.editor import PostEdit
 from postedit.data.lines import DevTexts
+from postedit.editing.members import Members
 from postedit.editing.post_editor import PostEditor
 from postedit.evaluate.metrics import additive_metric
 from postedit.search.rescoring import weighted_sum
@@ -71,7 +72,14 @@ def tuned(folder: Path, **options: Any) -> Any:
     editor = PostEditor(members[0].model, text, members[0].search.with_options(beam=2))
     editor.model.parts = lambda: [member.model for member in members]  # type: ignore[method-assign]
     folder.mkdir(exist_ok=True)
-    return tune(editor, DEV, additive_metric("ter"), TuneOptions(**options), folder, Console(quiet=True))
+    return tune(
+        Members(editor, {}, editor.search),
+        DEV,
+        additive_metric("ter"),
+        TuneOptions(**options),
+        folder,
+        Console(quiet=True),
+    )
 
 
 def test_weights_that_correct_everything_are_found(searches: list[dict[str, float]], tmp_path: Path) -> None:

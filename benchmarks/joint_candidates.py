@@ -1,0 +1,102 @@
+"""Compare a neural model, a phrase-based one, and both in one combination, on a dev set in two folds.
+
+All weights, those of the phrase-based model too, are found on the half of the dev set that is not scored, so nothing was
+chosen by the lines that are scored (but the checkpoint of the neural model, if that is its dev set).
+
+    python benchmarks/joint_candidates.py NEURAL FOLDER [--phrases MODEL] [--method mira] [--out OUTPUTS]
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+
+from postedit import PostEditor
+from postedit.core.editor import Editor
+from postedit.data.lines import DevTexts
+from postedit.data.triplets import read_triplets
+from postedit.editing.members import Members
+from postedit.evaluate.metrics import AdditiveMean, AdditiveTER
+from postedit.evaluate.scores import score_systems
+from postedit.jobs.phrase_training import train_phrases, tune_weights
+from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.phrase_recipe import load_phrase_recipe
+from postedit.search.rescoring import LogLinear
+from postedit.tuning.rounds import TuneOptions, tune
+
+RECIPE = Path(__file__).resolve().parents[1] / "recipes/phrase-based.toml"
+QUIET = Console(quiet=True)
+BEAM = 10
+
+
+def half(dev: DevTexts, part: int) -> DevTexts:
+    return DevTexts(dev.src[part::2], dev.mt[part::2], dev.pe[part::2])
+
+
+def tuned(members: Members, dev: DevTexts, options: TuneOptions) -> Editor:
+    """Return the members with weights found on `dev`, and print these."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = tune(members, dev, AdditiveTER(), options, Path(folder), QUIET)
+    print("  ", {name: round(weight, 3) for name, weight in found.weights.items()}, flush=True)
+    return members.editor(LogLinear(found.weights), "log")
+
+
+def systems(neural: PostEditor, phrases: PhraseEditor, options: TuneOptions) -> dict[str, Callable[[DevTexts], Editor]]:
+    """Return what makes each system of the table from the lines that weights are found on."""
+    config = load_phrase_recipe(RECIPE, check_data=False).tune
+    search = neural.search.with_options(beam=BEAM)
+
+    def other(dev: DevTexts) -> PhraseEditor:
+        return tune_weights(phrases, dev, AdditiveMean(), config, QUIET)
+
+    return {
+        "phrase-based": other,
+        "neural": lambda dev: neural,
+        "neural, tuned": lambda dev: tuned(Members(neural, {}, search), dev, options),
+        "both, equal weights": lambda dev: Members(neural, {1: other(dev)}, search).plain("log"),
+        "both, tuned": lambda dev: tuned(Members(neural, {1: other(dev)}, search), dev, options),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("neural", type=Path)
+    parser.add_argument("folder", type=Path, help="with train and dev triplets")
+    parser.add_argument("--phrases", type=Path, help="phrase-based model; trained on the folder if not given")
+    parser.add_argument("--method", choices=["mert", "mira"], default="mert")
+    parser.add_argument("--out", type=Path, help="folder for the outputs")
+    arguments = parser.parse_args()
+    recipe = load_phrase_recipe(RECIPE, [f"data.dir={arguments.folder.resolve()}"])
+    with tempfile.TemporaryDirectory() as temporary:
+        model = arguments.phrases or train_phrases(recipe, Path(temporary) / "run", False, QUIET).model
+        phrases, neural = PostEditor.load(model), PostEditor.load_corrector(arguments.neural)
+    assert isinstance(phrases, PhraseEditor)
+    triplets = list(read_triplets(recipe.data.dev))
+    dev = DevTexts(*([getattr(one, side) for one in triplets] for side in ("src", "mt", "pe")))
+    outputs: dict[str, list[str]] = {}
+    seconds: dict[str, float] = {}
+    for name, made in systems(neural, phrases, TuneOptions(arguments.method)).items():
+        print(name, flush=True)
+        texts = dict.fromkeys(range(len(dev.mt)), "")
+        for part in (0, 1):
+            editor, own = made(half(dev, 1 - part)), half(dev, part)
+            start = time.process_time()
+            texts.update(zip(range(part, len(dev.mt), 2), (one.text for one in editor.edit(own.src, own.mt))))
+            seconds[name] = seconds.get(name, 0.0) + time.process_time() - start
+        outputs[name] = list(texts.values())
+        if arguments.out:
+            arguments.out.mkdir(parents=True, exist_ok=True)
+            lines = "".join(f"{text}\n" for text in outputs[name])
+            (arguments.out / name.replace(", ", "-").replace(" ", "-")).write_text(lines, encoding="utf-8")
+    print("| system | TER | BLEU | changed | lines/s |\n|---|---:|---:|---:|---:|")
+    for row in score_systems(outputs, dev.pe, dev.mt):
+        changed = sum(text != mt for text, mt in zip(outputs.get(row.name, dev.mt), dev.mt))
+        speed = f"{len(dev.mt) / seconds[row.name]:,.0f}" if row.name in seconds else ""
+        print(f"| {row.name} | {row.ter:.2f} | {row.bleu:.2f} | {changed} | {speed} |")
+
+
+if __name__ == "__main__":
+    main()
