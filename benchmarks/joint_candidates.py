@@ -1,7 +1,7 @@
 """Compare a neural model, a phrase-based one, and both in one combination, on a dev set in two folds.
 
-All weights, those of the phrase-based model too, are found on the half of the dev set that is not scored, so nothing was
-chosen by the lines that are scored (but the checkpoint of the neural model, if that is its dev set).
+All weights, those of the phrase-based model too, are found on the half of the dev set that is not scored, so nothing
+was chosen by the lines that are scored (but the checkpoint of the neural model, if that is its dev set).
 
     python benchmarks/joint_candidates.py NEURAL FOLDER [--phrases MODEL] [--method mira] [--out OUTPUTS]
 """

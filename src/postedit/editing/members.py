@@ -60,6 +60,11 @@ class Members:
         first: Editor = others[0] if neural is None else neural
         return cls(neural, others, first.search)
 
+    @property
+    def fixed_candidates(self) -> bool:
+        """Whether weights do not change what is found: an ensemble searches by them, a single model does not."""
+        return self._neural is None or len(self._neural.model.parts()) == 1
+
     def editor(self, log_linear: LogLinear, space: Space) -> PostEditor | Pooled:
         """Return an editor that ranks by a log-linear model, whose weights of members hold in search as well.
 

@@ -20,10 +20,10 @@ _LEAST_PROBABILITY: Final = 1e-300  # of an edit; its logarithm is finite
 class Pooled(Editor):
     """Chooses among the candidates of several editors by a log-linear model of the scores that members give to them.
 
-    The candidates of a segment are the n-best lists of all proposers, as long as the beam, and mt; of candidates with
-    the same text, that of the first proposer is kept. Every member scores every candidate (`score_segments`), so
-    members need not share a vocabulary, nor even be models. A candidate that a member cannot score is left out. A
-    segment whose mt a member cannot score, because a text is blank or too long, stays as it is.
+    The candidates of a segment are the n-best lists of all proposers, together as long as the beam, and mt; of
+    candidates with the same text, that of the first proposer is kept. Every member scores every candidate
+    (`score_segments`), so members need not share a vocabulary, nor even be models. A candidate that a member cannot
+    score is left out. A segment whose mt a member cannot score, because a text is blank or too long, stays as it is.
 
     The score of a correction is that of the log-linear model. The confidence of an edit is the probability, among the
     candidates, that the correction has this edit.
@@ -95,8 +95,8 @@ class Pooled(Editor):
                 )
             if segment.constraints:
                 raise DataError("members that search on their own take no constraints (a prefix, required words)")
-        wide = config.with_options(n_best=config.beam)
-        proposed = zip(*(proposer.edit_segments(segments, wide) for proposer in self.proposers), strict=True)
+        share = config.with_options(n_best=max(1, config.beam // len(self.proposers)))
+        proposed = zip(*(proposer.edit_segments(segments, share) for proposer in self.proposers), strict=True)
         lists = [_candidates(segment, found) for segment, found in zip(segments, proposed, strict=True)]
         asked = [segment for segment, found in zip(segments, lists, strict=True) for _ in found]
         scored = iter(self.score_segments(asked, [one.text for found in lists for one in found]))

@@ -16,7 +16,7 @@ from postedit.editing.members import Members
 from postedit.evaluate.metrics import AdditiveMetric, Floats
 from postedit.progress import fill
 from postedit.search.ensemble import Space
-from postedit.search.rescoring import LENGTH, PENALTY, LogLinear
+from postedit.search.rescoring import LENGTH, PENALTY, LogLinear, weighted_sum
 from postedit.tuning.mert_mira import mert, mira
 from postedit.tuning.nbest_lists import NBestEntry, NBestLists, NBestPool
 
@@ -64,8 +64,9 @@ def tune(
 ) -> TuningResult:
     """Return the weights of the round that scores best on `dev`; the first round has equal weights.
 
-    The score of a round is that of a search with its weights; `members.search.beam` is the length of its n-best lists,
-    which go to `folder`. Everything is deterministic, so the lists of an interrupted run are used again.
+    The score of a round is that of a search with its weights, which is made once if weights do not change what is
+    found. `members.search.beam` is the length of its n-best lists, which go to `folder`. Everything is deterministic, so
+    the lists of an interrupted run are used again.
 
     Raises:
         OutputError: if lists cannot be written.
@@ -82,8 +83,11 @@ def tune(
         named = _named(names, weights)
         described = ", ".join(f"{name} {weight:.4g}" for name, weight in named.items())
         console.print(f"round {number}: {described}", soft_wrap=True)
-        ranked = members.editor(LogLinear(named, options.known), options.space)
-        found = _searched(ranked, dev, members.search.beam, folder / f"round-{number}.jsonl", named, console)
+        if number == 1 or not members.fixed_candidates:
+            ranked = members.editor(LogLinear(named, options.known), options.space)
+            found = _searched(ranked, dev, members.search.beam, folder / f"round-{number}.jsonl", named, console)
+        else:
+            found = [sorted(one, key=lambda entry: -weighted_sum(entry.features, named)) for one in found]
         texts = _best(found)
         loss = float(metric.loss(metric.statistics(texts, dev.pe).sum(0)))
         trials.append(_Trial(loss, weights, texts))

@@ -49,8 +49,8 @@ def outputs(found: PostEdit) -> list[PostEdit]:
 def test_members_score_the_candidates_of_all(models: list[Path]) -> None:
     editor, proposers = load(*models), [load(models[0], models[2]), load(models[1])]
     assert isinstance(editor, Pooled)
-    for src, mt, found in zip(SRC, MT, editor.edit(SRC, MT, n_best=3), strict=True):
-        listed = [one.edit([src], [mt], beam=3, n_best=3)[0] for one in proposers]
+    for src, mt, found in zip(SRC, MT, editor.edit(SRC, MT, beam=6, n_best=3), strict=True):
+        listed = [one.edit([src], [mt], beam=6, n_best=3)[0] for one in proposers]
         texts = sorted({each.text for one in listed for each in outputs(one)} | {mt})
         columns = [load(model).score([src] * len(texts), [mt] * len(texts), texts) for model in models]
         scores = {text: [each.score for each in row] for text, *row in zip(texts, *columns, strict=True)}

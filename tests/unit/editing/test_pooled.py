@@ -75,7 +75,7 @@ SECOND = {"ein Haus ist alt": -0.5, "ein Haus ist neu": -1.0}
 
 def pooled(*members: Listed, more: Mapping[str, float] | None = None, **search: Any) -> Pooled:
     weights = {f"model {number}": 1 / len(members) for number in range(1, len(members) + 1)}
-    return Pooled(members, members, LogLinear({**weights, **(more or {})}), SearchConfig(**{"beam": 4, **search}))
+    return Pooled(members, members, LogLinear({**weights, **(more or {})}), SearchConfig(**{"beam": 6, **search}))
 
 
 def texts_of(found: PostEdit) -> list[str]:
@@ -112,10 +112,12 @@ def test_words_of_src_are_exempt_if_the_log_linear_model_says_so() -> None:
         assert editor.edit(["ein"], [MT])[0].features["post_edit_penalty"] == penalty
 
 
-def test_every_proposer_lists_as_many_outputs_as_the_beam_is_wide() -> None:
+def test_proposers_list_together_as_many_outputs_as_the_beam_is_wide() -> None:
     first, second = Listed(FIRST), Listed(SECOND)
-    (found,) = pooled(first, second, beam=2).edit(["x"], [MT])
-    assert [one.n_best for one in (*first.asked, *second.asked)] == [2, 2]
+    for beam, share in ((5, 2), (2, 1), (1, 1)):
+        (found,) = pooled(first, second, beam=beam).edit(["x"], [MT], n_best=beam)
+        assert [one.asked[-1].n_best for one in (first, second)] == [share, share]
+        assert len(texts_of(found)) <= beam + 1
     assert found.alternatives == ()
     (greedy,) = pooled(first, second, beam=1).edit(["x"], [MT])
     assert greedy.text == "ein Haus ist alt", "the best of each, and mt"
@@ -219,7 +221,7 @@ def test_the_identity_has_all_that_can_change_an_output() -> None:
             [first, second],
             [first, second],
             LogLinear(pooled(first, second).log_linear.weights, ("src",)),
-            SearchConfig(beam=4),
+            SearchConfig(beam=6),
         ),
     ]
     assert all(other.identity() != plain for other in others)
