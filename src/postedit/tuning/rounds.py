@@ -65,8 +65,8 @@ def tune(
     """Return the weights of the round that scores best on `dev`; the first round has equal weights.
 
     The score of a round is that of a search with its weights, which is made once if weights do not change what is
-    found. `members.search.beam` is the length of its n-best lists, which go to `folder`. Everything is deterministic, so
-    the lists of an interrupted run are used again.
+    found. `members.search.beam` is the length of its n-best lists, which go to `folder`. Everything is deterministic,
+    so the lists of an interrupted run are used again.
 
     Raises:
         OutputError: if lists cannot be written.

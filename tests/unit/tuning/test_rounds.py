@@ -1,5 +1,6 @@
 """The rounds of tuning, with a search whose outputs are written down."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -119,3 +120,18 @@ def test_the_best_weights_tried_are_taken_even_if_they_are_the_first(
     result = tuned(tmp_path)
     assert len(searches) > 1
     assert result.weights == searches[0]
+
+
+def test_what_weights_do_not_change_is_searched_once(
+    searches: list[dict[str, float]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Members, "fixed_candidates", True)
+    result = tuned(tmp_path, rounds=1)
+    assert len(searches) == 1
+    assert result.rounds == 2
+    ranked = {
+        mt: max(entries, key=lambda entry: weighted_sum(entry[1], result.weights))[0]
+        for mt, entries in zip(DEV.mt, map(json.loads, (tmp_path / "round-1.jsonl").read_text().splitlines()))
+    }
+    assert result.after == [ranked[mt] for mt in DEV.mt]
+    assert result.weights != searches[0]
