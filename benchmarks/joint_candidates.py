@@ -3,7 +3,7 @@
 All weights, those of the phrase-based model too, are found on the half of the dev set that is not scored, so nothing
 was chosen by the lines that are scored (but the checkpoint of the neural model, if that is its dev set).
 
-    python benchmarks/joint_candidates.py NEURAL FOLDER [--phrases MODEL] [--method mira] [--out OUTPUTS]
+    python benchmarks/joint_candidates.py NEURAL FOLDER [--lines N] [--phrases MODEL] [--method mira]
 """
 
 import argparse
@@ -55,6 +55,7 @@ def systems(neural: PostEditor, phrases: PhraseEditor, options: TuneOptions) -> 
     return {
         "phrase-based": other,
         "neural": lambda dev: neural,
+        f"neural, beam {BEAM}": lambda dev: Members(neural, {}, search).plain("log"),
         "neural, tuned": lambda dev: tuned(Members(neural, {}, search), dev, options),
         "both, equal weights": lambda dev: Members(neural, {1: other(dev)}, search).plain("log"),
         "both, tuned": lambda dev: tuned(Members(neural, {1: other(dev)}, search), dev, options),
@@ -65,16 +66,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("neural", type=Path)
     parser.add_argument("folder", type=Path, help="with train and dev triplets")
+    parser.add_argument("--lines", type=int, help="score the first lines of the dev set alone")
     parser.add_argument("--phrases", type=Path, help="phrase-based model; trained on the folder if not given")
     parser.add_argument("--method", choices=["mert", "mira"], default="mert")
-    parser.add_argument("--out", type=Path, help="folder for the outputs")
     arguments = parser.parse_args()
     recipe = load_phrase_recipe(RECIPE, [f"data.dir={arguments.folder.resolve()}"])
     with tempfile.TemporaryDirectory() as temporary:
         model = arguments.phrases or train_phrases(recipe, Path(temporary) / "run", False, QUIET).model
         phrases, neural = PostEditor.load(model), PostEditor.load_corrector(arguments.neural)
     assert isinstance(phrases, PhraseEditor)
-    triplets = list(read_triplets(recipe.data.dev))
+    triplets = list(read_triplets(recipe.data.dev))[: arguments.lines]
     dev = DevTexts(*([getattr(one, side) for one in triplets] for side in ("src", "mt", "pe")))
     outputs: dict[str, list[str]] = {}
     seconds: dict[str, float] = {}
@@ -87,10 +88,6 @@ def main() -> None:
             texts.update(zip(range(part, len(dev.mt), 2), (one.text for one in editor.edit(own.src, own.mt))))
             seconds[name] = seconds.get(name, 0.0) + time.process_time() - start
         outputs[name] = list(texts.values())
-        if arguments.out:
-            arguments.out.mkdir(parents=True, exist_ok=True)
-            lines = "".join(f"{text}\n" for text in outputs[name])
-            (arguments.out / name.replace(", ", "-").replace(" ", "-")).write_text(lines, encoding="utf-8")
     print("| system | TER | BLEU | changed | lines/s |\n|---|---:|---:|---:|---:|")
     for row in score_systems(outputs, dev.pe, dev.mt):
         changed = sum(text != mt for text, mt in zip(outputs.get(row.name, dev.mt), dev.mt))
