@@ -3,7 +3,7 @@
 All weights, those of the phrase-based model too, are found on the half of the dev set that is not scored, so nothing
 was chosen by the lines that are scored (but the checkpoint of the neural model, if that is its dev set).
 
-    python benchmarks/joint_candidates.py NEURAL FOLDER [--lines N] [--phrases MODEL] [--method mira]
+    python benchmarks/joint_candidates.py NEURAL FOLDER [--features] [--lines N] [--method mira]
 """
 
 import argparse
@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 
 from postedit import PostEditor
@@ -22,10 +23,12 @@ from postedit.editing.members import Members
 from postedit.evaluate.metrics import AdditiveMean, AdditiveTER
 from postedit.evaluate.scores import score_systems
 from postedit.jobs.phrase_training import train_phrases, tune_weights
+from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_recipe import load_phrase_recipe
-from postedit.search.rescoring import LogLinear
-from postedit.tuning.rounds import TuneOptions, tune
+from postedit.search.rescoring import LENGTH, PENALTY, LogLinear, weighted_sum
+from postedit.tuning.nbest_lists import NBestEntry, NBestPool
+from postedit.tuning.rounds import TuneOptions, optimise, tune
 
 RECIPE = Path(__file__).resolve().parents[1] / "recipes/phrase-based.toml"
 QUIET = Console(quiet=True)
@@ -62,12 +65,46 @@ def systems(neural: PostEditor, phrases: PhraseEditor, options: TuneOptions) -> 
     }
 
 
+def by_features(neural: PostEditor, phrases: PhraseEditor, dev: DevTexts, options: TuneOptions) -> dict[str, list[str]]:
+    """Return what is chosen from the same candidates by the score of the phrase-based model, and by its features."""
+    config = load_phrase_recipe(RECIPE, check_data=False).tune
+    common = ["model 1", LENGTH, PENALTY]
+    kinds = {"score": [*common, "model 2"], "features": [*common, *ALL_FEATURES]}
+    chosen: dict[str, dict[int, str]] = {kind: {} for kind in kinds}
+    for part in (0, 1):
+        tuning, own = half(dev, 1 - part), half(dev, part)
+        other = tune_weights(phrases, tuning, AdditiveMean(), config, QUIET)
+        editor = Members(neural, {1: other}, neural.search.with_options(beam=BEAM)).plain("log")
+        lists = [_with_features(editor, other, one) for one in (tuning, own)]
+        for kind, names in kinds.items():
+            pool = NBestPool(names, tuning.pe, AdditiveTER())
+            pool.add(lists[0])
+            start = np.array([float(name.startswith("model")) for name in names])
+            lower = np.where(start > 0.0, 1e-3, -np.inf)
+            weights = dict(zip(names, optimise(pool.lists(), start, lower, options).tolist()))
+            best = (max(entries, key=lambda entry: weighted_sum(entry.features, weights)) for entries in lists[1])
+            chosen[kind].update(zip(range(part, len(dev.mt), 2), (entry.text for entry in best)))
+    return {kind: [texts[row] for row in sorted(texts)] for kind, texts in chosen.items()}
+
+
+def _with_features(editor: Editor, phrases: PhraseEditor, dev: DevTexts) -> list[list[NBestEntry]]:
+    """Return the candidates of each line with the scores of both models, and the features of the phrase-based one."""
+    lists = []
+    for src, mt, best in zip(dev.src, dev.mt, editor.edit(dev.src, dev.mt, n_best=BEAM)):
+        found = [best, *best.alternatives]
+        scored = phrases.score([src] * len(found), [mt] * len(found), [one.text for one in found])
+        pairs = zip(found, scored)
+        lists.append([NBestEntry(one.text, {**(one.features or {}), **(own.features or {})}) for one, own in pairs])
+    return lists
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("neural", type=Path)
     parser.add_argument("folder", type=Path, help="with train and dev triplets")
     parser.add_argument("--lines", type=int, help="score the first lines of the dev set alone")
     parser.add_argument("--phrases", type=Path, help="phrase-based model; trained on the folder if not given")
+    parser.add_argument("--features", action="store_true", help="compare the phrase-based score with its features")
     parser.add_argument("--method", choices=["mert", "mira"], default="mert")
     arguments = parser.parse_args()
     recipe = load_phrase_recipe(RECIPE, [f"data.dir={arguments.folder.resolve()}"])
@@ -77,6 +114,10 @@ def main() -> None:
     assert isinstance(phrases, PhraseEditor)
     triplets = list(read_triplets(recipe.data.dev))[: arguments.lines]
     dev = DevTexts(*([getattr(one, side) for one in triplets] for side in ("src", "mt", "pe")))
+    if arguments.features:
+        for row in score_systems(by_features(neural, phrases, dev, TuneOptions(arguments.method)), dev.pe, dev.mt):
+            print(f"{row.name}: TER {row.ter:.2f}, BLEU {row.bleu:.2f}")
+        return
     outputs: dict[str, list[str]] = {}
     seconds: dict[str, float] = {}
     for name, made in systems(neural, phrases, TuneOptions(arguments.method)).items():
