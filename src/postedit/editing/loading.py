@@ -136,10 +136,13 @@ def load_models(
     """Load a neural model, or several as an ensemble, or a combination, on devices in turn; see `PostEditor.load`.
 
     Raises:
-        ModelFolderError: if a model is not found or damaged, or the members of an ensemble do not fit.
+        ModelFolderError: if a model is not found, damaged or not neural, or the members of an ensemble do not fit.
         DataError: if there is not one weight above 0 for each model.
     """
-    return load_choice(choose(models, weights, space), devices)
+    choice = choose(models, weights, space)
+    if any(choice.phrase_based):
+        raise ModelFolderError(f"{models[0]}: is a phrase-based model, or has one; this needs neural ones")
+    return load_choice(choice, devices)
 
 
 def load_choice(choice: Choice, devices: Sequence[torch.device]) -> Loaded:

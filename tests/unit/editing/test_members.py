@@ -13,7 +13,7 @@ from postedit.core.editor import Editor, PostEdit, segments_of
 from postedit.core.errors import DataError, ModelFolderError
 from postedit.core.search_config import SearchConfig
 from postedit.editing.combination import Combination, Member
-from postedit.editing.loading import Choice
+from postedit.editing.loading import Choice, load_models
 from postedit.editing.members import Members
 from postedit.editing.pooled import Pooled
 from postedit.folder import fingerprint
@@ -109,6 +109,8 @@ def test_what_a_member_cannot_do_is_refused(models: list[Path]) -> None:
         load(*models, weights=[1.0, 2.0])
     with pytest.raises(DataError, match="above 0, not 0"):
         load(*models, weights=[1.0, 0.0, 1.0])
+    with pytest.raises(ModelFolderError, match=r"phrases: is a phrase-based model, or has one; this needs neural ones"):
+        load_models([models[1]], [torch.device("cpu")], None, "log")
     with pytest.raises(DataError, match="segment 1 has no mt"):
         load(*models).edit(SRC)
 
