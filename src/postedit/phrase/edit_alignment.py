@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from postedit.compiled import compiled
-from postedit.phrase.pair_table import EMPTY, doubled, find, lookup, pair
+from postedit.phrase.pair_table import EMPTY, doubled, find, lookup, pair, table_of
 from postedit.phrase.source_alignment import NO_WORD, Texts
 
 UNLINKED: Final = -1
@@ -28,6 +28,8 @@ _PRIOR_ANY: Final = 0.001
 _PRIOR_EQUAL: Final = 0.8
 _PRIOR_SIMILAR: Final = 0.3
 _UNSEEN_NO_WORD: Final = np.float32(1e-3)
+_UNSEEN: Final = np.float32(-1.0)  # in place of the probability of a pair that is not in a table
+_LEAST: Final = np.float32(0.01)  # pairs with a lower probability are not worth their memory after training
 
 
 class Spellings(NamedTuple):
@@ -60,6 +62,12 @@ def learn_edits(mt: Texts, pe: Texts, spelt: Spellings) -> EditTable:
     for _ in range(_ITERATIONS):
         probabilities = _improved(mt, pe, keys, probabilities, prior, spelt.starts.size)
     return EditTable(keys, probabilities)
+
+
+def without_rare(table: EditTable) -> EditTable:
+    """Return a table with the pairs that are likely, to align further triplets by."""
+    kept = (table.keys != EMPTY) & (table.probabilities >= _LEAST)
+    return EditTable(*table_of(table.keys[kept], table.probabilities[kept]))
 
 
 @compiled
@@ -165,16 +173,19 @@ def _similarity(first: Any, second: Any, spelt: Any) -> Any:
 def _prior(keys: Any, spelt: Any) -> Any:
     prior = np.zeros(keys.size, np.float32)
     for slot in range(keys.size):
-        if keys[slot] == EMPTY:
-            continue
-        old, new = keys[slot] >> 32, keys[slot] & 0xFFFFFFFF
-        if old == NO_WORD:
-            prior[slot] = _PRIOR_NO_WORD
-        elif old == new:
-            prior[slot] = _PRIOR_ANY + _PRIOR_EQUAL
-        else:
-            prior[slot] = _PRIOR_ANY + _PRIOR_SIMILAR * _similarity(old, new, spelt) ** 2
+        if keys[slot] != EMPTY:
+            prior[slot] = _prior_of(keys[slot] >> 32, keys[slot] & 0xFFFFFFFF, spelt)
     return prior
+
+
+@compiled
+def _prior_of(old: Any, new: Any, spelt: Any) -> Any:
+    """Return the prior of a pair of words, Float32."""
+    if old == NO_WORD:
+        return np.float32(_PRIOR_NO_WORD)
+    if old == new:
+        return np.float32(_PRIOR_ANY + _PRIOR_EQUAL)
+    return np.float32(_PRIOR_ANY + _PRIOR_SIMILAR * _similarity(old, new, spelt) ** 2)
 
 
 @compiled
@@ -213,8 +224,11 @@ def _improved(mt: Any, pe: Any, keys: Any, probabilities: Any, prior: Any, words
 
 
 @compiled
-def linked(table: Any, mt: Any, pe: Any) -> Any:
-    """Return for each word of pe, Int32[m], the place of its counterpart in mt, or UNLINKED; no two have the same."""
+def linked(table: Any, spelt: Any, mt: Any, pe: Any) -> Any:
+    """Return for each word of pe, Int32[m], the place of its counterpart in mt, or UNLINKED; no two have the same.
+
+    Pairs of words that are not in the table have the prior probability.
+    """
     links = matched(mt, pe)
     free, expected = _free(links, mt.size), _expected(links, mt.size)
     scores = np.zeros((mt.size, pe.size), np.float64)
@@ -225,8 +239,9 @@ def linked(table: Any, mt: Any, pe: Any) -> Any:
         none = _NO_WORD * lookup(table.keys, table.probabilities, pair(NO_WORD, pe[j]), _UNSEEN_NO_WORD)
         for i in range(mt.size):
             if free[i]:
-                unseen = np.float32(_PRIOR_EQUAL if mt[i] == pe[j] else 0.0)
-                found = lookup(table.keys, table.probabilities, pair(mt[i], pe[j]), unseen)
+                found = lookup(table.keys, table.probabilities, pair(mt[i], pe[j]), _UNSEEN)
+                if found == _UNSEEN:
+                    found = _prior_of(mt[i], pe[j], spelt)
                 score = _near(mt[i], pe[j], i - expected[j]) * found
                 if score > none:
                     scores[i, j] = score
@@ -245,11 +260,11 @@ def linked(table: Any, mt: Any, pe: Any) -> Any:
 
 
 @compiled
-def all_linked(table: Any, mt: Any, pe: Any) -> Any:
+def all_linked(table: Any, spelt: Any, mt: Any, pe: Any) -> Any:
     """Return `linked` of all texts, Int32[words of pe]."""
     links = np.empty(pe.words.size, np.int32)
     for row in range(mt.starts.size - 1):
         old = mt.words[mt.starts[row] : mt.starts[row + 1]]
         new = pe.words[pe.starts[row] : pe.starts[row + 1]]
-        links[pe.starts[row] : pe.starts[row + 1]] = linked(table, old, new)
+        links[pe.starts[row] : pe.starts[row + 1]] = linked(table, spelt, old, new)
     return links

@@ -79,13 +79,19 @@ def lexical_scores(lexicon: Any, old: Any, new: Any) -> Any:
         for i in range(-1, old.size):
             word = NO_WORD if i < 0 else old[i]
             count = lookup(lexicon.keys, lexicon.counts, pair(word, new[j]), np.float32(0.0))
-            best = max(best, count / max(lexicon.old[word], 1.0))
+            best = max(best, count / _times(lexicon.old, word))
         forwards += np.log(best)
     for i in range(old.size):
         best = _LEAST
         for j in range(-1, new.size):
             word = NO_WORD if j < 0 else new[j]
             count = lookup(lexicon.keys, lexicon.counts, pair(old[i], word), np.float32(0.0))
-            best = max(best, count / max(lexicon.new[word], 1.0))
+            best = max(best, count / _times(lexicon.new, word))
         backwards += np.log(best)
     return forwards, backwards
+
+
+@compiled
+def _times(counts: Any, word: Any) -> Any:
+    """Return how often a word was seen, at least 1; words of corrections have no counts."""
+    return max(counts[word], 1.0) if word < counts.size else 1.0

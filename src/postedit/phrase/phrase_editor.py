@@ -15,7 +15,7 @@ from postedit.core.search_config import SearchConfig
 from postedit.folder import content_fingerprint
 from postedit.phrase.decoder import ALL_FEATURES, Outputs, SearchLimits, edit_texts
 from postedit.phrase.forced_scores import score_outputs
-from postedit.phrase.phrase_model import PhraseModel
+from postedit.phrase.phrase_model import PhraseModel, empty_model
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 from postedit.phrase.word_ids import TextsBuilder
 from postedit.text.edits import changes, splice
@@ -54,6 +54,12 @@ class PhraseEditor(Editor):
     ) -> None:
         """Make an editor; `sources` are the folders it was loaded from."""
         self.model, self.config, self.text, self.search, self.sources = model, config, text, search, sources
+
+    @classmethod
+    def empty(cls, text: PhraseTextConfig, config: PhraseConfig | None = None) -> "PhraseEditor":
+        """Return an editor that has learnt nothing yet and leaves every mt as it is."""
+        config = config or PhraseConfig()
+        return cls(empty_model(config.order), config, text, SearchConfig())
 
     @property
     def abilities(self) -> Abilities:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postedit.phrase.decoder import ALL_FEATURES, Knowledge
-from postedit.phrase.edit_alignment import all_linked, learn_edits, spellings
+from postedit.phrase.correction_index import NO_CORRECTIONS
+from postedit.phrase.edit_alignment import EditTable, all_linked, learn_edits, spellings, without_rare
 from postedit.phrase.lexicon import EditLexicon, count_links
 from postedit.phrase.ngram_model import NgramModel, learn_ngrams, ngram_table
 from postedit.phrase.pair_table import EMPTY, table_of
@@ -42,7 +43,33 @@ START_WEIGHTS: Final[Mapping[str, float]] = {
     "context": 0.2,
     "source agrees": 0.2,
 }
-"""Weights before tuning; those of all other features are 0."""
+"""Weights before tuning; those of other features are 0."""
+
+CORRECTION_WEIGHTS: Final[Mapping[str, float]] = {
+    "corrected in context": 1.42,
+    "not corrected": -0.18,
+    "not corrected in context": -1.36,
+}
+"""Weights of the features that corrections alone have, once gains in score are log-odds; "doubt" follows corrections.
+
+These, and EMPTY_WEIGHTS, are from streams of corrections (`benchmarks/learning_streams.py tune`).
+"""
+
+EMPTY_WEIGHTS: Final[Mapping[str, float]] = {
+    "edits": -1.5,
+    "words changed": -0.21,
+    "length": -0.04,
+    "phrase": 0.72,
+    "best phrase": 0.34,
+    "lexical": -0.03,
+    "lexical inverse": -0.03,
+    "seen changed": -0.18,
+    "seen changed anywhere": 0.5,
+    "seen kept": -0.53,
+    "context": -0.07,
+    "phrases": 1.14,
+}
+"""Weights of a model that has learnt nothing but corrections; those of other features are 0."""
 
 
 class SplitTriplet(NamedTuple):
@@ -55,23 +82,38 @@ class SplitTriplet(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PhraseModel:
-    """Words, knowledge and weights; `weights` are in the order of ALL_FEATURES."""
+    """What a phrase-based model is made of.
+
+    Args:
+        words: all words with their ids.
+        knowledge: what edits are proposed and scored by.
+        joined: ids of words joined with source words.
+        edits: probabilities by which further triplets are aligned.
+        weights: of the features, in the order of ALL_FEATURES.
+    """
 
     words: WordIds
     knowledge: Knowledge
     joined: JoinedWords
+    edits: EditTable
     weights: Floats
 
     def to_arrays(self) -> Arrays:
-        """Return all arrays by name; hash tables without their unused slots."""
-        (index,) = self.knowledge.parts
+        """Return all arrays by name; hash tables without their unused slots; nothing of corrections."""
+        index, _ = self.knowledge.parts
         found: Arrays = {"weights": self.weights}
         for side in ("mt", "pe"):
             found |= {f"index.{side}.{name}": part for name, part in getattr(index, side)._asdict().items()}
         found |= {f"index.{name}": getattr(index, name) for name in ("cells", "mt_starts", "pe_starts", "links")}
         lexicon, translations, language = self.knowledge.lexicon, self.knowledge.translations, self.knowledge.language
         found |= {"lexicon.old": lexicon.old, "lexicon.new": lexicon.new}
-        tables = {"lexicon": lexicon, "translations": translations, "language": language, "joined": self.joined}
+        tables = {
+            "lexicon": lexicon,
+            "translations": translations,
+            "language": language,
+            "joined": self.joined,
+            "edits": self.edits,
+        }
         for name, table in tables.items():
             used = np.flatnonzero(table.keys != EMPTY)
             used = used[np.argsort(table.keys[used])]  # so that a model saved again is the same
@@ -99,8 +141,9 @@ class PhraseModel:
         language = NgramModel(keys, logs, backoffs, order, unknown)
         translations = TranslationTable(*table_of(*columns["translations"]))
         index = TripletIndex(sides["mt"], sides["pe"], *rest)
-        knowledge = Knowledge((index,), lexicon, translations, language)
-        return cls(WordIds(words), knowledge, joined, arrays["weights"])
+        knowledge = Knowledge((index, NO_CORRECTIONS), lexicon, translations, language)
+        edits = EditTable(*table_of(*columns["edits"]))
+        return cls(WordIds(words), knowledge, joined, edits, arrays["weights"])
 
 
 _COLUMNS: Final = {
@@ -108,13 +151,14 @@ _COLUMNS: Final = {
     "translations": ("keys", "probabilities"),
     "language": ("keys", "logs", "backoffs"),
     "joined": ("keys", "ids"),
+    "edits": ("keys", "probabilities"),
 }
 """The columns of the hash tables."""
 
 
-def start_weights() -> Floats:
-    """Return the weights before tuning, in the order of ALL_FEATURES."""
-    return np.array([START_WEIGHTS.get(name, 0.0) for name in ALL_FEATURES])
+def weights_of(named: Mapping[str, float]) -> Floats:
+    """Return weights in the order of ALL_FEATURES; those not named are 0."""
+    return np.array([named.get(name, 0.0) for name in ALL_FEATURES])
 
 
 def learn(triplets: Iterable[SplitTriplet], config: PhraseConfig) -> PhraseModel:
@@ -135,14 +179,31 @@ def learn_texts(words: WordIds, src: Texts, mt: Texts, pe: Texts, config: Phrase
     some = config.learn_words_from
     translations = learn_translations(_some(src, some), _some(pe, some), count)
     sources = all_source_words(translations, src, mt)
-    edits = learn_edits(_some(mt, some), _some(pe, some), spellings(words.words))
-    links = all_linked(edits, mt, pe)
+    spelt = spellings(words.words)
+    edits = learn_edits(_some(mt, some), _some(pe, some), spelt)
+    links = all_linked(edits, spelt, mt, pe)
     joined = join_words(mt.words, sources) if config.join_source else NOT_JOINED
     asked = joined_ids(joined, mt.words, sources)
     index = build_index(asked, mt, pe, links, sources, count)
     lexicon = count_links(mt, pe, links, count)
     language = learn_ngrams(pe, config.order, config.least)
-    return PhraseModel(words, Knowledge((index,), lexicon, translations, language), joined, start_weights())
+    knowledge = Knowledge((index, NO_CORRECTIONS), lexicon, translations, language)
+    return PhraseModel(words, knowledge, joined, without_rare(edits), weights_of(START_WEIGHTS))
+
+
+def empty_model(order: int) -> PhraseModel:
+    """Return the model of no triplets, whose language model of this order knows no difference between words."""
+    texts = Texts(np.empty(0, np.int32), np.zeros(1, np.int64))
+    words, keys, shares = WordIds(), np.empty(0, np.int64), np.empty(0, np.float32)
+    index = build_index(texts.words, texts, texts, texts.words, texts.words, len(words))
+    knowledge = Knowledge(
+        (index, NO_CORRECTIONS),
+        count_links(texts, texts, texts.words, len(words)),
+        TranslationTable(*table_of(keys, shares)),
+        NgramModel(*ngram_table(keys, shares, shares), order, 0.0),
+    )
+    weights = weights_of({**EMPTY_WEIGHTS, **CORRECTION_WEIGHTS})
+    return PhraseModel(words, knowledge, NOT_JOINED, EditTable(*table_of(keys, shares)), weights)
 
 
 def _some(texts: Texts, most: int) -> Texts:

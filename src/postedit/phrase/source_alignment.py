@@ -174,3 +174,26 @@ def joined_ids(joined: Any, words: Any, sources: Any) -> Any:
     for place in range(words.size):
         ids[place] = lookup(joined.keys, joined.ids, pair(words[place], sources[place]), _NOT_JOINED_BEFORE)
     return ids
+
+
+@compiled
+def enlarged(joined: Any) -> Any:
+    """Return the ids in a table of twice the size, with room for as many as there are."""
+    keys = doubled(joined.keys)
+    ids = np.zeros(keys.size, np.int32)
+    for slot in range(joined.keys.size):
+        if joined.keys[slot] != EMPTY:
+            ids[find(keys, joined.keys[slot])] = joined.ids[slot]
+    return JoinedWords(keys, ids)
+
+
+@compiled
+def number_joined(joined: Any, known: Any, words: Any, sources: Any) -> Any:
+    """Give ids from `known` on to words joined with source words that have none; return the number above all ids."""
+    for place in range(words.size):
+        key = pair(words[place], sources[place])
+        slot = find(joined.keys, key)
+        if joined.keys[slot] == EMPTY:
+            joined.keys[slot], joined.ids[slot] = key, known
+            known += 1
+    return known

@@ -17,7 +17,7 @@ from postedit.phrase.source_alignment import Texts
 LONGEST: Final = 7
 """Words of the longest phrases, with their context."""
 
-_DEPTH: Final = 8  # words by which places are sorted: a power of 2 that is not below LONGEST
+DEPTH: Final = 8  # words by which places are sorted: a power of 2 that is not below LONGEST
 
 ROW, SOURCE, FIRST, LAST, KEPT = range(5)
 """Columns of `Places.cells`: the triplet, the source word, first and last place in pe of the word's counterparts (or
@@ -29,7 +29,7 @@ class Sorted(NamedTuple):
 
     words: Any  # Int32[W]
     order: Any  # Int32[W], places
-    first: Any  # Int64[words+1], where in `order` the places of each word begin
+    first: Any  # Int64[words+1], where in `order` the places of each word begin; empty: to be looked for
 
 
 class TripletIndex(NamedTuple):
@@ -58,7 +58,7 @@ def sort_places(words: NDArray[np.int32], count: int) -> Sorted:
     rank = words.astype(np.int64)
     order = np.argsort(rank, kind="stable")
     step = 1
-    while step < _DEPTH and words.size:
+    while step < DEPTH and words.size:
         following = np.zeros(words.size, np.int64)
         following[:-step] = rank[step:] + 1
         keys = rank * (int(rank.max()) + 2) + following
@@ -85,13 +85,13 @@ def build_index(
         sources: the source word of each word of mt.
         count: word ids are below this number.
     """
-    cells = _cells(mt, pe, links, sources)
+    cells = aligned_cells(mt, pe, links, sources)
     above = max(count, int(asked.max(initial=0)) + 1)
     return TripletIndex(sort_places(asked, above), sort_places(pe.words, count), cells, mt.starts, pe.starts, links)
 
 
 @compiled
-def _cells(mt: Any, pe: Any, links: Any, sources: Any) -> Any:
+def aligned_cells(mt: Any, pe: Any, links: Any, sources: Any) -> Any:
     cells = np.empty((mt.words.size, 5), np.int32)
     for row in range(mt.starts.size - 1):
         start, end = mt.starts[row], mt.starts[row + 1]
@@ -162,3 +162,19 @@ def target_of(index: Any, at: Any, length: Any) -> Any:
         if link != UNLINKED and not begin <= link < begin + length:
             return PhraseTarget(start, -1)
     return PhraseTarget(start, last - first + 1)
+
+
+@compiled
+def makes_change(index: Any, at: Any, length: Any, new: Any) -> Any:
+    """Return whether the `length` words of mt from place `at` on became the words `new` Int32[m].
+
+    These stand between the counterparts of the words beside those of mt; where one has none, the tightest phrase counts.
+    """
+    left, right = index.cells[at - 1, LAST], index.cells[at + length, FIRST]
+    row = index.cells[at, ROW]
+    if 0 <= left < right:
+        start, count = index.pe_starts[row] + left + 1, right - left - 1
+    else:
+        target = target_of(index, at, length)
+        start, count = target.start, target.length
+    return count == new.size and np.array_equal(index.pe.words[start : start + count], new)

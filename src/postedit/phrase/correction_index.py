@@ -1,0 +1,217 @@
+"""The index of corrections: triplets are added to it and taken out again one by one.
+
+A triplet is added by inserting the places of its words into the sorted order, and taken out by removing them from it.
+Its texts remain in memory until the index is made anew, and no lookup finds them.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postedit.compiled import compiled
+from postedit.phrase.source_alignment import Texts
+from postedit.phrase.triplet_index import DEPTH, ROW, UNLINKED, Sorted, TripletIndex, aligned_cells, sort_places
+
+_SEPARATOR: Final = -1
+"""Stands behind each text, so that it sorts the same whatever comes after it."""
+
+_ONE_BY_ONE: Final = 30
+"""More triplets than these are sorted together with all others."""
+
+
+class AlignedTriplet(NamedTuple):
+    """A triplet as it is indexed; texts have words for beginning and end.
+
+    Args:
+        asked: the words of mt by which phrases are looked up, Int32[n].
+        mt: the words of mt, Int32[n].
+        pe: the words of pe, Int32[m].
+        links: the place in mt of the counterpart of each word of pe, or UNLINKED, Int32[m].
+        sources: the source word of each word of mt, Int32[n].
+    """
+
+    asked: Any
+    mt: Any
+    pe: Any
+    links: Any
+    sources: Any
+
+
+class GrowingArray:
+    """An array to which rows are appended in place.
+
+    Args:
+        values: the first rows.
+    """
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._buffer, self._size = values, len(values)
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """All rows; not valid after the next `extend`."""
+        return self._buffer[: self._size]
+
+    def truncate(self, size: int) -> None:
+        """Keep the first rows alone."""
+        self._size = size
+
+    def extend(self, values: Any) -> None:
+        """Append rows."""
+        size = self._size + len(values)
+        if size > len(self._buffer):
+            larger = np.empty((2 * size, *self._buffer.shape[1:]), self._buffer.dtype)
+            larger[: self._size] = self.values
+            self._buffer = larger
+        self._buffer[self._size : size] = values
+        self._size = size
+
+
+class _SortedPlaces:
+    """Words of texts, and the places of those that were not removed, sorted by what follows."""
+
+    def __init__(self) -> None:
+        self._words = GrowingArray(np.empty(0, np.int32))
+        self._order = np.empty(0, np.int32)
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def append(self, texts: Sequence[NDArray[np.int32]]) -> None:
+        """Add texts."""
+        ranges = []
+        for text in texts:
+            ranges.append((len(self), len(self) + len(text)))
+            self._words.extend(np.append(text, np.int32(_SEPARATOR)))
+        if len(texts) > _ONE_BY_ONE:
+            present = np.zeros(len(self), bool)
+            present[self._order] = True
+            for start, end in ranges:
+                present[start:end] = True
+            order = sort_places(self._words.values + 1, int(self._words.values.max()) + 2).order
+            self._order = order[present[order]]
+            return
+        words = self._words.values
+        for start, end in ranges:
+            places = sorted(range(start, end), key=lambda place: tuple(words[place : min(place + DEPTH, end)]))
+            new = np.array(places, np.int32)
+            self._order = np.insert(self._order, _insertion_points(words, self._order, new), new)
+
+    def remove(self, start: int, end: int) -> None:
+        """Remove the places from `start` to `end` (exclusive)."""
+        self._order = self._order[(self._order < start) | (self._order >= end)]
+
+    def truncate(self, end: int) -> None:
+        """Remove all words from place `end` on."""
+        self._words.truncate(end)
+        self._order = self._order[self._order < end]
+
+    @property
+    def sorted(self) -> Sorted:
+        """The words and their order."""
+        return Sorted(self._words.values, self._order, np.empty(0, np.int64))
+
+
+@compiled
+def _insertion_points(words: Any, order: Any, places: Any) -> Any:
+    """Return before which of the places `order` each of the places Int32[K] is sorted, Int64[K]."""
+    points = np.empty(places.size, np.int64)
+    for number in range(places.size):
+        low, high = 0, order.size
+        while low < high:
+            middle = (low + high) >> 1
+            if _follows(words, places[number], order[middle]):
+                low = middle + 1
+            else:
+                high = middle
+        points[number] = low
+    return points
+
+
+@compiled
+def _follows(words: Any, place: Any, other: Any) -> Any:
+    """Return whether the words from a place on sort behind those from another place on, up to the ends of texts."""
+    for depth in range(DEPTH):
+        if words[place + depth] != words[other + depth] or words[place + depth] == _SEPARATOR:
+            return words[place + depth] > words[other + depth]
+    return False
+
+
+class CorrectionIndex:
+    """Triplets that can be added and removed."""
+
+    def __init__(self) -> None:
+        self._numbers: list[int] = []  # of the triplets, rising
+        self._mt, self._pe = _SortedPlaces(), _SortedPlaces()
+        self._cells = GrowingArray(np.empty((0, 5), np.int32))
+        self._mt_starts, self._pe_starts = (GrowingArray(np.zeros(1, np.int64)) for _ in range(2))
+        self._links = GrowingArray(np.empty(0, np.int32))
+
+    def add(self, triplets: Sequence[tuple[int, AlignedTriplet]]) -> None:
+        """Add triplets with their numbers, which are above all numbers before."""
+        for number, one in triplets:
+            cells = _cells(one)
+            cells[:, ROW] = len(self._numbers)
+            self._numbers.append(number)
+            self._cells.extend(cells)
+            self._cells.extend(np.full((1, 5), UNLINKED, np.int32))  # of the separator
+            self._links.extend(np.append(one.links, np.int32(UNLINKED)))
+            self._mt_starts.extend([len(self._cells)])
+            self._pe_starts.extend([len(self._links)])
+        self._mt.append([one.asked for _, one in triplets])
+        self._pe.append([one.pe for _, one in triplets])
+
+    def remove(self, number: int) -> None:
+        """Take a triplet out; nothing happens if it was never added."""
+        row = bisect_left(self._numbers, number)
+        if row < len(self._numbers) and self._numbers[row] == number:
+            for side, starts in ((self._mt, self._mt_starts), (self._pe, self._pe_starts)):
+                side.remove(*(int(start) for start in starts.values[row : row + 2]))
+
+    def truncate(self, number: int) -> None:
+        """Take out the triplets from this number on."""
+        row = bisect_left(self._numbers, number)
+        del self._numbers[row:]
+        for side, starts, others in (
+            (self._mt, self._mt_starts, self._cells),
+            (self._pe, self._pe_starts, self._links),
+        ):
+            end = int(starts.values[row])
+            side.truncate(end)
+            others.truncate(end)
+            starts.truncate(row + 1)
+
+    @property
+    def index(self) -> TripletIndex:
+        """The index as it is now; not valid after the next change."""
+        return TripletIndex(
+            self._mt.sorted,
+            self._pe.sorted,
+            self._cells.values,
+            self._mt_starts.values,
+            self._pe_starts.values,
+            self._links.values,
+        )
+
+
+def _cells(triplet: AlignedTriplet) -> NDArray[np.int32]:
+    mt, pe = (Texts(words, np.array([0, len(words)])) for words in (triplet.mt, triplet.pe))
+    found: NDArray[np.int32] = aligned_cells(mt, pe, triplet.links, triplet.sources)
+    return found
+
+
+def single_index(triplet: AlignedTriplet) -> TripletIndex:
+    """Return an index of one triplet in which no phrase can be looked up."""
+    nothing, none = np.empty(0, np.int32), np.zeros(1, np.int64)
+    sides = (Sorted(words, nothing, np.empty(0, np.int64)) for words in (triplet.asked, triplet.pe))
+    return TripletIndex(*sides, _cells(triplet), none, none, triplet.links)
+
+
+NO_CORRECTIONS: Final = CorrectionIndex().index
+"""The index of no corrections."""

@@ -1,0 +1,179 @@
+"""Corrections that count at once: the phrase-based editor follows a memory."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from postedit.adapt.correction import Correction
+from postedit.adapt.correction_memory import Entry
+from postedit.core.editor import Side
+from postedit.phrase.correction_index import AlignedTriplet, CorrectionIndex, GrowingArray, single_index
+from postedit.phrase.decoder import ALL_FEATURES, Knowledge, SearchLimits, edit_texts
+from postedit.phrase.edit_alignment import Spellings, linked, spellings
+from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.source_alignment import (
+    JoinedWords,
+    Texts,
+    enlarged,
+    joined_ids,
+    number_joined,
+    source_words,
+)
+from postedit.phrase.triplet_index import makes_change
+from postedit.phrase.word_ids import BEGIN, END_OF_TEXT, WordIds
+
+Ids = NDArray[np.int32]
+
+_WATCHED: Final = 500
+"""Latest corrections by which it is judged how far the memory can be trusted."""
+
+_NEARLY: Final = 1.0  # edits whose score misses that of none by this much are judged, too
+_DOUBT, _EDITS = ALL_FEATURES.index("doubt"), ALL_FEATURES.index("edits")
+_SPREAD: Final = 1.0  # standard deviation of the prior of doubt
+_NEWTON_STEPS: Final = 12
+_SIDES: Final[tuple[Side, ...]] = ("src", "mt", "pe")
+
+
+class _Known(NamedTuple):
+    """A correction as it is indexed, and the source."""
+
+    number: int
+    triplet: AlignedTriplet
+    src: Ids
+
+
+class _Judged(NamedTuple):
+    """An edit that earlier corrections proposed: its gain in score, and whether the post-editor made it."""
+
+    gain: float
+    right: bool
+
+
+class PhraseLearner:
+    """Indexes the corrections of a memory for a phrase-based editor; see `remembering.Learner`.
+
+    Corrections are aligned by the probabilities of training, which they do not change. So what is learnt depends on
+    which corrections there are, and where two contradict each other, on which came last.
+
+    How far corrections are trusted is measured: before a correction is learnt, the edits that those before it propose
+    are compared with it. The logistic regression of their being right on their gains has one parameter, the weight of
+    "doubt".
+
+    Args:
+        editor: its model changes.
+    """
+
+    def __init__(self, editor: PhraseEditor) -> None:
+        self._editor, self._trained = editor, editor.model
+        self.forget_all()
+
+    def learn_entries(self, entries: Iterable[Entry]) -> None:
+        """Take over further entries; corrections with a text longer than `search.max_input` are left out."""
+        undone: set[int] = set()
+        learnt = len(self._known)
+        for entry in entries:
+            if entry.undoes is not None:
+                undone.add(entry.undoes)
+            elif (aligned := self._aligned(entry.correction)) is not None:
+                self._known.append(_Known(entry.number, *aligned))
+        if undone:
+            for number in undone:
+                self._index.remove(number)
+            learnt -= sum(one.number in undone for one in self._known[:learnt])
+            self._known = [one for one in self._known if one.number not in undone]
+            learnt = max(0, min(learnt, len(self._known) - _WATCHED))
+            self._index.truncate(self._known[learnt].number if self._known else 0)
+            self._judged.clear()
+        watched = max(learnt, len(self._known) - _WATCHED)
+        if watched > learnt:
+            self._index.add([(one.number, one.triplet) for one in self._known[learnt:watched]])
+            self._judged.clear()
+        for one in self._known[watched:]:
+            self._judged.append(self._judge(one))
+            self._index.add([(one.number, one.triplet)])
+        del self._judged[:-_WATCHED]
+        self._change_model()
+
+    def forget_all(self) -> None:
+        """Return to the model as it was trained."""
+        self._words, self._joined = WordIds(self._trained.words.own), _JoinedIds(self._trained.joined)
+        spelt = spellings(self._words.words)
+        self._letters, self._starts = GrowingArray(spelt.letters), GrowingArray(spelt.starts)
+        self._known: list[_Known] = []
+        self._judged: list[list[_Judged]] = []  # of the last corrections, the edits proposed for each
+        self._index = CorrectionIndex()
+        self._change_model()
+
+    def _change_model(self) -> None:
+        weights = self._trained.weights.copy()
+        weights[_DOUBT] = _doubt([edit for edits in self._judged for edit in edits], weights[_DOUBT])
+        self._editor.model = replace(
+            self._trained, words=self._words, knowledge=self._knowledge, joined=self._joined.words, weights=weights
+        )
+
+    @property
+    def _knowledge(self) -> Knowledge:
+        trained = self._trained.knowledge
+        return trained._replace(parts=(trained.parts[0], self._index.index))
+
+    def _aligned(self, correction: Correction) -> tuple[AlignedTriplet, Ids] | None:
+        """Return a correction as it is indexed, and its source, None if it is too long; new words get ids."""
+        sides = [self._editor.words(side, getattr(correction, side)) for side in _SIDES]
+        if max(map(len, sides)) > self._editor.search.max_input:
+            return None
+        src, mt, pe = (np.array(self._words.add(words), np.int32) for words in sides)
+        mt, pe = (np.concatenate([[BEGIN], ids, [END_OF_TEXT]]).astype(np.int32) for ids in (mt, pe))
+        new = spellings(self._words.words[len(self._starts) - 1 :])
+        self._starts.extend(new.starts[1:] + len(self._letters))
+        self._letters.extend(new.letters)
+        links = linked(self._trained.edits, Spellings(self._letters.values, self._starts.values), mt, pe)
+        sources = source_words(self._trained.knowledge.translations, src, mt)
+        return AlignedTriplet(self._joined.add(mt, sources), mt, pe, links, sources), src
+
+    def _judge(self, known: _Known) -> list[_Judged]:
+        """Return the edits that earlier corrections propose for a correction, or nearly do."""
+        weights = self._trained.weights.copy()
+        weights[_DOUBT], weights[_EDITS] = 0.0, weights[_EDITS] + _NEARLY
+        mt, src = (Texts(words, np.array([0, len(words)])) for words in (known.triplet.mt, known.src))
+        limits = SearchLimits(1, self._editor.config.paths, self._editor.config.sample)
+        found = edit_texts(mt, self._joined.words, src, self._knowledge, weights, limits)
+        own, judged = single_index(known.triplet), []
+        for edit in np.flatnonzero(found.evidence[:, _DOUBT - 1]):
+            (start, end), new = found.spans[edit], found.words[slice(*found.first_word[edit : edit + 2])]
+            right = bool(makes_change(own, start + 1, end - start, new))
+            judged.append(_Judged(float(found.gains[edit]) - _NEARLY, right))
+        return judged
+
+
+def _doubt(judged: Sequence[_Judged], prior: float) -> float:
+    """Return the constant that makes gains the log-odds of being right, with a normal prior around `prior`."""
+    gains = np.array([edit.gain for edit in judged])
+    right = np.array([edit.right for edit in judged], float)
+    found = prior
+    for _ in range(_NEWTON_STEPS):
+        likely = 1.0 / (1.0 + np.exp(-(gains + found)))
+        slope = (right - likely).sum() - (found - prior) / _SPREAD**2
+        found += np.clip(slope / ((likely * (1.0 - likely)).sum() + _SPREAD**-2), -1.0, 1.0)
+    return float(found)
+
+
+class _JoinedIds:
+    """Ids of words joined with source words, to which new ones are added."""
+
+    def __init__(self, trained: JoinedWords) -> None:
+        self.words = trained
+        self._known = len(trained.keys) and int(trained.ids.max()) + 1
+        self._shared = True  # with the trained model, so that it must not change
+
+    def add(self, words: Ids, sources: Ids) -> Ids:
+        """Return the ids of words Int32[n] with sources Int32[n]; the words themselves if they are not joined."""
+        if not len(self.words.keys):
+            return words
+        if self._shared or 2 * (self._known + len(words)) > len(self.words.keys):
+            self.words, self._shared = enlarged(self.words), False
+        self._known = number_joined(self.words, self._known, words, sources)
+        found: Ids = joined_ids(self.words, words, sources)
+        return found
