@@ -32,7 +32,7 @@ from postedit.jobs.run_preparation import claimed, count_lines
 from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.phrase_folder import PhraseFolder, add_texts, texts_digest
-from postedit.phrase.phrase_model import CORRECTION_WEIGHTS, SplitTriplet, learn
+from postedit.phrase.phrase_model import DECISION_WEIGHTS, SplitTriplet, learn
 from postedit.phrase.phrase_options import NAME, PhraseTuneConfig
 from postedit.phrase.phrase_recipe import PhraseRecipe, load_phrase_recipe
 from postedit.progress import LineProgress
@@ -229,8 +229,8 @@ def tune_weights(
         weights = weights / (np.abs(weights).max() or 1.0)
     best = with_weights(editor, min(trials, key=lambda trial: trial[0])[1])
     scaled = best.model.weights * _scale(best.edit(dev.src, dev.mt), dev)
-    of_corrections = {ALL_FEATURES.index(name): weight for name, weight in CORRECTION_WEIGHTS.items()}
-    scaled[list(of_corrections)] = list(of_corrections.values())  # no feature of dev says anything about them
+    decisions = {ALL_FEATURES.index(name): weight for name, weight in DECISION_WEIGHTS.items()}
+    scaled[list(decisions)] = list(decisions.values())  # no feature of dev says anything about them
     return with_weights(editor, scaled)
 
 

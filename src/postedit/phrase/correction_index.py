@@ -64,6 +64,8 @@ class GrowingArray:
 
     def extend(self, values: Any) -> None:
         """Append rows."""
+        if not len(values):
+            return  # the first rows may be read-only
         size = self._size + len(values)
         if size > len(self._buffer):
             larger = np.empty((2 * size, *self._buffer.shape[1:]), self._buffer.dtype)

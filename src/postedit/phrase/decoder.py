@@ -5,22 +5,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from postedit.compiled import compiled
-from postedit.phrase.edit_candidates import COUNT, END, FEATURES, PLACE, START, Sentence, candidates_of, new_scratch
+from postedit.phrase.edit_candidates import COUNT, END, FEATURES, PLACE, START, Sentence, new_scratch
 from postedit.phrase.lattice import path_words, search_lattice
 from postedit.phrase.ngram_model import text_log_probability
+from postedit.phrase.proposals import scored_candidates
 from postedit.phrase.source_alignment import joined_ids, source_words
 
 ALL_FEATURES: Final = ("language model", *FEATURES)
 """Features of an output: its log-probability under the language model, and the sums over its edits."""
-
-
-class Knowledge(NamedTuple):
-    """All that edits are proposed and scored by."""
-
-    parts: Any  # tuple of TripletIndex
-    lexicon: Any
-    translations: Any
-    language: Any  # NgramModel
 
 
 class SearchLimits(NamedTuple):
@@ -70,10 +62,7 @@ def edit_texts(mt: Any, joined: Any, src: Any, knowledge: Any, weights: Any, lim
     scratch = new_scratch()
     for row in range(rows):
         sentence = sentence_of(mt, joined, src, knowledge.translations, row)
-        candidates = candidates_of(
-            sentence, knowledge.parts, knowledge.lexicon, knowledge.translations, limits.sample, scratch
-        )
-        values = candidates.features @ weights[1:]
+        candidates, values = scored_candidates(sentence, knowledge, weights, limits.sample, scratch)
         paths = search_lattice(
             sentence.mt, candidates, values, knowledge.language, weights[0], limits.outputs, limits.paths
         )

@@ -19,10 +19,10 @@ from postedit.phrase.edit_candidates import (
     PLACE,
     SOURCE_AGREES,
     START,
-    candidates_of,
     new_scratch,
 )
 from postedit.phrase.ngram_model import text_log_probability
+from postedit.phrase.proposals import scored_candidates
 
 _UNSEEN_ODDS: Final = -5.0  # log-odds of an edit that is no candidate: below those of any candidate
 _IMPOSSIBLE: Final = -1e18
@@ -47,10 +47,7 @@ def score_outputs(mt: Any, joined: Any, src: Any, outputs: Any, knowledge: Any, 
     for row in range(rows):
         sentence = sentence_of(mt, joined, src, knowledge.translations, row)
         output = outputs.words[outputs.starts[row] : outputs.starts[row + 1]]
-        candidates = candidates_of(
-            sentence, knowledge.parts, knowledge.lexicon, knowledge.translations, sample, scratch
-        )
-        values = candidates.features @ weights[1:]
+        candidates, values = scored_candidates(sentence, knowledge, weights, sample, scratch)
         edits = _best_edits(sentence.mt, output, candidates, values, unseen @ weights[1:])
         features[row, 0] = text_log_probability(knowledge.language, output)
         for one in edits:

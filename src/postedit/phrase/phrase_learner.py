@@ -11,9 +11,11 @@ from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import Entry
 from postedit.core.editor import Side
 from postedit.phrase.correction_index import AlignedTriplet, CorrectionIndex, GrowingArray, single_index
-from postedit.phrase.decoder import ALL_FEATURES, Knowledge, SearchLimits, edit_texts
+from postedit.phrase.decoder import SearchLimits, edit_texts
 from postedit.phrase.edit_alignment import Spellings, linked, spellings
+from postedit.phrase.edit_candidates import CORRECTIONS, DOUBT, EDITS
 from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.proposals import Knowledge
 from postedit.phrase.source_alignment import (
     JoinedWords,
     Texts,
@@ -31,7 +33,6 @@ _WATCHED: Final = 500
 """Latest corrections by which it is judged how far the memory can be trusted."""
 
 _NEARLY: Final = 1.0  # edits whose score misses that of none by this much are judged, too
-_DOUBT, _EDITS = ALL_FEATURES.index("doubt"), ALL_FEATURES.index("edits")
 _SPREAD: Final = 1.0  # standard deviation of the prior of doubt
 _NEWTON_STEPS: Final = 12
 _SIDES: Final[tuple[Side, ...]] = ("src", "mt", "pe")
@@ -108,16 +109,17 @@ class PhraseLearner:
         self._change_model()
 
     def _change_model(self) -> None:
-        weights = self._trained.weights.copy()
-        weights[_DOUBT] = _doubt([edit for edits in self._judged for edit in edits], weights[_DOUBT])
+        doubt = _doubt([edit for edits in self._judged for edit in edits])
         self._editor.model = replace(
-            self._trained, words=self._words, knowledge=self._knowledge, joined=self._joined.words, weights=weights
+            self._trained, words=self._words, knowledge=self._knowledge(doubt), joined=self._joined.words
         )
 
-    @property
-    def _knowledge(self) -> Knowledge:
-        trained = self._trained.knowledge
-        return trained._replace(parts=(trained.parts[0], self._index.index))
+    def _knowledge(self, doubt: float, allowance: float = 0.0) -> Knowledge:
+        """Return what edits are proposed by, with an `allowance` for those by corrections."""
+        weights = self._trained.knowledge.correction_weights.copy()
+        weights[DOUBT] = doubt
+        weights[EDITS] += allowance
+        return self._trained.knowledge._replace(corrections=self._index.index, correction_weights=weights)
 
     def _aligned(self, correction: Correction) -> tuple[AlignedTriplet, Ids] | None:
         """Return a correction as it is indexed, and its source, None if it is too long; new words get ids."""
@@ -135,27 +137,26 @@ class PhraseLearner:
 
     def _judge(self, known: _Known) -> list[_Judged]:
         """Return the edits that earlier corrections propose for a correction, or nearly do."""
-        weights = self._trained.weights.copy()
-        weights[_DOUBT], weights[_EDITS] = 0.0, weights[_EDITS] + _NEARLY
         mt, src = (Texts(words, np.array([0, len(words)])) for words in (known.triplet.mt, known.src))
         limits = SearchLimits(1, self._editor.config.paths, self._editor.config.sample)
-        found = edit_texts(mt, self._joined.words, src, self._knowledge, weights, limits)
+        knowledge = self._knowledge(0.0, _NEARLY)
+        found = edit_texts(mt, self._joined.words, src, knowledge, self._trained.weights, limits)
         own, judged = single_index(known.triplet), []
-        for edit in np.flatnonzero(found.evidence[:, _DOUBT - 1]):
+        for edit in np.flatnonzero(found.evidence[:, DOUBT] * found.evidence[:, CORRECTIONS]):
             (start, end), new = found.spans[edit], found.words[slice(*found.first_word[edit : edit + 2])]
             right = bool(makes_change(own, start + 1, end - start, new))
             judged.append(_Judged(float(found.gains[edit]) - _NEARLY, right))
         return judged
 
 
-def _doubt(judged: Sequence[_Judged], prior: float) -> float:
-    """Return the constant that makes gains the log-odds of being right, with a normal prior around `prior`."""
+def _doubt(judged: Sequence[_Judged]) -> float:
+    """Return the constant that makes gains the log-odds of being right, with a normal prior around 0."""
     gains = np.array([edit.gain for edit in judged])
     right = np.array([edit.right for edit in judged], float)
-    found = prior
+    found = 0.0
     for _ in range(_NEWTON_STEPS):
         likely = 1.0 / (1.0 + np.exp(-(gains + found)))
-        slope = (right - likely).sum() - (found - prior) / _SPREAD**2
+        slope = (right - likely).sum() - found / _SPREAD**2
         found += np.clip(slope / ((likely * (1.0 - likely)).sum() + _SPREAD**-2), -1.0, 1.0)
     return float(found)
 

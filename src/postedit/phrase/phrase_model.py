@@ -7,13 +7,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.phrase.decoder import ALL_FEATURES, Knowledge
+from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.correction_index import NO_CORRECTIONS
 from postedit.phrase.edit_alignment import EditTable, all_linked, learn_edits, spellings, without_rare
 from postedit.phrase.lexicon import EditLexicon, count_links
 from postedit.phrase.ngram_model import NgramModel, learn_ngrams, ngram_table
 from postedit.phrase.pair_table import EMPTY, table_of
 from postedit.phrase.phrase_options import PhraseConfig
+from postedit.phrase.proposals import Knowledge
 from postedit.phrase.source_alignment import (
     NOT_JOINED,
     JoinedWords,
@@ -45,17 +46,14 @@ START_WEIGHTS: Final[Mapping[str, float]] = {
 }
 """Weights before tuning; those of other features are 0."""
 
-CORRECTION_WEIGHTS: Final[Mapping[str, float]] = {
-    "corrected in context": 1.42,
+DECISION_WEIGHTS: Final[Mapping[str, float]] = {
     "not corrected": -0.18,
     "not corrected in context": -1.36,
+    "corrections": 1.0,
 }
-"""Weights of the features that corrections alone have, once gains in score are log-odds; "doubt" follows corrections.
+"""Weights of the features that corrections add to edits, when scores are log-odds of being right."""
 
-These, and EMPTY_WEIGHTS, are from streams of corrections (`benchmarks/learning_streams.py tune`).
-"""
-
-EMPTY_WEIGHTS: Final[Mapping[str, float]] = {
+CORRECTION_WEIGHTS: Final[Mapping[str, float]] = {
     "edits": -1.5,
     "words changed": -0.21,
     "length": -0.04,
@@ -68,8 +66,14 @@ EMPTY_WEIGHTS: Final[Mapping[str, float]] = {
     "seen kept": -0.53,
     "context": -0.07,
     "phrases": 1.14,
+    "corrected in context": 1.42,
+    "not corrected": -0.18,
+    "not corrected in context": -1.36,
 }
-"""Weights of a model that has learnt nothing but corrections; those of other features are 0."""
+"""Weights by which corrections propose edits; those of other features are 0. "doubt" follows the corrections.
+
+They are tuned on streams of corrections by `benchmarks/learning_streams.py tune`.
+"""
 
 
 class SplitTriplet(NamedTuple):
@@ -100,7 +104,7 @@ class PhraseModel:
 
     def to_arrays(self) -> Arrays:
         """Return all arrays by name; hash tables without their unused slots; nothing of corrections."""
-        index, _ = self.knowledge.parts
+        index = self.knowledge.trained
         found: Arrays = {"weights": self.weights}
         for side in ("mt", "pe"):
             found |= {f"index.{side}.{name}": part for name, part in getattr(index, side)._asdict().items()}
@@ -141,7 +145,7 @@ class PhraseModel:
         language = NgramModel(keys, logs, backoffs, order, unknown)
         translations = TranslationTable(*table_of(*columns["translations"]))
         index = TripletIndex(sides["mt"], sides["pe"], *rest)
-        knowledge = Knowledge((index, NO_CORRECTIONS), lexicon, translations, language)
+        knowledge = Knowledge(index, NO_CORRECTIONS, weights_by_corrections(), lexicon, translations, language)
         edits = EditTable(*table_of(*columns["edits"]))
         return cls(WordIds(words), knowledge, joined, edits, arrays["weights"])
 
@@ -154,6 +158,11 @@ _COLUMNS: Final = {
     "edits": ("keys", "probabilities"),
 }
 """The columns of the hash tables."""
+
+
+def weights_by_corrections() -> Floats:
+    """Return the weights by which corrections propose edits, Float64[F]."""
+    return weights_of(CORRECTION_WEIGHTS)[1:]
 
 
 def weights_of(named: Mapping[str, float]) -> Floats:
@@ -187,7 +196,7 @@ def learn_texts(words: WordIds, src: Texts, mt: Texts, pe: Texts, config: Phrase
     index = build_index(asked, mt, pe, links, sources, count)
     lexicon = count_links(mt, pe, links, count)
     language = learn_ngrams(pe, config.order, config.least)
-    knowledge = Knowledge((index, NO_CORRECTIONS), lexicon, translations, language)
+    knowledge = Knowledge(index, NO_CORRECTIONS, weights_by_corrections(), lexicon, translations, language)
     return PhraseModel(words, knowledge, joined, without_rare(edits), weights_of(START_WEIGHTS))
 
 
@@ -197,13 +206,16 @@ def empty_model(order: int) -> PhraseModel:
     words, keys, shares = WordIds(), np.empty(0, np.int64), np.empty(0, np.float32)
     index = build_index(texts.words, texts, texts, texts.words, texts.words, len(words))
     knowledge = Knowledge(
-        (index, NO_CORRECTIONS),
+        index,
+        NO_CORRECTIONS,
+        weights_by_corrections(),
         count_links(texts, texts, texts.words, len(words)),
         TranslationTable(*table_of(keys, shares)),
         NgramModel(*ngram_table(keys, shares, shares), order, 0.0),
     )
-    weights = weights_of({**EMPTY_WEIGHTS, **CORRECTION_WEIGHTS})
-    return PhraseModel(words, knowledge, NOT_JOINED, EditTable(*table_of(keys, shares)), weights)
+    return PhraseModel(
+        words, knowledge, NOT_JOINED, EditTable(*table_of(keys, shares)), weights_of(DECISION_WEIGHTS)
+    )
 
 
 def _some(texts: Texts, most: int) -> Texts:

@@ -141,6 +141,40 @@ def places_of(places: Any, phrase: Any) -> Any:
 
 
 @compiled
+def gone_on(places: Any, low: Any, high: Any, depth: Any, word: Any) -> Any:
+    """Return the part of `places.order[low:high]`, places of the same `depth` words, that goes on with `word`.
+
+    All places have the same 0 words, whatever `low` and `high` are then; -1 is no word.
+    """
+    if depth == 0 and places.first.size == 0:
+        low, high = 0, places.order.size
+    if word < 0 or 0 < places.first.size <= word + 1:
+        return np.int64(0), np.int64(0)
+    if depth == 0 and places.first.size:
+        return np.int64(places.first[word]), np.int64(places.first[word + 1])
+    if low < high:
+        low, high = narrowed(places, low, high, depth, word)
+    return np.int64(low), np.int64(high)
+
+
+@compiled
+def look(order: Any, spread: Any, places: Any) -> Any:
+    """Write at most so many of the places `order` as there is room for, and return how many these are.
+
+    They are `spread` evenly, or the last ones, latest first.
+    """
+    size = order.size
+    taken = min(size, places.size)
+    if spread:
+        for each in range(taken):
+            places[each] = order[each * size // taken]
+    elif taken:
+        later = np.partition(order, size - taken)[size - taken :]
+        places[:taken] = np.sort(later)[::-1]
+    return taken
+
+
+@compiled
 def target_of(index: Any, at: Any, length: Any) -> Any:
     """Return what the `length` words of mt from place `at` on became: the tightest consistent phrase of pe.
 

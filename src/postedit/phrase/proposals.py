@@ -1,0 +1,154 @@
+"""Candidate edits of a sentence with their scores: those that training proposes, and those that corrections propose.
+
+Corrections are few, recent and meant: they have an index and weights of their own. An edit that they propose has their
+score, if that is higher than the score by training; and what they decided in the same context counts for all edits.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from postedit.compiled import compiled
+from postedit.phrase.edit_candidates import (
+    CORRECTED,
+    CORRECTED_THERE,
+    CORRECTIONS,
+    COUNT,
+    DOUBT,
+    END,
+    LEFT,
+    LEFT_THERE,
+    PLACE,
+    START,
+    Candidates,
+    candidates_of,
+)
+from postedit.phrase.lattice import path_words
+from postedit.phrase.ngram_model import text_log_probability
+from postedit.phrase.triplet_index import LONGEST, gone_on, look, makes_change
+
+CONTEXT_WORDS: Final = 2
+"""Words beside a change that make corrections of it decisions for the same context."""
+
+
+class Knowledge(NamedTuple):
+    """All that edits are proposed and scored by."""
+
+    trained: Any  # TripletIndex
+    corrections: Any  # TripletIndex
+    correction_weights: Any  # Float64[F], of the features of edits that corrections propose
+    lexicon: Any
+    translations: Any
+    language: Any  # NgramModel
+
+
+@compiled
+def scored_candidates(sentence: Any, knowledge: Any, weights: Any, sample: Any, scratch: Any) -> Any:
+    """Return the candidate edits of a sentence, and their scores Float64[C].
+
+    Args:
+        sentence: the sentence.
+        knowledge: what edits are proposed by.
+        weights: of the language model, and of the features of edits, Float64[1+F].
+        sample: places of a phrase that are looked at, at most, in each index.
+        scratch: buffers.
+    """
+    trained = candidates_of(sentence, knowledge.trained, knowledge.lexicon, knowledge.translations, sample, True, scratch)
+    if knowledge.corrections.mt.order.size == 0:
+        return trained, trained.features @ weights[1:]
+    places, phrases = np.empty(sample, np.int64), _known_phrases(knowledge.corrections.mt, sentence.asked)
+    for one in range(trained.spans.shape[0]):
+        _add_decisions(sentence, knowledge.corrections, phrases, trained, one, places)
+    corrected = candidates_of(
+        sentence, knowledge.corrections, knowledge.lexicon, knowledge.translations, sample, False, scratch
+    )
+    for one in range(corrected.spans.shape[0]):
+        _add_decisions(sentence, knowledge.corrections, phrases, corrected, one, places)
+    scores = corrected.features @ knowledge.correction_weights
+    _rate_language(sentence.mt, knowledge.language, weights[0], corrected, scores)
+    return _united(sentence.mt.size, trained, trained.features @ weights[1:], corrected, scores)
+
+
+@compiled
+def _known_phrases(places: Any, asked: Any) -> Any:
+    """Return where the places of each phrase begin and end in their order, Int64[n,LONGEST+1,2], by start and length."""
+    known = np.zeros((asked.size, LONGEST + 1, 2), np.int64)
+    for start in range(asked.size):
+        low, high = np.int64(0), np.int64(0)
+        for length in range(1, min(LONGEST, asked.size - start) + 1):
+            low, high = gone_on(places, low, high, length - 1, asked[start + length - 1])
+            if low == high:
+                break
+            known[start, length] = low, high
+    return known
+
+
+@compiled
+def _add_decisions(sentence: Any, index: Any, known: Any, candidates: Any, one: Any, places: Any) -> None:
+    """Add to a candidate how often corrections made its change, or did not, in the widest context that they have.
+
+    Args:
+        sentence: the sentence.
+        index: the index of corrections.
+        known: see `_known_phrases`.
+        candidates: of the sentence.
+        one: the number of the candidate.
+        places: a buffer for the places that are looked at.
+    """
+    begin, end = candidates.spans[one, START], candidates.spans[one, END]
+    new = candidates.words[candidates.spans[one, PLACE] : candidates.spans[one, PLACE] + candidates.spans[one, COUNT]]
+    row, margin = candidates.features[one], 1 if begin == end else 0  # an insertion has words on both sides
+    for length in range(LONGEST, end - begin + margin, -1):
+        made = others = 0
+        for start in range(max(0, end + margin - length), min(begin - margin, sentence.mt.size - length) + 1):
+            low, high = known[start, length]
+            taken = look(index.mt.order[low:high], False, places)
+            times = 0
+            for at in places[:taken]:
+                times += makes_change(index, at + begin - start, end - begin, new)
+            if taken and (times > made or made + others == 0):
+                made, others = times, taken - times
+        if made + others:
+            wide = length - (end - begin) >= CONTEXT_WORDS
+            row[CORRECTED_THERE if wide else CORRECTED] = np.log(1.0 + made)
+            row[LEFT_THERE if wide else LEFT] = np.log(1.0 + others)
+            row[DOUBT] = 1.0 if made and not (wide and made > 1 and others == 0) else 0.0
+            return
+
+
+@compiled
+def _rate_language(mt: Any, language: Any, weight: Any, candidates: Any, scores: Any) -> None:
+    """Take from scores what search will add for the language model, which does not know the words of corrections."""
+    if weight == 0.0 or scores.size == 0:
+        return
+    before = text_log_probability(language, mt)
+    for one in range(scores.size):
+        after = text_log_probability(language, path_words(mt, candidates, np.array([one])))
+        scores[one] -= weight * (after - before)
+
+
+@compiled
+def _united(n: Any, trained: Any, scores: Any, corrected: Any, correction_scores: Any) -> Any:
+    """Return the candidates of both, with their scores; of an edit that both propose, the better one."""
+    old, count = trained.spans.shape[0], corrected.spans.shape[0]
+    kept = np.ones(old + count, np.bool_)
+    for one in range(count):
+        start, end, place, size = corrected.spans[one]
+        row = corrected.features[one]
+        for other in range(trained.first[start], trained.first[start + 1]):
+            if trained.spans[other, END] == end and trained.spans[other, COUNT] == size:
+                at = trained.spans[other, PLACE]
+                if np.array_equal(trained.words[at : at + size], corrected.words[place : place + size]):
+                    kept[other if correction_scores[one] > scores[other] else old + one] = False
+        made, made_there, doubt = row[CORRECTED], row[CORRECTED_THERE], row[DOUBT]
+        row[:] = 0.0
+        row[CORRECTED], row[CORRECTED_THERE], row[DOUBT] = made, made_there, doubt
+        row[CORRECTIONS] = correction_scores[one]
+    spans = np.concatenate((trained.spans, corrected.spans))
+    spans[old:, PLACE] += trained.words.size
+    chosen = np.flatnonzero(kept)
+    chosen = chosen[np.argsort(spans[chosen, START], kind="mergesort")]
+    first = np.searchsorted(spans[chosen, START], np.arange(n + 1)).astype(np.int64)
+    words = np.concatenate((trained.words, corrected.words))
+    features = np.concatenate((trained.features, corrected.features))[chosen]
+    return Candidates(words, spans[chosen], features, first), np.concatenate((scores, correction_scores))[chosen]
