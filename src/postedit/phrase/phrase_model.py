@@ -197,7 +197,7 @@ def learn_texts(words: WordIds, src: Texts, mt: Texts, pe: Texts, config: Phrase
     lexicon = count_links(mt, pe, links, count)
     language = learn_ngrams(pe, config.order, config.least)
     knowledge = Knowledge(index, NO_CORRECTIONS, weights_by_corrections(), lexicon, translations, language)
-    return PhraseModel(words, knowledge, joined, without_rare(edits), weights_of(START_WEIGHTS))
+    return PhraseModel(words, knowledge, joined, without_rare(edits), weights_of({**START_WEIGHTS, **DECISION_WEIGHTS}))
 
 
 def empty_model(order: int) -> PhraseModel:

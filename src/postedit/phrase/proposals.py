@@ -1,7 +1,8 @@
 """Candidate edits of a sentence with their scores: those that training proposes, and those that corrections propose.
 
 Corrections are few, recent and meant: they have an index and weights of their own. An edit that they propose has their
-score, if that is higher than the score by training; and what they decided in the same context counts for all edits.
+score, if that is higher than the score by training; and what they decided in the same context counts for all edits. An
+edit that the last correction of the same context did not make is not proposed there.
 """
 
 from typing import Any, Final, NamedTuple
@@ -57,13 +58,11 @@ def scored_candidates(sentence: Any, knowledge: Any, weights: Any, sample: Any, 
     if knowledge.corrections.mt.order.size == 0:
         return trained, trained.features @ weights[1:]
     places, phrases = np.empty(sample, np.int64), _known_phrases(knowledge.corrections.mt, sentence.asked)
-    for one in range(trained.spans.shape[0]):
-        _add_decisions(sentence, knowledge.corrections, phrases, trained, one, places)
+    trained = _decided(sentence, knowledge.corrections, phrases, trained, places)
     corrected = candidates_of(
         sentence, knowledge.corrections, knowledge.lexicon, knowledge.translations, sample, False, scratch
     )
-    for one in range(corrected.spans.shape[0]):
-        _add_decisions(sentence, knowledge.corrections, phrases, corrected, one, places)
+    corrected = _decided(sentence, knowledge.corrections, phrases, corrected, places)
     scores = corrected.features @ knowledge.correction_weights
     _rate_language(sentence.mt, knowledge.language, weights[0], corrected, scores)
     return _united(sentence.mt.size, trained, trained.features @ weights[1:], corrected, scores)
@@ -84,36 +83,53 @@ def _known_phrases(places: Any, asked: Any) -> Any:
 
 
 @compiled
-def _add_decisions(sentence: Any, index: Any, known: Any, candidates: Any, one: Any, places: Any) -> None:
-    """Add to a candidate how often corrections made its change, or did not, in the widest context that they have.
+def _decided(sentence: Any, index: Any, known: Any, candidates: Any, places: Any) -> Any:
+    """Return the candidates that corrections do not refuse, with the features of what they decided.
 
     Args:
         sentence: the sentence.
         index: the index of corrections.
         known: see `_known_phrases`.
         candidates: of the sentence.
-        one: the number of the candidate.
         places: a buffer for the places that are looked at.
+    """
+    kept = np.ones(candidates.spans.shape[0], np.bool_)
+    for one in range(kept.size):
+        kept[one] = not _add_decisions(sentence, index, known, candidates, one, places)
+    spans = candidates.spans[kept]
+    first = np.searchsorted(spans[:, START], np.arange(sentence.mt.size + 1)).astype(np.int64)
+    return Candidates(candidates.words, spans, candidates.features[kept], first)
+
+
+@compiled
+def _add_decisions(sentence: Any, index: Any, known: Any, candidates: Any, one: Any, places: Any) -> Any:
+    """Add to a candidate how often corrections made its change, or did not, in the widest context that they have.
+
+    Return whether it is refused: that context is the same, and the last correction did not make the change.
     """
     begin, end = candidates.spans[one, START], candidates.spans[one, END]
     new = candidates.words[candidates.spans[one, PLACE] : candidates.spans[one, PLACE] + candidates.spans[one, COUNT]]
     row, margin = candidates.features[one], 1 if begin == end else 0  # an insertion has words on both sides
-    for length in range(LONGEST, end - begin + margin, -1):
-        made = others = 0
+    for length in range(min(LONGEST, sentence.mt.size), end - begin + margin, -1):
+        made, others, last, agrees = 0, 0, -1, False
         for start in range(max(0, end + margin - length), min(begin - margin, sentence.mt.size - length) + 1):
             low, high = known[start, length]
             taken = look(index.mt.order[low:high], False, places)
             times = 0
             for at in places[:taken]:
-                times += makes_change(index, at + begin - start, end - begin, new)
+                makes = makes_change(index, at + begin - start, end - begin, new)
+                times += makes
+                if at + begin - start > last:
+                    last, agrees = at + begin - start, makes
             if taken and (times > made or made + others == 0):
                 made, others = times, taken - times
-        if made + others:
+        if last >= 0:
             wide = length - (end - begin) >= CONTEXT_WORDS
             row[CORRECTED_THERE if wide else CORRECTED] = np.log(1.0 + made)
             row[LEFT_THERE if wide else LEFT] = np.log(1.0 + others)
             row[DOUBT] = 1.0 if made and not (wide and made > 1 and others == 0) else 0.0
-            return
+            return length == min(LONGEST, sentence.mt.size) and not agrees
+    return False
 
 
 @compiled

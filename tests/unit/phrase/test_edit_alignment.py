@@ -6,7 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
-from postedit.phrase.edit_alignment import UNLINKED, all_linked, learn_edits, linked, matched, spellings
+from postedit.phrase.edit_alignment import (
+    UNLINKED,
+    EditTable,
+    all_linked,
+    learn_edits,
+    linked,
+    matched,
+    spellings,
+    without_rare,
+)
+from postedit.phrase.pair_table import table_of
 from postedit.phrase.source_alignment import Texts
 from postedit.phrase.word_ids import TextsBuilder, WordIds
 
@@ -26,7 +36,8 @@ def numbered(words: WordIds, *sides: list[str]) -> list[Texts]:
 def alignment(mt: list[str], pe: list[str], row: int = 0) -> list[int]:
     words = WordIds()
     old, new = numbered(words, mt, pe)
-    links = all_linked(learn_edits(old, new, spellings(words.words)), old, new)
+    spelt = spellings(words.words)
+    links = all_linked(learn_edits(old, new, spelt), spelt, old, new)
     return links[new.starts[row] : new.starts[row + 1]].tolist()
 
 
@@ -49,10 +60,11 @@ def test_links_are_one_to_one_and_keep_matches(pairs: list[tuple[list[int], list
         for each in pairs:
             builder.append(each[side])
         texts.append(builder.texts())
-    table = learn_edits(*texts, spellings(["", "", "", "a", "ab", "abc", "x"]))
+    spelt = spellings(["", "", "", "a", "ab", "abc", "x"])
+    table = learn_edits(*texts, spelt)
     for mt, pe in pairs:
         old, new = np.array(mt, np.int32), np.array(pe, np.int32)
-        found, certain = linked(table, old, new), matched(old, new)
+        found, certain = linked(table, spelt, old, new), matched(old, new)
         used = [link for link in found.tolist() if link != UNLINKED]
         assert len(used) == len(set(used))
         assert all(link == kept for link, kept in zip(found, certain) if kept != UNLINKED)
@@ -80,3 +92,16 @@ def test_words_that_often_replace_each_other_are_linked() -> None:
 @pytest.mark.parametrize(("mt", "pe"), [("", ""), ("a", ""), ("", "a")])
 def test_empty_texts(mt: str, pe: str) -> None:
     assert alignment([mt, "a b"], [pe, "a c"]) == [UNLINKED] * len(pe.split())
+
+
+def test_words_that_were_never_aligned_are_linked_by_place_and_letters() -> None:
+    words = WordIds()
+    old, new = numbered(words, ["die blaue Taste drücken"], ["die grüne Tasten drücken"])
+    nothing = EditTable(*table_of(np.empty(0, np.int64), np.empty(0, np.float32)))
+    assert all_linked(nothing, spellings(words.words), old, new).tolist() == [0, 1, 2, 3]
+
+
+def test_rare_pairs_are_left_out_of_a_table() -> None:
+    table = EditTable(*table_of(np.array([7, 8]), np.array([0.5, 1e-4], np.float32)))
+    kept = without_rare(table)
+    assert sorted(key for key in kept.keys.tolist() if key >= 0) == [7]

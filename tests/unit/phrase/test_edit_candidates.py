@@ -10,8 +10,8 @@ from postedit.phrase.decoder import sentence_of
 from postedit.phrase.edit_alignment import UNLINKED
 from postedit.phrase.edit_candidates import FEATURES, candidates_of, new_scratch
 from postedit.phrase.phrase_model import PhraseModel
-from postedit.phrase.source_alignment import NOT_JOINED, Texts
-from postedit.phrase.triplet_index import LONGEST, SOURCE, build_index
+from postedit.phrase.source_alignment import NOT_JOINED
+from postedit.phrase.triplet_index import LONGEST, SOURCE
 from postedit.phrase.word_ids import TextsBuilder
 
 SENTENCES = [
@@ -32,9 +32,9 @@ def sentence(model: PhraseModel, src: str, mt: str):
     return sentence_of(texts[0], NOT_JOINED, texts[1], model.knowledge.translations, 0)
 
 
-def found_by(model: PhraseModel, one, parts) -> dict[tuple[int, int, tuple[int, ...]], dict[str, float]]:
+def found_by(model: PhraseModel, one, index) -> dict[tuple[int, int, tuple[int, ...]], dict[str, float]]:
     known = model.knowledge
-    candidates = candidates_of(one, parts, known.lexicon, known.translations, 1000, new_scratch())
+    candidates = candidates_of(one, index, known.lexicon, known.translations, 1000, True, new_scratch())
     assert sorted(candidates.spans[:, 0]) == candidates.spans[:, 0].tolist()
     starts = candidates.spans[:, 0]
     assert candidates.first.tolist() == [int((starts < place).sum()) for place in range(one.mt.size + 1)]
@@ -58,7 +58,7 @@ def consistent_target(links: dict[int, int], at: int, length: int) -> tuple[int,
 
 def slowly_found(model: PhraseModel, one) -> dict[tuple[int, int, tuple[int, ...]], dict[str, float]]:
     """Return the features of each candidate that need no probabilities of words."""
-    (index,) = model.knowledge.parts
+    index = model.knowledge.trained
     mt, n = one.mt.tolist(), one.mt.size
     evidence = defaultdict(list)  # of each change: a record for each phrase
     for start in range(n):
@@ -123,7 +123,7 @@ def slowly_found(model: PhraseModel, one) -> dict[tuple[int, int, tuple[int, ...
 @pytest.mark.parametrize(("src", "mt"), SENTENCES, ids=[mt for _, mt in SENTENCES])
 def test_candidates_are_those_of_a_slow_implementation(model: PhraseModel, src: str, mt: str) -> None:
     one = sentence(model, src, mt)
-    found, expected = found_by(model, one, model.knowledge.parts), slowly_found(model, one)
+    found, expected = found_by(model, one, model.knowledge.trained), slowly_found(model, one)
     assert found.keys() == expected.keys()
     assert bool(expected) == (mt != "ein Haus .")
     for change, features in expected.items():
@@ -131,40 +131,9 @@ def test_candidates_are_those_of_a_slow_implementation(model: PhraseModel, src: 
         assert shown == pytest.approx(features), change
 
 
-def test_the_evidence_of_all_parts_of_the_index_counts(model: PhraseModel) -> None:
-    one, parts = sentence(model, *SENTENCES[0]), model.knowledge.parts
-    once, twice = found_by(model, one, parts), found_by(model, one, (*parts, *parts))
-    assert once.keys() <= twice.keys()
-    for change, features in once.items():
-        more = twice[change]
-        assert more["seen changed"] == pytest.approx(features["seen changed"] + math.log(2))
-        assert math.exp(more["seen kept"]) - 1 == pytest.approx(2 * (math.exp(features["seen kept"]) - 1))
-
-
-def rows_of(texts: Texts, rows: slice) -> tuple[Texts, slice]:
-    starts = texts.starts[rows.start : rows.stop + 1]
-    words = slice(int(starts[0]), int(starts[-1]))
-    return Texts(texts.words[words], starts - starts[0]), words
-
-
-@pytest.mark.parametrize(("src", "mt"), SENTENCES, ids=[mt for _, mt in SENTENCES])
-def test_an_index_in_two_parts_gives_what_the_whole_gives(model: PhraseModel, src: str, mt: str) -> None:
-    one, (whole,), parts = sentence(model, src, mt), model.knowledge.parts, []
-    count = len(whole.mt_starts) - 1
-    for rows in (slice(0, 4), slice(4, count)):
-        old, old_words = rows_of(Texts(whole.mt.words, whole.mt_starts), rows)
-        new, new_words = rows_of(Texts(whole.pe.words, whole.pe_starts), rows)
-        links, sources = whole.links[new_words], np.ascontiguousarray(whole.cells[old_words, SOURCE])
-        parts.append(build_index(old.words, old, new, links, sources, len(model.words)))
-    found, expected = found_by(model, one, tuple(parts)), found_by(model, one, (whole,))
-    assert found.keys() == expected.keys()
-    for change, features in expected.items():
-        assert found[change] == pytest.approx(features)
-
-
 def test_a_sample_finds_the_same_frequent_changes(model: PhraseModel) -> None:
     one, known = sentence(model, *SENTENCES[0]), model.knowledge
-    few = candidates_of(one, known.parts, known.lexicon, known.translations, 2, new_scratch())
+    few = candidates_of(one, known.trained, known.lexicon, known.translations, 2, True, new_scratch())
     comma = model.words.find([","])[0]
     assert any(one.mt[start] == comma for start, *_ in few.spans.tolist())
     assert np.isfinite(few.features).all()

@@ -4,7 +4,17 @@ from hypothesis import strategies as st
 
 from postedit.phrase.edit_alignment import UNLINKED
 from postedit.phrase.source_alignment import Texts
-from postedit.phrase.triplet_index import KEPT, LONGEST, build_index, narrowed, places_of, sort_places, target_of
+from postedit.phrase.triplet_index import (
+    KEPT,
+    LONGEST,
+    build_index,
+    look,
+    makes_change,
+    narrowed,
+    places_of,
+    sort_places,
+    target_of,
+)
 
 WORDS = st.lists(st.integers(1, 4), min_size=1, max_size=60)
 
@@ -60,3 +70,36 @@ def test_targets_of_a_hand_worked_example() -> None:
 def test_words_kept_in_a_row_are_counted() -> None:
     index = index_of([3, 4, 5, 6], [3, 4, 7, 6], [0, 1, 2, 3])
     assert index.cells[:, KEPT].tolist() == [2, 1, 0, 1]
+
+
+def test_changes_lie_between_the_counterparts_of_the_words_beside() -> None:
+    # 1 3 4 5 2 became 1 3 8 9 5 7 2: 4 became 8 9, and 7 was inserted.
+    index = index_of([1, 3, 4, 5, 2], [1, 3, 8, 9, 5, 7, 2], [0, 1, 2, UNLINKED, 3, UNLINKED, 4])
+
+    def made(at: int, length: int, *new: int) -> bool:
+        return makes_change(index, at, length, np.array(new, np.int32))
+
+    assert made(2, 1, 8, 9)
+    assert not made(2, 1, 8)
+    assert made(4, 0, 7)
+    assert not made(4, 0)
+    assert made(1, 1, 3)
+    assert not made(2, 1)
+
+
+def test_changes_beside_words_without_counterpart_are_those_of_the_tightest_phrase() -> None:
+    index = index_of([1, 3, 4, 2], [1, 8, 2], [0, 2, 3])  # 3 is deleted, 4 became 8
+    assert makes_change(index, 2, 1, np.array([8], np.int32))
+    assert makes_change(index, 1, 1, np.empty(0, np.int32))
+    assert not makes_change(index, 2, 1, np.array([9], np.int32))
+
+
+@given(st.lists(st.integers(0, 99), unique=True, max_size=30), st.integers(1, 12))
+def test_few_of_many_places_are_looked_at(order: list[int], most: int) -> None:
+    places = np.empty(most, np.int64)
+    latest = places[: look(np.array(order, np.int32), False, places)].tolist()
+    assert latest == sorted(order, reverse=True)[:most]
+    spread = places[: look(np.array(order, np.int32), True, places)].tolist()
+    assert len(spread) == min(len(order), most)
+    assert [order.index(place) for place in spread] == sorted(order.index(place) for place in spread)
+    assert not order or spread[0] == order[0]

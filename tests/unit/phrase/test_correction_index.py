@@ -1,0 +1,80 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postedit.phrase.correction_index import AlignedTriplet, CorrectionIndex, GrowingArray
+from postedit.phrase.edit_alignment import UNLINKED
+from postedit.phrase.triplet_index import LONGEST, ROW, places_of
+from postedit.phrase.word_ids import BEGIN, END_OF_TEXT
+
+WORDS = st.lists(st.integers(3, 5), max_size=10)
+TEXTS = st.lists(st.tuples(WORDS, WORDS), max_size=6)
+
+
+def aligned(mt: list[int], pe: list[int]) -> AlignedTriplet:
+    old, new = (np.array([BEGIN, *words, END_OF_TEXT], np.int32) for words in (mt, pe))
+    links = np.full(len(new), UNLINKED, np.int32)
+    links[0], links[-1] = 0, len(old) - 1
+    return AlignedTriplet(old, old, new, links, np.zeros(len(old), np.int32))
+
+
+def occurrences(index, side: str, phrase: list[int]) -> list[tuple[int, int]]:
+    """Return the triplet and the place in its text of each occurrence that the index finds."""
+    places, starts = (index.mt, index.mt_starts) if side == "mt" else (index.pe, index.pe_starts)
+    low, high = places_of(places, np.array(phrase, np.int32))
+    found = []
+    for place in places.order[low:high].tolist():
+        row = int(np.searchsorted(starts, place, side="right")) - 1
+        found.append((row, place - int(starts[row])))
+        if side == "mt":
+            assert index.cells[place, ROW] == row
+    return sorted(found)
+
+
+def expected(texts: dict[int, list[int]], phrase: list[int]) -> list[tuple[int, int]]:
+    bounded = {row: [BEGIN, *words, END_OF_TEXT] for row, words in texts.items()}
+    return sorted(
+        (row, at) for row, words in bounded.items() for at in range(len(words)) if words[at : at + len(phrase)] == phrase
+    )
+
+
+@given(TEXTS, st.sets(st.integers(0, 5)), st.lists(st.integers(2, 5), min_size=1, max_size=LONGEST), st.booleans())
+def test_all_places_of_the_triplets_that_were_not_removed_are_found(
+    texts: list[tuple[list[int], list[int]]], removed: set[int], phrase: list[int], together: bool
+) -> None:
+    index, triplets = CorrectionIndex(), list(enumerate(aligned(*pair) for pair in texts))
+    if together:
+        index.add([*triplets, *((100 + number, aligned([], [])) for number in range(40))])
+        index.truncate(100)
+    else:
+        for one in triplets:
+            index.add([one])
+    for number in removed:
+        index.remove(number)
+    for place, side in enumerate(("mt", "pe")):
+        left = {row: pair[place] for row, pair in enumerate(texts) if row not in removed}
+        assert occurrences(index.index, side, phrase) == expected(left, phrase)
+
+
+@given(TEXTS, TEXTS, st.lists(st.integers(2, 5), min_size=1, max_size=4))
+def test_a_truncated_index_is_as_if_the_rest_had_never_been_added(
+    texts: list[tuple[list[int], list[int]]], others: list[tuple[list[int], list[int]]], phrase: list[int]
+) -> None:
+    index, first = CorrectionIndex(), len(texts)
+    index.add(list(enumerate(aligned(*pair) for pair in texts)))
+    index.add([(first + number, aligned(*pair)) for number, pair in enumerate(others)])
+    index.truncate(first)
+    index.add([(first + number, aligned(*pair)) for number, pair in enumerate(others[::-1])])
+    for place, side in enumerate(("mt", "pe")):
+        left = dict(enumerate(pair[place] for pair in [*texts, *others[::-1]]))
+        assert occurrences(index.index, side, phrase) == expected(left, phrase)
+
+
+@given(st.lists(st.lists(st.integers(), max_size=5), max_size=8))
+def test_arrays_grow_by_rows(parts: list[list[int]]) -> None:
+    array = GrowingArray(np.empty(0, object))
+    for part in parts:
+        array.extend(part)
+    assert array.values.tolist() == [value for part in parts for value in part]
+    array.truncate(len(array) // 2)
+    assert len(array.values) == len(array) == sum(map(len, parts)) // 2

@@ -1,0 +1,188 @@
+"""What corrections change: at once, as if in any order, and without a trace once undone."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.phrase.small_corpus import TRIPLETS, split
+
+from postedit.adapt.correction import Correction
+from postedit.adapt.correction_memory import Entry
+from postedit.core.search_config import SearchConfig
+from postedit.phrase import phrase_learner
+from postedit.phrase.edit_candidates import DOUBT
+from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.phrase_learner import PhraseLearner
+from postedit.phrase.phrase_model import PhraseModel, learn
+from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
+
+CONFIG = PhraseConfig(order=3)
+KEPT = ("der Hund schläft", "eine Katze .", "die neue Taste ist gelb .")
+OTHERS = [
+    Correction("press the new button .", "drücken Sie die neue Taste ,", "klicken Sie auf die neue Schaltfläche ."),
+    Correction("the dog sleeps .", "der Hund schläft ,", "der Hund schläft ."),
+    Correction("the tree is green .", "der Baum ist grün .", "die Eiche ist grün ."),
+    Correction("a cat .", "eine Katze .", "eine Katze ."),
+    Correction("press the key .", "drücken Sie die Taste .", "drücken Sie die Taste ."),
+]
+SEGMENTS = [
+    *((src, mt) for src, mt, _ in TRIPLETS),
+    *((one.src, one.mt) for one in OTHERS),
+    ("the house is green .", "der Haus ist grün ,"),
+]
+JOINED = PhraseConfig(order=3, join_source=True)
+MODELS = {
+    "trained": (learn(split(TRIPLETS), CONFIG), CONFIG),
+    "joined": (learn(split(TRIPLETS), JOINED), JOINED),
+    "empty": (PhraseEditor.empty(PhraseTextConfig()).model, CONFIG),
+}
+
+
+def editor_of(model: PhraseModel, config: PhraseConfig = CONFIG) -> PhraseEditor:
+    return PhraseEditor(model, config, PhraseTextConfig(), SearchConfig())
+
+
+def empty_editor() -> PhraseEditor:
+    return PhraseEditor.empty(PhraseTextConfig())
+
+
+def entries(corrections: Sequence[Correction], first: int = 1) -> list[Entry]:
+    return [Entry(number, one, None) for number, one in enumerate(corrections, start=first)]
+
+
+def everything(editor: PhraseEditor) -> list[tuple[str, float]]:
+    """Return all outputs with their scores, to the bit."""
+    found = editor.edit([src for src, _ in SEGMENTS], [mt for _, mt in SEGMENTS], beam=8, n_best=8)
+    return [(one.text, one.score) for best in found for one in (best, *best.alternatives)]
+
+
+def learnt_by(editor: PhraseEditor, *corrections: Correction) -> PhraseLearner:
+    learner = PhraseLearner(editor)
+    for entry in entries(corrections):
+        learner.learn_entries([entry])
+    return learner
+
+
+@pytest.mark.parametrize(("model", "config"), MODELS.values(), ids=MODELS)
+def test_before_any_correction_nothing_changes(model: PhraseModel, config: PhraseConfig) -> None:
+    editor = editor_of(model, config)
+    before = everything(editor)
+    PhraseLearner(editor)
+    assert everything(editor) == before
+
+
+@pytest.mark.parametrize("copies", [1, 60], ids=["one by one", "sorted together"])
+@pytest.mark.parametrize(("model", "config"), MODELS.values(), ids=MODELS)
+def test_to_undo_a_correction_is_never_to_have_learnt_it(
+    model: PhraseModel, config: PhraseConfig, copies: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(phrase_learner, "_WATCHED", 3)
+    given = OTHERS * copies
+    for undone in (0, len(OTHERS) // 2, len(given) - 1):
+        without, editor = editor_of(model, config), editor_of(model, config)
+        PhraseLearner(without).learn_entries([one for one in entries(given) if one.number != undone + 1])
+        learner = PhraseLearner(editor)
+        learner.learn_entries(entries(given))
+        learner.learn_entries([Entry(1000, given[undone], undone + 1)])
+        assert everything(editor) == everything(without)
+
+
+@given(st.lists(st.tuples(st.integers(0, len(OTHERS) - 1), st.booleans()), min_size=1, max_size=12))
+def test_any_way_to_the_same_corrections_leads_to_the_same_editor(steps: list[tuple[int, bool]]) -> None:
+    model, config = MODELS["trained"]
+    editor, other = editor_of(model, config), editor_of(model, config)
+    learner, present, log = PhraseLearner(editor), dict[int, Correction](), list[Entry]()
+    for number, (row, undo) in enumerate(steps, start=1):
+        if undo and present:
+            oldest = min(present)
+            log.append(Entry(number, present.pop(oldest), oldest))
+        else:
+            present[number] = OTHERS[row]
+            log.append(Entry(number, OTHERS[row], None))
+        learner.learn_entries(log[-1:])
+    again = PhraseLearner(other)
+    again.learn_entries([Entry(number, one, None) for number, one in present.items()])
+    assert everything(editor) == everything(other)
+    again.forget_all()
+    again.learn_entries(log)
+    assert everything(editor) == everything(other)
+
+
+def test_the_order_of_independent_corrections_does_not_matter() -> None:
+    independent = [OTHERS[0], Correction("a cat", "eine Katze", "die Katze"), Correction("two dogs", "Hunde", "Hunde")]
+    one, other = empty_editor(), empty_editor()
+    PhraseLearner(one).learn_entries(entries(independent))
+    PhraseLearner(other).learn_entries(entries(independent[::-1]))
+    assert [(text, pytest.approx(score)) for text, score in everything(one)] == everything(other)
+
+
+@pytest.mark.parametrize("name", ["trained", "empty"])
+def test_an_accepted_correction_is_proposed_by_the_third_time(name: str) -> None:
+    editor = editor_of(*MODELS[name])
+    correction = Correction("see the page for help", "siehe die Seite für Hilfe", "siehe Hilfeseite für Unterstützung")
+    learnt_by(editor, correction, correction)
+    assert editor.edit([correction.src], [correction.mt])[0].text == correction.pe
+
+
+def test_it_is_proposed_though_corrections_are_rarely_right() -> None:
+    again = Correction("see the page", "siehe die Seite hier", "siehe jene Seite hier")
+    noise = [Correction(f"a {number}", "ein Wort steht", f"ein {number} steht") for number in range(30)]
+    editor = empty_editor()
+    learnt_by(editor, *noise, again, again)
+    assert editor.edit([again.src], [again.mt])[0].text == again.pe
+    assert editor.model.knowledge.correction_weights[DOUBT] < -0.5
+
+
+def test_what_was_rejected_is_not_proposed_again_in_the_same_context() -> None:
+    src, mt = "the house is green .", "der Haus ist grün ,"
+    editor = editor_of(*MODELS["trained"])
+    assert editor.edit([src], [mt])[0].text == "das Haus ist grün ."
+    learner = learnt_by(editor, Correction(src, mt, mt))
+    (found,) = editor.edit([src], [mt], beam=9, n_best=9)
+    assert found.text is mt
+    assert found.alternatives == ()
+    learner.learn_entries([Entry(2, Correction(src, mt, mt), 1)])
+    assert editor.edit([src], [mt])[0].text == "das Haus ist grün ."
+
+
+def test_of_contradicting_corrections_the_later_one_wins() -> None:
+    first = Correction("press enter now", "jetzt Enter drücken bitte", "jetzt Eingabe drücken bitte")
+    second = Correction("press enter now", "jetzt Enter drücken bitte", "jetzt Eingabetaste drücken bitte")
+    for corrections in ([first, second], [second, first]):
+        editor = empty_editor()
+        learnt_by(editor, *corrections)
+        found = editor.edit([first.src], [first.mt], beam=3, n_best=3)[0]
+        assert [one.text for one in (found, *found.alternatives) if one.changed] == [corrections[-1].pe]
+
+
+def test_words_that_training_did_not_have_are_learnt() -> None:
+    editor = editor_of(*MODELS["trained"])
+    new = Correction("open the Zwirn now", "öffnen Sie das Garn jetzt", "öffnen Sie den Zwirn jetzt")
+    learner = learnt_by(editor, new, new)
+    assert editor.edit([new.src], [new.mt])[0].text == new.pe
+    (scored,) = editor.score([new.src], [new.mt], [new.pe])
+    assert scored.score == pytest.approx(editor.edit([new.src], [new.mt])[0].score)
+    learner.forget_all()
+    assert "Zwirn" not in editor.model.words.words
+
+
+def test_corrections_that_are_too_long_are_left_out() -> None:
+    model, config = MODELS["trained"]
+    editor = PhraseEditor(model, config, PhraseTextConfig(), SearchConfig(max_input=5))
+    learner = learnt_by(editor, OTHERS[0])
+    assert editor.model.knowledge.corrections.mt.order.size == 0
+    learner.learn_entries([Entry(2, OTHERS[0], 1)])
+
+
+def test_a_correction_that_is_undone_in_the_same_breath_leaves_nothing() -> None:
+    editor = empty_editor()
+    PhraseLearner(editor).learn_entries([*entries(OTHERS[:1]), Entry(2, OTHERS[0], 1)])
+    assert editor.model.knowledge.corrections.mt.order.size == 0
+
+
+def test_the_trained_model_stays_as_it_is() -> None:
+    model, config = MODELS["joined"]
+    arrays = {name: array.copy() for name, array in model.to_arrays().items()}
+    learnt_by(editor_of(model, config), *OTHERS)
+    assert all((array == arrays[name]).all() for name, array in model.to_arrays().items())
