@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from postedit.core.config import Config
+from postedit.phrase.phrase_options import PhraseTextConfig
 
 AdapterKind = Literal["vectors", "low-rank", "all"]
 """What changes: biases and the weights of normalisation; those, and a product of two narrow matrices added to each
@@ -13,7 +14,7 @@ weight matrix (LoRA, Hu et al. 2021); or all weights."""
 
 Learning = Literal["auto", "online", "nearest"]
 """How a model learns: steps of a neural model on each correction (online); steps on the nearest corrections for each
-segment (nearest); or auto: a phrase-based model by its phrases, which is its only way, a neural one online."""
+segment (nearest); or auto: a neural model online, a phrase-based one, or none, by phrases, which is its only way."""
 
 
 class OnlineConfig(Config):
@@ -38,7 +39,8 @@ class NearestConfig(Config):
 
 
 class LearningConfig(Config):
-    """How neural models learn from corrections."""
+    """How editors learn from corrections."""
 
+    phrases: PhraseTextConfig = Field(PhraseTextConfig(), description="how an editor without a model divides texts")
     online: OnlineConfig = Field(OnlineConfig(), description="how the model learns from each correction")
     nearest: NearestConfig = Field(NearestConfig(), description="how the model adapts to each segment")

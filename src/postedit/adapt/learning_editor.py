@@ -10,10 +10,14 @@ import torch
 from postedit.adapt.adaptation_config import Learning, LearningConfig
 from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
 from postedit.adapt.neural_learner import NearestAdaptation, NeuralLearner, load_to_adapt
+from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.adapt.remembering import Learner, Remembering
-from postedit.core.editor import Editor
+from postedit.core.editor import NO_MODEL, Editor
 from postedit.core.errors import DataError
-from postedit.editing.loading import load_phrases
+from postedit.folder import architecture_of
+from postedit.phrase.phrase_editor import PhraseEditor
+from postedit.phrase.phrase_folder import PhraseFolder
+from postedit.phrase.phrase_options import NAME as PHRASE_BASED
 
 
 def load_learning(
@@ -30,10 +34,11 @@ def load_learning(
     """Load a model that follows a memory of corrections.
 
     Args:
-        model: a model folder, or a neural model of the hub or a run; see `PostEditor.load`.
+        model: a model folder, or a neural model of the hub or a run, see `PostEditor.load`; or `NO_MODEL`: phrases of
+            the corrections alone.
         memory: of corrections.
         learn: how; see `Learning`.
-        config: options of neural models that learn.
+        config: options of learning.
         device: of a neural model; the CPU if not given, where the same corrections always give the same bits.
         position: see `Remembering`.
         project: of the corrections that the editor adds to the memory.
@@ -52,18 +57,23 @@ def _learner(
     model: str, learn: Learning, config: LearningConfig, device: torch.device | str
 ) -> tuple[Editor, Learner, dict[str, Any]]:
     """Return an editor, its part that learns, and the options of that by name."""
-    phrases = load_phrases([model])
+    alone = model == NO_MODEL
+    if not alone and "phrases" in config.model_fields_set:
+        raise DataError(f"{model}: divides texts as it was trained to; phrases.* are for {NO_MODEL}, so leave them out")
+    phrases = PhraseEditor.empty(config.phrases) if alone else _phrase_based(Path(model))
     if phrases is not None:
         if learn != "auto":
-            raise DataError(f"{model}: is a phrase-based model, which learns by its phrases, not {learn}; give auto")
-        from postedit.phrase.phrase_learner import PhraseLearner
-
-        return phrases, PhraseLearner(phrases), {"learn": "phrases"}
+            raise DataError(f"{model}: learns by phrases, not {learn}; give auto")
+        return phrases, PhraseLearner(phrases), {"learn": "phrases", **(_named("phrases", config) if alone else {})}
     editor = load_to_adapt(model, device)
     if learn == "nearest":
         nearest = NearestAdaptation(editor, config.nearest)
         return nearest, nearest, {"learn": learn, **_named("nearest", config)}
     return editor, NeuralLearner(editor, config.online), {"learn": "online", **_named("online", config)}
+
+
+def _phrase_based(model: Path) -> PhraseEditor | None:
+    return PhraseFolder.load(model).editor(model) if architecture_of(model) == PHRASE_BASED else None
 
 
 def _named(section: str, config: LearningConfig) -> dict[str, Any]:

@@ -70,8 +70,6 @@ class EditCommand:
             )
         if self.spec.dtype != "float32":
             raise DataError(f"--dtype {self.spec.dtype}: a model that learns needs float32 weights; leave it out")
-        if list(self.spec.models) == [job.NO_MODEL]:
-            raise DataError(f"{job.NO_MODEL} changes nothing and learns nothing; name a model, or leave out --memory")
 
     def resumed(self, out: Path) -> Self:
         """Return the command with the position of the memory that an interrupted run for `out` began with, if any.

@@ -15,6 +15,7 @@ from postedit.core.errors import DataError, nearest
 from postedit.core.search_config import FORMER_NAMES, SearchConfig
 from postedit.files.options import FilesConfig
 from postedit.jobs.editing import EditorSpec
+from postedit.phrase.phrase_options import PhraseTextConfig
 
 if TYPE_CHECKING:
     from postedit.adapt.learning_editor import MemorySpec
@@ -252,6 +253,7 @@ _SECTIONS: Final[Mapping[str, type[Config]]] = {
     "search": SearchConfig,
     "ensemble": EnsembleOptions,
     "files": FilesConfig,
+    "phrases": PhraseTextConfig,
     "online": OnlineConfig,
     "nearest": NearestConfig,
 }

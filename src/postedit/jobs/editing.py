@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from postedit.core.editor import EVENTS, Abilities, Detail, Editor, Identity, PostEdit, Segment
+from postedit.core.editor import EVENTS, NO_MODEL, Abilities, Detail, Editor, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.processes import WorkerError, map_in_processes
 from postedit.core.search_config import SearchConfig
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 OutputFormat = Literal["text", "jsonl"]
 """Form of an output line."""
-
-NO_MODEL: Final = "none"
-"""In place of a model: leaves every mt as it is."""
 
 Dtype = Literal["float32", "bf16", "int8"]
 """Type of the weights of a model."""
@@ -142,7 +139,7 @@ class EditorSpec:
         Spans and terms are protected in search, inside a gate, which is made for the protected editor; and again behind
         the gate, as it may take back one half of an edit that moved a span.
         """
-        if list(self.models) == [NO_MODEL]:
+        if list(self.models) == [NO_MODEL] and self.memory is None:
             editor: Editor = Unedited()
         else:
             editor = self._protected(self._model(device))

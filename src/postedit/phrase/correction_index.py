@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postedit.compiled import compiled
+from postedit.phrase.edit_alignment import UNLINKED
 from postedit.phrase.source_alignment import Texts
-from postedit.phrase.triplet_index import DEPTH, ROW, UNLINKED, Sorted, TripletIndex, aligned_cells, sort_places
+from postedit.phrase.triplet_index import DEPTH, ROW, Sorted, TripletIndex, aligned_cells, sort_places
 
 _SEPARATOR: Final = -1
 """Stands behind each text, so that it sorts the same whatever comes after it."""
@@ -211,8 +212,8 @@ def _cells(triplet: AlignedTriplet) -> NDArray[np.int32]:
 def single_index(triplet: AlignedTriplet) -> TripletIndex:
     """Return an index of one triplet in which no phrase can be looked up."""
     nothing, none = np.empty(0, np.int32), np.zeros(1, np.int64)
-    sides = (Sorted(words, nothing, np.empty(0, np.int64)) for words in (triplet.asked, triplet.pe))
-    return TripletIndex(*sides, _cells(triplet), none, none, triplet.links)
+    mt, pe = (Sorted(words, nothing, np.empty(0, np.int64)) for words in (triplet.asked, triplet.pe))
+    return TripletIndex(mt, pe, _cells(triplet), none, none, triplet.links)
 
 
 NO_CORRECTIONS: Final = CorrectionIndex().index

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.correction_index import NO_CORRECTIONS
+from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.edit_alignment import EditTable, all_linked, learn_edits, spellings, without_rare
 from postedit.phrase.lexicon import EditLexicon, count_links
 from postedit.phrase.ngram_model import NgramModel, learn_ngrams, ngram_table
@@ -205,17 +205,16 @@ def empty_model(order: int) -> PhraseModel:
     texts = Texts(np.empty(0, np.int32), np.zeros(1, np.int64))
     words, keys, shares = WordIds(), np.empty(0, np.int64), np.empty(0, np.float32)
     index = build_index(texts.words, texts, texts, texts.words, texts.words, len(words))
+    grams, logs, backoffs = ngram_table(keys, shares, shares)
     knowledge = Knowledge(
         index,
         NO_CORRECTIONS,
         weights_by_corrections(),
         count_links(texts, texts, texts.words, len(words)),
         TranslationTable(*table_of(keys, shares)),
-        NgramModel(*ngram_table(keys, shares, shares), order, 0.0),
+        NgramModel(grams, logs, backoffs, order, 0.0),
     )
-    return PhraseModel(
-        words, knowledge, NOT_JOINED, EditTable(*table_of(keys, shares)), weights_of(DECISION_WEIGHTS)
-    )
+    return PhraseModel(words, knowledge, NOT_JOINED, EditTable(*table_of(keys, shares)), weights_of(DECISION_WEIGHTS))
 
 
 def _some(texts: Texts, most: int) -> Texts:

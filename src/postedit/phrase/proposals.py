@@ -54,14 +54,13 @@ def scored_candidates(sentence: Any, knowledge: Any, weights: Any, sample: Any, 
         sample: places of a phrase that are looked at, at most, in each index.
         scratch: buffers.
     """
-    trained = candidates_of(sentence, knowledge.trained, knowledge.lexicon, knowledge.translations, sample, True, scratch)
+    lexicon, translations = knowledge.lexicon, knowledge.translations
+    trained = candidates_of(sentence, knowledge.trained, lexicon, translations, sample, True, scratch)
     if knowledge.corrections.mt.order.size == 0:
         return trained, trained.features @ weights[1:]
     places, phrases = np.empty(sample, np.int64), _known_phrases(knowledge.corrections.mt, sentence.asked)
     trained = _decided(sentence, knowledge.corrections, phrases, trained, places)
-    corrected = candidates_of(
-        sentence, knowledge.corrections, knowledge.lexicon, knowledge.translations, sample, False, scratch
-    )
+    corrected = candidates_of(sentence, knowledge.corrections, lexicon, translations, sample, False, scratch)
     corrected = _decided(sentence, knowledge.corrections, phrases, corrected, places)
     scores = corrected.features @ knowledge.correction_weights
     _rate_language(sentence.mt, knowledge.language, weights[0], corrected, scores)
@@ -70,7 +69,7 @@ def scored_candidates(sentence: Any, knowledge: Any, weights: Any, sample: Any, 
 
 @compiled
 def _known_phrases(places: Any, asked: Any) -> Any:
-    """Return where the places of each phrase begin and end in their order, Int64[n,LONGEST+1,2], by start and length."""
+    """Return where the places of the phrase of each start and length begin and end, Int64[n,LONGEST+1,2]."""
     known = np.zeros((asked.size, LONGEST + 1, 2), np.int64)
     for start in range(asked.size):
         low, high = np.int64(0), np.int64(0)

@@ -92,6 +92,7 @@ def build_index(
 
 @compiled
 def aligned_cells(mt: Any, pe: Any, links: Any, sources: Any) -> Any:
+    """Return the `cells` of an index of texts; see `build_index`."""
     cells = np.empty((mt.words.size, 5), np.int32)
     for row in range(mt.starts.size - 1):
         start, end = mt.starts[row], mt.starts[row + 1]
@@ -202,7 +203,7 @@ def target_of(index: Any, at: Any, length: Any) -> Any:
 def makes_change(index: Any, at: Any, length: Any, new: Any) -> Any:
     """Return whether the `length` words of mt from place `at` on became the words `new` Int32[m].
 
-    These stand between the counterparts of the words beside those of mt; where one has none, the tightest phrase counts.
+    These stand between the counterparts of the words beside those of mt; where one has none, it is the tightest phrase.
     """
     left, right = index.cells[at - 1, LAST], index.cells[at + length, FIRST]
     row = index.cells[at, ROW]

@@ -80,7 +80,6 @@ def test_a_process_loads_the_editor_at_the_position_when_work_began(model: Path,
 
 
 def test_a_phrase_based_model_learns_by_its_phrases(tmp_path: Path) -> None:
-    pytest.importorskip("postedit.phrase.phrase_learner")
     model, config = tmp_path / "model", PhraseConfig(order=3)
     PhraseFolder(learn_phrases(split(TRIPLETS), config), config, PhraseTextConfig(), SearchConfig(), {}).save(model)
     texts = ["the car is green ."], ["der Auto ist grün ."]
@@ -93,8 +92,21 @@ def test_a_phrase_based_model_learns_by_its_phrases(tmp_path: Path) -> None:
         for number in numbers:
             editor.undo(number)
         assert editor.edit(*texts) == before
-        with pytest.raises(DataError, match="which learns by its phrases, not online"):
+        with pytest.raises(DataError, match="learns by phrases, not online"):
             load_learning(model, memory, "online")
+        with pytest.raises(DataError, match=r"phrases\.\* are for none"):
+            load_learning(model, memory, config=LearningConfig(phrases=PhraseTextConfig(tokenizer="characters")))
+
+
+def test_without_a_model_phrases_are_learnt_from_corrections_alone(tmp_path: Path) -> None:
+    config = LearningConfig(phrases=PhraseTextConfig(tokenizer="moses", src_lang="en", tgt_lang="de"))
+    with CorrectionMemory(tmp_path / "memory.db") as memory:
+        editor = load_learning("none", memory, config=config)
+        assert editor.edit(["a cat"], ["eine Hund"])[0].text == "eine Hund"
+        for _ in range(2):
+            editor.learn("see the page.", "siehe diese Seite hier.", "siehe dieser Seite hier.")
+        assert editor.edit(["see the page."], ["siehe diese Seite hier."])[0].text == "siehe dieser Seite hier."
+        assert editor.identity().settings["phrases.tokenizer"] == "moses"
 
 
 def test_public_names_are_imported_on_first_use() -> None:

@@ -161,5 +161,10 @@ def test_faults_are_reported_in_a_sentence(
     assert set(where.parent.iterdir()) == files
 
 
-def test_what_changes_nothing_learns_nothing(run: Any, where: Path) -> None:
-    assert "none changes nothing and learns nothing" in refused(run("edit", "none", "--memory", where, stdin=b"a\tb\n"))
+def test_without_a_model_lines_are_edited_by_corrections_alone(run: Any, tmp_path: Path) -> None:
+    for side, line in {"src": "see the page", "mt": "siehe diese Seite", "pe": "siehe dieser Seite"}.items():
+        (tmp_path / f"corrected.{side}").write_text(f"{line}\n" * 2)
+    memory = tmp_path / "corrections.db"
+    run("memory", "add", memory, tmp_path / "corrected")
+    lines = b"see the page\tsiehe diese Seite\na cat\teine Katze\n"
+    assert run("edit", "none", "--memory", memory, stdin=lines).stdout == b"siehe dieser Seite\neine Katze\n"

@@ -34,7 +34,10 @@ def occurrences(index, side: str, phrase: list[int]) -> list[tuple[int, int]]:
 def expected(texts: dict[int, list[int]], phrase: list[int]) -> list[tuple[int, int]]:
     bounded = {row: [BEGIN, *words, END_OF_TEXT] for row, words in texts.items()}
     return sorted(
-        (row, at) for row, words in bounded.items() for at in range(len(words)) if words[at : at + len(phrase)] == phrase
+        (row, at)
+        for row, words in bounded.items()
+        for at in range(len(words))
+        if words[at : at + len(phrase)] == phrase
     )
 
 

@@ -6,10 +6,10 @@ from tests.unit.phrase.small_corpus import TRIPLETS, split
 
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import Entry
+from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.core.search_config import SearchConfig
 from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.phrase_editor import PhraseEditor
-from postedit.phrase.phrase_learner import PhraseLearner
 from postedit.phrase.phrase_model import learn
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.phrase.small_corpus import TRIPLETS, split
 
+from postedit.adapt import phrase_learner
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import Entry
+from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.core.search_config import SearchConfig
-from postedit.phrase import phrase_learner
 from postedit.phrase.edit_candidates import DOUBT
 from postedit.phrase.phrase_editor import PhraseEditor
-from postedit.phrase.phrase_learner import PhraseLearner
 from postedit.phrase.phrase_model import PhraseModel, learn
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
 

@@ -69,6 +69,9 @@ class PhraseLearner:
 
     def __init__(self, editor: PhraseEditor) -> None:
         self._editor, self._trained = editor, editor.model
+        self._known: list[_Known] = []
+        self._judged: list[list[_Judged]] = []  # of the last corrections, the edits proposed for each
+        self._index = CorrectionIndex()
         self.forget_all()
 
     def learn_entries(self, entries: Iterable[Entry]) -> None:
@@ -103,9 +106,7 @@ class PhraseLearner:
         self._words, self._joined = WordIds(self._trained.words.own), _JoinedIds(self._trained.joined)
         spelt = spellings(self._words.words)
         self._letters, self._starts = GrowingArray(spelt.letters), GrowingArray(spelt.starts)
-        self._known: list[_Known] = []
-        self._judged: list[list[_Judged]] = []  # of the last corrections, the edits proposed for each
-        self._index = CorrectionIndex()
+        self._known, self._judged, self._index = [], [], CorrectionIndex()
         self._change_model()
 
     def _change_model(self) -> None:
