@@ -15,7 +15,7 @@ from postedit.phrase.decoder import SearchLimits, edit_texts
 from postedit.phrase.edit_alignment import Spellings, linked, spellings
 from postedit.phrase.edit_candidates import CORRECTIONS, DOUBT, EDITS
 from postedit.phrase.phrase_editor import PhraseEditor
-from postedit.phrase.proposals import Knowledge
+from postedit.phrase.scored_edits import Knowledge
 from postedit.phrase.source_alignment import (
     JoinedWords,
     Texts,

@@ -77,7 +77,7 @@ def simulate(
     if json_out is not None:
         shared.write_text(json_out, json.dumps(found.to_dict(window), indent=2) + "\n")
     if plot is not None:
-        _draw(found, window, plot, stream)
+        draw(found, window, plot, stream)
     for table in _tables(found, window):
         print_table(table, console())
 
@@ -126,7 +126,7 @@ def _tables(found: "Simulation", window: int) -> "list[Table]":
     ]
 
 
-def _draw(found: "Simulation", window: int, path: Path, title: str) -> None:
+def draw(found: "Simulation", window: int, path: Path, title: str) -> None:
     """Draw the cumulative TER, and that of each window."""
     from matplotlib.figure import Figure
 

@@ -8,7 +8,7 @@ from postedit.compiled import compiled
 from postedit.phrase.edit_candidates import COUNT, END, FEATURES, PLACE, START, Sentence, new_scratch
 from postedit.phrase.lattice import path_words, search_lattice
 from postedit.phrase.ngram_model import text_log_probability
-from postedit.phrase.proposals import scored_candidates
+from postedit.phrase.scored_edits import scored_candidates
 from postedit.phrase.source_alignment import joined_ids, source_words
 
 ALL_FEATURES: Final = ("language model", *FEATURES)

@@ -34,9 +34,9 @@ FEATURES: Final = (
     "source agrees",  # log-odds of the change for the longest phrase, where it came from the same source words
     "source fit",  # log-probability of the new words given the source, less that of the old words
     "corrected",  # logarithm of 1 + corrections that made the change, in the widest context that corrections have
-    "corrected in context",  # likewise, if that context has `proposals.CONTEXT_WORDS`
+    "corrected in context",  # likewise, if that context has `scored_edits.CONTEXT_WORDS`
     "not corrected",  # logarithm of 1 + corrections that did not make the change there
-    "not corrected in context",  # likewise, if that context has `proposals.CONTEXT_WORDS`
+    "not corrected in context",  # likewise, if that context has `scored_edits.CONTEXT_WORDS`
     "doubt",  # 1 if corrections made the change, but not twice and without exception in such a context
     "corrections",  # score of the edit by corrections, if that counts
 )

@@ -22,7 +22,7 @@ from postedit.phrase.edit_candidates import (
     new_scratch,
 )
 from postedit.phrase.ngram_model import text_log_probability
-from postedit.phrase.proposals import scored_candidates
+from postedit.phrase.scored_edits import scored_candidates
 
 _UNSEEN_ODDS: Final = -5.0  # log-odds of an edit that is no candidate: below those of any candidate
 _IMPOSSIBLE: Final = -1e18

@@ -14,7 +14,7 @@ from postedit.phrase.lexicon import EditLexicon, count_links
 from postedit.phrase.ngram_model import NgramModel, learn_ngrams, ngram_table
 from postedit.phrase.pair_table import EMPTY, table_of
 from postedit.phrase.phrase_options import PhraseConfig
-from postedit.phrase.proposals import Knowledge
+from postedit.phrase.scored_edits import Knowledge
 from postedit.phrase.source_alignment import (
     NOT_JOINED,
     JoinedWords,

@@ -69,7 +69,7 @@ def texts(editor: Editor) -> list[str]:
     return [one.text for one in editor.edit(["a"] * 3, ["b", "d", "x"])]
 
 
-def test_each_entry_is_learnt_once_and_before_a_segment_is_edited_or_scored(memory: CorrectionMemory) -> None:
+def test_each_entry_is_learnt_once_and_before_a_segment(memory: CorrectionMemory) -> None:
     table, editor = remembering(memory)
     assert table.calls == []
     assert [one.score for one in editor.score(["a"], ["b"], ["c"])] == [-2.0]

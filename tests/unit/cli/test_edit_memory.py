@@ -167,4 +167,4 @@ def test_without_a_model_lines_are_edited_by_corrections_alone(run: Any, tmp_pat
     memory = tmp_path / "corrections.db"
     run("memory", "add", memory, tmp_path / "corrected")
     lines = b"see the page\tsiehe diese Seite\na cat\teine Katze\n"
-    assert run("edit", "none", "--memory", memory, stdin=lines).stdout == b"siehe dieser Seite\neine Katze\n"
+    assert run("edit", "none", "--memory", memory, stdin=lines).stdout == "siehe dieser Seite\neine Katze\n"

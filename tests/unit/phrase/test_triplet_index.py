@@ -87,7 +87,7 @@ def test_changes_lie_between_the_counterparts_of_the_words_beside() -> None:
     assert not made(2, 1)
 
 
-def test_changes_beside_words_without_counterpart_are_those_of_the_tightest_phrase() -> None:
+def test_changes_beside_words_without_counterpart() -> None:
     index = index_of([1, 3, 4, 2], [1, 8, 2], [0, 2, 3])  # 3 is deleted, 4 became 8
     assert makes_change(index, 2, 1, np.array([8], np.int32))
     assert makes_change(index, 1, 1, np.empty(0, np.int32))
