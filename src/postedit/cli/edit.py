@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from postedit.adapt.adaptation_config import Learning
 from postedit.cli import search_options as options
 from postedit.cli import shared
 from postedit.cli.edit_command import EditCommand
@@ -66,10 +67,10 @@ def edit(
         typer.Option(
             metavar="FILE|URL",
             rich_help_panel=shared.LEARNING,
-            help="The model first learns from this memory of corrections, as it is now; see `postedit memory`.",
+            help="The model first learns from this memory of corrections, as it is now (see `postedit memory`).",
         ),
     ] = None,
-    learn: shared.LearnOption = "auto",
+    learn: Annotated[Learning, typer.Option(hidden=True, help="How a neural model learns from the memory.")] = "auto",
     dtype: shared.DtypeOption = "float32",
     workers: Annotated[int | None, _speed(min=1, help="Processes on the CPU, which share its cores.")] = None,
     devices: Annotated[
@@ -83,7 +84,7 @@ def edit(
     postedit edit MODEL project.xliff --out corrected.xliff
 
     Two more options serve research: --n-best N (search.n_best) returns N corrections a line; --force FILE scores the
-    outputs of another system instead of editing.
+    outputs of another system instead of editing. --learn is explained by `postedit simulate --help`.
     """
     # Without --out, or with --src, a folder can only be a model, though a damaged one.
     named, files = split_inputs(named, folders=out is not None and src is None)

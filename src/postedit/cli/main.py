@@ -22,7 +22,7 @@ VERBS: Final = {
     "gate": "Learn which edits of a model to take back.",
     "tune": "Find the weights of an ensemble.",
     "rerank": "Choose the best hypothesis of each n-best list.",
-    "memory": "Keep corrections that models learn from: add, show, undo, export, delete.",
+    "memory": "Keep corrections, from which models learn.",
     "simulate": "Simulate post-editing with an editor that learns from corrections.",
     "score": "Score outputs against human post-edits.",
     "explain": "Show the evidence for each edit.",

@@ -66,6 +66,7 @@ HelpSearchOption = Annotated[
     bool,
     typer.Option(
         "--help-search",
+        hidden=True,  # the help of `--set` names it
         is_eager=True,
         callback=_show_search_options,
         rich_help_panel=PANEL,
