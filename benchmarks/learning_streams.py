@@ -1,6 +1,6 @@
 """Corrections that count at once, on streams of real corrections, from nothing or from a trained model.
 
-    python benchmarks/learning_streams.py run DATA [NAME...] [--lines 10000] [--window 500] [--model MODEL] [--curves DIR]
+    python benchmarks/learning_streams.py run DATA [NAME...] [--lines 10000] [--model MODEL] [--curves DIR]
     python benchmarks/learning_streams.py tune DATA
 
 `run` simulates post-editing on each stream of DATA, the folder of data sets: each segment is edited with what the
