@@ -115,4 +115,6 @@ class MemorySpec:
         if len(models) > 1:
             raise DataError(f"one model learns from corrections, not {len(models)}: name one")
         memory = CorrectionMemory(self.where, create=False)
+        if memory.name != self.name:
+            raise DataError(f"{self.where}: is another memory than that which this work began with; start it anew")
         return load_learning(models[0], memory, self.learn, self.config, device=device, position=self.position)

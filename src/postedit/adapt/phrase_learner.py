@@ -83,11 +83,12 @@ class PhraseLearner:
                 undone.add(entry.undoes)
             elif (aligned := self._aligned(entry.correction)) is not None:
                 self._known.append(_Known(entry.number, *aligned))
-        if undone:
-            for number in undone:
+        forgotten = undone.intersection(one.number for one in self._known[:learnt])
+        self._known = [one for one in self._known if one.number not in undone]
+        if forgotten:
+            for number in forgotten:
                 self._index.remove(number)
-            learnt -= sum(one.number in undone for one in self._known[:learnt])
-            self._known = [one for one in self._known if one.number not in undone]
+            learnt -= len(forgotten)
             learnt = max(0, min(learnt, len(self._known) - _WATCHED))
             self._index.truncate(self._known[learnt].number if self._known else 0)
             self._judged.clear()
@@ -120,7 +121,9 @@ class PhraseLearner:
         weights = self._trained.knowledge.correction_weights.copy()
         weights[DOUBT] = doubt
         weights[EDITS] += allowance
-        return self._trained.knowledge._replace(corrections=self._index.index, correction_weights=weights)
+        return self._trained.knowledge._replace(
+            corrections=self._index.index, ranks=self._index.ranks, correction_weights=weights
+        )
 
     def _aligned(self, correction: Correction) -> tuple[AlignedTriplet, Ids] | None:
         """Return a correction as it is indexed, and its source, None if it is too long; new words get ids."""
@@ -152,8 +155,9 @@ class PhraseLearner:
 
 def _doubt(judged: Sequence[_Judged]) -> float:
     """Return the constant that makes gains the log-odds of being right, with a normal prior around 0."""
-    gains = np.array([edit.gain for edit in judged])
-    right = np.array([edit.right for edit in judged], float)
+    ordered = sorted(judged)  # sums do not depend on the order of corrections
+    gains = np.array([edit.gain for edit in ordered])
+    right = np.array([edit.right for edit in ordered], float)
     found = 0.0
     for _ in range(_NEWTON_STEPS):
         likely = 1.0 / (1.0 + np.exp(-(gains + found)))

@@ -138,7 +138,12 @@ class Remembering(EditorWrapper[Editor]):
             if position.edition != self._learnt.edition or position.last < self._learnt.last:
                 self._learner.forget_all()
                 self._learnt = MemoryPosition(position.edition, 0)
-            self._learner.learn_entries(self.memory.entries(self._learnt.last, position.last))
+            try:
+                self._learner.learn_entries(self.memory.entries(self._learnt.last, position.last))
+            except BaseException:  # half of them may be learnt
+                self._learner.forget_all()
+                self._learnt = MemoryPosition(position.edition, 0)
+                raise
             self._learnt = position
 
     def _check_learns(self) -> None:

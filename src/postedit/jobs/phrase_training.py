@@ -210,7 +210,9 @@ def tune_weights(
     editor: PhraseEditor, dev: DevTexts, metric: AdditiveMetric, config: PhraseTuneConfig, console: Console
 ) -> PhraseEditor:
     """Return the editor with the weights of the round that is best on `dev`, scaled so that confidences are right."""
-    weights = editor.model.weights
+    decisions = {ALL_FEATURES.index(name): weight for name, weight in DECISION_WEIGHTS.items()}
+    weights = editor.model.weights.copy()
+    weights[list(decisions)] = 0.0  # no feature of dev says anything about them
     pool = NBestPool(ALL_FEATURES, dev.pe, metric)
     options = TuneOptions(config.method, seed=config.seed)
     trials: list[tuple[float, Floats]] = []
@@ -229,8 +231,7 @@ def tune_weights(
         weights = weights / (np.abs(weights).max() or 1.0)
     best = with_weights(editor, min(trials, key=lambda trial: trial[0])[1])
     scaled = best.model.weights * _scale(best.edit(dev.src, dev.mt), dev)
-    decisions = {ALL_FEATURES.index(name): weight for name, weight in DECISION_WEIGHTS.items()}
-    scaled[list(decisions)] = list(decisions.values())  # no feature of dev says anything about them
+    scaled[list(decisions)] = list(decisions.values())
     return with_weights(editor, scaled)
 
 

@@ -151,6 +151,7 @@ class CorrectionIndex:
 
     def __init__(self) -> None:
         self._numbers: list[int] = []  # of the triplets, rising
+        self._removed: set[int] = set()  # rows
         self._mt, self._pe = _SortedPlaces(), _SortedPlaces()
         self._cells = GrowingArray(np.empty((0, 5), np.int32))
         self._mt_starts, self._pe_starts = (GrowingArray(np.zeros(1, np.int64)) for _ in range(2))
@@ -174,6 +175,7 @@ class CorrectionIndex:
         """Take a triplet out; nothing happens if it was never added."""
         row = bisect_left(self._numbers, number)
         if row < len(self._numbers) and self._numbers[row] == number:
+            self._removed.add(row)
             for side, starts in ((self._mt, self._mt_starts), (self._pe, self._pe_starts)):
                 side.remove(*(int(start) for start in starts.values[row : row + 2]))
 
@@ -181,6 +183,7 @@ class CorrectionIndex:
         """Take out the triplets from this number on."""
         row = bisect_left(self._numbers, number)
         del self._numbers[row:]
+        self._removed = {other for other in self._removed if other < row}
         for side, starts, others in (
             (self._mt, self._mt_starts, self._cells),
             (self._pe, self._pe_starts, self._links),
@@ -189,6 +192,13 @@ class CorrectionIndex:
             side.truncate(end)
             others.truncate(end)
             starts.truncate(row + 1)
+
+    @property
+    def ranks(self) -> NDArray[np.int64]:
+        """The number of triplets up to each that are in the index, Int64[S]."""
+        present = np.ones(len(self._numbers), np.int64)
+        present[list(self._removed)] = 0
+        return np.cumsum(present)
 
     @property
     def index(self) -> TripletIndex:
@@ -217,4 +227,5 @@ def single_index(triplet: AlignedTriplet) -> TripletIndex:
 
 
 NO_CORRECTIONS: Final = CorrectionIndex().index
-"""The index of no corrections."""
+NO_RANKS: Final = CorrectionIndex().ranks
+"""The index of no corrections, and its ranks."""

@@ -27,7 +27,8 @@ _PRIOR_NO_WORD: Final = 0.01
 _PRIOR_ANY: Final = 0.001
 _PRIOR_EQUAL: Final = 0.8
 _PRIOR_SIMILAR: Final = 0.3
-_UNSEEN_NO_WORD: Final = np.float32(1e-3)
+_UNSEEN_NO_WORD: Final = np.float32(5e-3)
+_FARTHEST: Final = 6.0  # words from the expected place: no phrase has words that are linked from further away
 _UNSEEN: Final = np.float32(-1.0)  # in place of the probability of a pair that is not in a table
 _LEAST: Final = np.float32(0.01)  # pairs with a lower probability are not worth their memory after training
 
@@ -231,31 +232,25 @@ def linked(table: Any, spelt: Any, mt: Any, pe: Any) -> Any:
     """
     links = matched(mt, pe)
     free, expected = _free(links, mt.size), _expected(links, mt.size)
-    scores = np.zeros((mt.size, pe.size), np.float64)
-    left = 0
+    scores, pairs = np.empty(mt.size * pe.size, np.float64), np.empty((mt.size * pe.size, 2), np.int32)
+    found = 0
     for j in range(pe.size):
         if links[j] >= 0:
             continue
         none = _NO_WORD * lookup(table.keys, table.probabilities, pair(NO_WORD, pe[j]), _UNSEEN_NO_WORD)
         for i in range(mt.size):
-            if free[i]:
-                found = lookup(table.keys, table.probabilities, pair(mt[i], pe[j]), _UNSEEN)
-                if found == _UNSEEN:
-                    found = _prior_of(mt[i], pe[j], spelt)
-                score = _near(mt[i], pe[j], i - expected[j]) * found
+            if free[i] and abs(i - expected[j]) < _FARTHEST:
+                likely = lookup(table.keys, table.probabilities, pair(mt[i], pe[j]), _UNSEEN)
+                if likely == _UNSEEN:
+                    likely = _prior_of(mt[i], pe[j], spelt)
+                score = _near(mt[i], pe[j], i - expected[j]) * likely
                 if score > none:
-                    scores[i, j] = score
-                    left += 1
-    while left:
-        best, at_i, at_j = 0.0, -1, -1
-        for i in range(mt.size):
-            if free[i]:
-                for j in range(pe.size):
-                    if links[j] < 0 and scores[i, j] > best:
-                        best, at_i, at_j = scores[i, j], i, j
-        if at_i < 0:
-            break
-        links[at_j], free[at_i] = at_i, False
+                    scores[found], pairs[found, 0], pairs[found, 1] = score, i, j
+                    found += 1
+    for one in np.argsort(-scores[:found], kind="mergesort"):
+        i, j = pairs[one]
+        if free[i] and links[j] < 0:
+            links[j], free[i] = i, False
     return links
 
 

@@ -38,6 +38,7 @@ FEATURES: Final = (
     "not corrected",  # logarithm of 1 + corrections that did not make the change there
     "not corrected in context",  # likewise, if that context has `scored_edits.CONTEXT_WORDS`
     "doubt",  # 1 if corrections made the change, but not twice and without exception in such a context
+    "age",  # logarithm of the corrections since the last one that made the change, in units of RECENT; 0 without doubt
     "corrections",  # score of the edit by corrections, if that counts
 )
 """Features of an edit; all logarithms are natural."""
@@ -45,7 +46,7 @@ FEATURES: Final = (
 (
     EDITS, CHANGED, LENGTH, PHRASE, IN_CONTEXT, INVERSE, BEST, LEXICAL, LEXICAL_INVERSE, SEEN, SEEN_ANYWHERE,
     SEEN_KEPT, CONTEXT, PHRASES, SOURCE_AGREES, SOURCE_FIT, CORRECTED, CORRECTED_THERE, LEFT, LEFT_THERE, DOUBT,
-    CORRECTIONS,
+    AGE, CORRECTIONS,
 ) = range(len(FEATURES))  # fmt: skip
 
 START, END, PLACE, COUNT = range(4)
@@ -69,6 +70,7 @@ class Candidates(NamedTuple):
     spans: Any  # Int32[C,4]: start, end, place, number of new words
     features: Any  # Float64[C,F], see FEATURES
     first: Any  # Int64[words of mt + 1]
+    latest: Any  # Int64[C], the last place in the index where each was found
 
 
 class Sentence(NamedTuple):
@@ -93,6 +95,7 @@ class Scratch(NamedTuple):
     counts: Any  # Int64[C], occurrences for the present phrase; 0 between phrases
     agreeing: Any  # Int64[C], those from the same source words
     touched: Any  # Int64[C], candidates of the present phrase
+    latest: Any  # Int64[C], the last place where each was found
 
 
 @compiled
@@ -108,6 +111,7 @@ def new_scratch() -> Any:
         np.empty((_MOST, 3), np.int64),
         np.zeros(_MOST, np.int64),
         np.zeros(_MOST, np.int64),
+        np.empty(_MOST, np.int64),
         np.empty(_MOST, np.int64),
     )
 
@@ -172,10 +176,12 @@ def candidates_of(
                     new[used : used + words.size] = words
                     used += words.size
                     features[one], narrowest[one], widest[one] = 0.0, LONGEST + 1, 0
+                    scratch.latest[one] = at
                 if counts[one] == 0:
                     touched[changes] = one
                     changes += 1
                 counts[one] += 1
+                scratch.latest[one] = max(at, scratch.latest[one])
                 agreeing[one] += _same_sources(index.cells, at, sentence.sources, start, length)
             for at in places[: total if changes else 0]:
                 same_source += _same_sources(index.cells, at, sentence.sources, start, length)
@@ -193,9 +199,7 @@ def candidates_of(
                     row[IN_CONTEXT], row[SEEN], row[SEEN_KEPT] = odds, np.log(count), np.log(1 + kept)
                     row[SOURCE_AGREES] = _log_odds(agreeing[one], same_source)
                 counts[one] = agreeing[one] = 0
-    return _completed(
-        sentence, index, lexicon, translations, new[:used].copy(), spans[:found], features[:found], widest
-    )
+    return _completed(sentence, index, lexicon, translations, new[:used].copy(), found, scratch)
 
 
 @compiled
@@ -241,18 +245,16 @@ def _log_odds(count: Any, total: Any) -> Any:
 
 
 @compiled
-def _completed(
-    sentence: Any, index: Any, lexicon: Any, translations: Any, words: Any, spans: Any, features: Any, widest: Any
-) -> Any:
+def _completed(sentence: Any, index: Any, lexicon: Any, translations: Any, words: Any, found: Any, scratch: Any) -> Any:
     """Return the candidates that are likely enough, with all features, sorted."""
-    likely = np.flatnonzero(features[:, BEST] >= _LEAST_ODDS)
-    likely = likely[np.argsort(spans[likely, START], kind="mergesort")]
-    kept_spans, kept_features = spans[likely], features[likely]
+    likely = np.flatnonzero(scratch.features[:found, BEST] >= _LEAST_ODDS)
+    likely = likely[np.argsort(scratch.spans[likely, START], kind="mergesort")]
+    kept_spans, kept_features, latest = scratch.spans[likely], scratch.features[likely], scratch.latest[likely]
     for number in range(likely.size):
         span, row = kept_spans[number], kept_features[number]
         old = sentence.mt[span[START] : span[END]]
         new = words[span[PLACE] : span[PLACE] + span[COUNT]]
-        start, length, count = widest[likely[number]]
+        start, length, count = scratch.widest[likely[number]]
         row[EDITS] = 1.0
         row[CHANGED] = max(old.size, new.size)
         row[LENGTH] = new.size - old.size
@@ -262,7 +264,7 @@ def _completed(
         row[INVERSE] = _inverse(sentence.mt, start, start + length, span, new, index.pe, count)
         row[SOURCE_FIT] = _fit(translations, sentence.src, new) - _fit(translations, sentence.src, old)
     first = np.searchsorted(kept_spans[:, START], np.arange(sentence.mt.size + 1))
-    return Candidates(words, kept_spans, kept_features, first.astype(np.int64))
+    return Candidates(words, kept_spans, kept_features, first.astype(np.int64), latest)
 
 
 @compiled

@@ -60,52 +60,52 @@ def score_outputs(mt: Any, joined: Any, src: Any, outputs: Any, knowledge: Any, 
 def _best_edits(mt: Any, output: Any, candidates: Any, values: Any, unseen: Any) -> Any:
     """Return the steps other than keeping a word, in reverse, of the best way from `mt` to `output`."""
     n, m = mt.size, output.size
-    # The last index says whether an insertion was made here, after which search makes no other.
-    best = np.full((n + 1, m + 1, 2), _IMPOSSIBLE, np.float64)
-    step, before = np.empty((n + 1, m + 1, 2), np.int32), np.zeros((n + 1, m + 1, 2), np.int8)
+    # The last index says what ends here, as in search: 0 a kept word, 1 a replacement, 2 an insertion.
+    best = np.full((n + 1, m + 1, 3), _IMPOSSIBLE, np.float64)
+    step, before = np.empty((n + 1, m + 1, 3), np.int32), np.zeros((n + 1, m + 1, 3), np.int8)
     best[0, 0, 0] = 0.0
     for i in range(n + 1):
         for j in range(m + 1):
-            for inserted in range(2):
-                score = best[i, j, inserted]
+            for ended in range(3):
+                score = best[i, j, ended]
                 if score == _IMPOSSIBLE:
                     continue
                 if i < n and j < m and mt[i] == output[j]:
-                    _reach(best, step, before, i + 1, j + 1, 0, score, _KEEP, inserted)
+                    _reach(best, step, before, i + 1, j + 1, 0, score, _KEEP, ended)
                 elif i < n and j < m:
-                    _reach(best, step, before, i + 1, j + 1, 0, score + unseen[0], _CHANGE, inserted)
+                    _reach(best, step, before, i + 1, j + 1, 0, score + unseen[0], _CHANGE, ended)
                 if j < m:
-                    _reach(best, step, before, i, j + 1, inserted, score + unseen[1], _INSERT, inserted)
+                    _reach(best, step, before, i, j + 1, ended, score + unseen[1], _INSERT, ended)
                 if i < n:
-                    _reach(best, step, before, i + 1, j, 0, score + unseen[2], _DELETE, inserted)
-                if i == n:
+                    _reach(best, step, before, i + 1, j, 0, score + unseen[2], _DELETE, ended)
+                if i == n or ended == 2:
                     continue
                 for one in range(candidates.first[i], candidates.first[i + 1]):
                     end, count = candidates.spans[one, END], candidates.spans[one, COUNT]
-                    if (inserted and end == i) or j + count > m:
+                    if (ended and end == i) or j + count > m:
                         continue
                     new = candidates.words[candidates.spans[one, PLACE] : candidates.spans[one, PLACE] + count]
                     if np.array_equal(new, output[j : j + count]):
-                        now = 1 if end == i else 0
-                        _reach(best, step, before, end, j + count, now, score + values[one], one, inserted)
+                        now = 2 if end == i else 1
+                        _reach(best, step, before, end, j + count, now, score + values[one], one, ended)
     steps = np.empty(n + m, np.int32)
-    taken, i, j, inserted = 0, n, m, 0 if best[n, m, 0] >= best[n, m, 1] else 1
+    taken, i, j, ended = 0, n, m, int(np.argmax(best[n, m]))
     while i or j:
-        one, previous = step[i, j, inserted], before[i, j, inserted]
+        one, previous = step[i, j, ended], before[i, j, ended]
         if one >= 0:
             i, j = int(candidates.spans[one, START]), j - int(candidates.spans[one, COUNT])
         else:
             i, j = i - (one != _INSERT), j - (one != _DELETE)
         if one != _KEEP:
             steps[taken], taken = one, taken + 1
-        inserted = int(previous)
+        ended = int(previous)
     return steps[:taken]
 
 
 @compiled
 def _reach(
-    best: Any, step: Any, before: Any, i: Any, j: Any, inserted: Any, score: Any, taken: Any, previous: Any
+    best: Any, step: Any, before: Any, i: Any, j: Any, ended: Any, score: Any, taken: Any, previous: Any
 ) -> None:
     """Note a way to a cell if it is the best so far."""
-    if score > best[i, j, inserted]:
-        best[i, j, inserted], step[i, j, inserted], before[i, j, inserted] = score, taken, previous
+    if score > best[i, j, ended]:
+        best[i, j, ended], step[i, j, ended], before[i, j, ended] = score, taken, previous

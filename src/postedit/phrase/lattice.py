@@ -16,6 +16,10 @@ from postedit.phrase.ngram_model import log_probability
 from postedit.phrase.pair_table import extended
 
 _KEEP: Final = np.int32(-1)  # in place of a candidate: keep one word
+_KEPT, _REPLACED, _INSERTED = range(3)
+"""What ends at a place. An insertion may follow only where a word was kept, and then a word is kept: else insertions at
+the ends of a replacement could double its words."""
+
 _ROOM: Final = 1024  # paths for which there is room at first
 
 
@@ -38,7 +42,7 @@ class _Beam(NamedTuple):
     context: Any  # Int32[P,order-1], last words
     known: Any  # Int32[P], how many of these there are
     output: Any  # Int64[P], the key of all words
-    inserted: Any  # Bool[P], whether the last step was an insertion, after which no other is made here
+    ended: Any  # Int8[P], the last step: _KEPT, _REPLACED or _INSERTED
     following: Any  # Int32[P], the next path of the chain, or -1
 
 
@@ -52,7 +56,7 @@ def _new_beam(room: Any, order: Any) -> Any:
         np.empty((room, order - 1), np.int32),
         np.empty(room, np.int32),
         np.empty(room, np.int64),
-        np.empty(room, np.bool_),
+        np.empty(room, np.int8),
         np.empty(room, np.int32),
     )
 
@@ -63,7 +67,7 @@ def _enlarged(beam: Any) -> Any:
     larger = _new_beam(2 * n, beam.context.shape[1] + 1)
     larger.before[:n], larger.step[:n], larger.score[:n] = beam.before, beam.step, beam.score
     larger.language[:n], larger.context[:n], larger.known[:n] = beam.language, beam.context, beam.known
-    larger.output[:n], larger.inserted[:n], larger.following[:n] = beam.output, beam.inserted, beam.following
+    larger.output[:n], larger.ended[:n], larger.following[:n] = beam.output, beam.ended, beam.following
     return larger
 
 
@@ -87,15 +91,17 @@ def search_lattice(
     heads = np.full(n + 1, -1, np.int32)
     beam.before[0], beam.step[0], beam.score[0], beam.language[0] = -1, _KEEP, 0.0, 0.0
     beam.context[0, 0], beam.known[0], beam.output[0] = mt[0], 1, 0
-    beam.inserted[0], beam.following[0] = False, -1
+    beam.ended[0], beam.following[0] = _KEPT, -1
     heads[1], used = 0, 1
     words = np.empty(model.order + candidates.words.size + 1, np.int32)
     for place in range(1, n):
         for inserting in (True, False):
             for path in _chain(beam, heads[place], limit):
-                if inserting and beam.inserted[path]:
+                if inserting and beam.ended[path] != _KEPT:
                     continue
                 first, last = candidates.first[place], candidates.first[place + 1]
+                if beam.ended[path] == _INSERTED:
+                    last = first
                 for one in range(first if inserting else first - 1, last):
                     keep = one < first
                     end = place + 1 if keep else np.int64(candidates.spans[one, END])
@@ -112,7 +118,8 @@ def search_lattice(
                         size += 1
                     score = beam.score[path] + language_weight * language + (0.0 if keep else scores[one])
                     context = words[max(0, size - model.order + 1) : size]
-                    at = _room(beam, heads[end], context, output, inserting, score, outputs)
+                    ended = _KEPT if keep else _INSERTED if inserting else _REPLACED
+                    at = _room(beam, heads[end], context, output, ended, score, outputs)
                     if at == -1:
                         continue
                     if at == -2:
@@ -123,7 +130,7 @@ def search_lattice(
                     beam.before[at], beam.step[at] = path, _KEEP if keep else one
                     beam.score[at], beam.language[at] = score, beam.language[path] + language
                     beam.context[at, : context.size], beam.known[at] = context, context.size
-                    beam.output[at], beam.inserted[at] = output, inserting
+                    beam.output[at], beam.ended[at] = output, ended
     return _traced(beam, _chain(beam, heads[n], 0), outputs)
 
 
@@ -143,11 +150,11 @@ def _chain(beam: Any, head: Any, limit: Any) -> Any:
 
 
 @compiled
-def _room(beam: Any, head: Any, context: Any, output: Any, inserted: Any, score: Any, outputs: Any) -> Any:
+def _room(beam: Any, head: Any, context: Any, output: Any, ended: Any, score: Any, outputs: Any) -> Any:
     """Return the path that a new one replaces, -2 if none, or -1 if the new one is not among the best `outputs`."""
     same, worst, path = 0, -1, head
     while path >= 0:
-        if beam.known[path] == context.size and beam.inserted[path] == inserted:
+        if beam.known[path] == context.size and beam.ended[path] == ended:
             equal = True
             for offset in range(context.size - 1, -1, -1):
                 if beam.context[path, offset] != context[offset]:

@@ -124,10 +124,11 @@ class PhraseEditor(Editor):
         """
         read = self._read(segments, self.search)
         asked = [(one, output) for one, output in zip(read, outputs, strict=True) if one.skipped is None]
-        mt, src = self._texts([one for one, _ in asked])
+        others: dict[str, int] = {}
+        mt, src = self._texts([one for one, _ in asked], others)
         builder = TextsBuilder(bounded=True)
         for _, output in asked:
-            builder.append(self.model.words.find(self.words("pe", output)))
+            builder.append(self.model.words.find(self.words("pe", output), others))
         found = score_outputs(
             mt, self.model.joined, src, builder.texts(), self.model.knowledge, self.model.weights, self.config.sample
         )
@@ -161,12 +162,12 @@ class PhraseEditor(Editor):
         skipped: Skipped | None = "too long" if max(len(words), len(source)) > longest else None
         return _Read(segment, words, source, skipped if words and source else "empty")
 
-    def _texts(self, read: Sequence[_Read]) -> tuple[Any, Any]:
-        """Return the words of mt and of the sources as ids."""
+    def _texts(self, read: Sequence[_Read], others: dict[str, int]) -> tuple[Any, Any]:
+        """Return the words of mt and of the sources as ids; for `others`, see `WordIds.find`."""
         mt, src = TextsBuilder(bounded=True), TextsBuilder(bounded=False)
         for one in read:
-            mt.append(self.model.words.find(one.words))
-            src.append(self.model.words.find(one.source))
+            mt.append(self.model.words.find(one.words, others))
+            src.append(self.model.words.find(one.source, others))
         return mt.texts(), src.texts()
 
     def _searched(self, read: Sequence[_Read], config: SearchConfig) -> list[PostEdit]:
@@ -174,9 +175,12 @@ class PhraseEditor(Editor):
             return []
         weights = self.model.weights.copy()
         weights[_CHANGED] -= config.edit_cost
+        by_corrections = self.model.knowledge.correction_weights.copy()
+        by_corrections[_CHANGED - 1] -= config.edit_cost
+        knowledge = self.model.knowledge._replace(correction_weights=by_corrections)
         limits = SearchLimits(config.n_best, self.config.paths, self.config.sample)
-        mt, src = self._texts(read)
-        found = edit_texts(mt, self.model.joined, src, self.model.knowledge, weights, limits)
+        mt, src = self._texts(read, {})
+        found = edit_texts(mt, self.model.joined, src, knowledge, weights, limits)
         results = []
         for row, one in enumerate(read):
             best, *others = (self._rendered(one, found, place) for place in range(*found.first[row : row + 2]))

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from postedit.phrase.correction_index import NO_CORRECTIONS
+from postedit.phrase.correction_index import NO_CORRECTIONS, NO_RANKS
 from postedit.phrase.decoder import ALL_FEATURES
 from postedit.phrase.edit_alignment import EditTable, all_linked, learn_edits, spellings, without_rare
 from postedit.phrase.lexicon import EditLexicon, count_links
@@ -69,6 +69,7 @@ CORRECTION_WEIGHTS: Final[Mapping[str, float]] = {
     "corrected in context": 1.42,
     "not corrected": -0.18,
     "not corrected in context": -1.36,
+    "age": -0.6,
 }
 """Weights by which corrections propose edits; those of other features are 0. "doubt" follows the corrections.
 
@@ -145,7 +146,9 @@ class PhraseModel:
         language = NgramModel(keys, logs, backoffs, order, unknown)
         translations = TranslationTable(*table_of(*columns["translations"]))
         index = TripletIndex(sides["mt"], sides["pe"], *rest)
-        knowledge = Knowledge(index, NO_CORRECTIONS, weights_by_corrections(), lexicon, translations, language)
+        knowledge = Knowledge(
+            index, NO_CORRECTIONS, NO_RANKS, weights_by_corrections(), lexicon, translations, language
+        )
         edits = EditTable(*table_of(*columns["edits"]))
         return cls(WordIds(words), knowledge, joined, edits, arrays["weights"])
 
@@ -196,7 +199,7 @@ def learn_texts(words: WordIds, src: Texts, mt: Texts, pe: Texts, config: Phrase
     index = build_index(asked, mt, pe, links, sources, count)
     lexicon = count_links(mt, pe, links, count)
     language = learn_ngrams(pe, config.order, config.least)
-    knowledge = Knowledge(index, NO_CORRECTIONS, weights_by_corrections(), lexicon, translations, language)
+    knowledge = Knowledge(index, NO_CORRECTIONS, NO_RANKS, weights_by_corrections(), lexicon, translations, language)
     return PhraseModel(words, knowledge, joined, without_rare(edits), weights_of({**START_WEIGHTS, **DECISION_WEIGHTS}))
 
 
@@ -209,6 +212,7 @@ def empty_model(order: int) -> PhraseModel:
     knowledge = Knowledge(
         index,
         NO_CORRECTIONS,
+        NO_RANKS,
         weights_by_corrections(),
         count_links(texts, texts, texts.words, len(words)),
         TranslationTable(*table_of(keys, shares)),

@@ -11,6 +11,7 @@ import numpy as np
 
 from postedit.compiled import compiled
 from postedit.phrase.edit_candidates import (
+    AGE,
     CORRECTED,
     CORRECTED_THERE,
     CORRECTIONS,
@@ -26,7 +27,10 @@ from postedit.phrase.edit_candidates import (
 )
 from postedit.phrase.lattice import path_words
 from postedit.phrase.ngram_model import text_log_probability
-from postedit.phrase.triplet_index import LONGEST, gone_on, look, makes_change
+from postedit.phrase.triplet_index import LONGEST, ROW, gone_on, look, makes_change
+
+RECENT: Final = 32
+"""Corrections within which the age of one does not matter."""
 
 CONTEXT_WORDS: Final = 2
 """Words beside a change that make corrections of it decisions for the same context."""
@@ -37,6 +41,7 @@ class Knowledge(NamedTuple):
 
     trained: Any  # TripletIndex
     corrections: Any  # TripletIndex
+    ranks: Any  # Int64[S], the number of corrections up to each that were not removed
     correction_weights: Any  # Float64[F], of the features of edits that corrections propose
     lexicon: Any
     translations: Any
@@ -62,6 +67,9 @@ def scored_candidates(sentence: Any, knowledge: Any, weights: Any, sample: Any, 
     trained = _decided(sentence, knowledge.corrections, phrases, trained, places)
     corrected = candidates_of(sentence, knowledge.corrections, lexicon, translations, sample, False, scratch)
     corrected = _decided(sentence, knowledge.corrections, phrases, corrected, places)
+    for one in range(corrected.spans.shape[0]):
+        since = knowledge.ranks[-1] - knowledge.ranks[knowledge.corrections.cells[corrected.latest[one], ROW]] + 1
+        corrected.features[one, AGE] = corrected.features[one, DOUBT] * np.log(max(1.0, since / RECENT))
     scores = corrected.features @ knowledge.correction_weights
     _rate_language(sentence.mt, knowledge.language, weights[0], corrected, scores)
     return _united(sentence.mt.size, trained, trained.features @ weights[1:], corrected, scores)
@@ -97,7 +105,7 @@ def _decided(sentence: Any, index: Any, known: Any, candidates: Any, places: Any
         kept[one] = not _add_decisions(sentence, index, known, candidates, one, places)
     spans = candidates.spans[kept]
     first = np.searchsorted(spans[:, START], np.arange(sentence.mt.size + 1)).astype(np.int64)
-    return Candidates(candidates.words, spans, candidates.features[kept], first)
+    return Candidates(candidates.words, spans, candidates.features[kept], first, candidates.latest[kept])
 
 
 @compiled
@@ -109,7 +117,7 @@ def _add_decisions(sentence: Any, index: Any, known: Any, candidates: Any, one: 
     begin, end = candidates.spans[one, START], candidates.spans[one, END]
     new = candidates.words[candidates.spans[one, PLACE] : candidates.spans[one, PLACE] + candidates.spans[one, COUNT]]
     row, margin = candidates.features[one], 1 if begin == end else 0  # an insertion has words on both sides
-    for length in range(min(LONGEST, sentence.mt.size), end - begin + margin, -1):
+    for length in range(min(LONGEST, sentence.mt.size), max(0, end - begin - 1), -1):
         made, others, last, agrees = 0, 0, -1, False
         for start in range(max(0, end + margin - length), min(begin - margin, sentence.mt.size - length) + 1):
             low, high = known[start, length]
@@ -166,4 +174,7 @@ def _united(n: Any, trained: Any, scores: Any, corrected: Any, correction_scores
     first = np.searchsorted(spans[chosen, START], np.arange(n + 1)).astype(np.int64)
     words = np.concatenate((trained.words, corrected.words))
     features = np.concatenate((trained.features, corrected.features))[chosen]
-    return Candidates(words, spans[chosen], features, first), np.concatenate((scores, correction_scores))[chosen]
+    latest = np.concatenate((trained.latest, corrected.latest))[chosen]
+    return Candidates(words, spans[chosen], features, first, latest), np.concatenate((scores, correction_scores))[
+        chosen
+    ]

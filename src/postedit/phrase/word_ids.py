@@ -9,7 +9,7 @@ import numpy as np
 from postedit.phrase.source_alignment import Texts
 
 BEGIN, END_OF_TEXT = 1, 2
-"""Ids of the words for the beginning and the end of a text; 0 is no word, or one that is not known."""
+"""Ids of the words for the beginning and the end of a text; 0 is no word."""
 
 _RESERVED: Final = ("", "\n<", "\n>")  # no word of a text has a line feed
 
@@ -41,10 +41,10 @@ class WordIds:
             ids.append(number)
         return ids
 
-    def find(self, words: Iterable[str]) -> list[int]:
-        """Return the ids of words, 0 for those not known."""
-        get = self._ids.get
-        return [get(word, 0) for word in words]
+    def find(self, words: Iterable[str], others: dict[str, int]) -> list[int]:
+        """Return the ids of words; those not known get ids above all others, which are kept in `others`."""
+        get, above = self._ids.get, len(self.words)
+        return [get(word) or others.setdefault(word, above + len(others)) for word in words]
 
 
 class TextsBuilder:

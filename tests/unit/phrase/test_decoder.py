@@ -17,7 +17,7 @@ PAIRS = [
 def texts(model: PhraseModel, lines: list[str], *, bounded: bool):
     builder = TextsBuilder(bounded=bounded)
     for line in lines:
-        builder.append(model.words.find(line.split()))
+        builder.append(model.words.find(line.split(), {}))
     return builder.texts()
 
 

@@ -24,10 +24,10 @@ SENTENCES = [
 
 
 def sentence(model: PhraseModel, src: str, mt: str):
-    texts = []
+    texts, others = [], dict[str, int]()
     for text, bounded in ((mt, True), (src, False)):
         builder = TextsBuilder(bounded=bounded)
-        builder.append(model.words.find(text.split()))
+        builder.append(model.words.find(text.split(), others))
         texts.append(builder.texts())
     return sentence_of(texts[0], NOT_JOINED, texts[1], model.knowledge.translations, 0)
 
@@ -134,6 +134,6 @@ def test_candidates_are_those_of_a_slow_implementation(model: PhraseModel, src: 
 def test_a_sample_finds_the_same_frequent_changes(model: PhraseModel) -> None:
     one, known = sentence(model, *SENTENCES[0]), model.knowledge
     few = candidates_of(one, known.trained, known.lexicon, known.translations, 2, True, new_scratch())
-    comma = model.words.find([","])[0]
+    comma = model.words.find([","], {})[0]
     assert any(one.mt[start] == comma for start, *_ in few.spans.tolist())
     assert np.isfinite(few.features).all()

@@ -37,20 +37,20 @@ def candidates_from(edits: list[tuple[int, int, list[int], int]], n: int) -> tup
     spans = np.array([(c[0], c[1], p, len(c[2])) for c, p in zip(ordered, places)], np.int32).reshape(-1, 4)
     first = np.searchsorted(spans[:, 0], np.arange(n + 1)).astype(np.int64)
     scores = np.array([kept[change] for change in ordered], np.float64)
-    return Candidates(words, spans, np.zeros((len(ordered), 16)), first), scores
+    return Candidates(words, spans, np.zeros((len(ordered), 16)), first, np.zeros(len(ordered), np.int64)), scores
 
 
 def all_outputs(
     mt: np.ndarray, candidates: Candidates, scores: np.ndarray, weight: float
 ) -> dict[tuple[int, ...], float]:
-    """Return the best score of each output, over all sets of edits that do not overlap."""
+    """Return the best score of each output, over sets of edits that do not overlap, with no insertion beside another."""
     best: dict[tuple[int, ...], float] = {}
     for size in range(len(scores) + 1):
         for chosen in itertools.combinations(range(len(scores)), size):
             spans = sorted((tuple(candidates.spans[one, :2]), one) for one in chosen)
-            ends = [(left[0][1], right[0][0]) for left, right in itertools.pairwise(spans)]
-            insertions = [span[0] for span, _ in spans if span[0] == span[1]]
-            if any(end > start for end, start in ends) or len(set(insertions)) < len(insertions):
+            pairs = [(left, right) for (left, _), (right, _) in itertools.pairwise(spans)]
+            beside = [pair for pair in pairs if pair[0][1] == pair[1][0] and any(start == end for start, end in pair)]
+            if beside or any(left[1] > right[0] for left, right in pairs):
                 continue
             words = path_words(mt, candidates, np.array([one for _, one in spans], np.int32))
             score = sum(scores[one] for one in chosen) + weight * text_log_probability(MODEL, words)

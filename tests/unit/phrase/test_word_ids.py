@@ -4,14 +4,21 @@ from postedit.phrase.word_ids import BEGIN, END_OF_TEXT, TextsBuilder, WordIds
 def test_words_get_the_same_ids_whenever_they_are_seen() -> None:
     words = WordIds(["a"])
     assert words.add(["a", "b", "a"]) == [3, 4, 3]
-    assert words.find(["b", "c", "a"]) == [4, 0, 3]
+    assert words.find(["b", "a"], {}) == [4, 3]
     assert words.own == ["a", "b"]
     assert len(words) == 5
-    assert WordIds(words.own).find(["b"]) == [4]
+    assert WordIds(words.own).find(["b"], {}) == [4]
 
 
 def test_reserved_words_are_not_found_in_a_text() -> None:
-    assert WordIds(["a"]).find(["", "<s>"]) == [0, 0]
+    assert min(WordIds(["a"]).find(["", "<s>"], {})) > 3
+
+
+def test_unknown_words_differ_from_each_other_and_from_all_known_ones() -> None:
+    others: dict[str, int] = {}
+    first, second = WordIds(["a"]).find(["x", "y", "x"], others), WordIds(["a"]).find(["y", "z", "a"], others)
+    assert first == [4, 5, 4]
+    assert second == [5, 6, 3]
 
 
 def test_bounded_texts_have_words_for_beginning_and_end() -> None:
