@@ -22,12 +22,12 @@ from typing import get_args
 import numpy as np
 
 from postedit.adapt import CorrectionMemory, load_learning
-from postedit.adapt.adaptation_config import Learning, LearningConfig
+from postedit.adapt.adaptation_config import NO_MODEL, Learning, LearningConfig
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import Entry
 from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.cli.simulate import draw
-from postedit.core.editor import NO_MODEL, Editor
+from postedit.core.editor import Editor
 from postedit.data.triplets import TripletFiles, read_triplets
 from postedit.editing.protection import Protected
 from postedit.evaluate.metrics import AdditiveTER

@@ -1,11 +1,14 @@
 """Options of learning from corrections."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from postedit.core.config import Config
 from postedit.phrase.phrase_options import PhraseTextConfig
+
+NO_MODEL: Final = "none"
+"""In place of a model: every mt stays as it is, unless corrections in a memory say otherwise."""
 
 AdapterKind = Literal["vectors", "low-rank", "all"]
 """What changes: biases and the weights of normalisation; those, and a product of two narrow matrices added to each

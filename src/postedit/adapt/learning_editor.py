@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import torch
 
-from postedit.adapt.adaptation_config import Learning, LearningConfig
+from postedit.adapt.adaptation_config import NO_MODEL, Learning, LearningConfig
 from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
 from postedit.adapt.neural_learner import NearestAdaptation, NeuralLearner, load_to_adapt
 from postedit.adapt.phrase_learner import PhraseLearner
 from postedit.adapt.remembering import Learner, Remembering
-from postedit.core.editor import NO_MODEL, Editor
+from postedit.core.editor import Editor
 from postedit.core.errors import DataError
 from postedit.folder import architecture_of
 from postedit.phrase.phrase_editor import PhraseEditor

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 EditorT = TypeVar("EditorT", bound="Editor")
 
-NO_MODEL: Final = "none"
-"""In place of a model: every mt stays as it is, unless corrections in a memory say otherwise."""
-
 Side = Literal["src", "mt", "pe"]  # a text of a triplet
 
 Skipped = Literal["empty", "too long", "no memory", "impossible", "damaged"]

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from postedit.core.editor import EVENTS, NO_MODEL, Abilities, Detail, Editor, Identity, PostEdit, Segment
+from postedit.adapt.adaptation_config import NO_MODEL
+from postedit.core.editor import EVENTS, Abilities, Detail, Editor, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.processes import WorkerError, map_in_processes
 from postedit.core.search_config import SearchConfig

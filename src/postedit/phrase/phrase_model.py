@@ -69,7 +69,7 @@ CORRECTION_WEIGHTS: Final[Mapping[str, float]] = {
     "corrected in context": 1.42,
     "not corrected": -0.18,
     "not corrected in context": -1.36,
-    "age": -0.6,
+    "age": -0.8,
 }
 """Weights by which corrections propose edits; those of other features are 0. "doubt" follows the corrections.
 

@@ -43,7 +43,7 @@ def candidates_from(edits: list[tuple[int, int, list[int], int]], n: int) -> tup
 def all_outputs(
     mt: np.ndarray, candidates: Candidates, scores: np.ndarray, weight: float
 ) -> dict[tuple[int, ...], float]:
-    """Return the best score of each output, over sets of edits that do not overlap, with no insertion beside another."""
+    """Return the best score of each output, over sets of edits that do not overlap, with no insertion beside one."""
     best: dict[tuple[int, ...], float] = {}
     for size in range(len(scores) + 1):
         for chosen in itertools.combinations(range(len(scores)), size):
