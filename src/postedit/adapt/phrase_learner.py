@@ -56,8 +56,9 @@ class _Judged(NamedTuple):
 class PhraseLearner:
     """Indexes the corrections of a memory for a phrase-based editor; see `remembering.Learner`.
 
-    Corrections are aligned by the probabilities of training, which they do not change. So what is learnt depends on
-    which corrections there are, and where two contradict each other, on which came last.
+    Corrections are aligned by the probabilities of training, which they do not change. So the phrases that are known
+    depend on which corrections there are, and not on their order; only their age does, and which one is the last where
+    they contradict each other.
 
     How far corrections are trusted is measured: before a correction is learnt, the edits that those before it propose
     are compared with it. The logistic regression of their being right on their gains has one parameter, the weight of
