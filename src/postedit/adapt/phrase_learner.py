@@ -14,6 +14,7 @@ from postedit.phrase.correction_index import AlignedTriplet, CorrectionIndex, Gr
 from postedit.phrase.decoder import SearchLimits, edit_texts
 from postedit.phrase.edit_alignment import Spellings, linked, spellings
 from postedit.phrase.edit_candidates import CORRECTIONS, DOUBT, EDITS
+from postedit.phrase.pair_table import key_of
 from postedit.phrase.phrase_editor import PhraseEditor
 from postedit.phrase.scored_edits import Knowledge
 from postedit.phrase.source_alignment import (
@@ -123,7 +124,10 @@ class PhraseLearner:
         weights[DOUBT] = doubt
         weights[EDITS] += allowance
         return self._trained.knowledge._replace(
-            corrections=self._index.index, ranks=self._index.ranks, correction_weights=weights
+            corrections=self._index.index,
+            ranks=self._index.ranks,
+            sources=self._index.sources,
+            correction_weights=weights,
         )
 
     def _aligned(self, correction: Correction) -> tuple[AlignedTriplet, Ids] | None:
@@ -138,7 +142,8 @@ class PhraseLearner:
         self._letters.extend(new.letters)
         links = linked(self._trained.edits, Spellings(self._letters.values, self._starts.values), mt, pe)
         sources = source_words(self._trained.knowledge.translations, src, mt)
-        return AlignedTriplet(self._joined.add(mt, sources), mt, pe, links, sources), src
+        asked = self._joined.add(mt, sources)
+        return AlignedTriplet(asked, mt, pe, links, sources, int(key_of(src))), src
 
     def _judge(self, known: _Known) -> list[_Judged]:
         """Return the edits that earlier corrections propose for a correction, or nearly do."""

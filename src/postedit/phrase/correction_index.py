@@ -32,6 +32,7 @@ class AlignedTriplet(NamedTuple):
         pe: the words of pe, Int32[m].
         links: the place in mt of the counterpart of each word of pe, or UNLINKED, Int32[m].
         sources: the source word of each word of mt, Int32[n].
+        source: the key of the whole source.
     """
 
     asked: Any
@@ -39,6 +40,7 @@ class AlignedTriplet(NamedTuple):
     pe: Any
     links: Any
     sources: Any
+    source: int
 
 
 class GrowingArray:
@@ -156,6 +158,7 @@ class CorrectionIndex:
         self._cells = GrowingArray(np.empty((0, 5), np.int32))
         self._mt_starts, self._pe_starts = (GrowingArray(np.zeros(1, np.int64)) for _ in range(2))
         self._links = GrowingArray(np.empty(0, np.int32))
+        self._sources = GrowingArray(np.empty(0, np.int64))
 
     def add(self, triplets: Sequence[tuple[int, AlignedTriplet]]) -> None:
         """Add triplets with their numbers, which are above all numbers before."""
@@ -163,6 +166,7 @@ class CorrectionIndex:
             cells = _cells(one)
             cells[:, ROW] = len(self._numbers)
             self._numbers.append(number)
+            self._sources.extend([one.source])
             self._cells.extend(cells)
             self._cells.extend(np.full((1, 5), UNLINKED, np.int32))  # of the separator
             self._links.extend(np.append(one.links, np.int32(UNLINKED)))
@@ -183,6 +187,7 @@ class CorrectionIndex:
         """Take out the triplets from this number on."""
         row = bisect_left(self._numbers, number)
         del self._numbers[row:]
+        self._sources.truncate(row)
         self._removed = {other for other in self._removed if other < row}
         for side, starts, others in (
             (self._mt, self._mt_starts, self._cells),
@@ -192,6 +197,11 @@ class CorrectionIndex:
             side.truncate(end)
             others.truncate(end)
             starts.truncate(row + 1)
+
+    @property
+    def sources(self) -> NDArray[np.int64]:
+        """The keys of the sources, Int64[S]."""
+        return self._sources.values
 
     @property
     def ranks(self) -> NDArray[np.int64]:
@@ -228,4 +238,4 @@ def single_index(triplet: AlignedTriplet) -> TripletIndex:
 
 NO_CORRECTIONS: Final = CorrectionIndex().index
 NO_RANKS: Final = CorrectionIndex().ranks
-"""The index of no corrections, and its ranks."""
+"""The index of no corrections, and its ranks or sources."""

@@ -39,6 +39,15 @@ def extended(key: Any, word: Any) -> Any:
 
 
 @compiled
+def key_of(words: Any) -> Any:
+    """Return the key of a sequence of words, Int32[n]."""
+    key = np.int64(0)
+    for word in words:
+        key = extended(key, word)
+    return key
+
+
+@compiled
 def find(keys: Any, key: Any) -> Any:
     """Return the slot of `key`, or the unused slot where it would be."""
     mask = np.uint64(keys.size - 1)

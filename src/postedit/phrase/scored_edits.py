@@ -2,7 +2,8 @@
 
 Corrections are few, recent and meant: they have an index and weights of their own. An edit that they propose has their
 score, if that is higher than the score by training; and what they decided in the same context counts for all edits. An
-edit that the last correction of the same context did not make is not proposed there.
+edit that the last correction of the same context did not make is not proposed there. A segment that was corrected
+before becomes what it became then.
 """
 
 from typing import Any, Final, NamedTuple
@@ -18,6 +19,7 @@ from postedit.phrase.edit_candidates import (
     COUNT,
     DOUBT,
     END,
+    FEATURES,
     LEFT,
     LEFT_THERE,
     PLACE,
@@ -27,7 +29,11 @@ from postedit.phrase.edit_candidates import (
 )
 from postedit.phrase.lattice import path_words
 from postedit.phrase.ngram_model import text_log_probability
+from postedit.phrase.pair_table import key_of
 from postedit.phrase.triplet_index import LONGEST, ROW, gone_on, look, makes_change
+
+REPEATED: Final = 6.0
+"""Score of the change that a correction of the same segment made: log-odds of being right."""
 
 RECENT: Final = 32
 """Corrections within which the age of one does not matter."""
@@ -42,6 +48,7 @@ class Knowledge(NamedTuple):
     trained: Any  # TripletIndex
     corrections: Any  # TripletIndex
     ranks: Any  # Int64[S], the number of corrections up to each that were not removed
+    sources: Any  # Int64[S], the keys of their sources
     correction_weights: Any  # Float64[F], of the features of edits that corrections propose
     lexicon: Any
     translations: Any
@@ -64,6 +71,9 @@ def scored_candidates(sentence: Any, knowledge: Any, weights: Any, sample: Any, 
     if knowledge.corrections.mt.order.size == 0:
         return trained, trained.features @ weights[1:]
     places, phrases = np.empty(sample, np.int64), _known_phrases(knowledge.corrections.mt, sentence.asked)
+    again = _repeated(sentence, knowledge, phrases, places)
+    if again >= 0:
+        return _repetition(sentence.mt, knowledge, again, weights[0])
     trained = _decided(sentence, knowledge.corrections, phrases, trained, places)
     corrected = candidates_of(sentence, knowledge.corrections, lexicon, translations, sample, False, scratch)
     corrected = _decided(sentence, knowledge.corrections, phrases, corrected, places)
@@ -87,6 +97,41 @@ def _known_phrases(places: Any, asked: Any) -> Any:
                 break
             known[start, length] = low, high
     return known
+
+
+@compiled
+def _repeated(sentence: Any, knowledge: Any, known: Any, places: Any) -> Any:
+    """Return where the words of the last correction of the same source and mt begin, or -1; see `_decided`."""
+    index, n = knowledge.corrections, sentence.mt.size
+    low, high = known[0, min(LONGEST, n)]
+    source = key_of(sentence.src)
+    for at in places[: look(index.mt.order[low:high], False, places)]:
+        words = index.mt.words[at : at + n]
+        same_source = knowledge.sources[index.cells[at, ROW]] == source
+        if same_source and words.size == n and np.array_equal(words, sentence.asked):
+            return at
+    return np.int64(-1)
+
+
+@compiled
+def _repetition(mt: Any, knowledge: Any, at: Any, weight: Any) -> Any:
+    """Return the one change that a correction of the same segment made, and its score; nothing if it made none."""
+    index = knowledge.corrections
+    row = index.cells[at, ROW]
+    # The words of pe, without those for beginning, end, and the separator.
+    words = index.pe.words[index.pe_starts[row] + 1 : index.pe_starts[row + 1] - 2].copy()
+    changes = 0 if np.array_equal(words, mt[1:-1]) else 1
+    spans, features = np.zeros((changes, 4), np.int32), np.zeros((changes, len(FEATURES)), np.float64)
+    if changes:
+        spans[0, START], spans[0, END], spans[0, COUNT] = 1, mt.size - 1, words.size
+        features[0, CORRECTED_THERE] = np.log(2.0)
+        features[0, CORRECTIONS] = REPEATED
+    first = np.searchsorted(spans[:, START], np.arange(mt.size + 1)).astype(np.int64)
+    candidates = Candidates(words, spans, features, first, np.zeros(changes, np.int64))
+    scores = features[:, CORRECTIONS].copy()
+    _rate_language(mt, knowledge.language, weight, candidates, scores)
+    features[:, CORRECTIONS] = scores
+    return candidates, scores
 
 
 @compiled

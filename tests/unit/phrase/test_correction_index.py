@@ -15,7 +15,7 @@ def aligned(mt: list[int], pe: list[int]) -> AlignedTriplet:
     old, new = (np.array([BEGIN, *words, END_OF_TEXT], np.int32) for words in (mt, pe))
     links = np.full(len(new), UNLINKED, np.int32)
     links[0], links[-1] = 0, len(old) - 1
-    return AlignedTriplet(old, old, new, links, np.zeros(len(old), np.int32))
+    return AlignedTriplet(old, old, new, links, np.zeros(len(old), np.int32), 0)
 
 
 def occurrences(index, side: str, phrase: list[int]) -> list[tuple[int, int]]:
