@@ -39,7 +39,7 @@ def test_scores_are_those_of_the_features(corrected: PhraseEditor) -> None:
 
 
 def test_an_edit_by_corrections_has_their_score(corrected: PhraseEditor) -> None:
-    (found,) = corrected.edit([SRC], [MT], beam=20, n_best=20)
+    (found,) = corrected.edit(["another source"], [MT], beam=20, n_best=20)
     one = next(one for one in (found, *found.alternatives) if one.text == "dem Haus ist grün ,")
     (kept,) = (one for one in (found, *found.alternatives) if not one.changed)
     assert one.features is not None
