@@ -85,15 +85,8 @@ class PhraseLearner:
                 undone.add(entry.undoes)
             elif (aligned := self._aligned(entry.correction)) is not None:
                 self._known.append(_Known(entry.number, *aligned))
-        forgotten = undone.intersection(one.number for one in self._known[:learnt])
-        self._known = [one for one in self._known if one.number not in undone]
-        if forgotten:
-            for number in forgotten:
-                self._index.remove(number)
-            learnt -= len(forgotten)
-            learnt = max(0, min(learnt, len(self._known) - _WATCHED))
-            self._index.truncate(self._known[learnt].number if self._known else 0)
-            self._judged.clear()
+        if undone:
+            learnt = self._forget(undone, learnt)
         watched = max(learnt, len(self._known) - _WATCHED)
         if watched > learnt:
             self._index.add([(one.number, one.triplet) for one in self._known[learnt:watched]])
@@ -103,6 +96,19 @@ class PhraseLearner:
             self._index.add([(one.number, one.triplet)])
         del self._judged[:-_WATCHED]
         self._change_model()
+
+    def _forget(self, undone: set[int], learnt: int) -> int:
+        """Take corrections out, and return how many of the first `learnt` ones are then still learnt."""
+        forgotten = undone.intersection(one.number for one in self._known[:learnt])
+        self._known = [one for one in self._known if one.number not in undone]
+        if not forgotten:
+            return learnt
+        for number in forgotten:
+            self._index.remove(number)
+        learnt = max(0, min(learnt - len(forgotten), len(self._known) - _WATCHED))
+        self._index.truncate(self._known[learnt].number if self._known else 0)
+        self._judged.clear()
+        return learnt
 
     def forget_all(self) -> None:
         """Return to the model as it was trained."""

@@ -73,8 +73,8 @@ CORRECTION_WEIGHTS: Final[Mapping[str, float]] = {
 }
 """Weights by which corrections propose edits; those of other features are 0. "doubt" follows the corrections.
 
-They were found on streams of corrections by `benchmarks/learning_streams.py tune`, and rounded; that of "age" so that
-no more than 0.1 TER is lost on a development set of another domain.
+They were found on streams of corrections by the method of `benchmarks/learning_streams.py tune`, from other weights at
+first, and rounded; that of "age" by what is lost on a development set of another domain.
 """
 
 

@@ -37,6 +37,9 @@ INSERTED = [
         "der Mann geht heute in den großen Wald quer hinein .",
     ),
 ]
+OTHER_SRC = "another source"
+"""With it, a segment is not the same as one that was corrected, so that its phrases count."""
+
 SEGMENTS = [
     ("the zwirn is new .", "der Haus ist neu ,"),
     *((src, mt) for src, mt, _ in TRIPLETS),
@@ -139,7 +142,7 @@ def test_the_order_of_independent_corrections_does_not_matter() -> None:
 def test_an_accepted_correction_is_proposed_by_the_third_time(name: str, correction: Correction) -> None:
     editor = editor_of(*MODELS[name])
     learnt_by(editor, correction, correction)
-    assert editor.edit([correction.src], [correction.mt])[0].text == correction.pe
+    assert editor.edit([OTHER_SRC], [correction.mt])[0].text == correction.pe
 
 
 def test_it_is_proposed_though_corrections_are_rarely_right() -> None:
@@ -147,7 +150,7 @@ def test_it_is_proposed_though_corrections_are_rarely_right() -> None:
     noise = [Correction(f"a {number}", "ein Wort steht", f"ein {number} steht") for number in range(30)]
     editor = empty_editor()
     learnt_by(editor, *noise, again, again)
-    assert editor.edit([again.src], [again.mt])[0].text == again.pe
+    assert editor.edit([OTHER_SRC], [again.mt])[0].text == again.pe
     assert editor.model.knowledge.correction_weights[DOUBT] < -0.5
 
 
@@ -155,11 +158,11 @@ def test_what_was_rejected_is_not_proposed_again_in_the_same_context() -> None:
     src, mt = "the house is green .", "der Haus ist grün ,"
     editor = editor_of(*MODELS["trained"])
     assert editor.edit([src], [mt])[0].text == "das Haus ist grün ."
-    learner = learnt_by(editor, Correction(src, mt, mt))
+    learner = learnt_by(editor, Correction(OTHER_SRC, mt, mt))
     (found,) = editor.edit([src], [mt], beam=9, n_best=9)
     assert found.text is mt
     assert found.alternatives == ()
-    learner.learn_entries([Entry(2, Correction(src, mt, mt), 1)])
+    learner.learn_entries([Entry(2, Correction(OTHER_SRC, mt, mt), 1)])
     assert editor.edit([src], [mt])[0].text == "das Haus ist grün ."
 
 
@@ -169,7 +172,7 @@ def test_of_contradicting_corrections_the_later_one_wins() -> None:
     for corrections in ([first, second], [second, first]):
         editor = empty_editor()
         learnt_by(editor, *corrections)
-        found = editor.edit([first.src], [first.mt], beam=3, n_best=3)[0]
+        found = editor.edit([OTHER_SRC], [first.mt], beam=3, n_best=3)[0]
         assert [one.text for one in (found, *found.alternatives) if one.changed] == [corrections[-1].pe]
 
 
@@ -193,7 +196,7 @@ def test_a_rewritten_sentence_can_be_rejected() -> None:
     src, mt, pe = "a b c d e f g", "eins zwei drei vier fünf sechs sieben", "o p q r s t u"
     editor = empty_editor()
     learnt_by(editor, Correction(src, mt, pe), Correction(src, mt, pe), Correction(src, mt, mt))
-    assert editor.edit([src], [mt])[0].text is mt
+    assert editor.edit([OTHER_SRC], [mt])[0].text is mt
 
 
 def test_the_cost_of_edits_holds_for_corrections_too() -> None:
@@ -221,9 +224,9 @@ def test_words_that_training_did_not_have_are_learnt() -> None:
     editor = editor_of(*MODELS["trained"])
     new = Correction("open the Zwirn now", "öffnen Sie das Garn jetzt", "öffnen Sie den Zwirn jetzt")
     learner = learnt_by(editor, new, new)
-    assert editor.edit([new.src], [new.mt])[0].text == new.pe
-    (scored,) = editor.score([new.src], [new.mt], [new.pe])
-    assert scored.score == pytest.approx(editor.edit([new.src], [new.mt])[0].score)
+    assert editor.edit([OTHER_SRC], [new.mt])[0].text == new.pe
+    (scored,) = editor.score([OTHER_SRC], [new.mt], [new.pe])
+    assert scored.score == pytest.approx(editor.edit([OTHER_SRC], [new.mt])[0].score)
     learner.forget_all()
     assert "Zwirn" not in editor.model.words.words
 
