@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
+from postedit.core.edit_reasons import EditReason
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 
@@ -68,12 +69,14 @@ class Edit:
     """One change of mt.
 
     Spans are in characters, end exclusive: `mt_span` in the raw mt, `pe_span` in the returned text. They include the
-    spacing that changes with the words, so `apply_edits` gives the exact text.
+    spacing that changes with the words, so `apply_edits` gives the exact text. `reasons` are those of an editor that
+    gives reasons for each edit (`Abilities.reasons`), if asked for.
     """
 
     op: Literal["insert", "delete", "replace"]
     mt_span: tuple[int, int]
     pe_span: tuple[int, int]
+    reasons: tuple[EditReason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ class PostEdit:
         edits: the changes, in characters of mt and of text.
         hit_limit: the output has the maximum length, and is probably cut off.
         skipped: why the segment stays as it is, if it was not edited.
-        evidence: attention and reasons behind the output, if asked for.
+        evidence: attention and reasons behind the words of the output, if asked for; for other reasons, see `Edit`.
         alternatives: the next best corrections, best first, if asked for; no two have the same text. mt itself is
             always the best one or here, with `changed` False and the score that the model gives it.
         draft: output of the first stage, which this corrects; None if mt was given, or there is no first stage.
@@ -136,7 +139,8 @@ class Abilities:
     needs_mt: bool = True  # every segment must have mt
     n_best: bool = False  # it returns several corrections per segment
     forced_scores: bool = False  # it scores given outputs (`Editor.score_segments`)
-    evidence: bool = False  # it returns evidence
+    evidence: bool = False  # it returns evidence: that of the words of an output, or reasons with each edit
+    reasons: bool = False  # its evidence are reasons with each edit (`Edit.reasons`)
     inputs: tuple[str, ...] = ("src", "mt")  # sides that it reads
     attention: "frozenset[AttentionKey]" = frozenset()  # keys of the attention in its evidence
     languages: tuple[str, str] = ("", "")  # codes of source and target; empty if not known

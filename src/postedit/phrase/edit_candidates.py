@@ -59,6 +59,20 @@ _LEAST_ODDS: Final = -2.5  # candidates whose best log-odds are lower are not pu
 _LEAST_FIT: Final = 1e-3  # probability of a word that no source word explains
 
 
+UNCLEAR, KEPT_THERE, CHANGED_THERE = range(3)
+"""Outcomes of `SeenChange`: no phrase of pe, the same words, or a change."""
+
+
+class SeenChange(NamedTuple):
+    """What became of a phrase at one of its places: words `begin` to `end` of mt, the words `first` to `last` of pe."""
+
+    outcome: Any  # UNCLEAR, KEPT_THERE or CHANGED_THERE
+    begin: Any
+    end: Any
+    first: Any
+    last: Any
+
+
 class Candidates(NamedTuple):
     """Candidate edits, sorted by where they start.
 
@@ -152,20 +166,11 @@ def candidates_of(
                 break
             total = look(index.mt.order[low:high], spread, places)
             for at in places[:total]:
-                if index.cells[at, KEPT] >= length:
-                    kept += 1
+                seen = seen_change(sentence.mt, index, at, start, length)
+                if seen.outcome != CHANGED_THERE:
+                    kept += seen.outcome == KEPT_THERE
                     continue
-                target = target_of(index, at, length)
-                if target.length < 0 or target.length > _LONGEST_TARGET:
-                    continue
-                front, back = _unchanged(sentence.mt, start, length, index.pe.words, target)
-                if front == length == target.length:  # kept, but not in a row
-                    kept += 1
-                    continue
-                begin, end = start + front, start + length - back
-                words = index.pe.words[target.start + front : target.start + target.length - back]
-                if begin == end and (begin == 0 or begin == n):
-                    continue  # beyond the words for beginning and end
+                begin, end, words = seen.begin, seen.end, index.pe.words[seen.first : seen.last]
                 one = _number(begin, end, words, scratch.hashes, scratch.slots, found)
                 if one == found:
                     if found == _MOST:
@@ -182,13 +187,13 @@ def candidates_of(
                     changes += 1
                 counts[one] += 1
                 scratch.latest[one] = max(at, scratch.latest[one])
-                agreeing[one] += _same_sources(index.cells, at, sentence.sources, start, length)
+                agreeing[one] += same_sources(index.cells, at, sentence.sources, start, length)
             for at in places[: total if changes else 0]:
-                same_source += _same_sources(index.cells, at, sentence.sources, start, length)
+                same_source += same_sources(index.cells, at, sentence.sources, start, length)
             for number in range(changes):
                 one = touched[number]
                 row, count = features[one], counts[one]
-                odds = _log_odds(count, total)
+                odds = log_odds(count, total)
                 row[BEST] = max(odds, row[BEST]) if row[PHRASES] else odds
                 row[PHRASES] += 1
                 if length < narrowest[one]:
@@ -197,18 +202,37 @@ def candidates_of(
                 if length > widest[one, 1] or (length == widest[one, 1] and odds > row[IN_CONTEXT]):
                     widest[one, 0], widest[one, 1], widest[one, 2] = start, length, count * (high - low) // total
                     row[IN_CONTEXT], row[SEEN], row[SEEN_KEPT] = odds, np.log(count), np.log(1 + kept)
-                    row[SOURCE_AGREES] = _log_odds(agreeing[one], same_source)
+                    row[SOURCE_AGREES] = log_odds(agreeing[one], same_source)
                 counts[one] = agreeing[one] = 0
     return _completed(sentence, index, lexicon, translations, new[:used].copy(), found, scratch)
 
 
 @compiled
-def _same_sources(cells: Any, at: Any, sources: Any, start: Any, length: Any) -> Any:
+def same_sources(cells: Any, at: Any, sources: Any, start: Any, length: Any) -> Any:
     """Return 1 if the words from place `at` on come from the same source words as those of a sentence, else 0."""
     for offset in range(length):
         if cells[at + offset, SOURCE] != sources[start + offset]:
             return 0
     return 1
+
+
+@compiled
+def seen_change(mt: Any, index: Any, at: Any, start: Any, length: Any) -> Any:
+    """Return what became of the `length` words of `mt` from `start` on where an index has them, from place `at` on."""
+    none = np.int64(0)
+    if index.cells[at, KEPT] >= length:
+        return SeenChange(KEPT_THERE, none, none, none, none)
+    target = target_of(index, at, length)
+    if target.length < 0 or target.length > _LONGEST_TARGET:
+        return SeenChange(UNCLEAR, none, none, none, none)
+    front, back = _unchanged(mt, start, length, index.pe.words, target)
+    if front == length == target.length:  # kept, but not in a row
+        return SeenChange(KEPT_THERE, none, none, none, none)
+    begin, end = np.int64(start + front), np.int64(start + length - back)
+    if begin == end and (begin == 0 or begin == mt.size):
+        return SeenChange(UNCLEAR, none, none, none, none)  # beyond the words for beginning and end
+    first, last = target.start + front, target.start + target.length - back
+    return SeenChange(CHANGED_THERE, begin, end, np.int64(first), np.int64(last))
 
 
 @compiled
@@ -239,7 +263,7 @@ def _number(begin: Any, end: Any, words: Any, hashes: Any, slots: Any, found: An
 
 
 @compiled
-def _log_odds(count: Any, total: Any) -> Any:
+def log_odds(count: Any, total: Any) -> Any:
     """Return the discounted log-odds of what happened `count` times out of `total`."""
     return np.log((count - _DISCOUNT if count else _DISCOUNT) / (total - count + 1.0))
 
