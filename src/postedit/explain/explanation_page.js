@@ -135,6 +135,9 @@
         item.append(` · ${name}: `, key);
       }
       if (reason.style) item.append(` · style learnt from ${reason.style.toLocaleString("en")} corrections`);
+      const why = element("ul", undefined, { className: "why" });
+      for (const text of reason.why) why.append(element("li", text, { dir: "auto" }));
+      if (reason.why.length) item.append(why);
       items.append(item);
     }
     line.append(items);
@@ -188,7 +191,8 @@
       if (position < 0) return;
       const name = element("b");
       name.append(element("bdi", button.textContent));
-      reading.append(name, ` · probability ${sentence.probabilities[position]} %`, ...sharesOf(sentence, position));
+      reading.append(name, ...sharesOf(sentence, position));
+      if (sentence.probabilities.length) name.after(` · probability ${sentence.probabilities[position]} %`);
       const strongest = (label, pairs) => {
         if (!pairs.length) return;
         reading.append(` · ${label}: `);

@@ -53,24 +53,10 @@ START, END, PLACE, COUNT = range(4)
 """Columns of `Candidates.spans`."""
 
 _MOST: Final = 2048  # candidates of a sentence; more come only from sentences of hundreds of words
-_LONGEST_TARGET: Final = LONGEST + 3  # words that a phrase may become
+LONGEST_TARGET: Final = LONGEST + 3  # words that a phrase may become
 _DISCOUNT: Final = 0.5  # taken from each count: one occurrence proves less than the whole
 _LEAST_ODDS: Final = -2.5  # candidates whose best log-odds are lower are not pursued
 _LEAST_FIT: Final = 1e-3  # probability of a word that no source word explains
-
-
-UNCLEAR, KEPT_THERE, CHANGED_THERE = range(3)
-"""Outcomes of `SeenChange`: no phrase of pe, the same words, or a change."""
-
-
-class SeenChange(NamedTuple):
-    """What became of a phrase at one of its places: words `begin` to `end` of mt, the words `first` to `last` of pe."""
-
-    outcome: Any  # UNCLEAR, KEPT_THERE or CHANGED_THERE
-    begin: Any
-    end: Any
-    first: Any
-    last: Any
 
 
 class Candidates(NamedTuple):
@@ -116,7 +102,7 @@ class Scratch(NamedTuple):
 def new_scratch() -> Any:
     """Return buffers."""
     return Scratch(
-        np.empty(_MOST * _LONGEST_TARGET, np.int32),
+        np.empty(_MOST * LONGEST_TARGET, np.int32),
         np.empty((_MOST, 4), np.int32),
         np.empty((_MOST, len(FEATURES)), np.float64),
         np.empty(_MOST, np.int64),
@@ -166,11 +152,20 @@ def candidates_of(
                 break
             total = look(index.mt.order[low:high], spread, places)
             for at in places[:total]:
-                seen = seen_change(sentence.mt, index, at, start, length)
-                if seen.outcome != CHANGED_THERE:
-                    kept += seen.outcome == KEPT_THERE
+                if index.cells[at, KEPT] >= length:
+                    kept += 1
                     continue
-                begin, end, words = seen.begin, seen.end, index.pe.words[seen.first : seen.last]
+                target = target_of(index, at, length)
+                if target.length < 0 or target.length > LONGEST_TARGET:
+                    continue
+                front, back = unchanged(sentence.mt, start, length, index.pe.words, target)
+                if front == length == target.length:  # kept, but not in a row
+                    kept += 1
+                    continue
+                begin, end = start + front, start + length - back
+                words = index.pe.words[target.start + front : target.start + target.length - back]
+                if begin == end and (begin == 0 or begin == n):
+                    continue  # beyond the words for beginning and end
                 one = _number(begin, end, words, scratch.hashes, scratch.slots, found)
                 if one == found:
                     if found == _MOST:
@@ -187,9 +182,9 @@ def candidates_of(
                     changes += 1
                 counts[one] += 1
                 scratch.latest[one] = max(at, scratch.latest[one])
-                agreeing[one] += same_sources(index.cells, at, sentence.sources, start, length)
+                agreeing[one] += _same_sources(index.cells, at, sentence.sources, start, length)
             for at in places[: total if changes else 0]:
-                same_source += same_sources(index.cells, at, sentence.sources, start, length)
+                same_source += _same_sources(index.cells, at, sentence.sources, start, length)
             for number in range(changes):
                 one = touched[number]
                 row, count = features[one], counts[one]
@@ -208,7 +203,7 @@ def candidates_of(
 
 
 @compiled
-def same_sources(cells: Any, at: Any, sources: Any, start: Any, length: Any) -> Any:
+def _same_sources(cells: Any, at: Any, sources: Any, start: Any, length: Any) -> Any:
     """Return 1 if the words from place `at` on come from the same source words as those of a sentence, else 0."""
     for offset in range(length):
         if cells[at + offset, SOURCE] != sources[start + offset]:
@@ -217,26 +212,7 @@ def same_sources(cells: Any, at: Any, sources: Any, start: Any, length: Any) -> 
 
 
 @compiled
-def seen_change(mt: Any, index: Any, at: Any, start: Any, length: Any) -> Any:
-    """Return what became of the `length` words of `mt` from `start` on where an index has them, from place `at` on."""
-    none = np.int64(0)
-    if index.cells[at, KEPT] >= length:
-        return SeenChange(KEPT_THERE, none, none, none, none)
-    target = target_of(index, at, length)
-    if target.length < 0 or target.length > _LONGEST_TARGET:
-        return SeenChange(UNCLEAR, none, none, none, none)
-    front, back = _unchanged(mt, start, length, index.pe.words, target)
-    if front == length == target.length:  # kept, but not in a row
-        return SeenChange(KEPT_THERE, none, none, none, none)
-    begin, end = np.int64(start + front), np.int64(start + length - back)
-    if begin == end and (begin == 0 or begin == mt.size):
-        return SeenChange(UNCLEAR, none, none, none, none)  # beyond the words for beginning and end
-    first, last = target.start + front, target.start + target.length - back
-    return SeenChange(CHANGED_THERE, begin, end, np.int64(first), np.int64(last))
-
-
-@compiled
-def _unchanged(mt: Any, start: Any, length: Any, pe: Any, target: Any) -> Any:
+def unchanged(mt: Any, start: Any, length: Any, pe: Any, target: Any) -> Any:
     """Return how many words at the beginning and at the end of a phrase stay as they are."""
     shorter, front, back = min(length, target.length), 0, 0
     while front < shorter and mt[start + front] == pe[target.start + front]:

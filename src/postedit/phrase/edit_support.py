@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from postedit.compiled import compiled
-from postedit.phrase.edit_candidates import CHANGED_THERE, KEPT_THERE, Sentence, log_odds, seen_change
+from postedit.phrase.edit_candidates import LONGEST_TARGET, Sentence, log_odds, unchanged
 from postedit.phrase.pair_table import key_of
 from postedit.phrase.scored_edits import Knowledge, corrected_words, is_same_segment
-from postedit.phrase.triplet_index import LONGEST, ROW, gone_on, look
+from postedit.phrase.triplet_index import KEPT, LONGEST, ROW, gone_on, look, target_of
 
 
 class EditSupport(NamedTuple):
@@ -48,12 +48,20 @@ def edit_support(sentence: Any, index: Any, span: Any, new: Any, sample: Any, sp
             looked = look(index.mt.order[low:high], spread, places)
             count = kept = 0
             for at in places[:looked] if start + length >= end else places[:0]:
-                seen = seen_change(sentence.mt, index, at, start, length)
-                kept += seen.outcome == KEPT_THERE
-                is_same_span = seen.outcome == CHANGED_THERE and seen.begin == begin and seen.end == end
-                if is_same_span and np.array_equal(index.pe.words[seen.first : seen.last], new):
-                    made[count] = at
-                    count += 1
+                if index.cells[at, KEPT] >= length:
+                    kept += 1
+                    continue
+                target = target_of(index, at, length)
+                if target.length < 0 or target.length > LONGEST_TARGET:
+                    continue
+                front, back = unchanged(sentence.mt, start, length, index.pe.words, target)
+                if front == length == target.length:
+                    kept += 1
+                elif start + front == begin and start + length - back == end:
+                    words = index.pe.words[target.start + front : target.start + target.length - back]
+                    if np.array_equal(words, new):
+                        made[count] = at
+                        count += 1
             odds = log_odds(count, looked)
             if count and _is_better(length, odds, best.length, highest, widest):
                 highest = odds

@@ -142,9 +142,10 @@ class PhraseReasons:
     def _mt_words(self) -> NDArray[Any]:
         """The words of mt of all triplets of training, Int[W], which are looked up joined with source words."""
         asked, joined = self._model.knowledge.trained.mt.words, self._model.joined
-        if not joined.keys.size:
-            return asked  # type: ignore[no-any-return]
-        used = joined.keys != EMPTY
-        words = np.zeros(int(joined.ids[used].max()) + 1, np.int64)
-        words[joined.ids[used]] = joined.keys[used] >> 32
-        return words[asked]
+        words: NDArray[Any] = asked
+        if joined.keys.size:
+            used = joined.keys != EMPTY
+            unjoined = np.zeros(int(joined.ids[used].max()) + 1, np.int64)
+            unjoined[joined.ids[used]] = joined.keys[used] >> 32
+            words = unjoined[asked]
+        return words
