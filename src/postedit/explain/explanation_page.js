@@ -101,7 +101,8 @@
       button.tabIndex = index === 0 ? 0 : -1;
       return button;
     });
-    output.append(toolbar, reading);
+    output.append(toolbar);
+    if (sentence.probabilities.length) output.append(reading);
     texts.append(element("dt", "Output"), output);
     if (changed) {
       const line = element("dd", undefined, { dir: "auto", className: "diff" });
@@ -191,8 +192,7 @@
       if (position < 0) return;
       const name = element("b");
       name.append(element("bdi", button.textContent));
-      reading.append(name, ...sharesOf(sentence, position));
-      if (sentence.probabilities.length) name.after(` · probability ${sentence.probabilities[position]} %`);
+      reading.append(name, ` · probability ${sentence.probabilities[position]} %`, ...sharesOf(sentence, position));
       const strongest = (label, pairs) => {
         if (!pairs.length) return;
         reading.append(` · ${label}: `);
@@ -262,6 +262,10 @@
   controls.kind.parentElement.hidden = controls.kind.options.length < 2;
   if (!data.some((one) => one.left)) {
     for (const option of controls.verdict.querySelectorAll("[data-needs=pe]")) option.remove();
+  }
+  if (!data.some((one) => one.probabilities.length)) { // nothing is known of words
+    document.querySelector(".guide").remove();
+    controls.sort.querySelector("[value=unsure]").remove();
   }
   const show = paged(PAGE, choose, sentenceElement);
   controls.kind.addEventListener("input", (event) => { event.stopPropagation(); show(); }); // the same sentences

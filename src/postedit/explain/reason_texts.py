@@ -22,10 +22,9 @@ def reason_text(reason: EditReason) -> str:
             examples = [f"e.g. {_change(one.before, one.after)}" for one in reason.examples[:1]]
             return ", ".join([f"in training: changed {reason.made:,} of {total:,} times", *examples])
         case _:
-            words = ", ".join(
-                word.text if word.nats is None else f"{word.text} ({word.nats:.1f} nats)" for word in reason.words
-            )
-            return f"the source: {words}"
+            nats = ["" if word.nats is None else f" ({word.nats:.1f} nats)" for word in reason.words]
+            words = [f'"{word.text}"{lost}' for word, lost in zip(reason.words, nats, strict=True)]
+            return f"in the source: {', '.join(words)}"
 
 
 def _corrections(reason: CorrectionReason) -> str:

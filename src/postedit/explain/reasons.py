@@ -99,9 +99,12 @@ def edit_reasons(line: int, sentence: ExplainedSentence) -> Iterator[Reason]:
 
 
 def source_reason(sentence: ExplainedSentence, edit: Edit) -> tuple[EditReason, ...]:
-    """Return the words of the source that stand out for an edit as a reason; none if no words do."""
+    """Return the words of the source that an edit cites as a reason, with the nats that it loses without each of them.
+
+    There are no nats if losses are not known, and no reason if no words matter.
+    """
     cited = _citation(sentence, "src", edit)
-    if cited is None or not cited.stands_out:
+    if cited is None:
         return ()
     columns, rows = sentence.text_words("src")[cited.first : cited.last], _edited_words(sentence, edit)
     nats = None if sentence.words.losses is None else _weights(sentence, "src", rows, sentence.text_words("src"))

@@ -64,8 +64,8 @@ def reasons_of_edits(
 ) -> list[list[tuple[EditReason, ...]]]:
     """Return the reasons for each edit of each correction, whichever editor made them with evidence.
 
-    An editor that gives reasons with each edit has given them. For others, they are the words of src that stand out for
-    an edit, with the nats that it loses without each of them if the evidence has losses.
+    An editor that gives reasons with each edit has given them. For others, they are the words of src that an edit cites
+    (`explain.reasons`), with the nats that it loses without each of them if the evidence has losses.
 
     Args:
         editor: what made the corrections.
