@@ -69,14 +69,13 @@ class Edit:
     """One change of mt.
 
     Spans are in characters, end exclusive: `mt_span` in the raw mt, `pe_span` in the returned text. They include the
-    spacing that changes with the words, so `apply_edits` gives the exact text. `reasons` are those of an editor that
-    gives reasons for each edit (`Abilities.reasons`), if asked for.
+    spacing that changes with the words, so `apply_edits` gives the exact text.
     """
 
     op: Literal["insert", "delete", "replace"]
     mt_span: tuple[int, int]
     pe_span: tuple[int, int]
-    reasons: tuple[EditReason, ...] = ()
+    reasons: tuple[EditReason, ...] = ()  # from an editor with `Abilities.reasons`, if asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,9 +288,7 @@ class Editor(ABC):
         segments = segments_of(src, mt)
         given = _texts("outputs", outputs)
         if len(given) != len(segments):
-            raise DataError(
-                f"src has {len(segments)} segments and there are {len(given)} outputs; they must match one to one"
-            )
+            raise DataError(f"src has {len(segments)} segments, and there are {len(given)} outputs; give one for each")
         return self.score_segments(segments, given, evidence="reasons" if evidence is True else evidence or None)
 
 
@@ -365,10 +362,8 @@ def segments_of(
     for number, one in enumerate(phrases, start=1):
         if isinstance(one, str) or not all(isinstance(phrase, str) and phrase.strip() for phrase in one):
             raise DataError(f"segment {number}: required must be a list of words or phrases, not {one!r:.80}")
-    return [
-        Segment(source, translation, Constraints(beginning, tuple(one)))
-        for source, translation, beginning, one in zip(sources, translations, beginnings, phrases, strict=True)
-    ]
+    rows = zip(sources, translations, beginnings, phrases, strict=True)
+    return [Segment(source, target, Constraints(start, tuple(one))) for source, target, start, one in rows]
 
 
 def _texts(name: str, texts: Iterable[str | None], kinds: tuple[type, ...] = (str,)) -> list[Any]:

@@ -261,13 +261,23 @@ def test_triplets_of_training_are_the_reasons_without_a_memory(run: Any, tmp_pat
     assert 'in the source: "the", "house"' in result.stdout
 
 
-def test_explanations_with_a_memory_continue_with_the_same_corrections(run: Any, memory: Path, tmp_path: Path) -> None:
+def test_explanations_continue_with_the_same_corrections_alone(
+    run: Any, memory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("postedit.jobs.explanation.WINDOW", 1)
     for side, text in (("src", "see it"), ("mt", "siehe diese Seite neu")):
         (tmp_path / side).write_text(f"{text}\n" * 2)
     command = ("explain", "none", "--memory", memory, *texts(tmp_path), "--evidence", tmp_path / "out")
+    with monkeypatch.context() as patched:
+        interrupt_after(1, patched)
+        assert run(*command).exit_code == 130
+    with CorrectionMemory(memory) as opened:
+        opened.add([Correction("it", "es", "sie")])
+    assert "made with another memory entries" in refused(run(*command, "--resume"))
+    (tmp_path / "out.partial").unlink()
     assert run(*command).exit_code == 0
     lines = (tmp_path / "out").read_text().splitlines()
-    assert all(json.loads(line)["edits"][0]["reasons"][0]["count"] == 3 for line in lines)
+    assert [json.loads(line)["edits"][0]["reasons"][0]["count"] for line in lines] == [3, 3]
 
 
 @pytest.mark.parametrize("option", ["--mask", "--focus=occlusion", "--focus=attention", "--src-links=links"])
