@@ -78,7 +78,7 @@ class Remembering(EditorWrapper[Editor]):
         found = self.memory.position
         if self._fixed is None:
             return found
-        if self._fixed.edition == found.edition and self._fixed.mark != self.memory.mark(self._fixed.last):
+        if self._fixed.edition == found.edition and self._is_replaced(found, self._fixed):
             raise DataError(
                 f"{self.memory.place}: lacks corrections that this work began with, as if an older copy of the memory "
                 "had been put back; begin it anew"
@@ -146,8 +146,7 @@ class Remembering(EditorWrapper[Editor]):
     def follow(self) -> None:
         """Learn the entries that have been added since; begin anew if some have been deleted."""
         while (position := self.position) != self._learnt:  # it may change while entries are learnt
-            if position.edition != self._learnt.edition or self.memory.mark(self._learnt.last) != self._learnt.mark:
-                # Another edition, or a backup of the memory that has been put back.
+            if position.edition != self._learnt.edition or self._is_replaced(position, self._learnt):
                 self._learner.forget_all()
                 self._learnt = MemoryPosition(position.edition, 0)
             try:
@@ -157,6 +156,10 @@ class Remembering(EditorWrapper[Editor]):
                 self._learnt = MemoryPosition(position.edition, 0)
                 raise
             self._learnt = position
+
+    def _is_replaced(self, found: MemoryPosition, known: MemoryPosition) -> bool:
+        """Return whether a backup of the memory has been put back since a known position of the same edition."""
+        return found.last < known.last or self.memory.mark(known.last) != known.mark
 
     def _with_texts(self, results: Sequence[PostEdit]) -> list[PostEdit]:
         """Return corrections whose reasons have the texts of the corrections that they name by numbers."""

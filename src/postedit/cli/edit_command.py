@@ -90,7 +90,7 @@ class EditCommand:
             )
         with CorrectionMemory(memory.where, create=False) as opened:
             position = MemoryPosition(edition, last, opened.mark(last))
-        if before.get("memory mark") != repr(position.mark):
+        if last > memory.position.last or before.get("memory mark") != repr(position.mark):
             raise DataError(
                 f"{out}.partial: these lines were made with corrections that the memory lacks now, as if an older copy "
                 "of it had been put back; delete them to restart"
