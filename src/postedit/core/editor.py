@@ -288,7 +288,7 @@ class Editor(ABC):
         segments = segments_of(src, mt)
         given = _texts("outputs", outputs)
         if len(given) != len(segments):
-            raise DataError(f"src has {len(segments)} segments, and there are {len(given)} outputs; give one for each")
+            raise DataError(f"src has {len(segments)} segments and there are {len(given)} outputs; give one for each")
         return self.score_segments(segments, given, evidence="reasons" if evidence is True else evidence or None)
 
 
