@@ -214,20 +214,22 @@ class SegmentSearch:
         scored = _batched([segments[row] for row in rows], self._config.batch_tokens, self._force_mt)
         for row, unchanged in zip(rows, scored, strict=True):
             if unchanged:
-                result[row] = self._ordered(segments[row], lists[row], unchanged)
+                result[row] = self._ordered(segments[row], lists[row], unchanged[0])
         return result
 
     def _ordered(
-        self, segment: EncodedSegment, found: Sequence[Hypothesis], unchanged: Sequence[Hypothesis]
+        self, segment: EncodedSegment, found: Sequence[Hypothesis], unchanged: Hypothesis
     ) -> list[Hypothesis]:
-        """Return outputs that are found and mt by rank, or the better one if one is asked for.
+        """Return outputs that were found with mt among them, or the better one if one is asked for.
 
         No bias that keeps outputs close to mt has a cost for mt, so its bias is 0.
         """
-        first = 0 if self._config.mt_candidate and self._satisfies_constraints(segment) else 1
-        others = sorted([*found[first:], *unchanged], key=lambda one: one.rank(self._config), reverse=True)
-        ordered = [*found[:first], *others]
-        return ordered[:1] if self._n_best == 1 else ordered
+        best, *others = found
+        is_better = unchanged.rank(self._config) > best.rank(self._config)
+        if is_better and self._config.mt_candidate and self._satisfies_constraints(segment):
+            best, unchanged = unchanged, best
+        others = sorted([*others, unchanged], key=lambda one: one.rank(self._config), reverse=True)
+        return [best] if self._n_best == 1 else [best, *others]
 
     def _satisfies_constraints(self, segment: EncodedSegment) -> bool:
         """Return whether mt has what outputs must have, and nothing that is banned."""
