@@ -32,6 +32,7 @@ from postedit.search import (
     SearchConfig,
     beam_search,
     draft_decode,
+    force,
     force_lists,
     greedy,
 )
