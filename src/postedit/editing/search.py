@@ -68,8 +68,8 @@ class SegmentSearch:
         With `mt_candidate`, mt is the output where its forced score ranks it above all that search found, unless
         constraints of the segment exclude it. With `n_best` above 1, no two outputs have the same text; where a beam
         holds too few distinct texts, wider ones are tried, up to four times as wide; and mt is always on the list, with
-        the score that the model gives it. A segment has one `stuck` hypothesis if no output that satisfies its constraints
-        is found, even with a beam four times as wide, and at least eight.
+        the score that the model gives it. A segment has one `stuck` hypothesis if no output that satisfies its
+        constraints is found, even with a beam four times as wide, and at least eight.
 
         Raises:
             DataError: if a required or banned word cannot be written in the tokens of the model.
@@ -195,9 +195,7 @@ class SegmentSearch:
             by_text.setdefault(self._processor.render(segment.mt, hypothesis.tokens).text, hypothesis)
         return list(by_text.values())
 
-    def _with_mt(
-        self, segments: Sequence[EncodedSegment], lists: Sequence[list[Hypothesis]]
-    ) -> list[list[Hypothesis]]:
+    def _with_mt(self, segments: Sequence[EncodedSegment], lists: Sequence[list[Hypothesis]]) -> list[list[Hypothesis]]:
         """Return the lists with mt in each; lists of one output have the better one of the two.
 
         There is no mt where it is blank, or longer than the model can write. It comes first only with `mt_candidate`,
@@ -217,9 +215,7 @@ class SegmentSearch:
                 result[row] = self._ordered(segments[row], lists[row], unchanged[0])
         return result
 
-    def _ordered(
-        self, segment: EncodedSegment, found: Sequence[Hypothesis], unchanged: Hypothesis
-    ) -> list[Hypothesis]:
+    def _ordered(self, segment: EncodedSegment, found: Sequence[Hypothesis], unchanged: Hypothesis) -> list[Hypothesis]:
         """Return outputs that were found with mt among them, or the better one if one is asked for.
 
         No bias that keeps outputs close to mt has a cost for mt, so its bias is 0.
