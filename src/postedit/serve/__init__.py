@@ -1,0 +1,1 @@
+"""The HTTP service: editors, memories and projects behind one address."""
