@@ -1,0 +1,44 @@
+/** Events of a project as they happen: what others change, where they are, how jobs get on. */
+import { withQuery } from "./api.js";
+
+const KINDS = ["segment", "file", "job", "correction", "presence"];
+
+/**
+ * Listen to a project until the returned function is called. The browser connects again by itself and says what it had.
+ * @param {string} project @param {(kind: string, data: any) => void} onEvent @param {() => void} onOpen also after a break
+ */
+export function listen(project, onEvent, onOpen = () => {}) {
+  let source, timer, last = "";
+  const connect = () => {
+    source = new EventSource(withQuery(`/v1/projects/${project}/events`, { after: last }));
+    source.addEventListener("open", onOpen);
+    source.addEventListener("error", () => {
+      if (source.readyState !== EventSource.CLOSED) return; // it tries again by itself
+      timer = setTimeout(connect, 3000);
+    });
+    for (const kind of KINDS) source.addEventListener(kind, (event) => {
+      if (event.lastEventId) last = event.lastEventId;
+      onEvent(kind, JSON.parse(event.data));
+    });
+  };
+  connect();
+  return () => {
+    clearTimeout(timer);
+    source.close();
+  };
+}
+
+/**
+ * Follow a job until it ends.
+ * @param {string} job @param {(job: any) => void} onChange
+ */
+export function followJob(job, onChange) {
+  const source = new EventSource(`/v1/jobs/${job}/events`);
+  const take = (event) => {
+    const state = JSON.parse(event.data);
+    onChange(state);
+    if (["done", "failed", "cancelled"].includes(state.state)) source.close();
+  };
+  for (const kind of ["message", "job", "progress"]) source.addEventListener(kind, take);
+  return () => source.close();
+}

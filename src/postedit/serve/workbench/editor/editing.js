@@ -1,0 +1,284 @@
+/** The work on one file: the segment in hand, its draft, saving, and what others do meanwhile. */
+import { signal } from "../lib.js";
+import { post } from "../data/api.js";
+import { replaceAddress } from "../data/router.js";
+import { SegmentCache } from "../data/segment_cache.js";
+import { isDone, readSegment, withBody, writeMarked, writtenTarget } from "../data/segment.js";
+import { announce, toast } from "../ui/messages.js";
+import { t } from "../strings.js";
+import { Draft } from "../core/draft.js";
+import { Timer } from "./timer.js";
+
+const AUTOSAVE = 500; // milliseconds after the last key
+const PRESENCE = 20_000; // milliseconds between signs of presence
+const AHEAD = 20; // segments after the present one whose proposals follow what is learnt
+
+export class Editing {
+  /** @param {string} project @param {string} file @param {import("../data/save_queue.js").SaveQueue} queue */
+  constructor(project, file, queue) {
+    Object.assign(this, { project, file, queue });
+    this.cache = new SegmentCache(file);
+    this.timer = new Timer();
+    /** @type {import("../lib.js").Signal<import("../data/segment.js").Segment|null>} */
+    this.segment = signal(null);
+    this.revision = signal(0); // grows with each change of the draft
+    this.isLoading = signal(false);
+    this.problem = signal("");
+    /** Where others are. @type {import("../lib.js").Signal<Map<string, {number: number, time: number}>>} */
+    this.others = signal(new Map());
+    /** Segments that changed by what was learnt, or were filled in, since the file was opened. */
+    this.fresh = signal(new Map());
+    this.drafts = new Map();
+    this.visible = [];
+    this.onHide = () => { if (document.visibilityState === "hidden") this.flush(); };
+    document.addEventListener("visibilitychange", this.onHide);
+    this.presence = setInterval(() => this.#showPresence(), PRESENCE);
+  }
+
+  close() {
+    this.flush();
+    this.timer.close();
+    clearInterval(this.presence);
+    document.removeEventListener("visibilitychange", this.onHide);
+  }
+
+  /** The draft in hand. @returns {Draft | null} */
+  get draft() { return this.segment.value ? this.drafts.get(this.segment.value.number) ?? null : null; }
+  get number() { return this.segment.value?.number ?? null; }
+  get isLocked() { return this.segment.value?.state === "locked"; }
+
+  /** Take a segment in hand. @param {number} number */
+  async open(number) {
+    if (number === this.number) return;
+    this.#leave();
+    this.asked = number;
+    this.isLoading.value = true;
+    try {
+      const segment = this.#withPending(await this.cache.fetch(number));
+      if (this.asked !== number) return; // another one was asked for meanwhile
+      this.#show(segment);
+      replaceAddress("project", this.project, "file", this.file, number);
+      this.#showPresence();
+      this.problem.value = "";
+    } catch (error) {
+      if (this.asked === number) this.problem.value = error.message;
+    } finally {
+      if (this.asked === number) this.isLoading.value = false;
+    }
+  }
+
+  /** Go up or down in the list. @param {number} step @param {(segment: any) => boolean} skips */
+  async step(step, skips = () => false) {
+    const numbers = this.cache.numbers.value ?? [];
+    let row = rowOf(numbers, this.number ?? 0);
+    if (step < 0 || numbers[row] === this.number) row += step; // else it is not in the list, and this is the next one
+    while (row >= 0 && row < numbers.length) {
+      const known = this.cache.peek(numbers[row]) ?? (skips === isDone ? await this.cache.fetch(numbers[row]) : null);
+      if (!known || !skips(this.#withPending(known))) return this.open(numbers[row]);
+      row += Math.sign(step);
+    }
+    return announce(step > 0 ? t.editor.lastSegment : t.editor.firstSegment);
+  }
+
+  /** Something changed the draft. */
+  changed() {
+    if (this.isLocked) return;
+    this.revision.value++;
+    this.isDirty = true;
+    clearTimeout(this.autosave);
+    this.autosave = setTimeout(() => this.flush(), AUTOSAVE);
+  }
+
+  /** Save now what is not saved. */
+  flush() {
+    clearTimeout(this.autosave);
+    if (this.isDirty) this.#save("draft");
+  }
+
+  undo() { if (this.draft?.undo()) this.changed(); }
+  redo() { if (this.draft?.redo()) this.changed(); }
+
+  /** Accept or reject an edit. @param {number} edit */
+  toggle(edit) {
+    const draft = this.draft;
+    if (!draft || this.isLocked || !draft.proposal.edits[edit]) return;
+    draft.toggle(edit);
+    announce(t.editor.editIs(edit + 1, draft.status(edit)));
+    this.changed();
+  }
+
+  /** @param {boolean} accept */
+  chooseAll(accept) {
+    if (!this.draft || this.isLocked) return;
+    this.draft.chooseAll(accept);
+    announce(accept ? t.editor.allAccepted : t.editor.allRejected);
+    this.changed();
+  }
+
+  /** Put a text in place of the target; codes stay. @param {string} text */
+  putText(text) {
+    if (!this.draft || this.isLocked) return;
+    this.draft.write(0, this.draft.content.flat.length, text);
+    this.changed();
+  }
+
+  /** Confirm the segment, and go to the next one that is not. */
+  async confirm() {
+    if (!this.draft) return;
+    if (!this.isLocked) this.#save("confirmed");
+    await this.step(1, isDone);
+  }
+
+  /** Take the confirmation back. */
+  reopen() {
+    if (this.segment.value?.state === "confirmed") this.#save("draft");
+  }
+
+  #leave() {
+    if (this.isDirty) this.flush();
+    else if (this.segment.value?.state === "new") this.#save("seen");
+  }
+
+  #save(state) {
+    const { segment, draft } = { segment: this.segment.value, draft: this.draft };
+    this.isDirty = false;
+    clearTimeout(this.autosave);
+    const written = draft.marked;
+    const decisions = state === "seen" ? [] : draft.decisions;
+    const body = { ...writeMarked(written), state, decisions, seconds: this.timer.take() };
+    const local = { ...segment, target: written.text, target_codes: written.codes, decisions, state };
+    this.segment.value = local;
+    this.cache.set(local);
+    this.queue.put(this.file, segment.number, segment.version, body);
+  }
+
+  /** Take the answer of the server to something saved. */
+  async saved(entry, answer) {
+    if (entry.file !== this.file) return;
+    this.#take(readSegment(answer.segment));
+    const filled = answer.filled ?? [];
+    if (filled.length) {
+      toast(t.editor.filled(filled.length));
+      this.#mark(filled, "filled");
+      await Promise.all(filled.filter((number) => this.cache.peek(number)).map((number) => this.reload(number)));
+    }
+    if (entry.body.state === "confirmed" || answer.correction) await this.learn();
+  }
+
+  /** Choose between our text and the one another person saved. @param {any} entry @param {boolean} ours */
+  settle(entry, ours) {
+    const theirs = readSegment(entry.theirs);
+    this.isDirty = false;
+    clearTimeout(this.autosave);
+    this.queue.resolve(entry, ours);
+    if (ours) return;
+    this.drafts.delete(theirs.number);
+    this.#take(theirs);
+  }
+
+  /** Fetch proposals again for what is on screen and what comes next. */
+  async learn() {
+    const numbers = this.cache.numbers.value ?? [];
+    const row = rowOf(numbers, this.number ?? 0);
+    const near = new Set([...this.visible, ...numbers.slice(row, row + AHEAD)]);
+    try {
+      const changed = await this.cache.refreshProposals([...near]);
+      if (!changed.length) return;
+      this.#mark(changed, "learnt");
+      announce(t.editor.learnt(changed.length));
+      if (changed.includes(this.number) && this.draft?.isUntouched) this.#show(this.cache.peek(this.number));
+    } catch (error) {
+      if (!error.isPassing) throw error; // they are fetched again after the next confirmation
+    }
+  }
+
+  /** Fetch a segment that another person, or the server, changed. @param {number} number */
+  async reload(number) {
+    const segment = await this.cache.reload(number);
+    this.#take(segment);
+  }
+
+  /** @param {string} kind @param {any} data */
+  heard(kind, data) {
+    if (kind === "presence" && data.file === this.file) this.#heardPresence(data);
+    if (kind !== "segment" || data.file !== this.file) return;
+    const known = this.cache.peek(data.number);
+    if (known && data.version > known.version && !this.queue.pending(this.file, data.number)) this.reload(data.number);
+  }
+
+  #heardPresence({ user, name, number, left }) {
+    const others = new Map(this.others.value);
+    if (left || number === null) others.delete(name ?? user);
+    else others.set(name ?? user, { number, time: Date.now() });
+    for (const [who, { time }] of others) if (Date.now() - time > 3 * PRESENCE) others.delete(who);
+    this.others.value = others;
+  }
+
+  #showPresence() {
+    if (this.number === null || document.visibilityState === "hidden") return;
+    post(`/v1/files/${this.file}/presence`, { number: this.number }).catch((error) => {
+      if (!error.isPassing) this.problem.value = error.message;
+    });
+  }
+
+  /** Take a newer state of a segment; what is being written stays. */
+  #take(segment) {
+    const pending = this.queue.pending(this.file, segment.number);
+    const known = pending ? { ...this.#withPending(segment), version: segment.version } : segment;
+    this.cache.set(known);
+    if (segment.number !== this.number) {
+      if (!pending) this.#forgetStale(segment);
+      return;
+    }
+    const isOurs = this.isDirty || pending || sameTarget(this.draft, segment);
+    if (isOurs) this.segment.value = { ...known, proposal: this.segment.value.proposal };
+    else this.#show(segment);
+  }
+
+  #forgetStale(segment) {
+    const draft = this.drafts.get(segment.number);
+    if (draft && !sameTarget(draft, segment)) this.drafts.delete(segment.number);
+  }
+
+  #show(segment) {
+    const kept = this.drafts.get(segment.number);
+    const isKept = kept && (sameTarget(kept, segment) || !writtenTarget(segment)) && kept.proposal.text === segment.proposal.text;
+    if (!isKept) {
+      const decisions = new Map(segment.decisions.map((one) => [one.edit, one.accepted]));
+      this.drafts.set(segment.number, new Draft(segment.proposal, writtenTarget(segment), decisions));
+    }
+    this.timer.take();
+    this.isDirty = false;
+    this.segment.value = segment;
+    this.revision.value++;
+  }
+
+  #withPending(segment) {
+    const entry = this.queue.pending(this.file, segment.number);
+    return entry ? withBody(segment, entry.body) : segment;
+  }
+
+  #mark(numbers, how) {
+    const fresh = new Map(this.fresh.value);
+    numbers.forEach((number) => fresh.set(number, how));
+    this.fresh.value = fresh;
+  }
+}
+
+const sameTarget = (draft, segment) => {
+  if (!draft) return false;
+  const { text, codes } = draft.marked;
+  const places = (list) => list.map((code) => `${code.kind} ${code.id} ${code.at}`).join("\n");
+  return text === segment.target && places(codes) === places(segment.target_codes);
+};
+
+/** Return the row of a number in an ascending list, or where it would be. @param {number[]} numbers @param {number} number */
+export function rowOf(numbers, number) {
+  let low = 0, high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (numbers[middle] < number) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
