@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 import postedit
-from postedit.serve import routes_edit, routes_status
+from postedit.serve import routes_edit, routes_status, routes_workbench
 from postedit.serve.engine import Engine
 from postedit.serve.http_errors import add_error_handlers
 from postedit.serve.service import Service
@@ -18,7 +18,7 @@ def create_app(config: ServeConfig) -> FastAPI:
     app = FastAPI(title="postedit", version=postedit.__version__, lifespan=_lifespan, docs_url=None, redoc_url=None)
     app.state.service = Service(config, Engine(config))
     add_error_handlers(app)
-    for router in (routes_status.router, routes_edit.router):
+    for router in (routes_status.router, routes_edit.router, routes_workbench.router):
         app.include_router(router)
     return app
 
