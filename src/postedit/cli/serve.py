@@ -30,11 +30,11 @@ def serve(
     uvicorn = library("uvicorn", "postedit serve", "serve")
     library("fastapi", "postedit serve", "serve")
     from postedit.serve.app import create_app
-    from postedit.serve.settings import laptop_settings, load_settings
+    from postedit.serve.settings import SHIPPED, laptop_settings, load_settings
 
     given: dict[str, Any] = {"host": host, "port": port, "data": None if data is None else str(data)}
     given = {name: value for name, value in given.items() if value is not None}
     if config is not None and model is not None:
         raise DataError("give MODEL, or --config with its models, but not both")
-    settings = load_settings(config, given) if config is not None else laptop_settings(model or "shipped", given)
+    settings = load_settings(config, given) if config is not None else laptop_settings(model or SHIPPED, given)
     uvicorn.run(create_app(settings), host=settings.host, port=settings.port)

@@ -11,7 +11,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from postedit.core.errors import DataError, OutputError, PosteditError, RecipeError
-from postedit.serve.engine import ExpiredError, OverloadedError, UnknownModelError
+from postedit.serve.backlog import OverloadedError, TooLargeError
+from postedit.serve.engine import ExpiredError, UnknownModelError
 
 _log = logging.getLogger(__name__)
 
@@ -92,6 +93,7 @@ async def _postedit_error(request: Request, error: Exception) -> JSONResponse:
 def _status_of(error: Exception) -> int:
     kinds: tuple[tuple[type[PosteditError], int], ...] = (
         (OverloadedError, 429),
+        (TooLargeError, 413),
         (ExpiredError, 504),
         (UnknownModelError, 404),
         (DataError, 422),

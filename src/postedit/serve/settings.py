@@ -15,6 +15,9 @@ from postedit.text.span_patterns import KINDS, Kind
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 """Names of this machine for itself."""
 
+SHIPPED: Final = "shipped"
+"""In place of the path of a model: the one that comes with postedit."""
+
 _NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
 
@@ -37,7 +40,10 @@ class ServedModel(Config):
     projects: int = Field(
         8, ge=1, description="projects whose corrections a process keeps in memory; the least recently used go first"
     )
-    batch_tokens: int = Field(2000, ge=1, description="tokens of requests that are edited together, at most")
+    batch_tokens: int = Field(4000, ge=1, description="tokens that are edited together, at most")
+    batch_seconds: float = Field(
+        0.5, gt=0, description="time that a batch should take; shorter ones keep waiting short, longer ones do more"
+    )
 
 
 class AuthConfig(Config):
@@ -61,7 +67,9 @@ class LimitsConfig(Config):
     )
     queue_seconds: float = Field(10.0, gt=0, description="requests that would probably wait longer for a model get 429")
     timeout_seconds: float = Field(30.0, gt=0, description="time for a request that names none")
-    batch_seconds: float = Field(120.0, gt=0, description="a model process that takes longer for a batch is ended")
+    batch_timeout_seconds: float = Field(
+        120.0, gt=0, description="a model process that takes longer for a batch is ended, and started again"
+    )
     body_bytes: int = Field(4 * 1024**2, ge=1024, description="largest body of a request, apart from uploads of files")
     file_bytes: int = Field(64 * 1024**2, ge=1024, description="largest file")
     segments: int = Field(256, ge=1, description="segments of a request")
@@ -214,4 +222,4 @@ def _resolved(config: ServeConfig, folder: Path, given: set[str]) -> ServeConfig
 
 def _is_path(model: str, folder: Path) -> bool:
     """Return whether a model is a path, and no hub id or special name."""
-    return model not in (NO_MODEL, "shipped") and (folder / Path(model).expanduser()).exists()
+    return model not in (NO_MODEL, SHIPPED) and (folder / Path(model).expanduser()).exists()

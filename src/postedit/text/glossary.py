@@ -62,6 +62,15 @@ class Glossary:
         """A hash of all entries."""
         return hashlib.sha256(repr(self.entries).encode()).hexdigest()[:16]
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Glossary) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __reduce__(self) -> "tuple[type[Glossary], tuple[tuple[GlossaryEntry, ...]]]":
+        return Glossary, (self.entries,)
+
     def find(self, src: str, spans: Iterable[ProtectedSpan] = ()) -> list[FoundTerm]:
         """Return the entries whose terms the source has; a term within a longer one, or a span, does not count."""
         matches = _outside(self._sources.matches(src), spans)
