@@ -21,20 +21,26 @@ def serve(
         Path | None, typer.Option(metavar="FILE", help="Settings (serve.toml), for servers of several people.")
     ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on; 127.0.0.1 if not given.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on; 8080 if not given.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 8080 if not given, 0: any free one.")] = None,
     data: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of files and database; postedit-data if not given.")
     ] = None,
 ) -> None:
-    """Serve models over HTTP, with a workbench for post-editors."""
-    uvicorn = library("uvicorn", "postedit serve", "serve")
-    library("fastapi", "postedit serve", "serve")
-    from postedit.serve.app import create_app
-    from postedit.serve.settings import SHIPPED, laptop_settings, load_settings
+    """Serve models over HTTP, with a workbench for post-editors.
 
-    given: dict[str, Any] = {"host": host, "port": port, "data": None if data is None else str(data)}
-    given = {name: value for name, value in given.items() if value is not None}
+    On this machine alone, nobody has to sign in. Ctrl-C stops it once all requests are answered.
+    """
+    for name in ("fastapi", "uvicorn", "prometheus_client"):
+        library(name, "postedit serve", "serve")
+    from postedit.serve.service_logs import set_up_logs
+    from postedit.serve.settings import SHIPPED, laptop_settings, load_settings
+    from postedit.serve.web_server import run_service
+
     if config is not None and model is not None:
         raise DataError("give MODEL, or --config with its models, but not both")
-    settings = load_settings(config, given) if config is not None else laptop_settings(model or SHIPPED, given)
-    uvicorn.run(create_app(settings), host=settings.host, port=settings.port)
+    given: dict[str, Any] = {"host": host, "port": port, "data": None if data is None else str(data)}
+    given = {name: value for name, value in given.items() if value is not None}
+    settings = laptop_settings(model or SHIPPED, given) if config is None else load_settings(config, given)
+    set_up_logs(settings.log)
+    typer.echo(f"Loading {', '.join(settings.models)} ...")
+    run_service(settings, lambda address: typer.echo(f"Serving at {address} (Ctrl-C stops)"))

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from postedit.adapt.adaptation_config import NO_MODEL
@@ -49,6 +49,7 @@ class Engine:
         config: the settings.
         metrics: of the service.
         project_settings: reads the settings of a project; None if there is no such project. It is called in a thread.
+        specs: of the model processes; those that the settings ask for if not given.
     """
 
     def __init__(
@@ -56,11 +57,13 @@ class Engine:
         config: ServeConfig,
         metrics: Metrics | None = None,
         project_settings: Callable[[str], ProjectSettings | None] = lambda project: None,
+        specs: Mapping[str, ModelSpec] | None = None,
     ) -> None:
         self._config, self._metrics = config, metrics or Metrics()
         self.project_settings = project_settings
         self._backlog = Backlog(config.limits.queue_tokens, config.limits.client_share)
-        self._pool = WorkerPool(_specs(config), self._backlog, config.limits, self._metrics)
+        self._specs = _specs(config) if specs is None else specs
+        self._pool = WorkerPool(self._specs, self._backlog, config.limits, self._metrics)
         priorities: tuple[Priority, ...] = ("interactive", "job")
         self._metrics.watch(
             "postedit_queue_tokens",
@@ -87,10 +90,18 @@ class Engine:
             pass
         await self._pool.stop()
 
-    @property
-    def models(self) -> dict[str, ModelFacts]:
-        """What is known about each model."""
-        return {name: self._pool.facts(name) for name in self._config.models}
+    def facts(self, model: str) -> ModelFacts:
+        """Return what is known about a model.
+
+        Raises:
+            UnknownModelError: if there is no such model.
+        """
+        self._check_model(model)
+        return self._pool.facts(model)
+
+    def learns(self, model: str) -> bool:
+        """Return whether projects teach a model."""
+        return self._specs[model].memory is not None
 
     def is_ready(self, model: str) -> bool:
         """Return whether a model can be used now."""

@@ -72,7 +72,6 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(PosteditError, _postedit_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _starlette_error)
-    app.add_exception_handler(Exception, _unexpected)
 
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:
@@ -117,8 +116,3 @@ def _sentence(problem: Any) -> str:
 async def _starlette_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     return error_response(error.status_code, str(error.detail), request_id_of(request), None, error.headers)
-
-
-async def _unexpected(request: Request, error: Exception) -> JSONResponse:
-    _log.exception("unexpected error", exc_info=error)
-    return error_response(500, "the service failed; its log says why", request_id_of(request))

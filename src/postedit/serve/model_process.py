@@ -3,7 +3,6 @@
 import hashlib
 import json
 import signal
-import traceback
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -18,6 +17,7 @@ from postedit.core.editor import Abilities, Detail, Editor, PostEdit, Segment
 from postedit.core.errors import ModelFolderError, PosteditError
 from postedit.core.search_config import SearchConfig
 from postedit.jobs.editing import EditorSpec, silence_library
+from postedit.serve.service_logs import trace_of
 from postedit.serve.settings import SHIPPED, ServedModel
 from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
@@ -260,7 +260,7 @@ class _Editors:
         except PosteditError as error:
             return Done([Refusal(str(error), False)] * len(work.segments), None)
         except Exception as error:
-            return Done([Refusal(_trace(error), True)] * len(work.segments), None)
+            return Done([Refusal(trace_of(error), True)] * len(work.segments), None)
         return Done(_edited(editor, work.segments, search, work.kind), project.position)
 
     def _project(self, name: str | None) -> _ProjectEditor:
@@ -299,13 +299,7 @@ def _edited(editor: Editor, segments: list[Segment], search: SearchConfig, kind:
         if len(segments) > 1:
             return [found for one in segments for found in _edited(editor, [one], search, kind)]
         internal = not isinstance(error, PosteditError)
-        return [Refusal(_trace(error) if internal else str(error), internal)]
-
-
-def _trace(error: Exception) -> str:
-    """Return where an error happened, without its message, which may have texts."""
-    frames = traceback.extract_tb(error.__traceback__)[-3:]
-    return f"{type(error).__name__} in " + " > ".join(f"{Path(one.filename).name}:{one.lineno}" for one in frames)
+        return [Refusal(trace_of(error) if internal else str(error), internal)]
 
 
 def _fingerprint(model: Editor) -> str:

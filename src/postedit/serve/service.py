@@ -1,13 +1,18 @@
 """What the routes of the service share."""
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from fastapi import FastAPI, Request
 
 from postedit.serve.engine import Engine
+from postedit.serve.http_errors import HttpError
+from postedit.serve.service_metrics import Metrics
 from postedit.serve.settings import ServeConfig
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -17,12 +22,14 @@ class Service:
     Args:
         config: the settings.
         engine: edits segments.
+        metrics: for Prometheus.
         store: projects, files and people.
         stopping: set when the service is about to stop; streams of events end then.
     """
 
     config: ServeConfig
     engine: Engine
+    metrics: Metrics
     store: Any = None
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -35,3 +42,29 @@ def service_of(request: Request) -> Service:
 def service_of_app(app: FastAPI) -> Service:
     """Return the service of an application."""
     return cast(Service, app.state.service)
+
+
+async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of some work, which is cancelled when the client goes away.
+
+    Raises:
+        HttpError: if the client has gone; nobody reads this.
+    """
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_departure(request))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            service_of(request).metrics.refused.labels("gone").inc()
+            raise HttpError(499, "the client has gone", "gone")
+        return task.result()
+    finally:
+        gone.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def _departure(request: Request) -> None:
+    """Wait until the client goes away; its request has been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -187,7 +187,8 @@ def laptop_settings(model: str, given: Mapping[str, Any]) -> ServeConfig:
     Raises:
         RecipeError: naming all problems.
     """
-    return parse_settings({"models": {model_name(model): {"path": model}}, **given}, "postedit serve")
+    values = {"models": {model_name(model): {"path": model}}, "log": {"level": "warning"}, **given}
+    return parse_settings(values, "postedit serve")
 
 
 def model_name(path: str) -> str:
