@@ -1,6 +1,6 @@
 """Requests and answers of the routes that edit, learn and score, as OpenAPI describes them."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -15,6 +15,9 @@ Text = Annotated[str, StringConstraints(max_length=1_000_000)]
 _SRC: Final = "Press the red button."
 _MT: Final = "Drücken Sie die rote Knopf."
 _PE: Final = "Drücken Sie den roten Knopf."
+
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 class ApiModel(BaseModel):

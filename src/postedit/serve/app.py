@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 import postedit
-from postedit.serve import routes_edit, routes_status, routes_workbench
+from postedit.serve import routes_compat, routes_edit, routes_status, routes_workbench
 from postedit.serve.engine import Engine
 from postedit.serve.http_errors import add_error_handlers
 from postedit.serve.middleware import Gatekeeper, RequestLog
@@ -23,7 +23,7 @@ def create_app(config: ServeConfig) -> FastAPI:
     add_error_handlers(app)
     app.add_middleware(Gatekeeper, config=config)
     app.add_middleware(RequestLog, metrics=metrics, log_requests=config.log.requests)  # the last one is outermost
-    for router in (routes_status.router, routes_edit.router, routes_workbench.router):
+    for router in (routes_status.router, routes_edit.router, routes_compat.router, routes_workbench.router):
         app.include_router(router)
     return app
 

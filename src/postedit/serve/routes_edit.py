@@ -143,9 +143,8 @@ def _edited(segment: Segment, result: PostEdit) -> dict[str, Any]:
 
 
 def _with_codes(marked: MarkedSegment, result: PostEdit) -> dict[str, Any]:
-    content, kept, given_up = marked.content(result)
-    written = marked.unit.target.written() if content is None and marked.unit.target is not None else content
-    return {**_edited(marked.segment, kept), "content": written, "given_up": list(given_up)}
+    _, kept, given_up = marked.content(result)
+    return {**_edited(marked.segment, kept), "content": marked.written(result), "given_up": list(given_up)}
 
 
 def _scores(asked: api.ScoreRequest) -> dict[str, Any]:
