@@ -135,8 +135,7 @@ export const t = {
     takeSource: "Source into target",
     previous: "Previous segment",
     next: "Next segment",
-    repeats: (count) => `occurs ${counted(count, "more time")} in the project`,
-    occurs: (count) => `${number.format(count)} times in the project`,
+    occurs: (count) => `${number.format(count)} times in this file`,
     filled: (count) => `${counted(count, "repetition")} filled in.`,
     learnt: (count) => `${counted(count, "proposal")} changed by what was learnt.`,
     editIs: (value, status) => `Edit ${value} ${status}.`,
@@ -230,7 +229,8 @@ export const t = {
     term: "Term", translation: "Translation", add: "Add a term", remove: (term) => `Remove ${term}`, asText: "Edit as text", asTable: "Edit as table",
   },
 
-  audit: { title: "Audit", time: "Time", who: "Who", what: "What", where: "Where", detail: "Details", empty: "Nothing has happened yet." },
+  audit: { title: "Audit", time: "Time", who: "Who", what: "What", detail: "Details", empty: "Nothing has happened yet.",
+    decision: (row) => `segment ${number.format(row.segment)} ${t.editor.states[row.state] ?? row.state}${row.filled_from ? `, filled in from ${number.format(row.filled_from)}` : ""}` },
 
   people: {
     title: "People and keys",

@@ -145,8 +145,12 @@ function moved(ranges, start, end, length, except = -1) {
   });
 }
 
-/** An empty range that stands where another edit is replaced moves only if that edit lies before it. */
+/**
+ * Whether an empty range, at which something is written, stands behind it or before it: behind at the beginning of the
+ * text; behind if it is of a later edit than the one that is replaced; else before.
+ */
 function shiftEmpty(range, start, end, shift, number, except) {
-  const isBehind = except >= 0 && number > except && range.start >= end && start === range.end;
-  return isBehind ? { start: range.start + shift, end: range.end + shift } : range;
+  const isAtStart = except < 0 && end === 0 && range.end === 0;
+  const isLaterEdit = except >= 0 && number > except && range.start >= end && start === range.end;
+  return isAtStart || isLaterEdit ? { start: range.start + shift, end: range.end + shift } : range;
 }

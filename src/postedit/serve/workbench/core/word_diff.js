@@ -14,7 +14,19 @@ export function wordChanges(old, text) {
   const outer = singleChange(old, text);
   const before = wordsOf(old), after = wordsOf(text);
   if (before.length + after.length > LONGEST) return [outer];
-  return joined(before, after, commonLengths(before, after));
+  return withoutSpecks(joined(before, after, commonLengths(before, after)), old);
+}
+
+/** Join changes that white space alone keeps apart: people read them as one. */
+function withoutSpecks(changes, old) {
+  const found = [];
+  for (const change of changes) {
+    const last = found.at(-1);
+    const between = last && old.slice(last.end, change.start);
+    if (last && !between.trim()) Object.assign(last, { end: change.end, text: last.text + between + change.text });
+    else found.push({ ...change });
+  }
+  return found;
 }
 
 /** Return the lengths of longest common subsequences of all ends of both. */

@@ -19,7 +19,7 @@ export class SaveQueue {
    */
   constructor(user, { onSaved, send = put, storage = localStorage, tab = tabName() }) {
     this.prefix = `postedit.unsaved.${user}.`;
-    Object.assign(this, { onSaved, send, storage, tab });
+    Object.assign(this, { user, onSaved, send, storage, tab });
     /** @type {import("../lib.js").Signal<Entry[]>} */
     this.entries = signal(this.#read(this.prefix + tab));
     this.isOffline = signal(false);
@@ -107,7 +107,8 @@ export class SaveQueue {
     const replaced = (values) => this.#set(newer
       ? this.entries.value.filter((other) => other !== entry).map((other) => (other === newer ? { ...newer, ...values } : other))
       : this.entries.value.map((other) => (other === entry ? { ...entry, ...values } : other)));
-    if (theirs) replaced({ theirs });
+    if (theirs && entry.body.state === "seen") this.drop(entry); // nothing was written
+    else if (theirs) replaced({ theirs });
     else if (error.isPassing || error.status === 401) {
       this.isOffline.value = error.status !== 401;
       this.timer = setTimeout(() => this.retry(), this.wait);

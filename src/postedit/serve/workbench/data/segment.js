@@ -43,7 +43,7 @@ function readProposal(json, edited, codes, ofSrc) {
   const mt = json.mt ?? "";
   const ofMt = new OffsetMap(mt);
   const ownCodes = codesOf(json.mt_codes?.length || json.mt ? json.mt_codes : json.src_codes?.map((code) => ({ ...code, at: 0 })), ofMt);
-  if (!edited || typeof edited.text !== "string") return { mt, mt_codes: ownCodes, text: mt, codes: ownCodes, edits: [] };
+  if (!edited || typeof edited.text !== "string") return { mt, mt_codes: ownCodes, text: mt, codes: ownCodes, edits: [], isProposed: false };
   const ofText = new OffsetMap(edited.text);
   const edits = (edited.edits ?? []).map((edit) => ({
     ...edit,
@@ -54,7 +54,7 @@ function readProposal(json, edited, codes, ofSrc) {
     confidence: edit.confidence ?? null,
     reasons: (edit.reasons ?? []).map((reason) => readReason(reason, ofSrc)),
   }));
-  return { mt, mt_codes: ownCodes, text: edited.text, codes: codes ? codesOf(codes, ofText) : ownCodes, edits };
+  return { mt, mt_codes: ownCodes, text: edited.text, codes: codes ? codesOf(codes, ofText) : ownCodes, edits, isProposed: true };
 }
 
 function readReason(reason, ofSrc) {

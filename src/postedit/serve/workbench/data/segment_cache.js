@@ -7,8 +7,9 @@ const PAGE = 60; // segments a request
 const MOST = 4000; // segments kept; the ones looked at longest ago go first
 
 export class SegmentCache {
-  /** @param {string} file */
-  constructor(file) {
+  /** @param {string} file @param {(segments: import("./segment.js").Segment[]) => void} onRenewed segments that were known, fetched again */
+  constructor(file, onRenewed = () => {}) {
+    this.onRenewed = onRenewed;
     this.path = `/v1/files/${file}/segments`;
     this.file = file;
     this.filter = signal({ filter: "", q: "", from: "" });
@@ -17,7 +18,8 @@ export class SegmentCache {
     /** @type {Map<number, import("./segment.js").Segment>} */
     this.known = new Map();
     this.version = signal(0); // grows whenever a segment changes
-    this.asked = new Map();
+    this.asked = new Set();
+    this.old = new Set(); // numbers of segments that have changed since they were fetched
     this.problem = signal("");
   }
 
@@ -40,13 +42,16 @@ export class SegmentCache {
 
   /** Return a segment, fetched if need be. @param {number} number */
   async fetch(number) {
-    return this.known.get(number) ?? this.reload(number);
+    const known = this.known.get(number);
+    return known && !this.old.has(number) ? known : this.reload(number);
   }
 
   /** Fetch a segment again. @param {number} number */
   async reload(number) {
     const segment = readSegment(await get(`${this.path}/${number}`));
+    const isRenewed = this.old.has(number);
     this.set(segment);
+    if (isRenewed) this.onRenewed([segment]);
     return segment;
   }
 
@@ -54,26 +59,39 @@ export class SegmentCache {
   set(segment) {
     this.known.delete(segment.number);
     this.known.set(segment.number, segment);
+    this.old.delete(segment.number);
     this.version.value++;
   }
 
   /** Fetch what is not known of the rows from `first` to `last`. @param {number} first @param {number} last */
   async show(first, last) {
     const numbers = (this.numbers.value ?? []).slice(Math.max(0, first), last);
-    const missing = numbers.filter((number) => !this.known.has(number) && !this.asked.has(number));
-    if (missing.length) await this.#fetchPage(missing.slice(0, PAGE));
-    if (missing.length > PAGE) await this.show(first, last);
+    const isMissing = (number) => (!this.known.has(number) || this.old.has(number)) && !this.asked.has(number);
+    for (let missing = numbers.filter(isMissing); missing.length; missing = missing.slice(PAGE)) {
+      await this.#fetchPage(missing.slice(0, PAGE));
+    }
+  }
+
+  /** Note that segments have changed. @param {number[]} numbers */
+  stale(numbers) {
+    for (const number of numbers) if (this.known.has(number)) this.old.add(number);
+  }
+
+  /** Fetch those of some segments again that have changed. @param {(number|null)[]} numbers */
+  async fetchStale(numbers) {
+    const stale = [...new Set(numbers)].filter((number) => this.old.has(number) && !this.asked.has(number)).sort((a, b) => a - b);
+    for (let at = 0; at < stale.length; at += PAGE) await this.#fetchPage(stale.slice(at, at + PAGE));
   }
 
   async #fetchPage(missing) {
-    missing.forEach((number) => this.asked.set(number, true));
+    missing.forEach((number) => this.asked.add(number));
     try {
       const isDense = missing.at(-1) - missing[0] < 2 * PAGE;
       const filter = isDense ? {} : this.filter.value; // the rows lie apart: ask for those under the filter alone
       const limit = isDense ? missing.at(-1) - missing[0] + 1 : missing.length;
       const page = await get(withQuery(this.path, { after: missing[0] - 1, limit, ...filter }));
       this.#take(page.segments.map(readSegment));
-      const left = missing.filter((number) => !this.known.has(number)); // changed since, and no longer under the filter
+      const left = missing.filter((number) => !this.known.has(number) || this.old.has(number)); // not under the filter now
       for (const number of left) await this.reload(number);
     } catch (error) {
       this.problem.value = error.message;
@@ -83,10 +101,13 @@ export class SegmentCache {
   }
 
   #take(segments) {
+    const renewed = segments.filter((segment) => this.old.has(segment.number));
     for (const segment of segments) {
       this.known.delete(segment.number);
       this.known.set(segment.number, segment);
+      this.old.delete(segment.number);
     }
+    this.onRenewed(renewed);
     for (const number of this.known.keys()) {
       if (this.known.size <= MOST) break;
       this.known.delete(number);

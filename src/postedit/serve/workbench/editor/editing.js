@@ -17,7 +17,7 @@ export class Editing {
   /** @param {string} project @param {string} file @param {import("../data/save_queue.js").SaveQueue} queue */
   constructor(project, file, queue) {
     Object.assign(this, { project, file, queue });
-    this.cache = new SegmentCache(file);
+    this.cache = new SegmentCache(file, (segments) => segments.forEach((segment) => this.#take(segment)));
     this.timer = new Timer();
     /** @type {import("../lib.js").Signal<import("../data/segment.js").Segment|null>} */
     this.segment = signal(null);
@@ -144,9 +144,11 @@ export class Editing {
     this.isDirty = false;
     clearTimeout(this.autosave);
     const written = draft.marked;
-    const decisions = state === "seen" ? [] : draft.decisions;
-    const body = { ...writeMarked(written), state, decisions, seconds: this.timer.take() };
-    const local = { ...segment, target: written.text, target_codes: written.codes, decisions, state };
+    const { decisions, proposal } = draft;
+    const seen = { target: "", codes: [], decisions: [] }; // nothing was decided
+    const made = { ...writeMarked(written), decisions, proposal: proposal.isProposed ? proposal.text : undefined };
+    const body = { ...(state === "seen" ? seen : made), state, seconds: this.timer.take() };
+    const local = withBody(segment, body);
     this.segment.value = local;
     this.cache.set(local);
     this.queue.put(this.file, segment.number, segment.version, body);
@@ -160,7 +162,7 @@ export class Editing {
     if (filled.length) {
       toast(t.editor.filled(filled.length));
       this.#mark(filled, "filled");
-      await Promise.all(filled.filter((number) => this.cache.peek(number)).map((number) => this.reload(number)));
+      await this.refresh(filled);
     }
     if (entry.body.state === "confirmed" || answer.correction) await this.learn();
   }
@@ -192,25 +194,27 @@ export class Editing {
     }
   }
 
-  /** Fetch a segment that another person, or the server, changed. @param {number} number */
-  async reload(number) {
-    const segment = await this.cache.reload(number);
-    this.#take(segment);
-  }
-
-  /** @param {string} kind @param {any} data */
+  /** Take an event of the project. @param {string} kind @param {any} data */
   heard(kind, data) {
-    if (kind === "presence" && data.file === this.file) this.#heardPresence(data);
-    if (kind !== "segment" || data.file !== this.file) return;
-    const known = this.cache.peek(data.number);
-    if (known && data.version > known.version && !this.queue.pending(this.file, data.number)) this.reload(data.number);
+    if (data.file !== this.file) return;
+    if (kind === "presence") this.#heardPresence(data);
+    if (kind !== "segment") return;
+    const [first] = data.numbers;
+    const isKnown = (number) => number === first && !data.proposal && this.cache.peek(number)?.version >= data.version;
+    this.refresh(data.numbers.filter((number) => !isKnown(number)));
   }
 
-  #heardPresence({ user, name, number, left }) {
+  /** Fetch segments again that have changed: those on screen now, others when they come to be shown. @param {number[]} numbers */
+  refresh(numbers) {
+    this.cache.stale(numbers);
+    return this.cache.fetchStale([...this.visible, this.number]);
+  }
+
+  #heardPresence({ who, segment }) {
+    if (who === this.queue.user) return;
     const others = new Map(this.others.value);
-    if (left || number === null) others.delete(name ?? user);
-    else others.set(name ?? user, { number, time: Date.now() });
-    for (const [who, { time }] of others) if (Date.now() - time > 3 * PRESENCE) others.delete(who);
+    others.set(who, { number: segment, time: Date.now() });
+    for (const [name, { time }] of others) if (Date.now() - time > 3 * PRESENCE) others.delete(name);
     this.others.value = others;
   }
 
@@ -224,7 +228,7 @@ export class Editing {
   /** Take a newer state of a segment; what is being written stays. */
   #take(segment) {
     const pending = this.queue.pending(this.file, segment.number);
-    const known = pending ? { ...this.#withPending(segment), version: segment.version } : segment;
+    const known = this.#withPending(segment);
     this.cache.set(known);
     if (segment.number !== this.number) {
       if (!pending) this.#forgetStale(segment);

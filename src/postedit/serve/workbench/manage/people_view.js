@@ -29,7 +29,7 @@ function Users() {
     <table class="wide"><thead><tr><th scope="col" class="label">${t.people.name}</th><th scope="col" class="label">${t.people.admin}</th><th scope="col" class="label">${t.people.active}</th></tr></thead>
       <tbody>${loaded.value.map((user) => html`<tr key=${user.id}><th scope="row"><bdi>${user.name}</bdi></th>
         <td class="label"><input type="checkbox" aria-label=${`${t.people.admin}: ${user.name}`} checked=${!!user.admin} onChange=${(event) => change(user, { admin: event.target.checked })} /></td>
-        <td class="label"><button type="button" class="quiet" onClick=${() => change(user, { disabled: !user.disabled })}>${user.disabled ? t.people.enable : t.people.disable}</button></td></tr>`)}</tbody></table>
+        <td class="label"><button type="button" class="quiet" onClick=${() => change(user, { active: !user.active })}>${user.active ? t.people.disable : t.people.enable}</button></td></tr>`)}</tbody></table>
     <form class="inline" onSubmit=${add} aria-label=${t.people.addUser}><label>${t.people.name}<input name="name" required autocomplete="off" /></label>
       <label>${t.people.password}<input name="password" type="password" required autocomplete="new-password" /></label>
       <label class="check"><input name="admin" type="checkbox" /> ${t.people.admin}</label><button>${t.people.create}</button></form></section>`;
@@ -64,8 +64,7 @@ function Keys() {
 export function Members({ project }) {
   const loaded = useLoaded(async () => listOf(await get("/v1/users"), "users"), []);
   if (!loaded.value) return null;
-  const roleOf = (user) => (project.members ?? []).find((one) => one.user === user.id || one.name === user.name)?.role ?? "";
   const set = (user) => (event) => attempt(() => put(`/v1/projects/${project.id}/members/${user.id}`, { role: event.target.value || null }));
   return html`<section class="card narrow"><h2>${t.people.members}</h2>${loaded.value.map((user) => html`<label class="member" key=${user.id}><bdi>${user.name}</bdi>
-    <select value=${roleOf(user)} onChange=${set(user)}><option value="">–</option>${Object.entries(t.people.roles).map(([role, name]) => html`<option value=${role}>${name}</option>`)}</select></label>`)}</section>`;
+    <select value=${user.roles?.[project.id] ?? ""} onChange=${set(user)}><option value="">–</option>${Object.entries(t.people.roles).map(([role, name]) => html`<option value=${role}>${name}</option>`)}</select></label>`)}</section>`;
 }

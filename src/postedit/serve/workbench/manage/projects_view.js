@@ -7,7 +7,7 @@ import { Dialog } from "../ui/dialog.js";
 import { t } from "../strings.js";
 
 /** A list of the server, bare or under a name. @param {any} answer @param {string} name */
-export const listOf = (answer, name) => (Array.isArray(answer) ? answer : answer[name] ?? answer.data ?? []);
+export const listOf = (answer, name) => (Array.isArray(answer) ? answer : answer[name] ?? answer.entries ?? answer.data ?? []);
 
 export function ProjectsView() {
   const loaded = useLoaded(async () => listOf(await get("/v1/projects"), "projects"), []);
