@@ -17,9 +17,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 
 def needs_browser() -> pytest.MarkDecorator:
     """Return the mark of tests that need a browser; without one they say why they skip."""
-    missing = [
-        name for name, found in (("playwright", find_spec("playwright")), ("Chromium", CHROMIUM)) if not found
-    ]
+    missing = [name for name, found in (("playwright", find_spec("playwright")), ("Chromium", CHROMIUM)) if not found]
     return pytest.mark.skipif(bool(missing), reason=f"needs {' and '.join(missing)}, which is not installed")
 
 
@@ -49,6 +47,26 @@ def served(app: Any) -> Iterator[str]:
     yield f"http://127.0.0.1:{port}"
     server.should_exit = True
     thread.join(10)
+
+
+@contextmanager
+def blank_page() -> Iterator[Any]:
+    """Yield an empty page that can import the modules of the workbench from `base`."""
+    pytest.importorskip("fastapi")
+    from fastapi import FastAPI
+    from fastapi.responses import HTMLResponse
+
+    from postedit.serve import routes_workbench
+
+    app = FastAPI()
+    app.include_router(routes_workbench.router)
+    page_text = "<!doctype html><html lang=en><title>blank</title><body></body></html>"
+    app.add_api_route("/blank", lambda: HTMLResponse(page_text))
+    with served(app) as address, launched() as chromium:
+        page = chromium.new_page()
+        page.goto(f"{address}/blank")
+        page.evaluate(f"globalThis.base = '/assets/{routes_workbench.pages().version}'")
+        yield page
 
 
 def axe_source() -> str:

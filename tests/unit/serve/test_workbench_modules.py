@@ -7,12 +7,6 @@ from typing import Any
 import browser
 import pytest
 
-pytest.importorskip("fastapi")
-
-from fastapi import FastAPI  # noqa: E402
-
-from postedit.serve import routes_workbench  # noqa: E402
-
 pytestmark = browser.needs_browser()
 
 LETTERS = ["a", "b", " ", "é", "中", "א", "🎉", "🏿", "\n", "e\u0301", "\U000103ff"]
@@ -21,24 +15,8 @@ LETTERS = ["a", "b", " ", "é", "中", "א", "🎉", "🏿", "\n", "e\u0301", "\
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Any]:
-    app = FastAPI()
-    app.include_router(routes_workbench.router)
-
-    @app.get("/blank")
-    async def blank() -> Any:
-        return fastapi_response()
-
-    with browser.served(app) as address, browser.launched() as launched:
-        page = launched.new_page()
-        page.goto(f"{address}/blank")
-        page.evaluate(f"globalThis.base = '/assets/{routes_workbench.pages().version}'")
+    with browser.blank_page() as page:
         yield page
-
-
-def fastapi_response() -> Any:
-    from fastapi.responses import HTMLResponse
-
-    return HTMLResponse("<!doctype html><html lang=en><title>blank</title><body></body></html>")
 
 
 def run(page: Any, modules: str, body: str, argument: Any = None) -> Any:
@@ -69,7 +47,8 @@ def codes_in(random_: random.Random, value: str, count: int) -> list[dict[str, A
     """Return codes at boundaries of characters, in UTF-16."""
     places = sorted(random_.randint(0, len(value)) for _ in range(count))
     return [
-        {"id": str(row), "kind": "alone", "label": f"<{row}/>", "at": utf16(value[:at])} for row, at in enumerate(places)
+        {"id": str(row), "kind": "alone", "label": f"<{row}/>", "at": utf16(value[:at])}
+        for row, at in enumerate(places)
     ]
 
 

@@ -19,7 +19,7 @@ export class TargetField {
     const on = (name, handler) => element.addEventListener(name, handler.bind(this));
     on("beforeinput", this.#beforeInput);
     on("input", this.#input);
-    on("compositionstart", () => { this.composing = true; });
+    on("compositionstart", this.#compose);
     on("compositionend", () => { this.composing = false; this.#takePage(); });
     on("keydown", this.#keyDown);
     on("copy", this.#copy);
@@ -27,7 +27,7 @@ export class TargetField {
     on("paste", this.#paste);
     on("dragstart", this.#dragStart);
     on("drop", this.#drop);
-    this.onSelection = () => this.#readSelection();
+    this.onSelection = () => this.readSelection();
     document.addEventListener("selectionchange", this.onSelection);
   }
 
@@ -72,7 +72,8 @@ export class TargetField {
     };
   }
 
-  #readSelection() {
+  /** Take over where the caret is: browsers tell of it some time later. */
+  readSelection() {
     if (this.composing || !this.hasFocus) return;
     const found = this.#selected();
     const { start, end } = this.#draft.state;
@@ -88,7 +89,7 @@ export class TargetField {
     const { inputType } = event;
     if (this.composing || inputType === "insertCompositionText") return;
     event.preventDefault();
-    this.#readSelection();
+    this.readSelection();
     if (inputType === "historyUndo") return this.owner.undo();
     if (inputType === "historyRedo") return this.owner.redo();
     const target = event.getTargetRanges()[0];
@@ -120,6 +121,15 @@ export class TargetField {
     return this.owner.refused("tags");
   }
 
+  /** What is selected goes away here: a browser would take codes with it, or leave all of it. */
+  #compose() {
+    this.readSelection();
+    const { start, end } = this.#draft.state;
+    if (start !== end) this.#write(start, end, "", "");
+    this.show();
+    this.composing = true;
+  }
+
   /** Read what an input method or an extension wrote; codes that it took away come back. */
   #takePage() {
     const { flat, found } = dom.read(this.element);
@@ -139,8 +149,10 @@ export class TargetField {
   #keyDown(event) {
     if (this.composing || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
     const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!direction) return;
+    this.readSelection();
     const { start, end } = this.#draft.state;
-    if (!direction || start !== end) return;
+    if (start !== end) return;
     const step = getComputedStyle(this.element).direction === "rtl" ? -direction : direction;
     const { flat } = this.#draft.content;
     const over = step > 0 ? start : start - 1;
@@ -151,6 +163,7 @@ export class TargetField {
   }
 
   #copy(event) {
+    this.readSelection();
     const { start, end } = this.#draft.state;
     if (start === end) return;
     event.preventDefault();
@@ -166,6 +179,7 @@ export class TargetField {
 
   #paste(event) {
     event.preventDefault();
+    this.readSelection();
     const { start, end } = this.#draft.state;
     const text = event.clipboardData.getData("text/plain");
     if (text) this.#write(start, end, this.owner.breaksLines ? text : text.replace(/\s*[\r\n]+\s*/g, " "), "");
