@@ -36,8 +36,9 @@ SETUP = """async (proposal) => {
   const flat = await import(`${base}/core/flat_text.js`);
   const shortcuts = await import(`${base}/editor/shortcuts.js`);
   globalThis.bench?.field.close();
-  document.body.innerHTML = "<div id=field contenteditable=true style='white-space: pre-wrap; width: 20em'></div><p id=other>other</p>";
+  document.body.innerHTML = "<div id=field contenteditable=true></div><p id=other>other</p>";
   const element = document.getElementById("field");
+  Object.assign(element.style, { whiteSpace: "pre-wrap", width: "20em" });
   const draft = new Draft(proposal, null);
   const refused = [];
   const owner = { draft, breaksLines: false, changed: () => field.show(), undo: () => { draft.undo(); field.show(); },
@@ -46,8 +47,10 @@ SETUP = """async (proposal) => {
   element.addEventListener("keydown", (event) => {
     const command = owner[shortcuts.shortcutOf(event)?.id];
     if (command) { event.preventDefault(); command(); } });
-  globalThis.bench = { caret: () => { field.readSelection(); return draft.state.start; }, draft, field, element, refused, owner,
-    state: () => ({ ...flat.toMarked(draft.content), shown: dom.read(element), flat: draft.content.flat, nested: flat.isNested(draft.content.codes),
+  const caret = () => { field.readSelection(); return draft.state.start; };
+  globalThis.bench = { caret, draft, field, element, refused, owner,
+    state: () => ({ ...flat.toMarked(draft.content), shown: dom.read(element), flat: draft.content.flat,
+      nested: flat.isNested(draft.content.codes),
       chips: [...element.querySelectorAll(".chip")].map((chip) => chip.textContent) }) };
   field.show(); field.focus(); }"""
 
@@ -123,8 +126,10 @@ def test_arrows_reach_every_place_between_codes(page: Any) -> None:
 
 def test_only_plain_text_is_pasted(page: Any) -> None:
     html = "<b>bold</b> <span class=chip data-code=0>fake</span>"
-    script = """(html) => { const data = new DataTransfer(); data.setData("text/html", html); data.setData("text/plain", "bold\\r\\nfake");
-      bench.element.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true })); }"""
+    script = """(html) => { const data = new DataTransfer(); data.setData("text/html", html);
+      data.setData("text/plain", "bold\\r\\nfake");
+      bench.element.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true,
+        cancelable: true })); }"""
     page.keyboard.press("Control+Home")
     page.evaluate(script, html)
     assert check(page)["text"] == f"bold fake{PROPOSAL['text']}"

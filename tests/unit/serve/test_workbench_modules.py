@@ -38,7 +38,8 @@ def test_offsets_convert_between_code_points_and_utf16(page: Any) -> None:
     random_ = random.Random(1)
     texts = ["", "abc", "🎉", *(text(random_, 20) for _ in range(200))]
     body = """return input.map((text) => { const map = new code_points.OffsetMap(text);
-      return Array.from({length: [...text].length + 1}, (_, at) => [map.toUtf16(at), map.toPoint(map.toUtf16(at))]); });"""
+      return Array.from({length: [...text].length + 1}, (_, at) => [map.toUtf16(at),
+        map.toPoint(map.toUtf16(at))]); });"""
     for value, found in zip(texts, run(page, "core/code_points", body, texts), strict=True):
         assert found == [[utf16(value[:at]), at] for at in range(len(value) + 1)]
 
@@ -99,8 +100,10 @@ def test_accepted_edits_and_no_others_are_in_the_text(page: Any) -> None:
     random_ = random.Random(3)
     proposals = [proposal(random_, codes=2) for _ in range(200)]
     cases = [[one, [random_.random() < 0.5 for _ in one["edits"]]] for one in proposals]
-    body = """return input.map(([proposal, accepted]) => { const {content, ranges} = proposal_text.compose(proposal, accepted);
-      return [flat_text.toMarked(content), ranges.map(({start, end}) => flat_text.plain(content.flat.slice(start, end)))]; });"""
+    body = """return input.map(([proposal, accepted]) => { const {content,
+      ranges} = proposal_text.compose(proposal, accepted);
+      return [flat_text.toMarked(content), ranges.map(({start, end}) => flat_text.plain(content.flat.slice(start,
+        end)))]; });"""
     for (one, accepted), (found, ranges) in zip(
         cases, run(page, "core/proposal_text core/flat_text", body, cases), strict=True
     ):
@@ -167,7 +170,8 @@ def test_differences_make_the_second_text_of_the_first(page: Any) -> None:
     pairs = [[" ".join(random_.choices(words, k=random_.randint(0, 9))) for _ in range(2)] for _ in range(300)]
     pairs += [["a" * 4000 + " x", "a" * 4000 + " 🎉y"], [" ".join("ab" * 2000), " ".join("ba" * 2000)]]
     body = """return input.map(([old, text]) => { let made = "", done = 0;
-      for (const change of word_diff.wordChanges(old, text)) { made += old.slice(done, change.start) + change.text; done = change.end; }
+      for (const change of word_diff.wordChanges(old, text)) { made += old.slice(done, change.start) + change.text;
+        done = change.end; }
       return made + old.slice(done); });"""
     assert run(page, "core/word_diff", body, pairs) == [text for _, text in pairs]
 
@@ -176,11 +180,13 @@ QUEUE = """async () => { const { SaveQueue } = await import(`${base}/data/save_q
   const { ApiError } = await import(`${base}/data/api.js`);
   const stored = new Map();
   const storage = { getItem: (key) => stored.get(key) ?? null, setItem: (key, value) => stored.set(key, value),
-    removeItem: (key) => stored.delete(key), key: (index) => [...stored.keys()][index], get length() { return stored.size; } };
+    removeItem: (key) => stored.delete(key), key: (index) => [...stored.keys()][index],
+      get length() { return stored.size; } };
   const sent = [], saved = [];
   let answer = (body) => ({ segment: { version: body.version + 1 } });
   const make = (tab) => new SaveQueue("anna", { storage, tab, onSaved: (entry) => saved.push(entry.body.target),
-    send: async (path, body) => { sent.push([path, body.target, body.version, body.edit_id]); return answer(body); } });
+    send: async (path, body) => { sent.push([path, body.target, body.version, body.edit_id]); return answer(body);
+      } });
   const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
   %s }"""
 
@@ -188,7 +194,8 @@ QUEUE = """async () => { const { SaveQueue } = await import(`${base}/data/save_q
 def test_unsaved_changes_survive_a_page_that_is_gone(page: Any) -> None:
     body = """answer = () => { throw new ApiError(0, "no connection"); };
       const first = make("one");
-      await first.put("f", 1, 4, { target: "a" }); await first.put("f", 2, 0, { target: "b" }); await first.put("f", 1, 4, { target: "c" });
+      await first.put("f", 1, 4, { target: "a" }); await first.put("f", 2, 0, { target: "b" });
+        await first.put("f", 1, 4, { target: "c" });
       const offline = [first.isOffline.value, first.waiting.value.length];
       first.stop();
       answer = (body) => ({ segment: { version: body.version + 1 } });
@@ -205,17 +212,21 @@ def test_unsaved_changes_survive_a_page_that_is_gone(page: Any) -> None:
 
 
 def test_change_during_a_save_follows_with_the_new_version(page: Any) -> None:
-    body = """let release; answer = (body) => new Promise((resolve) => { release = () => resolve({ segment: { version: body.version + 1 } }); });
+    body = """let release;
+      answer = (body) => new Promise((resolve) => {
+        release = () => resolve({ segment: { version: body.version + 1 } }); });
       const queue = make("one");
       queue.put("f", 1, 0, { target: "a" }); await settle();
       queue.put("f", 1, 0, { target: "ab" }); queue.put("f", 1, 0, { target: "abc", seconds: 1 }); await settle();
       release(); await settle(); release(); await settle();
-      return { sent: sent.map((one) => one.slice(1, 3)), ids: new Set(sent.map((one) => one[3])).size, left: queue.entries.value.length };"""
+      return { sent: sent.map((one) => one.slice(1, 3)), ids: new Set(sent.map((one) => one[3])).size,
+        left: queue.entries.value.length };"""
     assert page.evaluate(QUEUE % body) == {"sent": [["a", 0], ["abc", 1]], "ids": 2, "left": 0}
 
 
 def test_same_id_is_sent_again_after_a_lost_answer(page: Any) -> None:
-    body = """let count = 0; answer = (body) => { if (!count++) throw new ApiError(0, "cut off"); return { segment: { version: 1 } }; };
+    body = """let count = 0; answer = (body) => { if (!count++) throw new ApiError(0, "cut off");
+      return { segment: { version: 1 } }; };
       const queue = make("one"); await queue.put("f", 1, 0, { target: "a" }); await queue.retry();
       return [sent.length, new Set(sent.map((one) => one[3])).size, queue.entries.value.length];"""
     assert page.evaluate(QUEUE % body) == [2, 1, 0]
@@ -223,7 +234,8 @@ def test_same_id_is_sent_again_after_a_lost_answer(page: Any) -> None:
 
 @pytest.mark.parametrize(("ours", "expected"), [(True, [["a", 0], ["ab", 7]]), (False, [["a", 0]])])
 def test_conflict_waits_for_a_choice(page: Any, ours: bool, expected: list[Any]) -> None:
-    body = """answer = (body) => { if (body.version === 0) throw new ApiError(409, "changed", { segment: { version: 7, target: "x" } });
+    body = """answer = (body) => { if (body.version === 0) throw new ApiError(409, "changed",
+      { segment: { version: 7, target: "x" } });
         return { segment: { version: body.version + 1 } }; };
       const queue = make("one"); await queue.put("f", 1, 0, { target: "a" });
       await queue.put("f", 1, 0, { target: "ab" });
