@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from postedit.core.errors import DataError, OutputError, PosteditError, RecipeError
 from postedit.serve.backlog import OverloadedError, TooLargeError
 from postedit.serve.engine import ExpiredError, UnknownModelError
+from postedit.serve.store_base import NotFoundError
 
 _log = logging.getLogger(__name__)
 
@@ -95,6 +96,7 @@ def _status_of(error: Exception) -> int:
         (TooLargeError, 413),
         (ExpiredError, 504),
         (UnknownModelError, 404),
+        (NotFoundError, 404),
         (DataError, 422),
         (RecipeError, 422),
         (OutputError, 503),

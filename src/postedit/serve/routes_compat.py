@@ -16,8 +16,8 @@ from postedit.core.editor import Segment
 from postedit.core.errors import DataError
 from postedit.files.tmx import same_language
 from postedit.serve import api_models as api
+from postedit.serve.accounts import CallerDep
 from postedit.serve.backlog import token_count
-from postedit.serve.callers import LocalCaller, caller
 from postedit.serve.chat_messages import ChatTask, read_task
 from postedit.serve.engine import EditedSegments
 from postedit.serve.http_errors import HttpError
@@ -28,7 +28,6 @@ from postedit.serve.service import Service, service_of, unless_gone
 router = APIRouter(tags=["compatible with other services"], responses=api.ERRORS)
 
 ServiceDep = Annotated[Service, Depends(service_of)]
-CallerDep = Annotated[LocalCaller, Depends(caller)]
 
 _MOST: Final = 1000  # parts, messages, or texts of a request; the settings have a lower limit for segments
 

@@ -12,7 +12,7 @@ from postedit.adapt.correction import Correction, Decision
 from postedit.core.editor import Constraints, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.serve import api_models as api
-from postedit.serve.callers import LocalCaller, caller
+from postedit.serve.accounts import CallerDep
 from postedit.serve.edited_json import edited_json
 from postedit.serve.inline_markup import MarkedSegment
 from postedit.serve.service import Service, service_of, unless_gone
@@ -24,7 +24,6 @@ _log = logging.getLogger(__name__)
 router = APIRouter(prefix="/v1", tags=["editing"], responses=api.ERRORS)
 
 ServiceDep = Annotated[Service, Depends(service_of)]
-CallerDep = Annotated[LocalCaller, Depends(caller)]
 
 
 @router.post("/edit", response_model=api.EditResponse)

@@ -7,13 +7,12 @@ from fastapi import APIRouter, Depends, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from postedit.serve import api_models as api
-from postedit.serve.callers import LocalCaller, caller
+from postedit.serve.accounts import CallerDep
 from postedit.serve.service import Service, service_of
 
 router = APIRouter(tags=["status"])
 
 ServiceDep = Annotated[Service, Depends(service_of)]
-CallerDep = Annotated[LocalCaller, Depends(caller)]
 
 _STARTED: Final = int(time.time())
 

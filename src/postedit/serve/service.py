@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from fastapi import FastAPI, Request
 
 from postedit.serve.engine import Engine
+from postedit.serve.event_hub import EventHub
+from postedit.serve.file_jobs import FileJobs
 from postedit.serve.http_errors import HttpError
 from postedit.serve.service_metrics import Metrics
 from postedit.serve.settings import ServeConfig
+from postedit.serve.store import Store
 
 T = TypeVar("T")
 
@@ -24,14 +27,18 @@ class Service:
         engine: edits segments.
         metrics: for Prometheus.
         store: projects, files and people.
+        jobs: works on files.
+        events: tells of the changes of projects.
         stopping: set when the service is about to stop; streams of events end then.
     """
 
     config: ServeConfig
     engine: Engine
     metrics: Metrics
-    store: Any = None
-    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    store: Store
+    jobs: FileJobs
+    events: EventHub
+    stopping: asyncio.Event
 
 
 def service_of(request: Request) -> Service:

@@ -77,6 +77,10 @@ class Glossary:
         counts = Counter(entry for match in matches for entry in match.keys)
         return [FoundTerm(entry, count) for entry, count in counts.items()]
 
+    def places(self, src: str) -> list[tuple[int, int, GlossaryEntry]]:
+        """Return where the terms of entries stand in a source: first character, end (exclusive), and entry."""
+        return [(match.start, match.end, entry) for match in self._sources.matches(src) for entry in match.keys]
+
     @cached_property
     def _sources(self) -> "_Phrases[GlossaryEntry]":
         return _Phrases(
