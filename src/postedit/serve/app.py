@@ -23,7 +23,6 @@ from postedit.serve.file_jobs import FileJobs
 from postedit.serve.http_errors import add_error_handlers
 from postedit.serve.middleware import Gatekeeper, RequestLog
 from postedit.serve.service import Service
-from postedit.serve.service_metrics import Metrics
 from postedit.serve.settings import ServeConfig
 from postedit.serve.store import Store
 
@@ -47,20 +46,22 @@ def create_app(config: ServeConfig, engine: Engine | None = None) -> FastAPI:
         engine: edits segments; that of the settings if not given.
     """
     app = FastAPI(title="postedit", version=postedit.__version__, lifespan=_lifespan, docs_url=None, redoc_url=None)
-    metrics = Metrics()
-    app.state.service = _service(config, metrics, engine or Engine(config, metrics))
+    service = _service(config, engine or Engine(config))
+    app.state.service = service
     add_error_handlers(app)
     app.add_middleware(Gatekeeper, config=config)
-    app.add_middleware(RequestLog, metrics=metrics, log_requests=config.log.requests)  # the last one is outermost
+    app.add_middleware(
+        RequestLog, metrics=service.metrics, log_requests=config.log.requests
+    )  # the last one is outermost
     for routes in _ROUTES:
         app.include_router(routes.router)
     return app
 
 
-def _service(config: ServeConfig, metrics: Metrics, engine: Engine) -> Service:
+def _service(config: ServeConfig, engine: Engine) -> Service:
     store, stopping = Store(config.database_place), asyncio.Event()
     engine.project_settings = store.projects.edit_settings
-    return Service(config, engine, metrics, store, FileJobs(store, engine), EventHub(store, stopping), stopping)
+    return Service(config, engine, engine.metrics, store, FileJobs(store, engine), EventHub(store, stopping), stopping)
 
 
 @asynccontextmanager

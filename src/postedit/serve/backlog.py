@@ -132,7 +132,7 @@ class Backlog:
         excess = self._held[first.priority] + tokens - self._limit
         own_excess = self._of_client[client] + tokens - self._share
         if excess > 0 or own_excess > 0:
-            whose = "you have" if own_excess > 0 else "the service has"
+            whose = "the service has" if excess > 0 else "you have"
             seconds = min(_LONGEST_WAIT, retry_after(max(excess, own_excess)))
             raise OverloadedError(f"{whose} too much in work; try again in {math.ceil(seconds)} s", seconds)
         for item in items:

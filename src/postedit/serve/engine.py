@@ -47,7 +47,6 @@ class Engine:
 
     Args:
         config: the settings.
-        metrics: of the service.
         project_settings: reads the settings of a project; None if there is no such project. It is called in a thread.
         specs: of the model processes; those that the settings ask for if not given.
     """
@@ -55,17 +54,16 @@ class Engine:
     def __init__(
         self,
         config: ServeConfig,
-        metrics: Metrics | None = None,
         project_settings: Callable[[str], ProjectSettings | None] = lambda project: None,
         specs: Mapping[str, ModelSpec] | None = None,
     ) -> None:
-        self._config, self._metrics = config, metrics or Metrics()
+        self._config, self.metrics = config, Metrics()
         self.project_settings = project_settings
         self._backlog = Backlog(config.limits.queue_tokens, config.limits.client_share)
         self._specs = _specs(config) if specs is None else specs
-        self._pool = WorkerPool(self._specs, self._backlog, config.limits, self._metrics)
+        self._pool = WorkerPool(self._specs, self._backlog, config.limits, self.metrics)
         priorities: tuple[Priority, ...] = ("interactive", "job")
-        self._metrics.watch(
+        self.metrics.watch(
             "postedit_queue_tokens",
             "Tokens that wait or are in work.",
             "priority",

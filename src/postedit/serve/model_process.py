@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import signal
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -27,6 +28,10 @@ _SECONDS_TO_END: Final = 5.0
 
 _WRAPPED: Final = 4
 """Settings of a project for which an editor is kept: old ones, or those of single requests, go."""
+
+
+_THREADS: Final = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""Variables that PyTorch, NumPy and Numba read when they are imported, which a model process does later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +205,7 @@ def _serve(spec: ModelSpec, connection: Connection) -> None:
     """
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.SIG_IGN)
+    os.environ.update(dict.fromkeys(_THREADS, str(spec.threads)))
     silence_library()
     try:
         try:
@@ -240,9 +246,6 @@ class _Editors:
     """The editors of a model process: one without corrections, and one for each of the projects that were used last."""
 
     def __init__(self, spec: ModelSpec) -> None:
-        import torch
-
-        torch.set_num_threads(spec.threads)
         self._spec = spec
         model = spec.editor_spec().load_model(spec.config.device)
         self._plain = _ProjectEditor(model)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 from postgresql_server import server  # noqa: F401 (a fixture)
+from scripted import RunningService, serving, settings
 from serve_tools import WordEngine, config_of
 
 from postedit.serve.app import create_app
@@ -57,3 +58,10 @@ def serve(place: str, tmp_path: Path) -> Iterator[Callable[..., TestClient]]:
 @pytest.fixture
 def client(serve: Callable[..., TestClient]) -> TestClient:
     return serve()
+
+
+@pytest.fixture(scope="package")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """Yield a service with two model processes, which tests share."""
+    with serving(settings(tmp_path_factory.mktemp("service"), processes=2)) as running:
+        yield running
