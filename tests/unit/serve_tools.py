@@ -1,6 +1,8 @@
 """What tests of the service share: an engine that needs no model, files, and requests that take several steps."""
 
+import io
 import time
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,8 +11,11 @@ from fastapi.testclient import TestClient
 
 from postedit.core.editor import Edit, PostEdit, Segment
 from postedit.serve.engine import EditedSegments, Engine
+from postedit.serve.file_jobs import FileJobs
+from postedit.serve.segment_codes import ApiCode
 from postedit.serve.settings import ServeConfig, parse_settings
 from postedit.serve.store import Store
+from postedit.serve.store_decisions import DecisionIn
 
 
 class WordEngine(Engine):
@@ -82,6 +87,28 @@ PAIRS = (
     ("a tree", "ein Baum"),
     ("a new tree &gt; 5", ""),
 )
+
+
+def imported(store: Store, content: bytes, name: str = "a.xlf") -> str:
+    """Add a file to the default project, read its segments, and return its id."""
+    with store.database.change("default", "anna") as change:
+        file = store.files.create(change, name, io.BytesIO(content))
+        store.jobs.add(change, "import", file)
+    job = store.jobs.claim()
+    assert job is not None
+    assert job.file == file
+    jobs = FileJobs(store, WordEngine(config_of("", Path())))
+    jobs._read(job, store.files.row(file))
+    jobs._end(job)
+    return file
+
+
+def decision(store: Store, file: str, number: int, target: str, **values: Any) -> DecisionIn:
+    """Return a decision on a segment as it is now, with the codes of its mt."""
+    segment = store.segments.get(file, number)
+    codes = [ApiCode(one["at"], one["id"], one["kind"]) for one in segment["target_codes"] or segment["mt_codes"]]
+    given = {"codes": codes, "state": "confirmed", "version": segment["version"], "edit_id": uuid.uuid4().hex}
+    return DecisionIn(target, **{**given, **values})
 
 
 def upload(client: TestClient, content: bytes, name: str = "a.xlf", project: str = "default") -> str:

@@ -81,11 +81,13 @@ class NewTarget:
         content: the target, as it is written in the file.
         keep_former: keep the former target as a candidate.
         note: the reasons, for translators; none if empty.
+        author: the person who confirmed it; empty: a machine wrote it, and nobody did.
     """
 
     content: str
     keep_former: bool = True
     note: str = ""
+    author: str = ""
 
 
 class Format(Protocol):

@@ -197,7 +197,8 @@ class FileJobs:
         wanted = (project["source_language"], project["target_language"])
         if any(one and other and not same_language(one, other) for one, other in zip(found, wanted, strict=True)):
             raise DataError(
-                f"{file['name']}: is from {found[0]} to {found[1]}, and the project from {wanted[0]} to {wanted[1]}; "
+                f"{file['name']}: is from {found[0]} to {found[1]}, and the project from "
+                f"{wanted[0] or 'any language'} to {wanted[1] or 'any'}; "
                 "add the file to another project"
             )
         return found[0] or wanted[0], found[1] or wanted[1]

@@ -152,6 +152,6 @@ def _own(caller: CallerDep) -> str:
     """Return the id of a user who manages keys in person, not by a key."""
     if caller.user is None:
         raise HttpError(422, "this service needs no keys, as only its own machine reaches it")
-    if caller.scopes is not None and "admin" not in caller.scopes:
+    if caller.scopes is not None and not caller.may("admin"):
         raise HttpError(403, "keys are managed by people who sign in, or with a key of the scope 'admin'")
     return caller.user

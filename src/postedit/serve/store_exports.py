@@ -69,27 +69,34 @@ class Exports:
         """Yield the corrections of a project that have not been undone, as lines of JSON."""
         return (_line(entry_json(one)) for one in self._db.memory.of(project).corrections())
 
-    def _targets(self, file: str, *, proposals: bool) -> Iterator[tuple[int, str, bool]]:
-        """Yield the number of each segment with another target, what is written, and whether it was confirmed."""
+    def _targets(self, file: str, *, proposals: bool) -> Iterator[tuple[int, NewTarget]]:
+        """Yield the number of each segment with another target, and the target."""
         confirmed = (segments.c.state == "confirmed") & (segments.c.version > 0)
         wanted = confirmed
         if proposals:
             wanted |= segments.c.changed.is_(True) & segments.c.state.not_in(("locked", "confirmed"))
-        columns = (segments.c.number, segments.c.content, segments.c.proposal_content, confirmed.label("confirmed"))
+        names = ("number", "content", "proposal_content", "updated_by")
+        columns = (*(segments.c[name] for name in names), confirmed.label("confirmed"))
         after = 0
         while True:
             query = sql.select(*columns).where(segments.c.file == file, segments.c.number > after, wanted)
             with self._db.read() as connection:
                 rows = rows_of(connection, query.order_by(segments.c.number).limit(_AT_ONCE))
             for row in rows:
-                yield row["number"], row["content" if row["confirmed"] else "proposal_content"], bool(row["confirmed"])
+                yield row["number"], _new_target(row)
             if len(rows) < _AT_ONCE:
                 return
             after = rows[-1]["number"]
 
 
+def _new_target(row: Row) -> NewTarget:
+    if row["confirmed"]:
+        return NewTarget(row["content"], keep_former=False, author=row["updated_by"] or "?")
+    return NewTarget(row["proposal_content"], keep_former=False)
+
+
 def _changed(
-    units: Iterable[tuple[int, Unit]], targets: Iterator[tuple[int, str, bool]]
+    units: Iterable[tuple[int, Unit]], targets: Iterator[tuple[int, NewTarget]]
 ) -> Iterator[tuple[Unit, NewTarget]]:
     """Yield the units with another target; both come in order."""
     wanted = next(targets, None)
@@ -97,7 +104,7 @@ def _changed(
         if wanted is None:
             return
         if number == wanted[0]:
-            yield unit, NewTarget(wanted[1], keep_former=False)
+            yield unit, wanted[1]
             wanted = next(targets, None)
 
 

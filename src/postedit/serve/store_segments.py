@@ -51,7 +51,7 @@ class Segments:
             text: what they contain, in capitals or not.
             field: where; in the source, mt or target if not given.
         """
-        wanted = _where(file, only, text, field)
+        wanted = self._where(file, only, text, field)
         numbers = sql.select(segments.c.number).where(wanted, segments.c.number > after)
         numbers = numbers.order_by(segments.c.number).limit(limit + 1)
         with self._db.read() as connection:
@@ -68,7 +68,7 @@ class Segments:
 
     def numbers(self, file: str, *, only: Filter | None = None, text: str = "", field: Field = "") -> list[int]:
         """Return the numbers of the segments that `page` gives, all of them."""
-        query = sql.select(segments.c.number).where(_where(file, only, text, field)).order_by(segments.c.number)
+        query = sql.select(segments.c.number).where(self._where(file, only, text, field)).order_by(segments.c.number)
         with self._db.read() as connection:
             return list(connection.execute(query).scalars())
 
@@ -92,6 +92,21 @@ class Segments:
         query = sql.select(decisions).where(decisions.c.file == file, decisions.c.segment == number)
         with self._db.read() as connection:
             return [decision_json(row) for row in rows_of(connection, query.order_by(decisions.c.version))]
+
+    def _where(self, file: str, only: Filter | None, text: str, field: Field) -> sql.ColumnElement[bool]:
+        wanted = segments.c.file == file
+        if only is not None:
+            wanted &= _CONDITIONS[only]
+        if text:
+            columns = [segments.c[field]] if field else [segments.c.src, segments.c.mt, segments.c.target]
+            wanted &= sql.or_(*(self._contains(column, text) for column in columns))
+        return wanted
+
+    def _contains(self, column: sql.ColumnElement[str], text: str) -> sql.ColumnElement[bool]:
+        """Return whether a column contains text; LIKE of SQLite ignores the case of ASCII, and is fast."""
+        if text.isascii() and self._db.engine.dialect.name == "sqlite":
+            return column.contains(text, autoescape=True)
+        return column.icontains(text, autoescape=True)
 
 
 def decision_json(row: Row) -> dict[str, Any]:
@@ -137,16 +152,6 @@ def _terms(glossary: Glossary, src: str) -> list[dict[str, Any]]:
 def _query(file: str, numbers: Sequence[int]) -> sql.Select[Any]:
     wanted = (segments.c.file == file) & segments.c.number.in_(numbers)
     return sql.select(segments).where(wanted).order_by(segments.c.number)
-
-
-def _where(file: str, only: Filter | None, text: str, field: Field) -> sql.ColumnElement[bool]:
-    wanted = segments.c.file == file
-    if only is not None:
-        wanted &= _CONDITIONS[only]
-    if text:
-        columns = [segments.c[field]] if field else [segments.c.src, segments.c.mt, segments.c.target]
-        wanted &= sql.or_(*(column.icontains(text, autoescape=True) for column in columns))
-    return wanted
 
 
 def _glossary_text(connection: sql.Connection, file: str) -> str:
