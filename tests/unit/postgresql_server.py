@@ -41,10 +41,12 @@ class PostgresqlServer:
     def kill(self) -> None:
         """Kill the server and all its processes at once, as the end of the machine would."""
         number = int((self._data / "postmaster.pid").read_text().split()[0])
+        os.kill(number, signal.SIGSTOP)  # so that it has no more children
         children = Path(f"/proc/{number}/task/{number}/children").read_text().split()
-        for one in (number, *map(int, children)):
+        for one in (*map(int, children), number):
             os.kill(one, signal.SIGKILL)
-        time.sleep(0.2)
+        while any(map(_lives, (number, *map(int, children)))):
+            time.sleep(0.01)
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -54,6 +56,13 @@ class PostgresqlServer:
         subprocess.run(
             command, cwd=self.folder, user=self._user, check=True, stdout=nothing, stderr=nothing, timeout=60
         )
+
+
+def _lives(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def new_server() -> PostgresqlServer:

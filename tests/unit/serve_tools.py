@@ -1,21 +1,24 @@
 """What tests of the service share: an engine that needs no model, files, and requests that take several steps."""
 
 import io
+import random
 import time
 import uuid
 from collections.abc import Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from fastapi.testclient import TestClient
 
 from postedit.core.editor import Edit, PostEdit, Segment
+from postedit.core.errors import OutputError
 from postedit.serve.engine import EditedSegments, Engine
 from postedit.serve.file_jobs import FileJobs
 from postedit.serve.segment_codes import ApiCode
 from postedit.serve.settings import ServeConfig, parse_settings
 from postedit.serve.store import Store
-from postedit.serve.store_decisions import DecisionIn
+from postedit.serve.store_decisions import DecisionIn, StaleVersionError
 
 
 class WordEngine(Engine):
@@ -109,6 +112,20 @@ def decision(store: Store, file: str, number: int, target: str, **values: Any) -
     codes = [ApiCode(one["at"], one["id"], one["kind"]) for one in segment["target_codes"] or segment["mt_codes"]]
     given = {"codes": codes, "state": "confirmed", "version": segment["version"], "edit_id": uuid.uuid4().hex}
     return DecisionIn(target, **{**given, **values})
+
+
+def save_for_ever(place: str, file: str, seed: int, count: int, acknowledged: Connection) -> None:
+    """Save decisions on random ones of `count` segments, and acknowledge each that is safe."""
+    store, rng = Store(place), random.Random(seed)
+    acknowledged.send("ready")
+    while True:
+        number, target = rng.randint(1, count), f"target {rng.random()}"
+        try:
+            given = decision(store, file, number, target, state=rng.choice(["confirmed", "confirmed", "draft"]))
+            saved = store.decisions.save(file, number, given, str(seed))
+        except (StaleVersionError, OutputError):
+            continue
+        acknowledged.send((number, given.edit_id, saved.correction, target))
 
 
 def upload(client: TestClient, content: bytes, name: str = "a.xlf", project: str = "default") -> str:

@@ -26,7 +26,7 @@ from postedit.serve.store_segments import segment_json
 _log = logging.getLogger(__name__)
 
 _UNITS_AT_ONCE: Final = 1000  # in a transaction
-_SEGMENTS_AT_ONCE: Final = 64  # of a request to the model
+_SEGMENTS_AT_ONCE: Final = 16  # of a request to the model, between which those of people have their turn
 _TIMEOUT: Final = 600.0  # seconds, for such a request
 _POLL_SECONDS: Final = 1.0  # between looks for jobs that other processes added
 _BEAT_SECONDS: Final = 2.0
@@ -77,7 +77,7 @@ class FileJobs:
         """
         rows = await asyncio.to_thread(self._store.segments.some, file["id"], numbers)
         position = await self._position(file["project"])
-        old = [row for row in rows if row["state"] in OPEN_STATES and row["proposed_at"] < position]
+        old = [row for row in rows if row["state"] in OPEN_STATES and _is_old(row, position)]
         if old:
             proposals = await self._made(file, old, "interactive", client)
             await asyncio.to_thread(self._save, file, proposals)
@@ -206,6 +206,7 @@ class FileJobs:
     async def _propose_all(self, job: ClaimedJob, file: Row, position: int) -> None:
         """Make proposals for the segments that have none."""
         total = await asyncio.to_thread(self._store.proposals.count_waiting, file["id"], position)
+        await asyncio.to_thread(self._advance, job, done=0, total=total)
         after = done = 0
         while rows := await asyncio.to_thread(
             self._store.proposals.waiting, file["id"], position, _SEGMENTS_AT_ONCE, after
@@ -265,6 +266,7 @@ class FileJobs:
             [*with_mt, *without],
             [*results, *others],
             max(position, other_position),
+            explained=priority == "interactive",
         )
 
     async def _edited(
@@ -294,7 +296,7 @@ class FileJobs:
                     model=project["model"] or None,
                     project=project["id"],
                     priority=priority,
-                    evidence=True,
+                    evidence=priority == "interactive",  # which takes longer
                     min_confidence=project["min_confidence"],
                     timeout=_TIMEOUT if priority == "job" else None,
                     client=client,
@@ -314,8 +316,11 @@ class FileJobs:
             change.event("segment", file=file, numbers=list(numbers), proposal=True)
 
     def _end(self, job: ClaimedJob) -> None:
+        self._advance(job, state="done")
+
+    def _advance(self, job: ClaimedJob, **values: Any) -> None:
         with self._store.database.change(job.project, job.who) as change:
-            self._store.jobs.advance(change, job, state="done")
+            self._store.jobs.advance(change, job, **values)
 
     def _fail(self, job: ClaimedJob, sentence: str) -> None:
         with self._store.database.change(job.project, job.who) as change:
@@ -323,6 +328,11 @@ class FileJobs:
             importing = sql.update(files).where(files.c.id == job.file, files.c.state == "importing")
             if change.execute(importing.values(state="failed", error=sentence)).rowcount:
                 change.event("file", file=job.file, action="failed", error=sentence)
+
+
+def _is_old(row: Row, position: int) -> bool:
+    """Return whether the proposal for a segment lacks reasons for its edits, or what has been learnt since."""
+    return row["proposed_at"] < position or (row["changed"] and not row["explained"])
 
 
 def _set(change: ProjectChange, file: str, **values: Any) -> None:

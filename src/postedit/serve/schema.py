@@ -126,6 +126,7 @@ segments: Final = sql.Table(
     _text("proposal_codes"),  # JSON
     _text("proposal_content"),  # as it is written in the file
     _text("first_proposal"),  # the text of the one at import
+    sql.Column("explained", sql.Boolean, nullable=False, server_default=sql.false()),  # its edits have reasons
     sql.Column("proposed_at", sql.BigInteger, nullable=False, server_default="-1"),  # position of the memory then
     sql.Column("changed", sql.Boolean, nullable=False, server_default=sql.false()),
     sql.Column("confidence", sql.Float),

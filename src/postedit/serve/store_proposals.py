@@ -99,7 +99,13 @@ class Proposals:
             return connection.execute(sql.select(sql.func.count()).select_from(segments).where(wanted)).scalar_one()
 
     def made_of(
-        self, file: str, rows: Sequence[Row], results: Sequence[PostEdit | None], position: int
+        self,
+        file: str,
+        rows: Sequence[Row],
+        results: Sequence[PostEdit | None],
+        position: int,
+        *,
+        explained: bool = False,
     ) -> list[Proposal]:
         """Return what the model wrote for segments, as proposals with the codes of the file.
 
@@ -108,6 +114,7 @@ class Proposals:
             rows: the segments.
             results: their corrections; None: the model has none for a segment.
             position: of the memory of corrections that the model had learnt.
+            explained: whether the corrections have reasons.
         """
         escape = self._files.escape(file)
         found = []
@@ -119,7 +126,7 @@ class Proposals:
                 values = _with_mt(source, target, result, escape)
             else:
                 values = _without(source, result, escape)
-            found.append(Proposal(row["number"], {**values, "proposed_at": position}))
+            found.append(Proposal(row["number"], {**values, "proposed_at": position, "explained": explained}))
         return _with_figures(rows, found)
 
     def save(self, change: ProjectChange, file: str, proposals: Iterable[Proposal]) -> list[int]:
