@@ -43,7 +43,7 @@ function Shell({ queue, onHelp }) {
   const project = useLoaded(async () => (isProject ? get(`/v1/projects/${id}`) : null), [isProject ? id : "", view]);
   useEffect(() => { document.title = [project.value?.name, t.brand].filter(Boolean).join(" · "); }, [project.value]);
   return html`
-    <a class="skip" href="#content" onClick=${(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>${t.skipToContent}</a>
+    <a class="skip" href="#content" onClick=${skip}>${t.skipToContent}</a>
     <${Head} project=${isProject ? project.value : null} queue=${queue} onHelp=${onHelp} />
     ${currentView()}`;
 
@@ -56,6 +56,12 @@ function Shell({ queue, onHelp }) {
     }
     return html`<${ProjectView} project=${project.value} view=${view ?? "files"} onChange=${project.reload} />`;
   }
+}
+
+/** Go to what the view is for: the field to write in, or its content. */
+function skip(event) {
+  event.preventDefault();
+  (document.querySelector(".field") ?? document.getElementById("content"))?.focus();
 }
 
 function Head({ project, queue, onHelp }) {

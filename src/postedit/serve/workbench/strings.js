@@ -27,8 +27,6 @@ export const t = {
   more: "Show more",
   none: "None yet.",
   skipToContent: "Skip to the content",
-  skipToSegment: "Skip to the segment in hand",
-  skipToList: "Skip to the list of segments",
   confidence: [[0.9, "very likely"], [0.7, "likely"], [0.5, "unsure"], [0, "doubtful"]],
   confidenceOf: (value) => `${t.confidence.find(([least]) => value >= least)[1]}, ${percent.format(value)}`,
   tagName: (code) => ({ open: "opening tag ", close: "closing tag ", alone: "tag " }[code.kind] ?? "tag ") + (code.label || code.id),
@@ -139,8 +137,7 @@ export const t = {
     filled: (count) => `${counted(count, "repetition")} filled in.`,
     learnt: (count) => `${counted(count, "proposal")} changed by what was learnt.`,
     editIs: (value, status) => `Edit ${value} ${status}.`,
-    editName: (value, edit, status, confidence) =>
-      `Edit ${value}, ${status}: ${edit.before ? `“${edit.before}”` : "nothing"} becomes ${edit.after ? `“${edit.after}”` : "nothing"}${confidence === null ? "" : `, ${t.confidenceOf(confidence)}`}`,
+    editState: (status, confidence) => `, ${status}${confidence === null ? "" : `, ${t.confidenceOf(confidence)}`}`,
     statuses: { accepted: "accepted", rejected: "rejected", rewritten: "rewritten" },
     allAccepted: "All edits accepted.",
     allRejected: "All edits rejected.",

@@ -57,7 +57,6 @@ function Workplace({ project, file, number, queue, onHelp }) {
   const focusField = () => { setListOpen(false); fieldRef.current?.focus(); };
   return html`
     <div class=${isListOpen ? "workplace list-open" : "workplace"}>
-      <a class="skip" href="#segment" onClick=${(event) => { event.preventDefault(); focusField(); }}>${t.skipToSegment}</a>
       <button type="button" class="list-toggle" aria-expanded=${isListOpen ? "true" : "false"} onClick=${() => setListOpen(!isListOpen)}>${t.editor.showList}</button>
       <${SegmentList} editing=${editing} languages=${languages} onEnter=${focusField} />
       <main id="content" class="work" tabindex="-1" aria-busy=${editing.isLoading.value ? "true" : "false"}>
@@ -152,7 +151,7 @@ function GoTo({ editing, onClose }) {
 
 function TimerQuestion() {
   if (consent.value) return null;
-  return html`<p class="question">${t.timer.question}
+  return html`<p class="question"><span class="grow">${t.timer.question}</span>
     <button type="button" onClick=${() => answerConsent("yes")}>${t.timer.yes}</button>
     <button type="button" class="quiet" onClick=${() => answerConsent("no")}>${t.timer.no}</button></p>`;
 }

@@ -20,6 +20,7 @@ export function chipLabel(code) {
 export const chipAttributes = (code) => ({
   class: `chip ${code.kind}`,
   title: code.label || code.id,
+  dir: "ltr", // so that its letters do not decide the direction of the text
   role: "img",
   "aria-label": t.tagName(code),
 });

@@ -25,9 +25,9 @@ export function ProposalView({ editing, language }) {
 }
 
 function EditButton({ number, edit, status, isLocked, onToggle }) {
-  return html`<button type="button" class=${`edit ${status}`} aria-pressed=${status === "accepted" ? "true" : "false"} disabled=${isLocked}
-    aria-label=${t.editor.editName(number + 1, edit, status, edit.confidence)} onClick=${onToggle}>
-    <span class="edit-number">${number + 1}</span>${edit.before && html`<del>${visible(edit.before)}</del>`}${edit.after && html`<ins>${visible(edit.after)}</ins>`}</button>`;
+  return html`<button type="button" class=${`edit ${status}`} aria-pressed=${status === "accepted" ? "true" : "false"} disabled=${isLocked} onClick=${onToggle}>
+    <span class="edit-number">${number + 1}</span>${edit.before && html`<del>${visible(edit.before)}</del>`}${edit.after && html`<ins>${visible(edit.after)}</ins>`}
+    <span class="unseen" dir="ltr">${t.editor.editState(status, edit.confidence)}</span></button>`;
 }
 
 /** Spaces that were put in or taken out are to be seen. @param {string} text */

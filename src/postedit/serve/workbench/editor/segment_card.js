@@ -83,7 +83,17 @@ function Field({ editing, language, fieldRef }) {
   useEffect(() => { if (document.activeElement === document.body) fieldRef.current.focus(); }, [segment.number]);
   return html`<div ref=${ref} class="text field" role="textbox" aria-multiline="true" aria-label=${t.editor.targetLabel(segment.number)}
     contenteditable=${editing.isLocked ? "false" : "true"} aria-readonly=${editing.isLocked ? "true" : "false"} tabindex="0"
-    spellcheck="true" lang=${language} dir="auto" autocapitalize="off"></div>`;
+    spellcheck="true" lang=${language} dir=${/\p{L}/u.test(editing.draft.content.flat) ? "auto" : directionOf(language)} autocapitalize="off"></div>`;
+}
+
+/** The direction of a text without letters. @param {string} language */
+function directionOf(language) {
+  try {
+    const locale = new Intl.Locale(language.replaceAll("_", "-"));
+    return (locale.getTextInfo?.() ?? locale.textInfo)?.direction ?? "auto";
+  } catch {
+    return "auto"; // the file has a language that no browser knows
+  }
 }
 
 function Below({ editing, segment }) {

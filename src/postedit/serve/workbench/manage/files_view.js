@@ -93,7 +93,7 @@ function FileCard({ project, file, share, onDelete }) {
   const name = isReady ? html`<a href=${address("project", project.id, "file", file.id)}><bdi>${file.name}</bdi></a>` : html`<bdi>${file.name}</bdi>`;
   const link = (query, label) => html`<a class="button" href=${`/v1/files/${encodeURIComponent(file.id)}/download${query}`} download aria-label=${`${label}: ${file.name}`}>${label}</a>`;
   return html`<li class="card file">
-    <h3>${name}</h3>
+    <h2>${name}</h2>
     <p class="soft">${[file.format, `${file.source_language || project.source_language} → ${file.target_language || project.target_language}`,
       format.counted(file.segments ?? 0, "segment"), format.counted(file.words ?? 0, "word")].filter(Boolean).join(" · ")}</p>
     ${file.state === "failed" && html`<p class="warning">${t.files.failed}: ${file.error}</p>`}
