@@ -120,6 +120,7 @@ export const t = {
     noMt: "None",
     proposal: "Proposal",
     noChange: "No change is proposed.",
+    notYet: "The proposal is being prepared.",
     skipped: (why) => `The model passed over this segment: ${why}.`,
     target: "Target",
     targetLabel: (value) => `Target of segment ${number.format(value)}`,

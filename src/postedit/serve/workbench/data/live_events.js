@@ -48,6 +48,6 @@ export function followJob(job, onChange) {
     onChange(state);
     if (["done", "failed", "cancelled"].includes(state.state)) source.close();
   };
-  for (const kind of ["message", "job", "progress"]) source.addEventListener(kind, take);
+  source.addEventListener("job", take);
   return () => source.close();
 }

@@ -36,9 +36,10 @@ export function SegmentCard({ editing, languages, fieldRef }) {
 
 function proposalOrNot(editing, segment, languages, hasMt) {
   if (editing.draft.proposal.edits.length) return html`<${ProposalView} editing=${editing} language=${languages[1]} />`;
-  const { text, codes } = editing.draft.proposal;
+  const { text, codes, isProposed } = editing.draft.proposal;
+  const hint = segment.skipped ? t.editor.skipped(segment.skipped) : !hasMt ? t.editor.noMt : isProposed ? t.editor.noChange : t.editor.notYet;
   return html`${hasMt && html`<p class="text" lang=${languages[1]} dir="auto">${parts(text, codes)}</p>`}
-    <p class="hint">${segment.skipped ? t.editor.skipped(segment.skipped) : hasMt ? t.editor.noChange : t.editor.noMt}</p>`;
+    <p class="hint">${hint}</p>`;
 }
 
 function Head({ editing, segment }) {

@@ -9,34 +9,34 @@ import { attempt } from "../ui/messages.js";
 import { format, t } from "../strings.js";
 import { listOf } from "./projects_view.js";
 
-const POLL = 2000; // milliseconds, while a file is imported
+const OPEN = ["waiting", "running"]; // states of jobs that are not over
 
 /** @param {{project: any, onChange: () => void}} props */
 export function FilesView({ project, onChange }) {
-  const loaded = useLoaded(async () => listOf(await get(`/v1/projects/${project.id}/files`), "files"), [project.id]);
+  const loaded = useLoaded(() => filesAndJobs(project.id), [project.id]);
   const [uploads, setUploads] = useState([]);
   const [doomed, setDoomed] = useState(null);
-  const isImporting = (loaded.value ?? []).some((file) => file.state === "importing");
+  const [shares, setShares] = useState({});
+  const open = (loaded.value?.jobs ?? []).filter((job) => OPEN.includes(job.state) && job.kind === "import").map((job) => job.id).join();
+  const renew = async () => { await loaded.reload(); onChange(); };
 
   useEffect(() => {
-    if (!isImporting) return undefined;
-    const timer = setInterval(loaded.reload, POLL);
-    return () => clearInterval(timer);
-  }, [isImporting, project.id]);
+    if (!open) return undefined;
+    const stops = open.split(",").map((id) => followJob(id, (job) => {
+      setShares((all) => ({ ...all, [job.file]: OPEN.includes(job.state) ? shareOf(job) : undefined }));
+      if (!OPEN.includes(job.state)) renew();
+    }));
+    return () => stops.forEach((stop) => stop());
+  }, [open]);
 
   const add = async (files) => {
     for (const file of files) {
-      const update = (values) => setUploads((all) => [...all.filter((one) => one.name !== file.name), { name: file.name, ...values }]);
-      const finish = () => setUploads((all) => all.filter((one) => one.name !== file.name));
+      const others = (all) => all.filter((one) => one.name !== file.name);
+      const update = (values) => setUploads((all) => [...others(all), { name: file.name, ...values }]);
       try {
         update({ share: 0 });
-        const { job } = await upload(`/v1/projects/${project.id}/files`, file, (share) => update({ share }));
-        update({ share: 1, importing: 0 });
-        if (job?.id) followJob(job.id, (state) => {
-          update({ share: 1, importing: shareOf(state) });
-          if (["done", "failed", "cancelled"].includes(state.state)) { finish(); loaded.reload(); onChange(); }
-        });
-        else finish();
+        await upload(`/v1/projects/${project.id}/files`, file, (share) => update({ share }));
+        setUploads(others);
       } catch (error) {
         update({ problem: error.message });
       }
@@ -46,23 +46,25 @@ export function FilesView({ project, onChange }) {
   const destroy = async () => {
     await attempt(() => remove(`/v1/files/${doomed.id}`));
     setDoomed(null);
-    await loaded.reload();
-    onChange();
+    await renew();
   };
-  const files = loaded.value;
   return html`
     <${DropZone} onFiles=${add} />
-    ${uploads.filter((one) => one.problem || !files?.some((file) => file.name === one.name && file.state === "importing")).map((one) => html`<${Upload} key=${one.name} upload=${one} />`)}
-    ${!files ? html`<${Waiting} loaded=${loaded} />`
-      : files.length === 0 ? html`<p class="hint">${t.files.empty}</p>`
-      : html`<ul class="files">${files.map((file) => html`<${FileCard} key=${file.id} project=${project} file=${file}
-          share=${uploads.find((one) => one.name === file.name)?.importing} onDelete=${() => setDoomed(file)} />`)}</ul>`}
+    ${uploads.map((one) => html`<${Upload} key=${one.name} upload=${one} />`)}
+    ${!loaded.value ? html`<${Waiting} loaded=${loaded} />`
+      : loaded.value.files.length === 0 ? html`<p class="hint">${t.files.empty}</p>`
+      : html`<ul class="files">${loaded.value.files.map((file) => html`<${FileCard} key=${file.id} project=${project} file=${file}
+          share=${shares[file.id]} onDelete=${() => setDoomed(file)} />`)}</ul>`}
     ${doomed && html`<${ConfirmByName} title=${t.files.removeQuestion(doomed.name)} text=${t.files.removeText} label=${t.files.removeConfirm}
       name=${doomed.name} action=${t.files.remove} onConfirm=${destroy} onClose=${() => setDoomed(null)} />`}`;
 }
 
-/** The progress of a job, 0 to 1, whatever the server calls it. */
-const shareOf = (state) => state.progress ?? (state.total ? (state.done ?? 0) / state.total : 0);
+async function filesAndJobs(project) {
+  const [files, jobs] = await Promise.all([get(`/v1/projects/${project}/files`), get(`/v1/projects/${project}/jobs`)]);
+  return { files: listOf(files, "files"), jobs: listOf(jobs, "jobs") };
+}
+
+const shareOf = (job) => (job.total ? job.done / job.total : 0);
 
 function DropZone({ onFiles }) {
   const [isOver, setOver] = useState(false);
@@ -82,10 +84,10 @@ function DropZone({ onFiles }) {
     <span>${t.files.drop}</span> <label class="button" for="upload">${t.files.choose}</label></div>`;
 }
 
-function Upload({ upload: { name, share, importing, problem } }) {
+function Upload({ upload: { name, share, problem } }) {
   if (problem) return html`<p class="warning" role="alert"><bdi>${name}</bdi>: ${problem}</p>`;
-  const text = importing === undefined ? t.files.uploading(share) : t.files.importingShare(importing);
-  return html`<div class="upload" role="status"><span><bdi>${name}</bdi> · ${text}</span><${Bar} value=${importing ?? share} label=${text} /></div>`;
+  const text = t.files.uploading(share);
+  return html`<div class="upload" role="status"><span><bdi>${name}</bdi> · ${text}</span><${Bar} value=${share} label=${text} /></div>`;
 }
 
 function FileCard({ project, file, share, onDelete }) {
@@ -97,7 +99,7 @@ function FileCard({ project, file, share, onDelete }) {
     <p class="soft">${[file.format, `${file.source_language || project.source_language} → ${file.target_language || project.target_language}`,
       format.counted(file.segments ?? 0, "segment"), format.counted(file.words ?? 0, "word")].filter(Boolean).join(" · ")}</p>
     ${file.state === "failed" && html`<p class="warning">${t.files.failed}: ${file.error}</p>`}
-    ${file.state === "importing" && html`<p role="status">${share ? t.files.importingShare(share) : t.files.importing}</p><${Bar} value=${share ?? 0} label=${t.files.importing} />`}
+    ${(file.state === "importing" || share !== undefined) && html`<p role="status">${share ? t.files.importingShare(share) : t.files.importing}</p><${Bar} value=${share ?? 0} label=${t.files.importing} />`}
     ${isReady && html`<${Bar} value=${file.segments ? file.confirmed / file.segments : 0} label=${t.files.progress(file)} /><p class="soft small">${t.files.progress(file)}</p>`}
     ${isReady && file.estimate && html`<p class="estimate"><span class="strong">${t.files.estimate}</span> ${t.files.estimateText(shares(file))}</p>`}
     <div class="actions">
