@@ -63,6 +63,12 @@ export class SegmentCache {
     this.version.value++;
   }
 
+  /** Return the number of the first segment after another that is not confirmed, Infinity if there is none. @param {number} after */
+  async firstOpen(after) {
+    const found = await get(withQuery(this.path, { after, limit: 1, filter: "unconfirmed" }));
+    return found.segments[0]?.number ?? Infinity;
+  }
+
   /** Fetch what is not known of the rows from `first` to `last`. @param {number} first @param {number} last */
   async show(first, last) {
     const numbers = (this.numbers.value ?? []).slice(Math.max(0, first), last);

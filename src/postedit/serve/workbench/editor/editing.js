@@ -11,6 +11,7 @@ import { Timer } from "./timer.js";
 
 const AUTOSAVE = 500; // milliseconds after the last key
 const PRESENCE = 20_000; // milliseconds between signs of presence
+const LOOK = 60; // segments fetched at a time to find one that is not confirmed
 const AHEAD = 20; // segments after the present one whose proposals follow what is learnt
 
 export class Editing {
@@ -67,17 +68,29 @@ export class Editing {
     }
   }
 
-  /** Go up or down in the list. @param {number} step @param {(segment: any) => boolean} skips */
-  async step(step, skips = () => false) {
+  /** Go up or down in the list. @param {number} step 1 or -1 @param {boolean} toOpen to one that is not confirmed */
+  async step(step, toOpen = false) {
     const numbers = this.cache.numbers.value ?? [];
     let row = rowOf(numbers, this.number ?? 0);
     if (step < 0 || numbers[row] === this.number) row += step; // else it is not in the list, and this is the next one
-    while (row >= 0 && row < numbers.length) {
-      const known = this.cache.peek(numbers[row]) ?? (skips === isDone ? await this.cache.fetch(numbers[row]) : null);
-      if (!known || !skips(this.#withPending(known))) return this.open(numbers[row]);
-      row += Math.sign(step);
+    if (toOpen) row = await this.#openRow(numbers, row, step);
+    if (row >= 0 && row < numbers.length) await this.open(numbers[row]);
+    else announce(step > 0 ? t.editor.lastSegment : t.editor.firstSegment);
+  }
+
+  /** Return the next row that is not confirmed; what is not known is asked for: in a list without filter, the place alone. */
+  async #openRow(numbers, from, step) {
+    const { filter, q } = this.cache.filter.value;
+    let row = from;
+    for (; row >= 0 && row < numbers.length; row += step) {
+      if (!this.cache.peek(numbers[row])) {
+        if (step > 0 && !filter && !q) return rowOf(numbers, await this.cache.firstOpen(numbers[row] - 1));
+        await this.cache.show(step > 0 ? row : row - LOOK, step > 0 ? row + LOOK : row + 1);
+      }
+      const known = this.cache.peek(numbers[row]);
+      if (!known || !isDone(this.#withPending(known))) break; // what cannot be fetched is shown as a problem
     }
-    return announce(step > 0 ? t.editor.lastSegment : t.editor.firstSegment);
+    return row;
   }
 
   /** Something changed the draft. */
@@ -126,7 +139,7 @@ export class Editing {
   async confirm() {
     if (!this.draft) return;
     if (!this.isLocked) this.#save("confirmed");
-    await this.step(1, isDone);
+    await this.step(1, true);
   }
 
   /** Take the confirmation back. */

@@ -2,7 +2,6 @@
 import { html, useEffect, useMemo, useRef, useState } from "../lib.js";
 import { get } from "../data/api.js";
 import { listen } from "../data/live_events.js";
-import { isDone } from "../data/segment.js";
 import { codeOffsets } from "../core/flat_text.js";
 import { useLoaded, Waiting } from "../ui/controls.js";
 import { Dialog } from "../ui/dialog.js";
@@ -78,8 +77,8 @@ function Workplace({ project, file, number, queue, onHelp }) {
 async function begin(editing, number) {
   await editing.cache.choose({ filter: "", q: "", from: "" });
   if (number !== null) return;
-  const open = await get(`${editing.cache.path}?filter=unconfirmed&limit=1`).catch(() => null);
-  const first = open?.segments[0]?.number ?? editing.cache.numbers.value?.[0];
+  const open = await editing.cache.firstOpen(0).catch(() => Infinity);
+  const first = open === Infinity ? editing.cache.numbers.value?.[0] : open;
   if (first !== undefined && editing.asked === undefined) await editing.open(first);
 }
 
@@ -89,8 +88,8 @@ function commandsOf(editing, fieldRef, { onHelp, onGo }) {
     confirm: () => editing.confirm(),
     next: () => editing.step(1),
     previous: () => editing.step(-1),
-    nextOpen: () => editing.step(1, isDone),
-    previousOpen: () => editing.step(-1, isDone),
+    nextOpen: () => editing.step(1, true),
+    previousOpen: () => editing.step(-1, true),
     reopen: () => editing.reopen(),
     toggle: (key) => editing.toggle(Number(key.at(-1)) - 1),
     acceptAll: () => editing.chooseAll(true),
