@@ -83,7 +83,7 @@ def _json_object(text: str) -> Mapping[str, Any] | None:
 def _labelled(message: str) -> dict[str, Any]:
     """Return the texts of labelled lines, each up to the next label."""
     labels = list(_LABEL.finditer(message))
-    ends = [label.start() for label in labels[1:]] + [len(message)]
+    ends = [*(label.start() for label in labels), len(message)][1:]
     return {label[1].lower(): message[label.end() : end].strip("\r\n") for label, end in zip(labels, ends, strict=True)}
 
 

@@ -21,8 +21,8 @@ class ExpiredError(PosteditError):
     """The time for a request is over."""
 
 
-class UnknownModelError(PosteditError):
-    """There is no model of that name."""
+class UnknownNameError(PosteditError):
+    """There is no model, or no project, of that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +92,10 @@ class Engine:
         """Return what is known about a model.
 
         Raises:
-            UnknownModelError: if there is no such model.
+            UnknownNameError: if there is no such model.
         """
         self._check_model(model)
         return self._pool.facts(model)
-
-    def learns(self, model: str) -> bool:
-        """Return whether projects teach a model."""
-        return self._specs[model].memory is not None
 
     def is_ready(self, model: str) -> bool:
         """Return whether a model can be used now."""
@@ -109,7 +105,7 @@ class Engine:
         """Load a model again; requests are answered meanwhile.
 
         Raises:
-            UnknownModelError: if there is no such model.
+            UnknownNameError: if there is no such model.
             ModelFolderError: if it cannot be loaded; the old one stays.
         """
         self._check_model(model)
@@ -147,7 +143,7 @@ class Engine:
         Raises:
             OverloadedError: if too much is waiting.
             ExpiredError: if the time is over.
-            UnknownModelError: if there is no such model.
+            UnknownNameError: if there is no such model or project.
             DataError: if a segment lacks what the model needs, or an option cannot be met.
         """
         name = model or self._config.default
@@ -194,15 +190,13 @@ class Engine:
             return ProjectSettings(self._config.models[model].protect)
         found = await asyncio.to_thread(self.project_settings, project)
         if found is None:
-            raise DataError(f"there is no project {project!r}")
+            raise UnknownNameError(f"there is no project {project!r}")
         return found
 
     def _check_model(self, name: str) -> None:
         known = self._config.models
         if name not in known:
-            raise UnknownModelError(
-                f"there is no model {name!r} here{nearest(name, known)} (GET /v1/models lists them)"
-            )
+            raise UnknownNameError(f"there is no model {name!r} here{nearest(name, known)} (GET /v1/models lists them)")
 
     def _check_segments(self, segments: Sequence[Segment], model: str) -> None:
         if not self._pool.facts(model).abilities.needs_mt:

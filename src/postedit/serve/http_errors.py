@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from postedit.core.errors import DataError, OutputError, PosteditError, RecipeError
 from postedit.serve.backlog import OverloadedError, TooLargeError
-from postedit.serve.engine import ExpiredError, UnknownModelError
+from postedit.serve.engine import ExpiredError, UnknownNameError
 from postedit.serve.store_base import NotFoundError
 
 _log = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ def _status_of(error: Exception) -> int:
         (OverloadedError, 429),
         (TooLargeError, 413),
         (ExpiredError, 504),
-        (UnknownModelError, 404),
+        (UnknownNameError, 404),
         (NotFoundError, 404),
         (DataError, 422),
         (RecipeError, 422),

@@ -15,13 +15,16 @@ from postedit import shipped
 from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
 from postedit.adapt.remembering import Remembering
 from postedit.core.editor import Abilities, Detail, Editor, PostEdit, Segment
-from postedit.core.errors import ModelFolderError, PosteditError
+from postedit.core.errors import DataError, ModelFolderError, PosteditError
 from postedit.core.search_config import SearchConfig
 from postedit.jobs.editing import EditorSpec, silence_library
 from postedit.serve.service_logs import trace_of
 from postedit.serve.settings import SHIPPED, ServedModel
 from postedit.text.glossary import Glossary
 from postedit.text.span_patterns import KINDS, Kind
+
+DEFAULT_PROJECT: Final = "default"
+"""The id of the project that always exists."""
 
 _SECONDS_TO_END: Final = 5.0
 """Time for a process to end by itself."""
@@ -87,6 +90,7 @@ class ModelFacts:
 
     fingerprint: str
     abilities: Abilities
+    learns: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +255,20 @@ class _Editors:
         self._plain = _ProjectEditor(model)
         self._projects: OrderedDict[str, _ProjectEditor] = OrderedDict()
         self._memory: CorrectionMemory | None = None
-        self._plain.around(spec, EditKind("")).edit_segments([Segment("Warm up.", "Warm up.")])
-        self.facts = ModelFacts(_fingerprint(model), model.abilities)
+        self._learns = spec.memory is not None
+        self.facts = ModelFacts(_fingerprint(model), model.abilities, self._warm_up())
+
+    def _warm_up(self) -> bool:
+        """Edit something, so that the first request is not slow, and return whether projects can teach the model."""
+        kinds = [EditKind("")]
+        try:
+            self._project(DEFAULT_PROJECT)
+            kinds.append(EditKind("", DEFAULT_PROJECT))
+        except (DataError, ModelFolderError):  # such as a combination of models
+            self._learns = False
+        for kind in kinds:
+            self._project(kind.project).around(self._spec, kind).edit_segments([Segment("Warm up.", "Warm up.")])
+        return self._learns
 
     def done(self, work: Work) -> Done:
         """Return the outcome of some work; if one segment is at fault, the others are edited all the same."""
@@ -268,7 +284,7 @@ class _Editors:
 
     def _project(self, name: str | None) -> _ProjectEditor:
         """Return the editor of a project; its corrections are read when it was not used lately."""
-        if name is None or self._spec.memory is None:
+        if name is None or not self._learns or self._spec.memory is None:
             return self._plain
         if name not in self._projects:
             self._projects[name] = self._load(name, self._spec.memory)

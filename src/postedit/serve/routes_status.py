@@ -66,7 +66,7 @@ def _model(service: Service, name: str) -> api.ModelOut:
         id=name,
         created=_STARTED,
         languages=[code for code in facts.abilities.languages if code],
-        learns=service.engine.learns(name),
+        learns=facts.learns,
         needs_mt=facts.abilities.needs_mt,
         fingerprint=facts.fingerprint,
         state="ready" if service.engine.is_ready(name) else "starting",

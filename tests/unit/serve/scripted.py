@@ -32,22 +32,21 @@ def specs(config: ServeConfig) -> dict[str, ModelSpec]:
 
 
 @contextmanager
-def serving(config: ServeConfig) -> Iterator["RunningService"]:
-    """Run a service in a thread."""
-    app = create_app(config, Engine(config, specs=specs(config)))
+def serving(config: ServeConfig, *, scripted: bool = True) -> Iterator["RunningService"]:
+    """Run a service in a thread, with scripted editors or the models of the settings."""
+    app = create_app(config, Engine(config, specs=specs(config) if scripted else None))
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, server_header=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
     while not server.started and thread.is_alive():
         time.sleep(0.02)
-    with httpx.Client(base_url=address, timeout=60) as client:
+    with httpx.Client(base_url=address, timeout=60) as client, listening:
         yield RunningService(app, client, address)
-    server.should_exit = True
-    thread.join(30)
-    listening.close()
+        server.should_exit = True
+        thread.join(60)
 
 
 @dataclass(frozen=True, slots=True)
