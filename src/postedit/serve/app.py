@@ -49,7 +49,7 @@ def create_app(config: ServeConfig, engine: Engine | None = None) -> FastAPI:
     service = _service(config, engine or Engine(config))
     app.state.service = service
     add_error_handlers(app)
-    app.add_middleware(Gatekeeper, config=config)
+    app.add_middleware(Gatekeeper, config=config, seconds_until_free=service.engine.seconds_until_free)
     app.add_middleware(
         RequestLog, metrics=service.metrics, log_requests=config.log.requests
     )  # the last one is outermost

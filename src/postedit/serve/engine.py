@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from postedit.adapt.adaptation_config import NO_MODEL
 from postedit.adapt.correction_memory import MemoryPosition
@@ -15,6 +16,8 @@ from postedit.serve.service_metrics import Metrics
 from postedit.serve.settings import ServeConfig
 from postedit.serve.worker_pool import WorkerPool
 from postedit.text.glossary import Glossary
+
+TOO_BUSY: Final = "too many requests wait for a model; try again later"
 
 
 class ExpiredError(PosteditError):
@@ -100,6 +103,10 @@ class Engine:
     def is_ready(self, model: str) -> bool:
         """Return whether a model can be used now."""
         return self._pool.is_ready(model)
+
+    def seconds_until_free(self) -> float:
+        """Return the seconds after which an interactive request may be accepted; 0: now, by a model at least."""
+        return max(0.0, min(self._excess(model) for model in self._config.models))
 
     async def reload(self, model: str) -> ModelFacts:
         """Load a model again; requests are answered meanwhile.
@@ -207,15 +214,14 @@ class Engine:
 
     def _check_wait(self, model: str, priority: Priority) -> None:
         """Refuse a request that would probably wait too long; jobs wait as long as it takes."""
-        if priority == "job":
-            return
-        seconds = self._pool.seconds_for(model, self._backlog.held(priority, model))
-        longest = self._config.limits.queue_seconds
-        if seconds > longest:
-            raise OverloadedError(
-                f"requests would wait about {seconds:.1f} s now, and {longest:g} s is the limit; try again later",
-                seconds - longest,
-            )
+        seconds = 0.0 if priority == "job" else self._excess(model)
+        if seconds > 0:
+            raise OverloadedError(TOO_BUSY, seconds)
+
+    def _excess(self, model: str) -> float:
+        """Return the seconds by which an interactive request would wait longer than the settings allow."""
+        wait = self._pool.seconds_for(model, self._backlog.held("interactive", model))
+        return wait - self._config.limits.queue_seconds
 
 
 def _specs(config: ServeConfig) -> dict[str, ModelSpec]:

@@ -1,11 +1,12 @@
 """What happens to every request before and after its route: ids, limits, checks of where it comes from, logs."""
 
 import logging
+import math
 import re
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from postedit.serve.engine import TOO_BUSY
 from postedit.serve.http_errors import HttpError, error_response
 from postedit.serve.service_logs import FIELDS, request_id, trace_of
 from postedit.serve.service_metrics import Metrics
@@ -35,6 +37,9 @@ _HEADERS: Final = {
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
+
+_EDITING: Final = frozenset({"/v1/edit", "/v1/chat/completions", "/translate"})
+"""Paths of requests that wait for a model."""
 
 _CLIENTS: Final = 10_000
 """Clients whose requests are counted; those not heard of for longest are forgotten."""
@@ -105,8 +110,8 @@ class Gatekeeper:
     those of a browser, which would ask before it sends one to another site.
     """
 
-    def __init__(self, app: ASGIApp, config: ServeConfig) -> None:
-        self._app, self._limits = app, config.limits
+    def __init__(self, app: ASGIApp, config: ServeConfig, seconds_until_free: Callable[[], float]) -> None:
+        self._app, self._limits, self._seconds_until_free = app, config.limits, seconds_until_free
         self._hosts = _hosts(config)
         self._rates = _Rates(config.limits)
 
@@ -133,9 +138,9 @@ class Gatekeeper:
         if length.isdigit() and int(length) > limit:
             raise HttpError(413, _too_large(limit))
         client = scope.get("client")
-        seconds = self._rates.wait(client[0] if client else "")
-        if seconds > 0:
-            raise HttpError(429, "too many requests; send fewer a second", None, {"Retry-After": str(int(seconds) + 1)})
+        _check_wait(self._rates.wait(client[0] if client else ""), "too many requests; send fewer a second")
+        if scope["path"] in _EDITING:  # before its body is read: refusing has to be cheap
+            _check_wait(self._seconds_until_free(), TOO_BUSY)
 
     def _body_limit(self, headers: Headers) -> int:
         is_upload = headers.get("content-type", "").startswith("multipart/")
@@ -161,6 +166,11 @@ class _Rates:
         if len(self._left) > _CLIENTS:
             self._left.popitem(last=False)
         return 0.0 if accepted else (1.0 - left) / self._rate
+
+
+def _check_wait(seconds: float, message: str) -> None:
+    if seconds > 0:
+        raise HttpError(429, message, None, {"Retry-After": str(math.ceil(seconds))})
 
 
 def _limited(receive: Receive, limit: int) -> Receive:

@@ -28,7 +28,9 @@ class ServedModel(Config):
         description='model folder or hub id; "shipped": the model that comes with postedit; "none": phrases of the '
         "corrections alone"
     )
-    processes: int = Field(1, ge=1, le=256, description="processes, each with a copy of the model")
+    processes: int = Field(
+        2, ge=1, le=256, description="processes, each with a copy of the model; one goes on when another is restarted"
+    )
     threads: int = Field(0, ge=0, description="threads of each process; 0: all cores, shared out among the processes")
     device: str = Field("cpu", description="device of all its processes, as cpu or cuda:0")
     dtype: Literal["float32", "bf16", "int8"] = Field("float32", description="type of the weights")

@@ -22,6 +22,9 @@ _log = logging.getLogger(__name__)
 _KEEP_ALIVE: Final = 75
 """Seconds for which an idle connection stays open: more than those of usual proxies, which reuse connections."""
 
+_WAITING: Final = 2048
+"""Connections that wait to be accepted."""
+
 _GRACE: Final = 5.0
 """Seconds beyond the longest request until open connections are closed."""
 
@@ -44,7 +47,8 @@ def run_service(config: ServeConfig, announce: Callable[[str], None]) -> None:
 def _listen(host: str, port: int) -> socket.socket:
     """Return a socket that is bound to an address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol is named: asyncio then sends at once (TCP_NODELAY), without which answers take 40 ms more.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
@@ -66,6 +70,7 @@ async def _serve(app: FastAPI, listening: socket.socket, announce: Callable[[str
         server_header=False,
         proxy_headers=bool(service.config.proxies),
         forwarded_allow_ips=list(service.config.proxies),
+        backlog=_WAITING,
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=int(limits.timeout_seconds + _GRACE),
     )
@@ -74,6 +79,7 @@ async def _serve(app: FastAPI, listening: socket.socket, announce: Callable[[str
         reload = _Reload(service)
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload.start)
         host, port = listening.getsockname()[:2]
+        listening.listen(_WAITING)  # so that who reads the address can connect at once
         announce(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
         await server.serve(sockets=[listening])
 
