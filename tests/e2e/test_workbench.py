@@ -1,6 +1,5 @@
 """The workbench in a real browser, with a real service; only the editor is a simple one."""
 
-import json
 import os
 import signal
 import socket
@@ -13,12 +12,13 @@ from typing import Any
 
 import browser
 import pytest
+import word_server
 
 pytest.importorskip("fastapi")
-import httpx  # noqa: E402
+import httpx
 
-from postedit.files.formats import format_of_head  # noqa: E402
-from postedit.serve.example_project import example_xliff  # noqa: E402
+from postedit.files.formats import format_of_head
+from postedit.serve.example_project import example_xliff
 
 pytestmark = browser.needs_browser()
 
@@ -33,7 +33,8 @@ WIDE, SMALL = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 class Service:
     """A service in a process of its own, which can be killed and started again."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, *people: str) -> None:
+        self.people = people
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -41,7 +42,7 @@ class Service:
         self.start()
 
     def start(self) -> None:
-        command = [sys.executable, str(HERE / "word_server.py"), str(self.data), str(self.port)]
+        command = [sys.executable, str(HERE / "word_server.py"), str(self.data), str(self.port), *self.people]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
         assert self.process.stdout is not None
         assert self.process.stdout.readline().startswith("http")
@@ -286,3 +287,127 @@ def test_axe_finds_nothing_serious_in_any_view(scheme: str, chromium: Any, servi
             found += [f"{view} {scheme} {size['width']}: {one}" for one in browser.serious_violations(page, source)]
     context.close()
     assert not found, "\n".join(found)
+
+
+def sign_in(page: Any, address: str, name: str) -> None:
+    page.goto(address)
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(word_server.PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("heading", name="Projects").wait_for()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Yield a service that people sign in to."""
+    started = Service(tmp_path_factory.mktemp("shared"), "anna", "ben")
+    yield started
+    started.kill()
+
+
+def test_two_people_see_each_other_and_settle_a_conflict(shared: Service, chromium: Any) -> None:
+    pages = []
+    for name in ("anna", "ben"):
+        page = chromium.new_context(viewport=WIDE).new_page()
+        page.set_default_timeout(20_000)
+        if name == "anna":
+            page.goto(shared.address)
+            page.get_by_role("button", name="Sign in").wait_for()
+            assert not browser.serious_violations(page, browser.axe_source())
+        sign_in(page, shared.address, name)
+        pages.append(page)
+    anna, ben = pages
+    file = as_anna(anna)
+    assert not browser.serious_violations(anna, browser.axe_source())
+    for page in pages:
+        page.goto(f"{shared.address}/#/{file}/2")
+        page.locator(".field").wait_for()
+        page.keyboard.press("F2")
+    anna.locator(".badge.person", has_text="ben").wait_for()
+
+    ben.keyboard.press("Alt+ArrowDown")
+    ben.get_by_role("heading", name="Segment 3").wait_for()
+    anna.keyboard.press("Control+End")
+    anna.keyboard.type(" of anna")
+    ben.locator(".row", has_text="of anna").wait_for()
+
+    ben.context.set_offline(True)
+    ben.keyboard.type("ben ")
+    ben.locator(".save-state", has_text="Offline: 1 change").wait_for()
+    anna.keyboard.press("Alt+ArrowDown")
+    anna.get_by_role("heading", name="Segment 3").wait_for()
+    anna.keyboard.press("F2")
+    anna.keyboard.type("anna ")
+    anna.locator(".save-state", has_text="Saved").wait_for()
+    anna.wait_for_timeout(1200)
+    ben.context.set_offline(False)
+    conflict = ben.get_by_role("alert", name="Another person saved")
+    conflict.wait_for()
+    assert "anna" in conflict.inner_text()
+    assert "ben" in conflict.inner_text()
+    ben.get_by_role("button", name="Save mine").click()
+    ben.locator(".save-state", has_text="Saved").wait_for()
+    anna.locator(".row[aria-selected=true]", has_text="ben").wait_for()
+    for page in pages:
+        page.context.close()
+
+
+def as_anna(page: Any) -> str:
+    """Make a project with a file and ben as translator; return the address of the file."""
+    pairs = [[f"Line {row} .", f"Zeile {row} ."] for row in range(20)]
+    content = example_xliff(((src, mt) for src, mt in pairs), ("en", "de"))
+    script = """async ([content]) => {
+      const { csrf } = await (await fetch("/v1/session")).json();
+      const ask = async (method, path, body) => (await fetch(path, { method, headers: { "X-CSRF-Token": csrf,
+        ...(body instanceof FormData ? {} : { "Content-Type": "application/json" }) },
+        body: body instanceof FormData ? body : JSON.stringify(body) }));
+      const project = await (await ask("POST", "/v1/projects",
+        { name: "Shared", source_language: "en", target_language: "de" })).json();
+      const form = new FormData();
+      form.append("file", new Blob([content]), "shared.xlf");
+      const { file } = await (await ask("POST", `/v1/projects/${project.id}/files`, form)).json();
+      const { users } = await (await fetch("/v1/users")).json();
+      const ben = users.find((one) => one.name === "ben");
+      await ask("PUT", `/v1/projects/${project.id}/members/${ben.id}`, { role: "translator" });
+      const state = async () => (await (await fetch(`/v1/files/${file.id}`)).json()).state;
+      while (await state() !== "ready") await new Promise((done) => setTimeout(done, 50));
+      return `project/${project.id}/file/${file.id}`; }"""
+    made = str(page.evaluate(script, [content]))
+    page.goto(page.url.split("#")[0] + "#/people")
+    page.get_by_role("heading", name="Keys for programs").wait_for()
+    return made
+
+
+def test_what_is_learnt_shows_in_segments_not_yet_seen(service: Service, project: dict[str, Any], page: Any) -> None:
+    page.goto(f"{service.address}/#/project/{project['id']}/file/{project['file']}/5")
+    page.locator(".field").wait_for()
+    page.keyboard.press("F2")
+    before = page.locator(".row", has_text="Zeile 9").inner_text()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Zeile 5 : die Tür ist grün .")
+    page.keyboard.press("Control+Enter")
+    row = page.locator(".row", has_text="Zeile 9")
+    row.locator(".mark", has_text="learnt").wait_for()
+    assert "grün" in row.inner_text()
+    assert "grün" not in before
+    page.get_by_role("heading", name="Segment 6").wait_for()
+    assert "grün" in field_text(page)
+
+
+def test_jump_in_a_long_list_makes_few_rows(service: Service, page: Any) -> None:
+    made = service.post("/v1/projects", json={"name": "Long", "source_language": "en", "target_language": "de"})
+    content = example_xliff(((f"Row {row}", f"Zeile {row}") for row in range(3000)), ("en", "de"))
+    file = service.post(f"/v1/projects/{made['id']}/files", files={"file": ("long.xlf", content.encode())})["file"][
+        "id"
+    ]
+    while service.get(f"/v1/files/{file}")["state"] != "ready":
+        page.wait_for_timeout(50)
+    page.goto(f"{service.address}/#/project/{made['id']}/file/{file}/1")
+    for number in (2990, 1500, 3):
+        page.locator(".field").wait_for()
+        page.keyboard.press("Alt+g")
+        page.get_by_label("Number").fill(str(number))
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name=f"Segment {number:,}").wait_for()
+        page.locator(".row[aria-selected=true]", has_text=f"Row {number - 1}").wait_for()
+        assert page.locator(".row").count() < 60
