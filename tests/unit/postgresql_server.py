@@ -47,6 +47,8 @@ class PostgresqlServer:
             os.kill(one, signal.SIGKILL)
         while any(map(_lives, (number, *map(int, children)))):
             time.sleep(0.01)
+        for lock in (self._data / "postmaster.pid", *self.folder.glob(".s.PGSQL.*")):
+            lock.unlink()  # in a container, the number of the process may go on to exist
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

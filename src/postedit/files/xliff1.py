@@ -155,6 +155,7 @@ def _units(collected: Collected) -> Iterator[Unit]:
         locked=_is_locked(collected),
         notes=tuple(marked_text(collected, note).text for note in element.elements("note")),
         languages=(file_values.get("source-language", ""), file_values.get("target-language", "")),
+        max_length=_max_length(element),
         slot=_Slot(collected, target, target),
     )
     segmented = element.first("seg-source")
@@ -187,11 +188,19 @@ def _units(collected: Collected) -> Iterator[Unit]:
         unit = replace(
             whole,
             id=f"{whole.id}#{number}",
+            max_length=whole.max_length if len(sources) == 1 else None,
             source=marked_text(collected, segment),
             target=None if holder is None else marked_text(collected, holder),
             slot=_Slot(collected, holder, target, number, state),
         )
         yield _with_state(unit, element, target, state, number)
+
+
+def _max_length(unit: Element) -> int | None:
+    """Return the greatest width of a target, if the file counts it in characters."""
+    width = unit.attributes.get("maxwidth", "")
+    is_number = width.isascii() and width.isdigit() and len(width) < 9
+    return int(width) if is_number and unit.attributes.get("size-unit") == "char" else None
 
 
 def _segments(element: Element) -> list[tuple[str, Element]]:

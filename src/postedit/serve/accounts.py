@@ -237,6 +237,8 @@ class Access:
     def project(self, project: str, scope: ReadOrScope) -> str:
         """Return a project in which the caller may do something."""
         self.caller.require(scope, project)
+        if self.caller.admin:  # others are members of projects that there are
+            self.store.projects.row(project)
         return project
 
     def file(self, file: str, scope: ReadOrScope) -> Row:

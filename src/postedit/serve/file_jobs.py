@@ -5,6 +5,7 @@ import itertools
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import sqlalchemy as sql
@@ -17,7 +18,7 @@ from postedit.serve.backlog import OverloadedError, Priority, TooLargeError
 from postedit.serve.engine import Engine, ExpiredError
 from postedit.serve.schema import files
 from postedit.serve.store import Store
-from postedit.serve.store_base import ProjectChange, Row
+from postedit.serve.store_base import NotFoundError, ProjectChange, Row
 from postedit.serve.store_files import numbered_units
 from postedit.serve.store_jobs import ClaimedJob, LostJobError
 from postedit.serve.store_proposals import OPEN_STATES, Proposal
@@ -123,28 +124,27 @@ class FileJobs:
         return None
 
     async def _run(self, job: ClaimedJob) -> None:
-        """Do a job; the outcome is recorded with it."""
+        """Do a job; the outcome is recorded with it, or, if this process stops, the next one goes on."""
         work = asyncio.create_task(self._do(job))
         beats = asyncio.create_task(self._beat(job, work))
         try:
-            await work
-        except LostJobError as error:
-            _log.info("%s", error)
-        except DataError as error:
-            await asyncio.to_thread(self._fail, job, str(error))
+            await asyncio.wait({work})
         except asyncio.CancelledError:
-            if not work.cancelled():
-                work.cancel()
-                await asyncio.gather(work, return_exceptions=True)
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            with suppress(LostJobError):
                 await asyncio.to_thread(self._store.jobs.release, job)
-                raise
-        except OutputError:
             raise
-        except Exception:
-            _log.exception("job %s failed", job.id)
-            await asyncio.to_thread(self._fail, job, "the service failed; its log says why")
         finally:
             beats.cancel()
+        error = None if work.cancelled() else work.exception()
+        if isinstance(error, OutputError):  # the job is taken over when the database is back
+            raise error
+        if isinstance(error, DataError):
+            await asyncio.to_thread(self._fail, job, str(error))
+        elif error is not None and not isinstance(error, LostJobError):
+            _log.error("job %s failed", job.id, exc_info=error)
+            await asyncio.to_thread(self._fail, job, "the service failed; its log says why")
 
     async def _beat(self, job: ClaimedJob, work: "asyncio.Task[None]") -> None:
         while True:
@@ -323,7 +323,7 @@ class FileJobs:
             self._store.jobs.advance(change, job, **values)
 
     def _fail(self, job: ClaimedJob, sentence: str) -> None:
-        with self._store.database.change(job.project, job.who) as change:
+        with suppress(LostJobError, NotFoundError), self._store.database.change(job.project, job.who) as change:
             self._store.jobs.advance(change, job, state="failed", error=sentence)
             importing = sql.update(files).where(files.c.id == job.file, files.c.state == "importing")
             if change.execute(importing.values(state="failed", error=sentence)).rowcount:

@@ -408,3 +408,17 @@ def test_a_confirmed_target_is_that_of_a_person() -> None:
     )
     assert 'state="translated"' not in confirmed(segments, "e", None)
     assert 'state="translated"' in confirmed(segments, "e", "f")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        (' maxwidth="20" size-unit="char"', 20),
+        (' maxwidth="20"', None),
+        (' maxwidth="-1" size-unit="char"', None),
+        (' maxwidth="x" size-unit="char"', None),
+        ("", None),
+    ],
+)
+def test_the_greatest_length_is_known_in_characters_alone(attributes: str, expected: int | None) -> None:
+    assert one("<source>a</source>", attributes).max_length == expected

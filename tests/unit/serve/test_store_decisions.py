@@ -190,3 +190,13 @@ def test_decisions_about_another_proposal_are_not_learnt_from(store: Store, file
     first, second = store.memory.of("default").corrections()
     assert first.correction.decisions == ()
     assert [(one.text, one.accepted) for one in second.correction.decisions] == [("das", False)]
+
+
+def test_targets_over_their_length_are_found(store: Store) -> None:
+    content = xliff(("a", "b"), ("c", "d")).replace(b'id="1"', b'id="1" maxwidth="5" size-unit="char"')
+    file = imported(store, content)
+    assert save(store, file, 1, "123456", state="draft").segment["max_length"] == 5
+    save(store, file, 2, "1234567")
+    assert store.segments.numbers(file, only="long") == [1]
+    save(store, file, 1, "12345")
+    assert store.segments.numbers(file, only="long") == []
