@@ -6,6 +6,8 @@ that says so. Only `CorrectionMemory.delete` removes entries, those of a project
 the memory, and what followed the old edition has to begin anew.
 """
 
+import hashlib
+import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -72,10 +74,14 @@ class Entry(NamedTuple):
 
 
 class MemoryPosition(NamedTuple):
-    """How far a memory has come: its edition, and the number of its last entry."""
+    """How far a memory has come: its edition, the number of its last entry, and the mark of this entry.
+
+    By the mark, a backup that was put back is told from the memory that it replaced, even if it has grown since.
+    """
 
     edition: int
     last: int
+    mark: str = ""  # see `CorrectionMemory.mark`
 
 
 class ProjectSummary(NamedTuple):
@@ -230,7 +236,17 @@ class CorrectionMemory:
             OutputError: if it cannot be read.
         """
         with explained(self._engine), self._engine.connect() as connection:
-            return MemoryPosition(*connection.execute(sql.select(_state.c.edition, self._last)).one())
+            edition, last = connection.execute(sql.select(_state.c.edition, self._last)).one()
+            return MemoryPosition(edition, last, _mark(connection, last))
+
+    def mark(self, number: int) -> str:
+        """Return a fingerprint of the entry with a number; empty if there is no such entry.
+
+        Raises:
+            OutputError: if it cannot be read.
+        """
+        with explained(self._engine), self._engine.connect() as connection:
+            return _mark(connection, number)
 
     def entries(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         """Yield the entries with numbers above `after`, and up to `until` if given, in order.
@@ -281,6 +297,21 @@ class CorrectionMemory:
         query = query.order_by(_entries.c.number.desc()).limit(count)
         with explained(self._engine), self._engine.connect() as connection:
             return [(_entry(row), bool(row["undone"])) for row in connection.execute(query).mappings()]
+
+    def by_number(self, numbers: Iterable[int]) -> dict[int, Correction]:
+        """Return the corrections with these numbers, as far as there are any.
+
+        Raises:
+            OutputError: if they cannot be read.
+        """
+        found: dict[int, Correction] = {}
+        asked = sorted(set(numbers))
+        with explained(self._engine), self._engine.connect() as connection:
+            for start in range(0, len(asked), _PER_READ):
+                part = _entries.c.number.in_(asked[start : start + _PER_READ])
+                rows = connection.execute(self._select().where(part)).mappings()
+                found.update((row["number"], _entry(row).correction) for row in rows)
+        return found
 
     def corrections(self, project: str | None = None) -> Iterator[Entry]:
         """Yield the corrections that have not been undone, in order; those of one project if it is given.
@@ -362,6 +393,11 @@ def _reserve(connection: sql.Connection, count: int) -> int:
     """Reserve numbers of entries, and return the first; until the transaction ends, no other process can."""
     update = sql.update(_state).values(last=_state.c.last + count).returning(_state.c.last)
     return int(connection.execute(update).scalar_one()) - count + 1
+
+
+def _mark(connection: sql.Connection, number: int) -> str:
+    row = connection.execute(sql.select(_entries).where(_entries.c.number == number)).one_or_none()
+    return "" if row is None else hashlib.sha256(json.dumps([*row]).encode()).hexdigest()[:16]
 
 
 def _row(one: Correction, now: datetime) -> dict[str, Any]:

@@ -133,6 +133,7 @@ class PhraseLearner:
             corrections=self._index.index,
             ranks=self._index.ranks,
             sources=self._index.sources,
+            numbers=self._index.numbers,
             correction_weights=weights,
         )
 

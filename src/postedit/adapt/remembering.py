@@ -4,12 +4,13 @@ Work that is done in several processes, or continued, needs the same editor ever
 position that the memory had when the work began.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 from postedit.adapt.correction import Correction
 from postedit.adapt.correction_memory import CorrectionMemory, Entry, MemoryPosition
+from postedit.core.edit_reasons import CorrectionReason, EditReason, NamedCorrection
 from postedit.core.editor import Abilities, Detail, Editor, EditorWrapper, Identity, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
@@ -72,11 +73,16 @@ class Remembering(EditorWrapper[Editor]):
 
         Raises:
             OutputError: if the memory cannot be read.
-            DataError: if the editor keeps to a position, and corrections have been deleted since.
+            DataError: if the editor keeps to a position, and corrections have been deleted since, or a backup put back.
         """
         found = self.memory.position
         if self._fixed is None:
             return found
+        if self._fixed.edition == found.edition and self._is_replaced(found, self._fixed):
+            raise DataError(
+                f"{self.memory.place}: lacks corrections that this work began with, as if an older copy of the memory "
+                "had been put back; begin it anew"
+            )
         if self._fixed.edition != found.edition:
             raise DataError(
                 f"{self.memory.place}: corrections have been deleted since this work began, which knew them; begin it "
@@ -92,7 +98,12 @@ class Remembering(EditorWrapper[Editor]):
     def identity(self, search: SearchConfig | None = None) -> Identity:
         """Return the identity of the inner editor with the options of the learner and the position of the memory."""
         inner, position = self.inner.identity(search), self.position
-        own = {"memory": self.memory.name, "memory edition": position.edition, "memory entries": position.last}
+        own = {
+            "memory": self.memory.name,
+            "memory edition": position.edition,
+            "memory entries": position.last,
+            "memory mark": position.mark,
+        }
         return Identity(inner.models, {**inner.settings, **self._options, **own})
 
     def edit_segments(
@@ -100,7 +111,8 @@ class Remembering(EditorWrapper[Editor]):
     ) -> list[PostEdit]:
         """Return one correction per segment, by what the entries of the memory teach."""
         self.follow()
-        return self.inner.edit_segments(segments, search, evidence=evidence)
+        results = self.inner.edit_segments(segments, search, evidence=evidence)
+        return self._with_texts(results) if evidence else results
 
     def score_segments(
         self, segments: Sequence[Segment], outputs: Sequence[str], *, evidence: Detail | None = None
@@ -139,8 +151,7 @@ class Remembering(EditorWrapper[Editor]):
     def follow(self) -> None:
         """Learn the entries that have been added since; begin anew if some have been deleted."""
         while (position := self.position) != self._learnt:  # it may change while entries are learnt
-            # Another edition, or a backup of the memory that has been put back.
-            if position.edition != self._learnt.edition or position.last < self._learnt.last:
+            if position.edition != self._learnt.edition or self._is_replaced(position, self._learnt):
                 self._learner.forget_all()
                 self._learnt = MemoryPosition(position.edition, 0)
             try:
@@ -151,6 +162,43 @@ class Remembering(EditorWrapper[Editor]):
                 raise
             self._learnt = position
 
+    def _is_replaced(self, found: MemoryPosition, known: MemoryPosition) -> bool:
+        """Return whether a backup of the memory has been put back since a known position of the same edition."""
+        return found.last < known.last or self.memory.mark(known.last) != known.mark
+
+    def _with_texts(self, results: Sequence[PostEdit]) -> list[PostEdit]:
+        """Return corrections whose reasons have the texts of the corrections that they name by numbers."""
+        found = self.memory.by_number(number for result in results for number in _numbers(result))
+        return [_named(result, found) for result in results] if found else list(results)
+
     def _check_learns(self) -> None:
         if self._fixed is not None:
             raise DataError("this editor keeps to a position of its memory, and learns nothing more")
+
+
+def _numbers(result: PostEdit) -> Iterator[int]:
+    """Yield the numbers of the corrections that the reasons of a result and its alternatives name."""
+    for one in (result, *result.alternatives):
+        for reason in (reason for edit in one.edits for reason in edit.reasons):
+            if isinstance(reason, CorrectionReason):
+                yield from (correction.number for correction in reason.corrections)
+
+
+def _named(result: PostEdit, found: Mapping[int, Correction]) -> PostEdit:
+    edits = tuple(
+        replace(edit, reasons=tuple(_with_corrections(one, found) for one in edit.reasons)) for edit in result.edits
+    )
+    return replace(result, edits=edits, alternatives=tuple(_named(one, found) for one in result.alternatives))
+
+
+def _with_corrections(reason: EditReason, found: Mapping[int, Correction]) -> EditReason:
+    if not isinstance(reason, CorrectionReason):
+        return reason
+    named = tuple(_with_text(one, found.get(one.number)) for one in reason.corrections)
+    return replace(reason, corrections=named)
+
+
+def _with_text(named: NamedCorrection, known: Correction | None) -> NamedCorrection:
+    if known is None:  # deleted since it was learnt
+        return named
+    return NamedCorrection(named.number, known.src, known.mt, known.pe, known.author, known.made)

@@ -62,14 +62,7 @@ def edit(
     ] = 0.0,
     protect: shared.ProtectOption = "all",
     glossary: shared.GlossaryOption = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|URL",
-            rich_help_panel=shared.LEARNING,
-            help="The model first learns from this memory of corrections, as it is now (see `postedit memory`).",
-        ),
-    ] = None,
+    memory: shared.MemoryOption = None,
     learn: Annotated[Learning, typer.Option(hidden=True, help="How a neural model learns from the memory.")] = "auto",
     dtype: shared.DtypeOption = "float32",
     workers: Annotated[int | None, _speed(min=1, help="Processes on the CPU, which share its cores.")] = None,

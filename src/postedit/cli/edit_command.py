@@ -75,18 +75,26 @@ class EditCommand:
         """Return the command with the position of the memory that an interrupted run for `out` began with, if any.
 
         Raises:
-            DataError: if corrections have been deleted since.
+            DataError: if corrections have been deleted since, or an older copy of the memory has been put back.
         """
         memory, before = self.spec.memory, recorded_job(out) if self.resume else {}
         if memory is None or before.get("memory") != repr(memory.name):
             return self  # what differs is found when the whole job is compared
+        from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
+
         edition, last = int(before["memory edition"]), int(before["memory entries"])
         if edition != memory.position.edition:
             raise DataError(
                 f"{out}.partial: these lines were made with corrections that have been deleted from the memory since; "
                 "delete them to restart"
             )
-        position = memory.position._replace(last=last)
+        with CorrectionMemory(memory.where, create=False) as opened:
+            position = MemoryPosition(edition, last, opened.mark(last))
+        if last > memory.position.last or before.get("memory mark") != repr(position.mark):
+            raise DataError(
+                f"{out}.partial: these lines were made with corrections that the memory lacks now, as if an older copy "
+                "of it had been put back; delete them to restart"
+            )
         return replace(self, spec=replace(self.spec, memory=replace(memory, position=position)))
 
     def load(self) -> "Editor":

@@ -6,8 +6,16 @@ from typing import Annotated, Literal
 
 import typer
 
+from postedit.adapt.adaptation_config import Learning
 from postedit.cli import shared
-from postedit.cli.search_options import HelpSearchOption, SearchFileOption, SetOption, read_options, search_config
+from postedit.cli.search_options import (
+    HelpSearchOption,
+    LearningOptions,
+    SearchFileOption,
+    SetOption,
+    read_options,
+    search_config,
+)
 from postedit.core.errors import DataError
 from postedit.data.resumable_file import check_partial
 from postedit.jobs.editing import check_device
@@ -74,6 +82,8 @@ def explain(
     markdown: shared.MarkdownOption = None,
     protect: shared.ProtectOption = "all",
     glossary: shared.GlossaryOption = None,
+    memory: shared.MemoryOption = None,
+    learn: Annotated[Learning, typer.Option(hidden=True, help="How a neural model learns from the memory.")] = "auto",
     assignments: SetOption = None,
     search_file: SearchFileOption = None,
     help_search: HelpSearchOption = False,
@@ -81,7 +91,8 @@ def explain(
 ) -> None:
     """Explain why a model edits: what it attended to, how sure it was, and whether the evidence holds.
 
-    One sentence is explained word by word; in files, the steps that src and mt lead are counted.
+    One sentence is explained word by word; in files, the steps that src and mt lead are counted. A phrase-based model
+    names the corrections of --memory and the triplets of training that made each edit.
     """
     outputs = {"--html": html, "--edits": edits, "--evidence": evidence, "--src-links": src_links}
     outputs |= {"--mt-links": mt_links, "--tags": tags, "--json": json_out, "--markdown": markdown}
@@ -106,9 +117,12 @@ def explain(
     drawn = job.parse_line_numbers(lines, len(texts.src)) if figures is not None else []
     wanted_links = job.read_gold_alignments(gold_links, texts)
     wanted_tags = job.read_gold_tags(gold_tags, texts)
-    models, options = shared.models_or_shipped(named), read_options(assignments, search_file)
+    options = read_options(assignments, search_file, kind=LearningOptions)
+    assert isinstance(options, LearningOptions)
+    models = shared.models_or_shipped(named)
     kinds, terms = shared.kinds_to_protect(protect), shared.read_glossary(glossary)
-    editor = options.editor_spec(models, protect=kinds, glossary=terms).load(device)
+    learnt = options.memory_spec(memory, learn)
+    editor = options.editor_spec(models, protect=kinds, glossary=terms, memory=learnt).load(device)
     editor.search = search_config(editor, {"n_best": 1, **options.search}, with_mt=texts.mt is not None)
     attention = any((figures, src_links, mt_links, gold_links))
     job.check_model(

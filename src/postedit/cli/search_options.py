@@ -43,7 +43,7 @@ SearchFileOption = Annotated[
 
 _WITHOUT_EFFECT: Final = {
     "gate": ("search.n_best", "files", "chunk_lines", *LearningConfig.model_fields),
-    "explain": ("search.n_best", "files", "chunk_lines", *LearningConfig.model_fields),
+    "explain": ("search.n_best", "files", "chunk_lines"),
     "tune": (
         "search.n_best",
         "search.shortlist",

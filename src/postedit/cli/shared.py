@@ -103,6 +103,15 @@ LearnOption = Annotated[
         "each segment; auto: online. A phrase-based model learns by its phrases.",
     ),
 ]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="FILE|URL",
+        rich_help_panel=LEARNING,
+        help="The model first learns from this memory of corrections, as it is now (see `postedit memory`).",
+    ),
+]
 JsonOption = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="All numbers as JSON.")]
 MarkdownOption = Annotated[Path | None, typer.Option("--markdown", metavar="OUT", help="All tables as Markdown.")]
 HtmlOption = Annotated[

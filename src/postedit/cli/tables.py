@@ -13,6 +13,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from postedit.core.evidence import Evidence
     from postedit.data.cleaning.cleaner import CleanReport, CleanStage
     from postedit.evaluate.scores import SystemScores
     from postedit.evaluate.table import Table
@@ -119,6 +120,20 @@ def print_explanation(sentence: "ExplainedSentence | None", out: Console) -> Non
 
     evidence = sentence.named_words()
     out.print(differences(sentence.mt, sentence.output, out), soft_wrap=True)
+    if evidence.log_probs:
+        _print_words(evidence, out)
+    for why in edit_reasons(1, sentence):
+        cited = [
+            f"{name}: {text[found.span.start : found.span.end]!r} ({100 * found.weight:.0f} %)"
+            for name, text, found in (("src", sentence.src, why.src), ("mt", sentence.mt, why.mt))
+            if found is not None and found.stands_out
+        ]
+        line = ", ".join([f"{why.edit.op} {why.old!r} -> {why.new!r}: confidence {100 * why.confidence:.0f} %", *cited])
+        out.print("\n".join([line, *(f"  {text}" for text in why.texts)]), markup=False, soft_wrap=True)
+
+
+def _print_words(evidence: "Evidence", out: Console) -> None:
+    """Print each word of an output with its probability, what it attended to, and the runners-up."""
     streams = {stream: evidence.over(stream) for stream in ("src", "mt") if stream in evidence.streams}
     shown = {stream: weights for stream, weights in streams.items() if weights is not None}
     grid = new_table(["word", "%", *evidence.shares, *shown, "runners-up"], ["%", *evidence.shares])
@@ -130,14 +145,6 @@ def print_explanation(sentence: "ExplainedSentence | None", out: Console) -> Non
         cells = [word, f"{100 * _probability(evidence.log_probs[row]):.0f}", *shares, *attended, _strongest(others)]
         grid.add_row(*map(Text, cells))
     out.print(grid)
-    for why in edit_reasons(1, sentence):
-        cited = [
-            f"{name}: {text[found.span.start : found.span.end]!r} ({100 * found.weight:.0f} %)"
-            for name, text, found in (("src", sentence.src, why.src), ("mt", sentence.mt, why.mt))
-            if found is not None and found.stands_out
-        ]
-        line = ", ".join([f"{why.edit.op} {why.old!r} -> {why.new!r}: confidence {100 * why.confidence:.0f} %", *cited])
-        out.print(line, markup=False, soft_wrap=True)
 
 
 def differences(before: str, after: str, out: Console) -> Text:

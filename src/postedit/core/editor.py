@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
+from postedit.core.edit_reasons import EditReason
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 
@@ -74,6 +75,7 @@ class Edit:
     op: Literal["insert", "delete", "replace"]
     mt_span: tuple[int, int]
     pe_span: tuple[int, int]
+    reasons: tuple[EditReason, ...] = ()  # from an editor with `Abilities.reasons`, if asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class PostEdit:
         edits: the changes, in characters of mt and of text.
         hit_limit: the output has the maximum length, and is probably cut off.
         skipped: why the segment stays as it is, if it was not edited.
-        evidence: attention and reasons behind the output, if asked for.
+        evidence: attention and reasons behind the words of the output, if asked for; for other reasons, see `Edit`.
         alternatives: the next best corrections, best first, if asked for; no two have the same text. mt itself is
             always the best one or here, with `changed` False and the score that the model gives it.
         draft: output of the first stage, which this corrects; None if mt was given, or there is no first stage.
@@ -136,7 +138,8 @@ class Abilities:
     needs_mt: bool = True  # every segment must have mt
     n_best: bool = False  # it returns several corrections per segment
     forced_scores: bool = False  # it scores given outputs (`Editor.score_segments`)
-    evidence: bool = False  # it returns evidence
+    evidence: bool = False  # it returns evidence: that of the words of an output, or reasons with each edit
+    reasons: bool = False  # its evidence are reasons with each edit (`Edit.reasons`)
     inputs: tuple[str, ...] = ("src", "mt")  # sides that it reads
     attention: "frozenset[AttentionKey]" = frozenset()  # keys of the attention in its evidence
     languages: tuple[str, str] = ("", "")  # codes of source and target; empty if not known
@@ -285,9 +288,7 @@ class Editor(ABC):
         segments = segments_of(src, mt)
         given = _texts("outputs", outputs)
         if len(given) != len(segments):
-            raise DataError(
-                f"src has {len(segments)} segments and there are {len(given)} outputs; they must match one to one"
-            )
+            raise DataError(f"src has {len(segments)} segments and there are {len(given)} outputs; give one for each")
         return self.score_segments(segments, given, evidence="reasons" if evidence is True else evidence or None)
 
 
@@ -361,10 +362,8 @@ def segments_of(
     for number, one in enumerate(phrases, start=1):
         if isinstance(one, str) or not all(isinstance(phrase, str) and phrase.strip() for phrase in one):
             raise DataError(f"segment {number}: required must be a list of words or phrases, not {one!r:.80}")
-    return [
-        Segment(source, translation, Constraints(beginning, tuple(one)))
-        for source, translation, beginning, one in zip(sources, translations, beginnings, phrases, strict=True)
-    ]
+    rows = zip(sources, translations, beginnings, phrases, strict=True)
+    return [Segment(source, target, Constraints(start, tuple(one))) for source, target, start, one in rows]
 
 
 def _texts(name: str, texts: Iterable[str | None], kinds: tuple[type, ...] = (str,)) -> list[Any]:

@@ -40,7 +40,7 @@ class Evidence:
 
     streams: Mapping[str, tuple[str, ...]]  # tokens of each input text, by stream
     output: tuple[str, ...]
-    log_probs: tuple[float, ...]  # natural-log probability of each token
+    log_probs: tuple[float, ...]  # natural-log probability of each token; empty if not known
     attention: "Mapping[AttentionKey, NDArray[np.floating]]"  # Float[K,S], S over the streams of the key in order
     runners_up: tuple[tuple[Alternative, ...], ...] = ()  # by token, best first; empty if not known
     # Float[K] by origin: `GENERATED`, or the stream that a token is copied from; the shares of a token sum to 1
@@ -51,7 +51,7 @@ class Evidence:
 
     def __post_init__(self) -> None:
         count = len(self.output)
-        if len(self.log_probs) != count:
+        if self.log_probs and len(self.log_probs) != count:
             raise ValueError(f"{count} output tokens with {len(self.log_probs)} log-probabilities")
         if self.runners_up and len(self.runners_up) != count:
             raise ValueError(f"{count} output tokens with runners-up of {len(self.runners_up)}")
@@ -115,7 +115,7 @@ class Evidence:
         return Evidence(
             streams={name: words.texts for name, words in streams.items()},
             output=output.texts,
-            log_probs=output.sums(self.log_probs),
+            log_probs=output.sums(self.log_probs) if self.log_probs else (),
             attention=attention,
             runners_up=self._runners_up(output.positions) if self.runners_up else (),
             shares={name: mean @ share for name, share in self.shares.items()},

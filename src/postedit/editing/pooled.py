@@ -43,12 +43,14 @@ class Pooled(Editor):
 
     @property
     def abilities(self) -> Abilities:
-        """Abilities of the editor: it has neither evidence nor constraints."""
+        """Abilities of the editor: it has no constraints, and reasons for edits that a proposer has reasons for."""
         first, each = self.members[0].abilities, [member.abilities for member in self.members]
         return Abilities(
             needs_mt=True,
             n_best=True,
             forced_scores=True,
+            evidence=any(proposer.abilities.reasons for proposer in self.proposers),
+            reasons=any(proposer.abilities.reasons for proposer in self.proposers),
             inputs=tuple(side for side in ("src", "mt") if any(side in one.inputs for one in each)),
             languages=first.languages,
             tokenises=first.tokenises,
@@ -85,7 +87,7 @@ class Pooled(Editor):
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return one correction per segment; see `Editor.edit_segments`. There is no evidence."""
+        """Return one correction per segment; see `Editor.edit_segments`. Of evidence, there are reasons for edits."""
         config = search or self.search
         self.check(config, with_mt=True)
         for number, segment in enumerate(segments, start=1):
@@ -96,7 +98,14 @@ class Pooled(Editor):
             if segment.constraints:
                 raise DataError("members that search on their own take no constraints (a prefix, required words)")
         share = config.with_options(n_best=max(1, config.beam // len(self.proposers)))
-        proposed = zip(*(proposer.edit_segments(segments, share) for proposer in self.proposers), strict=True)
+        details = [evidence if proposer.abilities.reasons else None for proposer in self.proposers]
+        proposed = zip(
+            *(
+                proposer.edit_segments(segments, share, evidence=detail)
+                for proposer, detail in zip(self.proposers, details, strict=True)
+            ),
+            strict=True,
+        )
         lists = [_candidates(segment, found) for segment, found in zip(segments, proposed, strict=True)]
         asked = [segment for segment, found in zip(segments, lists, strict=True) for _ in found]
         scored = iter(self.score_segments(asked, [one.text for found in lists for one in found]))
@@ -133,9 +142,18 @@ def _candidates(segment: Segment, found: Sequence[PostEdit]) -> list[PostEdit]:
     for best in found:
         for one in (best, *best.alternatives):
             if one.skipped is None:
-                by_text.setdefault(one.text, one)
+                by_text[one.text] = _with_reasons(by_text[one.text], one) if one.text in by_text else one
     by_text.setdefault(mt, PostEdit(mt, False))
     return list(by_text.values())
+
+
+def _with_reasons(kept: PostEdit, other: PostEdit) -> PostEdit:
+    """Return a correction with the reasons that another editor has for the same edits."""
+    reasons = {(edit.mt_span, edit.pe_span): edit.reasons for edit in other.edits}
+    edits = (
+        replace(edit, reasons=edit.reasons or reasons.get((edit.mt_span, edit.pe_span), ())) for edit in kept.edits
+    )
+    return replace(kept, edits=tuple(edits))
 
 
 def _chosen(segment: Segment, judged: Sequence[tuple[PostEdit, PostEdit]], count: int) -> PostEdit:

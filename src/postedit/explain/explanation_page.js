@@ -101,7 +101,8 @@
       button.tabIndex = index === 0 ? 0 : -1;
       return button;
     });
-    output.append(toolbar, reading);
+    output.append(toolbar);
+    if (sentence.probabilities.length) output.append(reading);
     texts.append(element("dt", "Output"), output);
     if (changed) {
       const line = element("dd", undefined, { dir: "auto", className: "diff" });
@@ -135,6 +136,9 @@
         item.append(` · ${name}: `, key);
       }
       if (reason.style) item.append(` · style learnt from ${reason.style.toLocaleString("en")} corrections`);
+      const why = element("ul", undefined, { className: "why" });
+      for (const text of reason.why) why.append(element("li", text, { dir: "auto" }));
+      if (reason.why.length) item.append(why);
       items.append(item);
     }
     line.append(items);
@@ -258,6 +262,10 @@
   controls.kind.parentElement.hidden = controls.kind.options.length < 2;
   if (!data.some((one) => one.left)) {
     for (const option of controls.verdict.querySelectorAll("[data-needs=pe]")) option.remove();
+  }
+  if (!data.some((one) => one.probabilities.length)) { // nothing is known of words
+    document.querySelector(".guide").remove();
+    controls.sort.querySelector("[value=unsure]").remove();
   }
   const show = paged(PAGE, choose, sentenceElement);
   controls.kind.addEventListener("input", (event) => { event.stopPropagation(); show(); }); // the same sentences

@@ -154,4 +154,5 @@ def _reason(sentence: ExplainedSentence, reason: Reason, corrections: Mapping[tu
         "confidence": round(100 * reason.confidence),
         "cited": cited,
         "style": style_corrections(reason, corrections),
+        "why": reason.texts,
     }

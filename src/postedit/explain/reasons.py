@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
+from postedit.core.edit_reasons import CitedWord, EditReason, SourceReason, reasons_as_json
 from postedit.core.editor import Edit
 from postedit.explain.explained_sentence import OUTPUT, ExplainedSentence, Span
+from postedit.explain.reason_texts import reason_text
 
 COVERED: Final = 0.5  # the share of the weight of a text that the cited words hold
 MIN_LOSS: Final = 0.05  # nats that an edit must lose without words of src, all together, for any of them to be cited
@@ -79,7 +81,13 @@ class Reason:
             "new": self.new,
             "confidence": round(self.confidence, 4),
             "evidence": cited,
+            **({"reasons": reasons_as_json(self.edit.reasons), "why": self.texts} if self.edit.reasons else {}),
         }
+
+    @property
+    def texts(self) -> list[str]:
+        """The reasons that came with the edit, as sentences."""
+        return [reason_text(one) for one in self.edit.reasons]
 
 
 def edit_reasons(line: int, sentence: ExplainedSentence) -> Iterator[Reason]:
@@ -88,6 +96,25 @@ def edit_reasons(line: int, sentence: ExplainedSentence) -> Iterator[Reason]:
         old, new = sentence.mt[slice(*edit.mt_span)], sentence.output[slice(*edit.pe_span)]
         src, mt = (_citation(sentence, side, edit) for side in ("src", "mt"))
         yield Reason(line, edit, old, new, confidence, src, mt)
+
+
+def source_reason(sentence: ExplainedSentence, edit: Edit) -> tuple[EditReason, ...]:
+    """Return the words of the source that an edit cites as a reason, with the nats that it loses without each of them.
+
+    There are no nats if losses are not known, and no reason if no words matter.
+    """
+    cited = _citation(sentence, "src", edit)
+    if cited is None:
+        return ()
+    columns, rows = sentence.text_words("src")[cited.first : cited.last], _edited_words(sentence, edit)
+    nats = None if sentence.words.losses is None else _weights(sentence, "src", rows, sentence.text_words("src"))
+    words = []
+    for number, column in enumerate(columns, start=cited.first):
+        place = sentence.spans["src"][column]
+        assert place is not None  # there is no citation if words cannot be found in the text
+        text = sentence.src[place.start : place.end]
+        words.append(CitedWord(text, (place.start, place.end), None if nats is None else float(nats[number])))
+    return (SourceReason(tuple(words)),)
 
 
 def count_corrections(mt: Iterable[str], pe: Iterable[str]) -> Counter[tuple[str, str]]:

@@ -1,12 +1,12 @@
 """Explained sentences as records of plain values for JSON files, and back."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from postedit.core.edit_reasons import reasons_as_json, reasons_of_json
 from postedit.core.editor import Edit
 from postedit.core.evidence import Alternative, Evidence
 from postedit.core.types import AttentionKey
@@ -23,7 +23,7 @@ def sentence_to_record(sentence: ExplainedSentence) -> dict[str, Any]:
         "src": sentence.src,
         "mt": sentence.mt,
         "output": sentence.output,
-        "edits": [asdict(edit) for edit in sentence.edits],
+        "edits": [_edit_to_record(edit) for edit in sentence.edits],
         "confidences": list(sentence.confidences),
         "words": {
             "streams": {name: list(texts) for name, texts in words.streams.items()},
@@ -49,7 +49,7 @@ def sentence_from_record(record: Mapping[str, Any]) -> ExplainedSentence:
         src=record["src"],
         mt=record["mt"],
         output=record["output"],
-        edits=tuple(Edit(one["op"], tuple(one["mt_span"]), tuple(one["pe_span"])) for one in record["edits"]),
+        edits=tuple(map(_edit_from_record, record["edits"])),
         confidences=tuple(record["confidences"]),
         words=_evidence(record["words"]),
         spans={name: tuple(span and Span(*span) for span in spans) for name, spans in record["places"].items()},
@@ -57,6 +57,16 @@ def sentence_from_record(record: Mapping[str, Any]) -> ExplainedSentence:
         pe=record["pe"],
         pe_words=None if pe_words is None else tuple(pe_words),
     )
+
+
+def _edit_to_record(edit: Edit) -> dict[str, Any]:
+    reasons = {"reasons": reasons_as_json(edit.reasons)} if edit.reasons else {}
+    return {"op": edit.op, "mt_span": list(edit.mt_span), "pe_span": list(edit.pe_span), **reasons}
+
+
+def _edit_from_record(record: Mapping[str, Any]) -> Edit:
+    reasons = reasons_of_json(record.get("reasons", ()))
+    return Edit(record["op"], tuple(record["mt_span"]), tuple(record["pe_span"]), reasons)
 
 
 def _evidence(words: Mapping[str, Any]) -> Evidence:

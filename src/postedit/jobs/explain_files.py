@@ -123,6 +123,8 @@ def check_model(
         DataError: if it has not.
     """
     able = editor.abilities
+    if able.reasons and (mask or measure != "auto"):
+        raise DataError("this model gives reasons with its edits, and none for words: leave out --mask and --focus")
     if mask and "src" not in able.inputs:
         raise DataError("this model does not read src, so its edits cite no words there that --mask could cut out")
     if inputs.mt is None and able.needs_mt:
@@ -138,6 +140,8 @@ def check_model(
         message = "this model shows no attention, so the evidence of words and edits in src and mt is not known"
         if attention:
             raise DataError(f"{message}; leave out --figures, --src-links, --mt-links and --gold-links")
+        if able.reasons:
+            return
         warn(f"{message}; probabilities, runners-up and focus by occlusion remain")
     elif gold_alignments and not any("src" in key.streams for key in able.attention):
         raise DataError(
@@ -153,10 +157,12 @@ def open_evidence(
     Raises:
         OutputError: if it cannot be written, or holds the lines of another run.
     """
+    identity = editor.identity()
     job = {
         **{f"{side} file": None if file is None else file_fingerprint(file) for side, file in files.items()},
         "sentence": [inputs.src, inputs.mt] if files["src"] is None else None,
-        "model": list(editor.identity().models),
+        "model": list(identity.models),
+        **(identity.settings if "memory" in identity.settings else {}),
         "evidence (--cite)": cite,
     }
     return open_sink(path, job, resume=resume)

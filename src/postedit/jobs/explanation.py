@@ -4,10 +4,12 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from postedit.core.editor import Detail, Editor, PostEdit, Side
+from postedit.core.edit_reasons import EditReason
+from postedit.core.editor import Detail, Editor, PostEdit, Segment, Side
 from postedit.core.evidence import Evidence
 from postedit.data.line_sinks import LineSink
 from postedit.explain.explained_sentence import ExplainedSentence, explained_sentence
+from postedit.explain.reasons import source_reason
 from postedit.explain.sentence_records import sentence_from_record, sentence_to_record
 
 WINDOW = 100
@@ -57,6 +59,37 @@ def explain(
     return found
 
 
+def reasons_of_edits(
+    editor: Editor, segments: Sequence[Segment], results: Sequence[PostEdit], detail: Detail = "losses"
+) -> list[list[tuple[EditReason, ...]]]:
+    """Return the reasons for each edit of each correction, whichever editor made them with evidence.
+
+    An editor that gives reasons with each edit has given them. For others, they are the words of src that an edit cites
+    (`explain.reasons`), with the nats that it loses without each of them if the evidence has losses.
+
+    Args:
+        editor: what made the corrections.
+        segments: what it corrected.
+        results: the corrections, made with the evidence that `detail` names.
+        detail: the evidence, of which "losses" tells most.
+
+    Raises:
+        DataError: if the editor cannot score a correction of which edits were taken back.
+    """
+    src = [one.src for one in segments]
+    given = [(result.draft or "") if one.mt is None else one.mt for one, result in zip(segments, results, strict=True)]
+    scored = _with_evidence_of_texts(editor, src, given, results, detail)
+    found: list[list[tuple[EditReason, ...]]] = []
+    for source, before, result in zip(src, given, scored, strict=True):
+        reasons = [edit.reasons for edit in result.edits]
+        if result.evidence is not None:
+            texts: dict[Side, str] = {"src": source, "mt": before}
+            one = explained_sentence(editor, texts, result.text, result.edits, result.confidences, result.evidence)
+            reasons = [edit.reasons or source_reason(one, edit) for edit in result.edits]
+        found.append(reasons)
+    return found
+
+
 def explain_mt(
     editor: Editor, src: Sequence[str], mt: Sequence[str], report: Callable[[int], None] = lambda done: None
 ) -> list[ExplainedSentence | None]:
@@ -93,9 +126,10 @@ def _with_evidence_of_texts(
 def _explained(
     editor: Editor, src: Sequence[str], mt: Sequence[str] | None, edits: Sequence[PostEdit], pe: Sequence[str] | None
 ) -> Iterator[ExplainedSentence | None]:
+    able = editor.abilities
     for row, edit in enumerate(edits):
         found = edit.evidence
-        if found is None and not editor.abilities.evidence and edit.skipped is None:
+        if found is None and edit.skipped is None and (able.reasons or not able.evidence):
             found = _without_evidence(editor, src[row], None if mt is None else mt[row], edit)
         if found is None:
             yield None
@@ -107,8 +141,8 @@ def _explained(
 
 
 def _without_evidence(editor: Editor, src: str, mt: str | None, edit: PostEdit) -> Evidence:
-    """Return the words of a sentence without attention, for an editor that has no evidence."""
+    """Return the words of a sentence without attention and probabilities, for an editor that has none."""
     texts: dict[Side, str] = {"src": src, **({} if mt is None else {"mt": mt}), "pe": edit.text}
     words = {str(side): tuple(f"▁{word}" for word in editor.words(side, text)) for side, text in texts.items()}
     output = words.pop("pe")
-    return Evidence(words, output, (0.0,) * len(output), {})
+    return Evidence(words, output, (), {})

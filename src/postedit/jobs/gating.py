@@ -96,7 +96,7 @@ def _record(judged: CorrectionFeatures) -> dict[str, Any]:
         "changed": result.changed,
         "score": result.score,
         "token_scores": result.token_scores,
-        "edits": [asdict(edit) for edit in result.edits],
+        "edits": [{"op": edit.op, "mt_span": edit.mt_span, "pe_span": edit.pe_span} for edit in result.edits],
         "token_spans": result.token_spans,
         "confidences": result.confidences,
         "whole": None if judged.whole is None else judged.whole.values(),

@@ -4,7 +4,6 @@ A triplet is added by inserting the places of its words into the sorted order, a
 Its texts remain in memory until the index is made anew, and no lookup finds them.
 """
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -152,7 +151,7 @@ class CorrectionIndex:
     """Triplets that can be added and removed."""
 
     def __init__(self) -> None:
-        self._numbers: list[int] = []  # of the triplets, rising
+        self._numbers = GrowingArray(np.empty(0, np.int64))  # of the triplets, rising
         self._removed: set[int] = set()  # rows
         self._mt, self._pe = _SortedPlaces(), _SortedPlaces()
         self._cells = GrowingArray(np.empty((0, 5), np.int32))
@@ -165,7 +164,7 @@ class CorrectionIndex:
         for number, one in triplets:
             cells = _cells(one)
             cells[:, ROW] = len(self._numbers)
-            self._numbers.append(number)
+            self._numbers.extend([number])
             self._sources.extend([one.source])
             self._cells.extend(cells)
             self._cells.extend(np.full((1, 5), UNLINKED, np.int32))  # of the separator
@@ -177,16 +176,16 @@ class CorrectionIndex:
 
     def remove(self, number: int) -> None:
         """Take a triplet out; nothing happens if it was never added."""
-        row = bisect_left(self._numbers, number)
-        if row < len(self._numbers) and self._numbers[row] == number:
+        row = self._row(number)
+        if row < len(self._numbers) and self._numbers.values[row] == number:
             self._removed.add(row)
             for side, starts in ((self._mt, self._mt_starts), (self._pe, self._pe_starts)):
                 side.remove(*(int(start) for start in starts.values[row : row + 2]))
 
     def truncate(self, number: int) -> None:
         """Take out the triplets from this number on."""
-        row = bisect_left(self._numbers, number)
-        del self._numbers[row:]
+        row = self._row(number)
+        self._numbers.truncate(row)
         self._sources.truncate(row)
         self._removed = {other for other in self._removed if other < row}
         for side, starts, others in (
@@ -197,6 +196,15 @@ class CorrectionIndex:
             side.truncate(end)
             others.truncate(end)
             starts.truncate(row + 1)
+
+    def _row(self, number: int) -> int:
+        """Return the first row whose number is not below this one."""
+        return int(np.searchsorted(self._numbers.values, number))
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The numbers of all triplets, Int64[S]."""
+        return self._numbers.values
 
     @property
     def sources(self) -> NDArray[np.int64]:
@@ -238,4 +246,4 @@ def single_index(triplet: AlignedTriplet) -> TripletIndex:
 
 NO_CORRECTIONS: Final = CorrectionIndex().index
 NO_RANKS: Final = CorrectionIndex().ranks
-"""The index of no corrections, and its ranks or sources."""
+"""The index of no corrections, and its ranks, sources or numbers."""

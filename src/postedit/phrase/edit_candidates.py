@@ -53,7 +53,7 @@ START, END, PLACE, COUNT = range(4)
 """Columns of `Candidates.spans`."""
 
 _MOST: Final = 2048  # candidates of a sentence; more come only from sentences of hundreds of words
-_LONGEST_TARGET: Final = LONGEST + 3  # words that a phrase may become
+LONGEST_TARGET: Final = LONGEST + 3  # words that a phrase may become
 _DISCOUNT: Final = 0.5  # taken from each count: one occurrence proves less than the whole
 _LEAST_ODDS: Final = -2.5  # candidates whose best log-odds are lower are not pursued
 _LEAST_FIT: Final = 1e-3  # probability of a word that no source word explains
@@ -102,7 +102,7 @@ class Scratch(NamedTuple):
 def new_scratch() -> Any:
     """Return buffers."""
     return Scratch(
-        np.empty(_MOST * _LONGEST_TARGET, np.int32),
+        np.empty(_MOST * LONGEST_TARGET, np.int32),
         np.empty((_MOST, 4), np.int32),
         np.empty((_MOST, len(FEATURES)), np.float64),
         np.empty(_MOST, np.int64),
@@ -156,9 +156,9 @@ def candidates_of(
                     kept += 1
                     continue
                 target = target_of(index, at, length)
-                if target.length < 0 or target.length > _LONGEST_TARGET:
+                if target.length < 0 or target.length > LONGEST_TARGET:
                     continue
-                front, back = _unchanged(sentence.mt, start, length, index.pe.words, target)
+                front, back = unchanged(sentence.mt, start, length, index.pe.words, target)
                 if front == length == target.length:  # kept, but not in a row
                     kept += 1
                     continue
@@ -188,7 +188,7 @@ def candidates_of(
             for number in range(changes):
                 one = touched[number]
                 row, count = features[one], counts[one]
-                odds = _log_odds(count, total)
+                odds = log_odds(count, total)
                 row[BEST] = max(odds, row[BEST]) if row[PHRASES] else odds
                 row[PHRASES] += 1
                 if length < narrowest[one]:
@@ -197,7 +197,7 @@ def candidates_of(
                 if length > widest[one, 1] or (length == widest[one, 1] and odds > row[IN_CONTEXT]):
                     widest[one, 0], widest[one, 1], widest[one, 2] = start, length, count * (high - low) // total
                     row[IN_CONTEXT], row[SEEN], row[SEEN_KEPT] = odds, np.log(count), np.log(1 + kept)
-                    row[SOURCE_AGREES] = _log_odds(agreeing[one], same_source)
+                    row[SOURCE_AGREES] = log_odds(agreeing[one], same_source)
                 counts[one] = agreeing[one] = 0
     return _completed(sentence, index, lexicon, translations, new[:used].copy(), found, scratch)
 
@@ -212,7 +212,7 @@ def _same_sources(cells: Any, at: Any, sources: Any, start: Any, length: Any) ->
 
 
 @compiled
-def _unchanged(mt: Any, start: Any, length: Any, pe: Any, target: Any) -> Any:
+def unchanged(mt: Any, start: Any, length: Any, pe: Any, target: Any) -> Any:
     """Return how many words at the beginning and at the end of a phrase stay as they are."""
     shorter, front, back = min(length, target.length), 0, 0
     while front < shorter and mt[start + front] == pe[target.start + front]:
@@ -239,7 +239,7 @@ def _number(begin: Any, end: Any, words: Any, hashes: Any, slots: Any, found: An
 
 
 @compiled
-def _log_odds(count: Any, total: Any) -> Any:
+def log_odds(count: Any, total: Any) -> Any:
     """Return the discounted log-odds of what happened `count` times out of `total`."""
     return np.log((count - _DISCOUNT if count else _DISCOUNT) / (total - count + 1.0))
 

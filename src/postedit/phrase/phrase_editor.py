@@ -9,20 +9,25 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from postedit.core.edit_reasons import EditReason
 from postedit.core.editor import Abilities, Detail, Editor, Identity, PostEdit, Segment, Side, Skipped
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.folder import content_fingerprint
-from postedit.phrase.decoder import ALL_FEATURES, Outputs, SearchLimits, edit_texts
+from postedit.phrase.decoder import ALL_FEATURES, Outputs, SearchLimits, edit_texts, sentence_of
+from postedit.phrase.edit_candidates import Sentence
 from postedit.phrase.forced_scores import score_outputs
 from postedit.phrase.phrase_model import PhraseModel, empty_model
 from postedit.phrase.phrase_options import PhraseConfig, PhraseTextConfig
+from postedit.phrase.phrase_reasons import FoundEdit, PhraseReasons
 from postedit.phrase.word_ids import TextsBuilder
-from postedit.text.edits import changes, splice
+from postedit.text.edits import Change, changes, splice
 from postedit.text.words import Splitter
 
 _UNSUPPORTED: Final = ("post_edit_penalty", "max_edits", "no_repeat", "banned", "required")
 """Search options that limit outputs, and that this editor cannot follow."""
+
+Reasons = tuple[EditReason, ...]
 
 _CHANGED: Final = ALL_FEATURES.index("words changed")
 
@@ -67,6 +72,8 @@ class PhraseEditor(Editor):
         return Abilities(
             n_best=True,
             forced_scores=True,
+            evidence=True,
+            reasons=True,
             languages=(self.text.src_lang or "", self.text.tgt_lang or ""),
             tokenises=self.text.tokenizer != "none",
         )
@@ -104,14 +111,14 @@ class PhraseEditor(Editor):
     def edit_segments(
         self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
     ) -> list[PostEdit]:
-        """Return one correction per segment; see `Editor.edit_segments`. There is no evidence."""
+        """Return one correction per segment; see `Editor.edit_segments`. There is no attention; edits have reasons."""
         config = search or self.search
         self.check(config, with_mt=True)
         if any(segment.constraints for segment in segments):
             raise DataError("a phrase-based model takes no constraints (a prefix, required words): leave them out")
         read = self._read(segments, config)
         asked = [one for one in read if one.skipped is None]
-        found = iter(self._searched(asked, config))
+        found = iter(self._searched(asked, config, with_reasons=evidence in ("reasons", "losses")))
         return [PostEdit(one.mt, False, skipped=one.skipped) if one.skipped else next(found) for one in read]
 
     def score_segments(
@@ -170,7 +177,7 @@ class PhraseEditor(Editor):
             src.append(self.model.words.find(one.source, others))
         return mt.texts(), src.texts()
 
-    def _searched(self, read: Sequence[_Read], config: SearchConfig) -> list[PostEdit]:
+    def _searched(self, read: Sequence[_Read], config: SearchConfig, *, with_reasons: bool) -> list[PostEdit]:
         if not read:
             return []
         weights = self.model.weights.copy()
@@ -181,14 +188,36 @@ class PhraseEditor(Editor):
         limits = SearchLimits(config.n_best, self.config.paths, self.config.sample)
         mt, src = self._texts(read, {})
         found = edit_texts(mt, self.model.joined, src, knowledge, weights, limits)
+        reasons: Sequence[Reasons] = [()] * len(found.spans)
+        if with_reasons:
+            sentences = [
+                sentence_of(mt, self.model.joined, src, knowledge.translations, row) for row in range(len(read))
+            ]
+            reasons = self._reasons(read, sentences, found)
         results = []
         for row, one in enumerate(read):
-            best, *others = (self._rendered(one, found, place) for place in range(*found.first[row : row + 2]))
+            best, *others = (self._rendered(one, found, place, reasons) for place in range(*found.first[row : row + 2]))
             results.append(replace(best, alternatives=tuple(others)))
         return results
 
-    def _rendered(self, read: _Read, found: Outputs, place: int) -> PostEdit:
-        """Return one output of a search as a correction."""
+    def _reasons(self, read: Sequence[_Read], sentences: Sequence[Sentence], found: Outputs) -> list[Reasons]:
+        """Return the reasons for each edit of all outputs."""
+        finder, reasons = PhraseReasons(self.model, self.text, self.config.sample), list[Reasons]()
+        for row, (one, sentence) in enumerate(zip(read, sentences, strict=True)):
+            first, last = (found.first_edit[place] for place in found.first[row : row + 2])
+            edits = [
+                FoundEdit(
+                    (int(found.spans[number, 0]), int(found.spans[number, 1])),
+                    found.words[slice(*found.first_word[number : number + 2])],
+                    found.evidence[number],
+                )
+                for number in range(first, last)
+            ]
+            reasons += finder.of_edits(sentence, one.segment.src, edits) if edits else ()
+        return reasons
+
+    def _rendered(self, read: _Read, found: Outputs, place: int, reasons: Sequence[Reasons]) -> PostEdit:
+        """Return one output of a search, with the reasons for each of its edits, as a correction."""
         score = float(found.scores[place])
         features = dict(zip(ALL_FEATURES, found.features[place].tolist()))
         first, last = found.first_edit[place : place + 2]
@@ -196,11 +225,14 @@ class PhraseEditor(Editor):
         if first == last:
             return kept
         pe: list[str] = []
+        made: list[Change] = []
         done, gains = 0, np.zeros(len(read.words) + 1)
         for number in range(first, last):
             start, end = found.spans[number]
             new = found.words[slice(*found.first_word[number : number + 2])]
-            pe += [*read.words[done:start], *(self.model.words.words[word] for word in new)]
+            pe += read.words[done:start]
+            made.append(Change((start, end), (len(pe), len(pe) + len(new))))
+            pe += [self.model.words.words[word] for word in new]
             done = end
             gains[start : max(end, start + 1)] = found.gains[number]
         pe += read.words[done:]
@@ -209,7 +241,12 @@ class PhraseEditor(Editor):
         if places is None or mt_gaps is None or pe_gaps is None:  # the tokeniser rewrites the text
             return replace(kept, skipped="damaged")
         text, edits = splice(read.mt, places, mt_gaps, pe, pe_gaps)
-        sure = [_log_probability(gains, change.mt) for change in changes(read.words, pe)]
+        shown = changes(read.words, pe)
+        sure = [_log_probability(gains, change.mt) for change in shown]
+        own = reasons[first:last]
+        edits = tuple(
+            replace(edit, reasons=_reasons_of(change, made, own)) for edit, change in zip(edits, shown, strict=True)
+        )
         return PostEdit(
             text,
             text != read.mt,
@@ -220,6 +257,23 @@ class PhraseEditor(Editor):
             token_spans=tuple((number, number + 1) for number in range(len(edits))),
             confidences=tuple(map(math.exp, sure)),
         )
+
+
+def _reasons_of(change: Change, made: Sequence[Change], reasons: Sequence[Reasons]) -> Reasons:
+    """Return the reasons of all edits of a search, `made`, that a change between mt and the output is part of.
+
+    An edit may be shown as several changes, as it writes some words that it removes, and adjacent edits are one change.
+    Of equal words side by side, another one may be shown as written: then the nearest edits count.
+    """
+    apart = [min(_distance(change.mt, one.mt), _distance(change.pe, one.pe)) for one in made]
+    nearest = max(-1, min(apart))
+    chosen = (of for of, distance in zip(reasons, apart, strict=True) if distance <= nearest)
+    return tuple(dict.fromkeys(reason for of in chosen for reason in of))
+
+
+def _distance(one: tuple[int, int], other: tuple[int, int]) -> int:
+    """Return the words between two spans; below 0, those that they have in common."""
+    return max(one[0], other[0]) - min(one[1], other[1])
 
 
 def _log_probability(gains: Any, span: tuple[int, int]) -> float:

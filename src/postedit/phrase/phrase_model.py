@@ -148,7 +148,15 @@ class PhraseModel:
         translations = TranslationTable(*table_of(*columns["translations"]))
         index = TripletIndex(sides["mt"], sides["pe"], *rest)
         knowledge = Knowledge(
-            index, NO_CORRECTIONS, NO_RANKS, NO_RANKS, weights_by_corrections(), lexicon, translations, language
+            index,
+            NO_CORRECTIONS,
+            NO_RANKS,
+            NO_RANKS,
+            NO_RANKS,
+            weights_by_corrections(),
+            lexicon,
+            translations,
+            language,
         )
         edits = EditTable(*table_of(*columns["edits"]))
         return cls(WordIds(words), knowledge, joined, edits, arrays["weights"])
@@ -201,7 +209,7 @@ def learn_texts(words: WordIds, src: Texts, mt: Texts, pe: Texts, config: Phrase
     lexicon = count_links(mt, pe, links, count)
     language = learn_ngrams(pe, config.order, config.least)
     knowledge = Knowledge(
-        index, NO_CORRECTIONS, NO_RANKS, NO_RANKS, weights_by_corrections(), lexicon, translations, language
+        index, NO_CORRECTIONS, NO_RANKS, NO_RANKS, NO_RANKS, weights_by_corrections(), lexicon, translations, language
     )
     return PhraseModel(words, knowledge, joined, without_rare(edits), weights_of({**START_WEIGHTS, **DECISION_WEIGHTS}))
 
@@ -215,6 +223,7 @@ def empty_model(order: int) -> PhraseModel:
     knowledge = Knowledge(
         index,
         NO_CORRECTIONS,
+        NO_RANKS,
         NO_RANKS,
         NO_RANKS,
         weights_by_corrections(),

@@ -49,6 +49,7 @@ class Knowledge(NamedTuple):
     corrections: Any  # TripletIndex
     ranks: Any  # Int64[S], the number of corrections up to each that were not removed
     sources: Any  # Int64[S], the keys of their sources
+    numbers: Any  # Int64[S], their numbers in the memory
     correction_weights: Any  # Float64[F], of the features of edits that corrections propose
     lexicon: Any
     translations: Any
@@ -102,24 +103,28 @@ def _known_phrases(places: Any, asked: Any) -> Any:
 @compiled
 def _repeated(sentence: Any, knowledge: Any, known: Any, places: Any) -> Any:
     """Return where the words of the last correction of the same source and mt begin, or -1; see `_decided`."""
-    index, n = knowledge.corrections, sentence.mt.size
-    low, high = known[0, min(LONGEST, n)]
+    low, high = known[0, min(LONGEST, sentence.mt.size)]
     source = key_of(sentence.src)
-    for at in places[: look(index.mt.order[low:high], False, places)]:
-        words = index.mt.words[at : at + n]
-        same_source = knowledge.sources[index.cells[at, ROW]] == source
-        if same_source and words.size == n and np.array_equal(words, sentence.asked):
+    for at in places[: look(knowledge.corrections.mt.order[low:high], False, places)]:
+        if is_same_segment(sentence, knowledge, source, at):
             return at
     return np.int64(-1)
+
+
+@compiled
+def is_same_segment(sentence: Any, knowledge: Any, source: Any, at: Any) -> Any:
+    """Return whether the correction whose mt begins at a place has the mt of a sentence, and a source with this key."""
+    index = knowledge.corrections
+    words = index.mt.words[at : at + sentence.mt.size]
+    same_source = knowledge.sources[index.cells[at, ROW]] == source
+    return same_source and words.size == sentence.mt.size and np.array_equal(words, sentence.asked)
 
 
 @compiled
 def _repetition(mt: Any, knowledge: Any, at: Any, weight: Any) -> Any:
     """Return the one change that a correction of the same segment made, and its score; nothing if it made none."""
     index = knowledge.corrections
-    row = index.cells[at, ROW]
-    # The words of pe, without those for beginning, end, and the separator.
-    words = index.pe.words[index.pe_starts[row] + 1 : index.pe_starts[row + 1] - 2].copy()
+    words = corrected_words(index, index.cells[at, ROW])
     changes = 0 if np.array_equal(words, mt[1:-1]) else 1
     spans, features = np.zeros((changes, 4), np.int32), np.zeros((changes, len(FEATURES)), np.float64)
     if changes:
@@ -132,6 +137,12 @@ def _repetition(mt: Any, knowledge: Any, at: Any, weight: Any) -> Any:
     _rate_language(mt, knowledge.language, weight, candidates, scores)
     features[:, CORRECTIONS] = scores
     return candidates, scores
+
+
+@compiled
+def corrected_words(index: Any, row: Any) -> Any:
+    """Return the words of pe of a correction, without those for beginning, end, and the separator."""
+    return index.pe.words[index.pe_starts[row] + 1 : index.pe_starts[row + 1] - 2].copy()
 
 
 @compiled

@@ -123,8 +123,17 @@ def _fill_prior(n: Any, j: Any, m: Any, prior: Any) -> None:
 @compiled
 def source_words(table: Any, src: Any, mt: Any) -> Any:
     """Return the source word, Int32[n], that each word of `mt` Int32[n] most probably comes from, or NO_WORD."""
+    found = source_places(table, src, mt)
+    for j in range(found.size):
+        found[j] = NO_WORD if found[j] < 0 else src[found[j]]
+    return found
+
+
+@compiled
+def source_places(table: Any, src: Any, mt: Any) -> Any:
+    """Return the place in `src` of the source word of each word of `mt`, Int32[n]; -1 if it comes from none."""
     n, m = src.size, mt.size
-    found = np.zeros(m, np.int32)
+    found = np.full(m, -1, np.int32)
     prior = np.empty(max(n, 1), np.float64)
     for j in range(m):
         _fill_prior(n, j, m, prior)
@@ -132,7 +141,7 @@ def source_words(table: Any, src: Any, mt: Any) -> Any:
         for i in range(n):
             found_here = lookup(table.keys, table.probabilities, pair(src[i], mt[j]), np.float32(0.0))
             if prior[i] * found_here > best:
-                best, found[j] = prior[i] * found_here, src[i]
+                best, found[j] = prior[i] * found_here, i
     return found
 
 

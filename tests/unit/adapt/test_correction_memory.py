@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from postedit.adapt.correction import Correction, Decision
-from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
+from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.core.errors import DataError, OutputError
 
 WHOLE = Correction(
@@ -36,7 +36,7 @@ def numbered(number: int, project: str = "") -> Correction:
 
 def test_what_is_added_is_there_when_opened_again(place: str) -> None:
     with CorrectionMemory(place) as memory:
-        assert memory.position == MemoryPosition(1, 0)
+        assert memory.position[:2] == (1, 0)
         assert memory.add([WHOLE]) == [1]
         assert memory.add([numbered(2), numbered(3)]) == [2, 3]
         assert memory.add([]) == []
@@ -45,7 +45,7 @@ def test_what_is_added_is_there_when_opened_again(place: str) -> None:
         assert (first.number, first.correction, first.undoes) == (1, WHOLE, None)
         assert [one.correction.src for one in (second, third)] == ["source 2", "source 3"]
         assert [one.number for one in memory.entries(after=1, until=2)] == [2]
-        assert memory.position == MemoryPosition(1, 3)
+        assert memory.position[:2] == (1, 3)
 
 
 def test_a_correction_without_a_time_gets_that_of_its_entry(place: str) -> None:
@@ -67,7 +67,7 @@ def test_undone_corrections_are_no_longer_in_effect(place: str) -> None:
         for number, message in ((1, "has been undone before"), (3, "has no correction 3"), (9, "has no correction 9")):
             with pytest.raises(DataError, match=message):
                 memory.undo(number)
-        assert memory.position == MemoryPosition(1, 3)
+        assert memory.position[:2] == (1, 3)
 
 
 def test_a_deleted_project_is_gone_with_its_texts(place: str) -> None:
@@ -77,7 +77,7 @@ def test_a_deleted_project_is_gone_with_its_texts(place: str) -> None:
         assert memory.delete("none") == 0
         assert memory.position.edition == 1
         assert memory.delete("b") == 3
-        assert memory.position == MemoryPosition(2, 4)
+        assert memory.position[:2] == (2, 4)
         assert [one.number for one in memory.entries()] == [1]
         assert memory.add([numbered(5)]) == [5]
         if "://" not in place:
@@ -102,7 +102,7 @@ def test_a_correction_that_cannot_be_added_adds_none(place: str) -> None:
     with CorrectionMemory(place) as memory:
         with pytest.raises(DataError, match="needs pe, which is blank"):
             memory.add(Correction("a", "b", pe) for pe in ("c", " "))
-        assert memory.position == MemoryPosition(1, 0)
+        assert memory.position[:2] == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -239,3 +239,24 @@ def test_nothing_acknowledged_is_lost_when_a_process_is_killed(place: str) -> No
         texts = {one.number: one.correction.src for one in entries}
         assert known.items() <= texts.items()
     assert len(known) > 50
+
+
+def test_corrections_are_found_by_their_numbers(place: str) -> None:
+    with CorrectionMemory(place) as memory:
+        memory.add([Correction("a", "b", str(number)) for number in range(1, 2500)])
+        found = memory.by_number([2, 2, 2400, 9999, *range(300, 1600)])
+        assert len(found) == 1302
+        assert (found[2].pe, found[2400].pe) == ("2", "2400")
+        assert memory.by_number([]) == {}
+
+
+def test_marks_tell_entries_apart(place: str) -> None:
+    with CorrectionMemory(place) as memory:
+        assert (memory.position.mark, memory.mark(1)) == ("", "")
+        memory.add([Correction("a", "b", "c"), Correction("a", "b", "d")])
+        first, second = memory.mark(1), memory.mark(2)
+        assert len({first, second, ""}) == 3
+        assert memory.position.mark == second
+        memory.undo(2)
+        assert (memory.mark(1), memory.mark(2)) == (first, second)
+        assert memory.position.mark not in (first, second, "")

@@ -110,6 +110,18 @@ def test_a_backup_of_the_memory_that_is_put_back_is_followed(memory: CorrectionM
         assert texts(editor) == ["z", "d", "x"]
 
 
+@pytest.mark.parametrize("entries", [2, 3, 5])
+def test_a_backup_that_has_grown_since_is_followed(memory: CorrectionMemory, tmp_path: Path, entries: int) -> None:
+    _, editor = remembering(memory)
+    editor.learn("a", "x", "y")
+    assert texts(editor) == ["c", "e", "y"]
+    with CorrectionMemory(tmp_path / "backup.db") as backup:
+        backup.add(one.correction for one in memory.entries(until=1))
+        backup.add([Correction("a", "x", str(number)) for number in range(2, entries + 1)])
+        editor.memory = backup
+        assert texts(editor) == ["c", "d", str(entries)]
+
+
 class TestAtPosition:
     """An editor that keeps to a position of the memory."""
 
@@ -138,6 +150,18 @@ class TestAtPosition:
             texts(editor)
         with pytest.raises(DataError, match="have been deleted"):
             remembering(memory, position)
+
+    @pytest.mark.parametrize("entries", [1, 2, 3])
+    def test_a_backup_that_is_put_back_ends_the_work(
+        self, memory: CorrectionMemory, tmp_path: Path, entries: int
+    ) -> None:
+        _, editor = remembering(memory, memory.position)
+        texts(editor)
+        with CorrectionMemory(tmp_path / "backup.db") as backup:
+            backup.add([Correction("a", "b", str(number)) for number in range(entries)])
+            editor.memory = backup
+            with pytest.raises(DataError, match=r"backup\.db: lacks corrections that this work began with"):
+                texts(editor)
 
 
 class TestIdentity:

@@ -1,6 +1,7 @@
 """`postedit edit --memory`: all segments and processes see the corrections that there were when the work began."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,21 @@ def test_resume_refuses_another_memory_or_way_to_learn(
         memory.delete("p")
     message = refused(edit("--memory", where, *FAST, "--resume"))
     assert "out.partial: these lines were made with corrections that have been deleted from the memory" in message
+
+
+@pytest.mark.parametrize("later", [[], MORE * 3], ids=["shorter", "longer"])
+def test_resume_refuses_a_backup_that_was_put_back(
+    edit: Any, where: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: list[Correction]
+) -> None:
+    shutil.copy(where, tmp_path / "backup.db")
+    with CorrectionMemory(where) as memory:
+        memory.add(MORE)
+    interrupted(edit, where, monkeypatch)
+    shutil.copy(tmp_path / "backup.db", where)
+    with CorrectionMemory(where) as memory:
+        memory.add(later)
+    message = refused(edit("--memory", where, *FAST, "--resume"))
+    assert "out.partial: these lines were made with corrections that the memory lacks now" in message
 
 
 def test_translation_files_learn_and_resume(

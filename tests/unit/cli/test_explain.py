@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 from tests.unit import tiny_models
 from tests.unit.cli.commands import refused
+from tests.unit.phrase.small_corpus import write_recipe
 
+from postedit.adapt.correction import Correction
+from postedit.adapt.correction_memory import CorrectionMemory
 from postedit.core.editor import Editor
 
 SRC = "the house\nit goes\n\nit goes home\n"
@@ -223,3 +226,62 @@ def test_a_model_without_attention_says_so(run: Any, model: Path, files: Path, m
     records = [json.loads(line) for line in (files / "edits").read_text().splitlines()]
     assert all(record["evidence"]["mt"] is None for record in records)
     assert "shows no attention" in refused(run("explain", model, *texts(files), "--figures", files / "figures"))
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Path:
+    with CorrectionMemory(tmp_path / "corrections.db") as opened:
+        opened.add(
+            [Correction(f"see {x}", f"siehe diese Seite {x}", f"siehe jene Seite {x}", author="anna") for x in "abc"]
+        )
+    return tmp_path / "corrections.db"
+
+
+def test_corrections_of_a_memory_are_the_reasons_of_a_phrase_based_model(
+    run: Any, memory: Path, tmp_path: Path
+) -> None:
+    texts = ("--src-text", "see it", "--mt-text", "siehe diese Seite neu")
+    result = run("explain", "none", "--memory", memory, *texts, "--html", tmp_path / "h", "--edits", tmp_path / "e")
+    assert result.exit_code == 0, result.output
+    assert "changed 3 times in corrections (last by anna, " in result.stdout
+    assert 'correction 3: "siehe diese Seite c" → "siehe jene Seite c")' in result.stdout
+    assert "runners-up" not in result.stdout
+    (record,) = [json.loads(line) for line in (tmp_path / "e").read_text().splitlines()]
+    assert (record["reasons"][0]["kind"], record["reasons"][0]["count"]) == ("correction", 3)
+    assert record["why"][0] in result.stdout
+    assert "changed 3 times in corrections" in (tmp_path / "h").read_text()
+
+
+def test_triplets_of_training_are_the_reasons_without_a_memory(run: Any, tmp_path: Path) -> None:
+    run("train", write_recipe(tmp_path), "--out", tmp_path / "run")
+    texts = ("--src-text", "the house is green .", "--mt-text", "der Haus ist grün ,")
+    result = run("explain", tmp_path / "run" / "model", *texts)
+    assert result.exit_code == 0, result.output
+    assert 'in training: changed 9 of 9 times, e.g. "der Haus ' in result.stdout
+    assert 'in the source: "the", "house"' in result.stdout
+
+
+def test_explanations_continue_with_the_same_corrections_alone(
+    run: Any, memory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("postedit.jobs.explanation.WINDOW", 1)
+    for side, text in (("src", "see it"), ("mt", "siehe diese Seite neu")):
+        (tmp_path / side).write_text(f"{text}\n" * 2)
+    command = ("explain", "none", "--memory", memory, *texts(tmp_path), "--evidence", tmp_path / "out")
+    with monkeypatch.context() as patched:
+        interrupt_after(1, patched)
+        assert run(*command).exit_code == 130
+    with CorrectionMemory(memory) as opened:
+        opened.add([Correction("it", "es", "sie")])
+    assert "made with another memory entries" in refused(run(*command, "--resume"))
+    (tmp_path / "out.partial").unlink()
+    assert run(*command).exit_code == 0
+    lines = (tmp_path / "out").read_text().splitlines()
+    assert [json.loads(line)["edits"][0]["reasons"][0]["count"] for line in lines] == [3, 3]
+
+
+@pytest.mark.parametrize("option", ["--mask", "--focus=occlusion", "--focus=attention", "--src-links=links"])
+def test_what_needs_evidence_of_words_is_refused(run: Any, memory: Path, tmp_path: Path, option: str) -> None:
+    texts = ("--src-text", "see it", "--mt-text", "siehe diese Seite neu")
+    message = refused(run("explain", "none", "--memory", memory, *texts, option))
+    assert "this model" in message

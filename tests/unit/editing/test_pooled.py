@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from postedit.core.edit_reasons import TrainingReason
 from postedit.core.editor import Abilities, Constraints, Detail, Editor, Identity, PostEdit, Segment, Skipped
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
@@ -233,3 +235,37 @@ def test_wrappers_take_it_as_any_editor() -> None:
     editor = Protected(pooled(Listed(scores)))
     assert editor.edit(["the house is 8 years old"], ["das Haus ist 8 Jahre alt"])[0].text == "das Haus ist 8 Jahre alt"
     assert editor.abilities.languages == ("en", "de")
+
+
+class Reasoned(Listed):
+    """Gives a reason with each edit if asked for evidence."""
+
+    @property
+    def abilities(self) -> Abilities:
+        return replace(super().abilities, evidence=True, reasons=True)
+
+    def edit_segments(
+        self, segments: Sequence[Segment], search: SearchConfig | None = None, *, evidence: Detail | None = None
+    ) -> list[PostEdit]:
+        found = super().edit_segments(segments, search)
+        return [self._reasoned(one) for one in found] if evidence else found
+
+    def _reasoned(self, one: PostEdit) -> PostEdit:
+        edits = tuple(replace(edit, reasons=(TrainingReason(2, 1, 0, ()),)) for edit in one.edits)
+        return replace(one, edits=edits, alternatives=tuple(map(self._reasoned, one.alternatives)))
+
+
+def test_reasons_of_a_proposer_are_those_of_the_same_edits() -> None:
+    both = {"das Haus ist neu": -1.0, MT: -3.0}
+    first, second = Listed({**both, "jenes Haus ist neu": -2.0}), Reasoned(both)
+    pooled = Pooled(
+        [first, second], [first, second], LogLinear({"model 1": 0.5, "model 2": 0.5}, ()), SearchConfig(beam=8)
+    )
+    assert pooled.abilities.reasons
+    assert not Pooled([first], [first], LogLinear({"model 1": 1.0}, ()), SearchConfig()).abilities.evidence
+    (found,) = pooled.edit(["s"], [MT], n_best=3, evidence=True)
+    assert found.text == "das Haus ist neu"
+    assert [edit.reasons for edit in found.edits] == [(TrainingReason(2, 1, 0, ()),)]
+    (other,) = [one for one in found.alternatives if one.text.startswith("jenes")]
+    assert not any(edit.reasons for edit in other.edits)
+    assert not any(edit.reasons for edit in pooled.edit(["s"], [MT])[0].edits)

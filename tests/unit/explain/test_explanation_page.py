@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
+from tests.unit.core.test_edit_reasons import REASONS
 from tests.unit.explain.pages import (
     NASTY,
     assert_markup_in_text_stays_text,
@@ -18,11 +19,13 @@ from tests.unit.explain.pages import (
 from tests.unit.explain.sentences import sentence
 
 from postedit.cli.tables import print_explanation
+from postedit.core.edit_reasons import CorrectionReason, EditReason, NamedCorrection, reasons_as_json
 from postedit.core.editor import Edit
 from postedit.core.evidence import Alternative
 from postedit.evaluate.table import Column, Table, TableRow
 from postedit.explain.explained_sentence import ExplainedSentence
 from postedit.explain.explanation_page import explanation_page
+from postedit.explain.reasons import edit_reasons
 
 ARABIC = "انقر فوق Foo Bar"
 HEBREW = "לחץ על 3 מקשים 😀"
@@ -168,3 +171,30 @@ def test_pages_are_turned_and_stay_when_another_attention_is_shown(tmp_path: Pat
     assert "41–45 of 45 sentences" in dom
     assert lines_shown(dom) == ["41", "42", "43", "44", "45"]
     assert dom.count('data-step="1" disabled=""') == 2
+
+
+def with_reasons(*reasons: EditReason) -> ExplainedSentence:
+    one = sentence(log_probs=(), runners_up=(), attention={})
+    return replace(one, edits=(replace(one.edits[0], reasons=reasons),))
+
+
+def test_reasons_are_sentences_of_the_page_and_of_the_text_output() -> None:
+    one = with_reasons(*REASONS)
+    data, out = data_of(explanation_page("t", [one])), StringIO()
+    print_explanation(one, Console(file=out, width=500))
+    assert len(data[0]["reasons"][0]["why"]) == len(REASONS)
+    for text in data[0]["reasons"][0]["why"]:
+        assert text in out.getvalue()
+    assert "runners-up" not in out.getvalue()  # nothing is known of words
+    (reason,) = edit_reasons(1, one)
+    assert reason.to_dict(one)["reasons"] == reasons_as_json(REASONS)
+
+
+@needs_browser
+def test_a_browser_shows_reasons_as_text(tmp_path: Path) -> None:
+    nasty_one = CorrectionReason(1, 0, 0, (NamedCorrection(1, "s", f"{NASTY} a", f"{NASTY} b", NASTY),))
+    dom = opened(explanation_page("t", [with_reasons(nasty_one)]), tmp_path)
+    assert "changed once in corrections (by " in dom
+    assert "<title>t</title>" in dom
+    assert "<img" not in dom
+    assert 'class="guide"' not in dom

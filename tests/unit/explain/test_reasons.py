@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.explain.sentences import sentence
 
+from postedit.core.edit_reasons import CitedWord, SourceReason
 from postedit.core.editor import Edit
 from postedit.explain.attention_views import attention_alignment
 from postedit.explain.explained_sentence import OUTPUT, Span
-from postedit.explain.reasons import count_corrections, edit_reasons, shortest_span
+from postedit.explain.reasons import count_corrections, edit_reasons, shortest_span, source_reason
 
 
 def test_a_replacement_cites_what_its_word_looked_at() -> None:
@@ -142,3 +143,14 @@ def test_no_links_without_attention_or_places() -> None:
     one = sentence()
     assert attention_alignment(sentence(attention={}), "src") is None
     assert attention_alignment(replace(one, spans={**one.spans, OUTPUT: (None,) * 4}), "src") is None
+
+
+def test_cited_words_of_the_source_are_a_reason_with_the_nats_of_each() -> None:
+    losses = np.zeros((4, 3))
+    losses[1] = [0.5, 2.0, 0.1]
+    one = sentence(losses=losses)
+    (reason,) = source_reason(one, one.edits[0])
+    assert reason == SourceReason((CitedWord("red", (4, 7), 2.0),))
+    (by_attention,) = source_reason(sentence(), one.edits[0])
+    assert by_attention == SourceReason((CitedWord("red", (4, 7)),))
+    assert source_reason(sentence(attention={}), one.edits[0]) == ()

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.core.test_edit_reasons import REASONS
 from tests.unit.explain.sentences import sentence
 
 from postedit.core.evidence import Evidence
@@ -51,6 +52,13 @@ def test_all_that_may_be_known_is_kept() -> None:
     same(one, written_and_read(one))
     judged = replace(one, pe="das rote Haus", pe_words=("das", "rote", "Haus"))
     same(judged, written_and_read(judged))
+
+
+def test_reasons_of_edits_and_unknown_probabilities_are_kept() -> None:
+    one = sentence(log_probs=(), runners_up=())
+    with_reasons = replace(one, edits=(replace(one.edits[0], reasons=REASONS),))
+    same(with_reasons, written_and_read(with_reasons))
+    assert written_and_read(with_reasons).edits[0].reasons == REASONS
 
 
 def test_a_record_that_was_read_is_written_identically() -> None:

@@ -1,0 +1,71 @@
+"""Reasons for edits as sentences."""
+
+from typing import Final
+
+from rapidfuzz.distance import Postfix, Prefix
+
+from postedit.core.edit_reasons import CorrectionReason, EditReason, NamedCorrection, TrainingReason
+
+_AROUND: Final = 20
+"""Characters that are shown on each side of what differs between two texts, and the rest of the words there."""
+
+_NUMERALS: Final = {1: "once", 2: "twice"}
+
+
+def reason_text(reason: EditReason) -> str:
+    """Return a reason as a sentence, without a full stop."""
+    match reason:
+        case CorrectionReason():
+            return ", ".join([_corrections(reason), *_others(reason)])
+        case TrainingReason():
+            total = reason.made + reason.kept + reason.otherwise
+            examples = [f"e.g. {_change(one.before, one.after)}" for one in reason.examples[:1]]
+            return ", ".join([f"in training: changed {reason.made:,} of {total:,} times", *examples])
+        case _:
+            nats = ["" if word.nats is None else f" ({word.nats:.1f} nats)" for word in reason.words]
+            words = [f'"{word.text}"{lost}' for word, lost in zip(reason.words, nats, strict=True)]
+            return f"in the source: {', '.join(words)}"
+
+
+def _corrections(reason: CorrectionReason) -> str:
+    last = reason.corrections[0]
+    named = f"{'last ' if reason.count > 1 else ''}{_named(last)}"
+    if reason.same_segment:
+        return f"the same segment was corrected so {_times(reason.count)} ({named})"
+    quoted = f": {_change(*excerpts(last.mt, last.pe))}" if last.mt else ""
+    return f"changed {_times(reason.count)} in corrections ({named}{quoted})"
+
+
+def _named(one: NamedCorrection) -> str:
+    by = [f"by {one.author}"] if one.author else []
+    made = [one.made.date().isoformat()] if one.made else []
+    return ", ".join([*by, *made, f"correction {one.number}"])
+
+
+def _others(reason: CorrectionReason) -> list[str]:
+    counts = {"left": reason.left, "changed otherwise": reason.otherwise}
+    return [f"{name} {_times(count)}" for name, count in counts.items() if count]
+
+
+def _times(count: int) -> str:
+    return _NUMERALS.get(count, f"{count:,} times")
+
+
+def _change(before: str, after: str) -> str:
+    return f'"{before}" → "{after}"'
+
+
+def excerpts(before: str, after: str) -> tuple[str, str]:
+    """Return the parts of two texts that differ, with some words around them; an ellipsis stands for the rest."""
+    front = Prefix.similarity(before, after)
+    back = Postfix.similarity(before[front:], after[front:])
+    cut_front, cut_back = _cut(before[:front]), _cut(before[::-1][:back])
+    opening, closing = "… " if cut_front else "", " …" if cut_back else ""
+    old, new = (f"{opening}{text[cut_front : len(text) - cut_back]}{closing}" for text in (before, after))
+    return old, new
+
+
+def _cut(same: str) -> int:
+    """Return how many characters are left out of a text before a difference: whole words, if they are not too long."""
+    most = len(same) - _AROUND
+    return max(0, same.rfind(" ", max(0, most - _AROUND), max(0, most)) + 1 or most)

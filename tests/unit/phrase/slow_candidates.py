@@ -1,0 +1,103 @@
+"""Candidate edits by a slow and plain implementation, which scans all triplets."""
+
+import math
+from collections import defaultdict
+
+from postedit.phrase.decoder import sentence_of
+from postedit.phrase.edit_alignment import UNLINKED
+from postedit.phrase.phrase_model import PhraseModel
+from postedit.phrase.source_alignment import NOT_JOINED
+from postedit.phrase.triplet_index import LONGEST, SOURCE
+from postedit.phrase.word_ids import TextsBuilder
+
+SENTENCES = [
+    ("the house is green .", "der Haus ist grün ,"),
+    ("press the blue key .", "drücken Sie die blaue Taste ,"),
+    ("the red tree is big .", "der rote Baum ist groß ,"),
+    ("a house .", "ein Haus ."),
+    ("unknown .", "unbekannt fällt ,"),
+]
+
+
+def sentence(model: PhraseModel, src: str, mt: str):
+    texts, others = [], dict[str, int]()
+    for text, bounded in ((mt, True), (src, False)):
+        builder = TextsBuilder(bounded=bounded)
+        builder.append(model.words.find(text.split(), others))
+        texts.append(builder.texts())
+    return sentence_of(texts[0], NOT_JOINED, texts[1], model.knowledge.translations, 0)
+
+
+def consistent_target(links: dict[int, int], at: int, length: int) -> tuple[int, int] | None:
+    """Return the tightest phrase of pe by the definition of Och and Ney (2004); `links` maps pe to mt."""
+    inside = [j for j, i in links.items() if at <= i < at + length]
+    if not inside:
+        return None
+    first, last = min(inside), max(inside)
+    if any(first <= j <= last and not at <= i < at + length for j, i in links.items()):
+        return None
+    return first, last + 1
+
+
+def slowly_found(model: PhraseModel, one) -> dict[tuple[int, int, tuple[int, ...]], dict[str, float]]:
+    """Return the features of each candidate that need no probabilities of words."""
+    index = model.knowledge.trained
+    mt, n = one.mt.tolist(), one.mt.size
+    evidence = defaultdict(list)  # of each change: a record for each phrase
+    for start in range(n):
+        for length in range(1, min(LONGEST, n - start) + 1):
+            total = kept = same = 0
+            changed: dict[tuple[int, int, tuple[int, ...]], list[bool]] = defaultdict(list)
+            for row in range(len(index.mt_starts) - 1):
+                old = index.mt.words[index.mt_starts[row] : index.mt_starts[row + 1]].tolist()
+                new = index.pe.words[index.pe_starts[row] : index.pe_starts[row + 1]].tolist()
+                raw = index.links[index.pe_starts[row] : index.pe_starts[row + 1]].tolist()
+                links = {j: i for j, i in enumerate(raw) if i != UNLINKED}
+                for at in range(len(old) - length + 1):
+                    if old[at : at + length] != mt[start : start + length]:
+                        continue
+                    total += 1
+                    place = index.mt_starts[row] + at
+                    sources = index.cells[place : place + length, SOURCE].tolist()
+                    agrees = sources == one.sources[start : start + length].tolist()
+                    same += agrees
+                    target = consistent_target(links, at, length)
+                    if target is None:
+                        continue
+                    phrase, begin, end = new[slice(*target)], start, start + length
+                    if phrase == mt[begin:end]:
+                        kept += 1
+                        continue
+                    while begin < end and phrase and phrase[0] == mt[begin]:
+                        begin, phrase = begin + 1, phrase[1:]
+                    while begin < end and phrase and phrase[-1] == mt[end - 1]:
+                        end, phrase = end - 1, phrase[:-1]
+                    changed[begin, end, tuple(phrase)].append(agrees)
+            for change, agreeing in changed.items():
+                odds = math.log((len(agreeing) - 0.5) / (total - len(agreeing) + 1.0))
+                agree = sum(agreeing)
+                source = math.log((agree - 0.5 if agree else 0.5) / (same - agree + 1.0))
+                evidence[change].append((length, odds, len(agreeing), kept, source))
+    result = {}
+    for change, records in evidence.items():
+        if max(odds for _, odds, *_ in records) < -2.5:
+            continue
+        shortest = next(record for record in records if record[0] == min(one[0] for one in records))
+        most = max(record[0] for record in records)
+        longest = max((record for record in records if record[0] == most), key=lambda record: record[1])
+        begin, end, words = change
+        result[change] = {
+            "edits": 1.0,
+            "words changed": max(end - begin, len(words)),
+            "length": len(words) - (end - begin),
+            "phrase": shortest[1],
+            "phrase in context": longest[1],
+            "best phrase": max(odds for _, odds, *_ in records),
+            "seen changed": math.log(longest[2]),
+            "seen changed anywhere": math.log(shortest[2]),
+            "seen kept": math.log(1 + longest[3]),
+            "context": most - (end - begin),
+            "phrases": math.log(len(records)),
+            "source agrees": longest[4],
+        }
+    return result
