@@ -117,7 +117,6 @@ def decision(store: Store, file: str, number: int, target: str, **values: Any) -
 def save_for_ever(place: str, file: str, seed: int, count: int, acknowledged: Connection) -> None:
     """Save decisions on random ones of `count` segments, and acknowledge each that is safe."""
     store, rng = Store(place), random.Random(seed)
-    acknowledged.send("ready")
     while True:
         number, target = rng.randint(1, count), f"target {rng.random()}"
         try:

@@ -220,9 +220,7 @@ class FileJobs:
         def save() -> None:
             with self._store.database.change(job.project, job.who) as change:
                 self._store.jobs.advance(change, job, **progress)
-                changed = self._store.proposals.save(change, file["id"], proposals)
-                if job.kind == "propose":
-                    self._tell(change, file["id"], changed)
+                self._tell(change, file["id"], self._store.proposals.save(change, file["id"], proposals))
 
         await asyncio.to_thread(save)
 

@@ -26,7 +26,7 @@ Saved = tuple[int, str, int | None, str]
 
 
 class Saver:
-    """A process that saves decisions on random segments until it is killed; it begins with all that it needs."""
+    """A process that saves decisions on random segments until it is killed; it has saved one when this is made."""
 
     def __init__(self, place: str, file: str, seed: int) -> None:
         context = multiprocessing.get_context("forkserver")
@@ -35,12 +35,12 @@ class Saver:
         self._process = context.Process(target=save_for_ever, args=(place, file, seed, len(PAIRS), theirs), daemon=True)
         self._process.start()
         theirs.close()
-        assert self._saved.recv() == "ready"
+        self._first = self._saved.recv()  # loading all that decisions need takes a while
 
     def kill(self) -> list[Saved]:
         """Kill the process, and return what it acknowledged."""
         self._process.kill()
-        saved = []
+        saved = [self._first]
         try:
             while True:
                 saved.append(self._saved.recv())
