@@ -11,7 +11,7 @@ from postedit.adapt.correction_memory import MemoryPosition
 from postedit.core.editor import PostEdit, Segment
 from postedit.core.errors import DataError, PosteditError, nearest
 from postedit.serve.backlog import Backlog, EditedSegment, OverloadedError, Priority, WaitingSegment
-from postedit.serve.model_process import EditKind, ModelFacts, ModelSpec, ProjectSettings
+from postedit.serve.model_process import EditKind, ModelFacts, ProcessSpec, ProjectSettings
 from postedit.serve.service_metrics import Metrics
 from postedit.serve.settings import ServeConfig
 from postedit.serve.worker_pool import WorkerPool
@@ -58,7 +58,7 @@ class Engine:
         self,
         config: ServeConfig,
         project_settings: Callable[[str], ProjectSettings | None] = lambda project: None,
-        specs: Mapping[str, ModelSpec] | None = None,
+        specs: Mapping[str, ProcessSpec] | None = None,
     ) -> None:
         self._config, self.metrics = config, Metrics()
         self.project_settings = project_settings
@@ -224,12 +224,12 @@ class Engine:
         return wait - self._config.limits.queue_seconds
 
 
-def _specs(config: ServeConfig) -> dict[str, ModelSpec]:
+def _specs(config: ServeConfig) -> dict[str, ProcessSpec]:
     """Return what the processes of each model need; those without threads of their own share the cores."""
     cores = len(os.sched_getaffinity(0))
     sharing = sum(model.processes for model in config.models.values() if not model.threads)
     return {
-        name: ModelSpec(
+        name: ProcessSpec(
             model,
             model.threads or max(1, cores // max(1, sharing)),
             config.database_place if model.learns or model.path == NO_MODEL else None,

@@ -194,8 +194,7 @@ def _too_large(limit: int) -> str:
 
 def _hosts(config: ServeConfig) -> Collection[str]:
     """Return the names under which the service may be asked; none: any."""
-    own = {*LOOPBACK, config.host} if config.local else set()
-    return {*own, *config.hosts} if own or config.hosts else ()
+    return {*LOOPBACK, config.host, *config.hosts} if config.local or config.hosts else ()
 
 
 def _host_name(host: str) -> str:

@@ -94,7 +94,7 @@ class ModelFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelSpec:
+class ProcessSpec:
     """What a model process needs to know.
 
     Args:
@@ -138,7 +138,7 @@ class ModelProcess:
         ProcessDiedError: if the process ends while it loads.
     """
 
-    def __init__(self, spec: ModelSpec) -> None:
+    def __init__(self, spec: ProcessSpec) -> None:
         context = get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(spec, theirs), daemon=True, name="postedit model")
@@ -202,7 +202,7 @@ class ModelProcess:
         return ProcessDiedError(f"ended with code {self._process.exitcode}")
 
 
-def _serve(spec: ModelSpec, connection: Connection) -> None:
+def _serve(spec: ProcessSpec, connection: Connection) -> None:
     """Run a model process: it works until the other end of the connection is closed.
 
     It ignores the signals that tell the service to stop: what has been accepted is answered first.
@@ -236,7 +236,7 @@ class _ProjectEditor:
         """The position of the memory that has been learnt."""
         return self.model.learnt if isinstance(self.model, Remembering) else None
 
-    def around(self, spec: ModelSpec, kind: EditKind) -> Editor:
+    def around(self, spec: ProcessSpec, kind: EditKind) -> Editor:
         """Return the editor for work of a kind."""
         if kind not in self.wrapped:
             self.wrapped[kind] = spec.editor_spec(kind).around(self.model)
@@ -249,7 +249,7 @@ class _ProjectEditor:
 class _Editors:
     """The editors of a model process: one without corrections, and one for each of the projects that were used last."""
 
-    def __init__(self, spec: ModelSpec) -> None:
+    def __init__(self, spec: ProcessSpec) -> None:
         self._spec = spec
         model = spec.editor_spec().load_model(spec.config.device)
         self._plain = _ProjectEditor(model)
@@ -298,7 +298,11 @@ class _Editors:
 
         if self._memory is None:
             self._memory = CorrectionMemory(where, create=False)
-        return _ProjectEditor(load_learning(self._spec.path, self._memory.of(name), device=self._spec.config.device))
+        config = self._spec.config
+        editor = load_learning(
+            self._spec.path, self._memory.of(name), config.learn, config.learning, device=config.device
+        )
+        return _ProjectEditor(editor)
 
 
 def _search(editor: Editor, kind: EditKind) -> SearchConfig:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from postedit.adapt.adaptation_config import NO_MODEL
+from postedit.adapt.adaptation_config import NO_MODEL, Learning, LearningConfig
 from postedit.core.config import Config, check_config, problem_report, read_toml
 from postedit.core.errors import RecipeError
 from postedit.text.span_patterns import KINDS, Kind
@@ -35,6 +35,10 @@ class ServedModel(Config):
     device: str = Field("cpu", description="device of all its processes, as cpu or cuda:0")
     dtype: Literal["float32", "bf16", "int8"] = Field("float32", description="type of the weights")
     learns: bool = Field(True, description="projects teach it: each project has its own copy of what is learnt")
+    learn: Learning = Field("auto", description="how it learns; see `postedit edit --learn`")
+    learning: LearningConfig = Field(
+        LearningConfig(), description="options of learning, as `learning.phrases.tokenizer`"
+    )
     gate: str | None = Field(None, description="gate, see `postedit gate`; for requests without a project")
     protect: tuple[Kind, ...] = Field(
         KINDS, strict=False, description="spans that stay as in mt and src; for requests without a project"

@@ -17,7 +17,7 @@ from postedit.serve.model_process import (
     EditKind,
     ModelFacts,
     ModelProcess,
-    ModelSpec,
+    ProcessSpec,
     ProcessDiedError,
     Refusal,
     Work,
@@ -54,7 +54,7 @@ class _Worker:
     """The place of one model process, which may be another one tomorrow."""
 
     model: str
-    spec: ModelSpec
+    spec: ProcessSpec
     number: int  # among those of its model
     process: ModelProcess
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # held while the process is used or replaced
@@ -75,7 +75,7 @@ class WorkerPool:
     """
 
     def __init__(
-        self, specs: Mapping[str, ModelSpec], backlog: Backlog, limits: LimitsConfig, metrics: Metrics
+        self, specs: Mapping[str, ProcessSpec], backlog: Backlog, limits: LimitsConfig, metrics: Metrics
     ) -> None:
         self._specs, self._backlog, self._limits, self._metrics = specs, backlog, limits, metrics
         self._workers: list[_Worker] = []
@@ -249,7 +249,7 @@ class WorkerPool:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
-    async def _started(self, spec: ModelSpec) -> ModelProcess:
+    async def _started(self, spec: ProcessSpec) -> ModelProcess:
         """Return a new process, ready to work."""
         future = self._threads.submit(ModelProcess, spec)
         try:

@@ -12,11 +12,11 @@ from typing import Any
 import httpx
 import uvicorn
 from fastapi import FastAPI
-from scripted_editor import ScriptedSpec
+from scripted_editor import ScriptedProcess
 
 from postedit.serve.app import create_app
 from postedit.serve.engine import Engine
-from postedit.serve.model_process import ModelSpec
+from postedit.serve.model_process import ProcessSpec
 from postedit.serve.settings import ServeConfig, parse_settings
 
 
@@ -26,9 +26,9 @@ def settings(data: Path, processes: int = 1, **given: Any) -> ServeConfig:
     return parse_settings({"models": {"scripted": model}, "data": str(data), "port": 0, **given}, "test")
 
 
-def specs(config: ServeConfig) -> dict[str, ModelSpec]:
+def specs(config: ServeConfig) -> dict[str, ProcessSpec]:
     """Return scripted processes for all models."""
-    return {name: ScriptedSpec(model, 1, None) for name, model in config.models.items()}
+    return {name: ScriptedProcess(model, 1, None) for name, model in config.models.items()}
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from postedit.core.editor import Abilities, Detail, Edit, Editor, Identity, Post
 from postedit.core.errors import DataError
 from postedit.core.search_config import SearchConfig
 from postedit.jobs.editing import EditorSpec
-from postedit.serve.model_process import EditKind, ModelSpec
+from postedit.serve.model_process import EditKind, ProcessSpec
 
 
 class ScriptedEditor(Editor):
@@ -59,7 +59,7 @@ class _EditorSpec(EditorSpec):
 
 
 @dataclass(frozen=True)
-class ScriptedSpec(ModelSpec):
+class ScriptedProcess(ProcessSpec):
     """What starts a process with a scripted editor."""
 
     def editor_spec(self, kind: EditKind | None = None) -> EditorSpec:
