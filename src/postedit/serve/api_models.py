@@ -4,6 +4,9 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from postedit.core.edit_reasons import reasons_as_json
+from postedit.core.editor import PostEdit
+
 Span = Annotated[
     list[int],
     Field(min_length=2, max_length=2, description="start and end (exclusive) in code points", examples=[[4, 9]]),
@@ -94,6 +97,33 @@ class EditedOut(BaseModel):
     alternatives: list["EditedOut"] = Field(description="the next best corrections, best first")
     content: str | None = Field(None, description="of XLIFF: the corrected target with its inline codes")
     given_up: list[str] = Field([], description="of XLIFF: why edits were given up, as no codes could be placed")
+
+
+def edited_json(mt: str, result: PostEdit) -> dict[str, Any]:
+    """Return a correction as the API gives it; see `EditedOut`."""
+    edits = [
+        {
+            "op": edit.op,
+            "mt_span": list(edit.mt_span),
+            "pe_span": list(edit.pe_span),
+            "before": mt[slice(*edit.mt_span)],
+            "after": result.text[slice(*edit.pe_span)],
+            "confidence": confidence,
+            "reasons": reasons_as_json(edit.reasons),
+        }
+        for edit, confidence in zip(result.edits, result.confidences, strict=True)
+    ]
+    return {
+        "text": result.text,
+        "changed": result.changed,
+        "score": result.score,
+        "confidence": min(result.confidences, default=None),
+        "edits": edits,
+        "skipped": result.skipped,
+        "reverted": result.reverted,
+        "fallbacks": [{"kind": one.kind, "value": one.value, "by": one.by} for one in result.fallbacks],
+        "alternatives": [edited_json(mt, one) for one in result.alternatives],
+    }
 
 
 class EditResponse(BaseModel):

@@ -5,7 +5,8 @@ import json
 import os
 import signal
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Final, NamedTuple
 from postedit import shipped
 from postedit.adapt.correction_memory import CorrectionMemory, MemoryPosition
 from postedit.adapt.remembering import Remembering
-from postedit.core.editor import Abilities, Detail, Editor, PostEdit, Segment
+from postedit.core.editor import Abilities, Editor, PostEdit, Segment
 from postedit.core.errors import DataError, ModelFolderError, PosteditError
 from postedit.core.search_config import SearchConfig
 from postedit.jobs.editing import EditorSpec, silence_library
@@ -315,14 +316,24 @@ def _search(editor: Editor, kind: EditKind) -> SearchConfig:
 
 
 def _edited(editor: Editor, segments: list[Segment], search: SearchConfig, kind: EditKind) -> list[PostEdit | Refusal]:
-    evidence: Detail | None = "losses" if kind.evidence and editor.abilities.evidence else None
     try:
-        return [*editor.edit_segments(segments, search, evidence=evidence)]
+        if kind.evidence and editor.abilities.evidence:
+            return [*_with_reasons(editor, segments, editor.edit_segments(segments, search, evidence="losses"))]
+        return [*editor.edit_segments(segments, search)]
     except Exception as error:
         if len(segments) > 1:
             return [found for one in segments for found in _edited(editor, [one], search, kind)]
         internal = not isinstance(error, PosteditError)
         return [Refusal(trace_of(error) if internal else str(error), internal)]
+
+
+def _with_reasons(editor: Editor, segments: list[Segment], results: list[PostEdit]) -> Iterator[PostEdit]:
+    """Yield corrections with reasons for each edit, in place of the evidence behind them."""
+    from postedit.jobs.explanation import reasons_of_edits
+
+    for result, reasons in zip(results, reasons_of_edits(editor, segments, results), strict=True):
+        edits = tuple(replace(edit, reasons=found) for edit, found in zip(result.edits, reasons, strict=True))
+        yield replace(result, edits=edits, evidence=None)
 
 
 def _fingerprint(model: Editor) -> str:

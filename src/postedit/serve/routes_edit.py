@@ -13,7 +13,7 @@ from postedit.core.editor import Constraints, PostEdit, Segment
 from postedit.core.errors import DataError
 from postedit.serve import api_models as api
 from postedit.serve.accounts import CallerDep
-from postedit.serve.edited_json import edited_json
+from postedit.serve.api_models import edited_json
 from postedit.serve.inline_markup import MarkedSegment
 from postedit.serve.service import Service, service_of, unless_gone
 from postedit.serve.service_logs import FIELDS

@@ -12,7 +12,7 @@ from postedit.files.corrections import margins, place_correction, place_translat
 from postedit.files.marked_text import MarkedText
 from postedit.files.options import FilesConfig
 from postedit.files.units import Unit
-from postedit.serve.edited_json import edited_json
+from postedit.serve.api_models import edited_json
 from postedit.serve.schema import segments
 from postedit.serve.segment_codes import api_codes, marked_text_of, marks_of, placed_codes
 from postedit.serve.store_base import Database, ProjectChange, Row, as_json, rows_of

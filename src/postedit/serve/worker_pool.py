@@ -17,8 +17,8 @@ from postedit.serve.model_process import (
     EditKind,
     ModelFacts,
     ModelProcess,
-    ProcessSpec,
     ProcessDiedError,
+    ProcessSpec,
     Refusal,
     Work,
 )

@@ -7,6 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from scripted import RunningService, serving, settings
 
+from postedit.serve.settings import parse_settings
+from postedit.shipped import EXAMPLES
+
 
 def test_an_edit_has_texts_spans_and_confidence(service: RunningService) -> None:
     answer = service.edit("the house", "ALREADY")
@@ -137,6 +140,9 @@ def test_what_a_project_teaches_counts_at_the_next_request(tmp_path) -> None:
         segment = {"segments": [{"src": "the house", "mt": mt}], "project": "default", "evidence": True}
         (result,) = service.client.post("/v1/edit", json=segment).json()["results"]
         assert result["text"] == pe
+        (reason,) = (one for one in result["edits"][0]["reasons"] if one["kind"] == "correction")
+        assert reason["corrections"][0]["number"] == number
+        assert reason["corrections"][0]["author"] == "local"
         assert service.client.post("/v1/undo", json={"number": number}).status_code == 200
         assert service.client.post("/v1/edit", json=segment).json()["results"][0]["text"] == mt
         assert service.client.post("/v1/undo", json={"number": number}).status_code == 422
@@ -151,3 +157,18 @@ def test_what_was_accepted_is_answered_when_the_service_stops(tmp_path) -> None:
             time.sleep(0.2)
         assert [one.result().status_code for one in asked] == [200] * 3
     assert threading.active_count() < 20
+
+
+@pytest.mark.slow
+def test_edits_of_a_neural_model_have_words_of_the_source_as_reasons(tmp_path) -> None:
+    config = parse_settings({"models": {"m": {"path": "shipped", "processes": 1}}, "data": str(tmp_path)}, "test")
+    sample = EXAMPLES / "mlqe-pe.en-zh"
+    src, mt = ((sample / f"test.{side}").read_text("utf-8").splitlines()[:40] for side in ("src", "mt"))
+    segments = [{"src": one, "mt": other} for one, other in zip(src, mt, strict=True)]
+    with serving(config, scripted=False) as service:
+        body = {"segments": segments, "evidence": True, "timeout_ms": 300_000}
+        answer = service.client.post("/v1/edit", json=body, timeout=300).json()
+    changed = [one for one in answer["results"] if one["changed"]]
+    reasons = [reason for one in changed for edit in one["edits"] for reason in edit["reasons"]]
+    assert reasons
+    assert all(reason["kind"] == "source" and reason["words"] for reason in reasons)
