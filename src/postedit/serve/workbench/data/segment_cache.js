@@ -140,3 +140,14 @@ export class SegmentCache {
     return changed;
   }
 }
+
+/** Return the row of a number in an ascending list, or where it would be. @param {number[]} numbers @param {number} number */
+export function rowOf(numbers, number) {
+  let low = 0, high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (numbers[middle] < number) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

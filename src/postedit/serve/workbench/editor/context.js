@@ -2,7 +2,7 @@
 import { html, useEffect } from "../lib.js";
 import { writtenTarget } from "../data/segment.js";
 import { t } from "../strings.js";
-import { rowOf } from "./editing.js";
+import { rowOf } from "../data/segment_cache.js";
 
 const AROUND = 2; // segments
 

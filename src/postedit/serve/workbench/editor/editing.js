@@ -1,18 +1,17 @@
 /** The work on one file: the segment in hand, its draft, saving, and what others do meanwhile. */
 import { signal } from "../lib.js";
-import { post } from "../data/api.js";
 import { replaceAddress } from "../data/router.js";
-import { SegmentCache } from "../data/segment_cache.js";
+import { rowOf, SegmentCache } from "../data/segment_cache.js";
 import { isDone, readSegment, withBody, writeMarked, writtenTarget } from "../data/segment.js";
 import { announce, toast } from "../ui/messages.js";
 import { t } from "../strings.js";
 import { Draft } from "../core/draft.js";
+import { Presence } from "./presence.js";
+import { Renewal } from "./renewal.js";
 import { Timer } from "./timer.js";
 
 const AUTOSAVE = 500; // milliseconds after the last key
-const PRESENCE = 20_000; // milliseconds between signs of presence
 const LOOK = 60; // segments fetched at a time to find one that is not confirmed
-const AHEAD = 20; // segments after the present one whose proposals follow what is learnt
 
 export class Editing {
   /** @param {string} project @param {string} file @param {import("../data/save_queue.js").SaveQueue} queue */
@@ -25,21 +24,20 @@ export class Editing {
     this.revision = signal(0); // grows with each change of the draft
     this.isLoading = signal(false);
     this.problem = signal("");
-    /** Where others are. @type {import("../lib.js").Signal<Map<string, {number: number, time: number}>>} */
-    this.others = signal(new Map());
+    this.presence = new Presence(file, queue.user, () => this.number);
+    this.renewal = new Renewal(this);
     /** Segments that changed by what was learnt, or were filled in, since the file was opened. */
     this.fresh = signal(new Map());
     this.drafts = new Map();
     this.visible = [];
     this.onHide = () => { if (document.visibilityState === "hidden") this.flush(); };
     document.addEventListener("visibilitychange", this.onHide);
-    this.presence = setInterval(() => this.#showPresence(), PRESENCE);
   }
 
   close() {
     this.flush();
     this.timer.close();
-    clearInterval(this.presence);
+    this.presence.close();
     document.removeEventListener("visibilitychange", this.onHide);
   }
 
@@ -52,19 +50,20 @@ export class Editing {
   async open(number) {
     if (number === this.number) return;
     this.#leave();
-    this.asked = number;
+    this.wanted = number;
     this.isLoading.value = true;
     try {
       const segment = this.#withPending(await this.cache.fetch(number));
-      if (this.asked !== number) return; // another one was asked for meanwhile
-      this.#show(segment);
+      if (this.wanted !== number) return; // another one was asked for meanwhile
+      this.show(segment);
       replaceAddress("project", this.project, "file", this.file, number);
-      this.#showPresence();
+      this.presence.show();
       this.problem.value = "";
+      this.renewal.explain();
     } catch (error) {
-      if (this.asked === number) this.problem.value = error.message;
+      if (this.wanted === number) this.problem.value = error.message;
     } finally {
-      if (this.asked === number) this.isLoading.value = false;
+      if (this.wanted === number) this.isLoading.value = false;
     }
   }
 
@@ -174,10 +173,10 @@ export class Editing {
     const filled = answer.filled ?? [];
     if (filled.length) {
       toast(t.editor.filled(filled.length));
-      this.#mark(filled, "filled");
+      this.mark(filled, "filled");
       await this.refresh(filled);
     }
-    if (entry.body.state === "confirmed" || answer.correction) await this.learn();
+    if (entry.body.state === "confirmed" || answer.correction) await this.renewal.learn();
   }
 
   /** Choose between our text and the one another person saved. @param {any} entry @param {boolean} ours */
@@ -191,26 +190,10 @@ export class Editing {
     this.#take(theirs);
   }
 
-  /** Fetch proposals again for what is on screen and what comes next. */
-  async learn() {
-    const numbers = this.cache.numbers.value ?? [];
-    const row = rowOf(numbers, this.number ?? 0);
-    const near = new Set([...this.visible, ...numbers.slice(row, row + AHEAD)]);
-    try {
-      const changed = await this.cache.refreshProposals([...near]);
-      if (!changed.length) return;
-      this.#mark(changed, "learnt");
-      announce(t.editor.learnt(changed.length));
-      if (changed.includes(this.number) && this.draft?.isUntouched) this.#show(this.cache.peek(this.number));
-    } catch (error) {
-      if (!error.isPassing) throw error; // they are fetched again after the next confirmation
-    }
-  }
-
   /** Take an event of the project. @param {string} kind @param {any} data */
   heard(kind, data) {
     if (data.file !== this.file) return;
-    if (kind === "presence") this.#heardPresence(data);
+    if (kind === "presence") this.presence.heard(data);
     if (kind !== "segment") return;
     const [first] = data.numbers;
     const isKnown = (number) => number === first && !data.proposal && this.cache.peek(number)?.version >= data.version;
@@ -221,21 +204,6 @@ export class Editing {
   refresh(numbers) {
     this.cache.stale(numbers);
     return this.cache.fetchStale([...this.visible, this.number]);
-  }
-
-  #heardPresence({ who, segment }) {
-    if (who === this.queue.user) return;
-    const others = new Map(this.others.value);
-    others.set(who, { number: segment, time: Date.now() });
-    for (const [name, { time }] of others) if (Date.now() - time > 3 * PRESENCE) others.delete(name);
-    this.others.value = others;
-  }
-
-  #showPresence() {
-    if (this.number === null || document.visibilityState === "hidden") return;
-    post(`/v1/files/${this.file}/presence`, { number: this.number }).catch((error) => {
-      if (!error.isPassing) this.problem.value = error.message;
-    });
   }
 
   /** Take a newer state of a segment; what is being written stays. */
@@ -249,7 +217,7 @@ export class Editing {
     }
     const isOurs = this.isDirty || pending || sameTarget(this.draft, segment);
     if (isOurs) this.segment.value = { ...known, proposal: this.segment.value.proposal };
-    else this.#show(segment);
+    else this.show(segment);
   }
 
   #forgetStale(segment) {
@@ -257,7 +225,8 @@ export class Editing {
     if (draft && !sameTarget(draft, segment)) this.drafts.delete(segment.number);
   }
 
-  #show(segment) {
+  /** Show a segment: with its draft, if that is as it was left. @param {import("../data/segment.js").Segment} segment */
+  show(segment) {
     const kept = this.drafts.get(segment.number);
     const isKept = kept && (sameTarget(kept, segment) || !writtenTarget(segment)) && kept.proposal.text === segment.proposal.text;
     if (!isKept) {
@@ -275,7 +244,8 @@ export class Editing {
     return entry ? withBody(segment, entry.body) : segment;
   }
 
-  #mark(numbers, how) {
+  /** Note how segments changed. @param {number[]} numbers @param {"learnt"|"filled"} how */
+  mark(numbers, how) {
     const fresh = new Map(this.fresh.value);
     numbers.forEach((number) => fresh.set(number, how));
     this.fresh.value = fresh;
@@ -288,14 +258,3 @@ const sameTarget = (draft, segment) => {
   const places = (list) => list.map((code) => `${code.kind} ${code.id} ${code.at}`).join("\n");
   return text === segment.target && places(codes) === places(segment.target_codes);
 };
-
-/** Return the row of a number in an ascending list, or where it would be. @param {number[]} numbers @param {number} number */
-export function rowOf(numbers, number) {
-  let low = 0, high = numbers.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (numbers[middle] < number) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}

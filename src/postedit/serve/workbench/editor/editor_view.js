@@ -79,7 +79,7 @@ async function begin(editing, number) {
   if (number !== null) return;
   const open = await editing.cache.firstOpen(0).catch(() => Infinity);
   const first = open === Infinity ? editing.cache.numbers.value?.[0] : open;
-  if (first !== undefined && editing.asked === undefined) await editing.open(first);
+  if (first !== undefined && editing.wanted === undefined) await editing.open(first);
 }
 
 function commandsOf(editing, fieldRef, { onHelp, onGo }) {

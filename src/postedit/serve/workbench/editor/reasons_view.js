@@ -14,7 +14,7 @@ export function Beside({ editing, languages }) {
   return html`
     <aside class="beside" aria-label=${t.reasons.title}>
       ${edits.length > 0 && html`<section><h2>${t.reasons.title}</h2><ol class="why">
-        ${edits.map((edit, number) => html`<${EditReasons} key=${number} edit=${edit} number=${number} status=${draft.status(number)} languages=${languages} />`)}
+        ${edits.map((edit, number) => html`<${EditReasons} key=${number} isWaiting=${editing.renewal.isExplaining.value} edit=${edit} number=${number} status=${draft.status(number)} languages=${languages} />`)}
       </ol></section>`}
       ${segment.terms.length > 0 && html`<section><h2>${t.reasons.terms}</h2><dl class="terms">
         ${segment.terms.map((term) => html`<div><dt lang=${languages[0]}><bdi>${term.source}</bdi></dt><dd lang=${languages[1]}><bdi>${term.target}</bdi></dd></div>`)}
@@ -26,14 +26,14 @@ export function Beside({ editing, languages }) {
     </aside>`;
 }
 
-function EditReasons({ edit, number, status, languages }) {
+function EditReasons({ isWaiting, edit, number, status, languages }) {
   return html`<li class=${status}>
     <p class="why-edit"><span class="edit-number">${number + 1}</span>
       <bdi lang=${languages[1]}><del>${visible(edit.before) || t.reasons.deleted}</del></bdi> → <bdi lang=${languages[1]}><ins>${visible(edit.after) || t.reasons.deleted}</ins></bdi></p>
     <${Confidence} value=${edit.confidence} />
     <ul>${edit.reasons.length
       ? edit.reasons.map((reason) => html`<li><${Reason} reason=${reason} languages=${languages} /></li>`)
-      : html`<li class="soft">${t.reasons.none}</li>`}</ul>
+      : html`<li class="soft">${isWaiting ? t.reasons.waiting : t.reasons.none}</li>`}</ul>
   </li>`;
 }
 

@@ -43,7 +43,7 @@ function proposalOrNot(editing, segment, languages, hasMt) {
 }
 
 function Head({ editing, segment }) {
-  const here = [...editing.others.value].filter(([, place]) => place.number === segment.number).map(([name]) => name);
+  const here = editing.presence.on(segment.number);
   const fresh = editing.fresh.value.get(segment.number) ?? (segment.learnt ? "learnt" : "");
   return html`<header class="segment-head">
     <h2>${t.editor.segment(segment.number)}</h2>

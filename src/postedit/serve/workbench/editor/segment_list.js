@@ -1,7 +1,7 @@
 /** The segments of a file: search, filter, and the list. */
 import { html, useCallback, useEffect, useRef, useState } from "../lib.js";
 import { format, t } from "../strings.js";
-import { rowOf } from "./editing.js";
+import { rowOf } from "../data/segment_cache.js";
 import { VirtualList } from "./virtual_list.js";
 import { writtenTarget } from "../data/segment.js";
 
@@ -26,7 +26,7 @@ export function SegmentList({ editing, languages, onEnter }) {
       ${cache.version.value >= 0 && numbers && html`<${VirtualList} id="segments" count=${numbers.length} rowHeight=${ROW}
         selected=${numbers[row] === present ? row : -1} label=${t.editor.segments} keyOf=${(at) => numbers[at]}
         row=${(at) => html`<${Row} number=${numbers[at]} segment=${cache.peek(numbers[at])} editing=${editing} languages=${languages} />`}
-        onSelect=${(at) => editing.open(numbers[at])} onEnter=${onEnter} onVisible=${onVisible} />`}
+        onSelect=${(at) => editing.open(numbers[at])} onClick=${async (at) => { await editing.open(numbers[at]); onEnter(); }} onEnter=${onEnter} onVisible=${onVisible} />`}
     </section>`;
 }
 
@@ -62,7 +62,7 @@ function Row({ number, segment, editing, languages }) {
   if (!segment) return html`<span class="row-number">${format.number(number)}</span><span class="row-texts"><span class="skeleton"></span><span class="skeleton short"></span></span>`;
   const target = (writtenTarget(segment) ?? segment.proposal).text;
   const fresh = editing.fresh.value.get(number) ?? (segment.learnt ? "learnt" : "");
-  const here = [...editing.others.value].filter(([, place]) => place.number === number).map(([name]) => name);
+  const here = editing.presence.on(number);
   return html`
     <span class="row-number">${format.number(number)}<${StateMark} segment=${segment} /></span>
     <span class="row-texts"><bdi class="row-src" lang=${languages[0]}>${segment.src}</bdi>

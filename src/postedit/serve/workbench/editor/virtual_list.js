@@ -6,10 +6,10 @@ const TALLEST = 8_000_000; // pixels; browsers cannot make elements of any heigh
 
 /**
  * @param {{count: number, rowHeight: number, selected: number, label: string, keyOf: (row: number) => any,
- *   row: (row: number) => any, onSelect: (row: number) => void, onEnter: () => void, onVisible: (first: number, last: number) => void,
+ *   row: (row: number) => any, onSelect: (row: number) => void, onClick: (row: number) => void, onEnter: () => void, onVisible: (first: number, last: number) => void,
  *   id: string}} props
  */
-export function VirtualList({ count, rowHeight, selected, label, keyOf, row, onSelect, onEnter, onVisible, id }) {
+export function VirtualList({ count, rowHeight, selected, label, keyOf, row, onSelect, onClick, onEnter, onVisible, id }) {
   const ref = useRef(null);
   const [scroll, setScroll] = useState(0);
   const [height, setHeight] = useState(600);
@@ -60,7 +60,7 @@ export function VirtualList({ count, rowHeight, selected, label, keyOf, row, onS
       <div class="rows-space" role="presentation" style=${{ height: `${total}px` }}>
         ${rows.map((at) => html`
           <div key=${keyOf(at)} id=${`${id}-${at}`} class="row" role="option" aria-selected=${at === selected ? "true" : "false"}
-            aria-posinset=${at + 1} aria-setsize=${count} onClick=${() => onSelect(at)}
+            aria-posinset=${at + 1} aria-setsize=${count} onClick=${() => onClick(at)}
             style=${{ height: `${rowHeight}px`, transform: `translateY(${at * rowHeight - top + scroll}px)` }}>${row(at)}</div>`)}
       </div>
     </div>`;

@@ -101,15 +101,9 @@ function FileCard({ project, file, share, onDelete }) {
     ${file.state === "failed" && html`<p class="warning">${t.files.failed}: ${file.error}</p>`}
     ${(file.state === "importing" || share !== undefined) && html`<p role="status">${share ? t.files.importingShare(share) : t.files.importing}</p><${Bar} value=${share ?? 0} label=${t.files.importing} />`}
     ${isReady && html`<${Bar} value=${file.segments ? file.confirmed / file.segments : 0} label=${t.files.progress(file)} /><p class="soft small">${t.files.progress(file)}</p>`}
-    ${isReady && file.estimate && html`<p class="estimate"><span class="strong">${t.files.estimate}</span> ${t.files.estimateText(shares(file))}</p>`}
+    ${isReady && file.estimate && html`<p class="estimate"><span class="strong">${t.files.estimate}</span> ${t.files.estimateText(file.estimate)}</p>`}
     <div class="actions">
       ${isReady && html`<a class="button primary" href=${address("project", project.id, "file", file.id)} aria-label=${`${t.files.open}: ${file.name}`}>${t.files.open}</a>${link("", t.files.download)}${link("?all=true", t.files.downloadAll)}`}
       <button type="button" class="quiet" aria-label=${`${t.files.remove}: ${file.name}`} onClick=${onDelete}>${t.files.remove}</button></div>
   </li>`;
-}
-
-/** The estimate, with the number of changed segments as a share. */
-function shares(file) {
-  const { changed } = file.estimate;
-  return { ...file.estimate, changed: changed > 1 && file.segments ? changed / file.segments : changed };
 }
