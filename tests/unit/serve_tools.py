@@ -1,5 +1,6 @@
 """What tests of the service share: an engine that needs no model, files, and requests that take several steps."""
 
+import asyncio
 import io
 import random
 import time
@@ -13,6 +14,7 @@ from fastapi.testclient import TestClient
 
 from postedit.core.editor import Edit, PostEdit, Segment
 from postedit.core.errors import OutputError
+from postedit.serve import file_jobs
 from postedit.serve.engine import EditedSegments, Engine
 from postedit.serve.file_jobs import FileJobs
 from postedit.serve.segment_codes import ApiCode
@@ -125,6 +127,24 @@ def save_for_ever(place: str, file: str, seed: int, count: int, acknowledged: Co
         except (StaleVersionError, OutputError):
             continue
         acknowledged.send((number, given.edit_id, saved.correction, target))
+
+
+def work_for_ever(place: str, slowness: float) -> None:
+    """Work on jobs with an engine that takes some seconds a batch, and that nobody waits long for when it is dead."""
+    file_jobs._DEAD_SECONDS, file_jobs._BEAT_SECONDS, file_jobs._POLL_SECONDS = 1.0, 0.2, 0.1
+
+    class SlowEngine(WordEngine):
+        async def edit(self, segments: Sequence[Segment], **options: Any) -> EditedSegments:
+            await asyncio.sleep(slowness)
+            return await super().edit(segments, **options)
+
+    async def work() -> None:
+        engine = SlowEngine(config_of(place, Path()))
+        engine.store = Store(place)
+        FileJobs(engine.store, engine).start()
+        await asyncio.Event().wait()
+
+    asyncio.run(work())
 
 
 def upload(client: TestClient, content: bytes, name: str = "a.xlf", project: str = "default") -> str:

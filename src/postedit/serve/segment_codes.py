@@ -79,6 +79,8 @@ def _names(marked: MarkedText) -> list[tuple[str, str, int]]:
 
 def api_codes(marked: MarkedText, like: MarkedText | None = None) -> list[dict[str, Any]]:
     """Return the codes of a text as the API gives them; codes that `like` has, too, have the same ids."""
+    if not marked.codes:
+        return []
     ids = code_ids(marked, like)
     return [_api_code(at, name, code) for (at, code), name in zip(marked.codes, ids, strict=True)]
 
@@ -90,7 +92,7 @@ def placed_codes(placed: PlacedCodes, like: MarkedText | None = None) -> list[di
 
 
 def _api_code(at: int, name: str, code: Code) -> dict[str, Any]:
-    return ApiCode(at, name, code.kind, code.raw[:_LABEL])._asdict()
+    return {"at": at, "id": name, "kind": code.kind, "label": code.raw[:_LABEL]}
 
 
 def place_target(

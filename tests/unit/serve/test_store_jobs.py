@@ -2,17 +2,21 @@
 
 import asyncio
 import io
+import multiprocessing
+import random
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import sqlalchemy as sql
-from serve_tools import PAIRS, WordEngine, config_of, decision, imported, xliff
+from serve_tools import PAIRS, WordEngine, config_of, decision, imported, work_for_ever, xliff
 
 from postedit.serve import file_jobs
 from postedit.serve.file_jobs import FileJobs
-from postedit.serve.schema import projects
+from postedit.serve.schema import jobs, projects
 from postedit.serve.store import Store
-from postedit.serve.store_base import NotFoundError
+from postedit.serve.store_base import NotFoundError, rows_of
 from postedit.serve.store_jobs import ClaimedJob, LostJobError
 
 
@@ -152,3 +156,43 @@ def test_numbers_order_everything_when_the_clock_jumps(store: Store, monkeypatch
     assert [one["target"] for one in store.projects.audit("default", 3)] == ["three", "two", "one"]
     (learnt,) = store.memory.of("default").corrections()
     assert learnt.correction.pe == "three"
+
+
+@pytest.mark.slow
+def test_of_three_processes_two_may_die_in_a_job(place: str) -> None:
+    """Kill two of three processes while they import files: the third one finishes all."""
+    store, rng = Store(place), random.Random(1)
+    files = []
+    for turn in range(3):
+        with store.database.change("default", "anna") as change:
+            content = xliff(*((f"source {number}", f"die {number}") for number in range(400)))
+            files.append(store.files.create(change, f"{turn}.xlf", io.BytesIO(content)))
+            store.jobs.add(change, "import", files[-1])
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["serve_tools"])
+    workers = [context.Process(target=work_for_ever, args=(place, 0.1), daemon=True) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    wait_until(store, lambda job: job["done"] > 0)  # the third one cannot have all three, as each takes two at most
+    for worker in workers[:2]:
+        worker.kill()
+        time.sleep(rng.random())
+    wait_until(store, lambda job: job["state"] == "done")
+    workers[2].kill()
+    for file in files:
+        found = store.files.get(file)
+        assert (found["state"], found["segments"], found["changed"]) == ("ready", 400, 400)
+        assert found["estimate"]["proposals"] == 400
+    assert max(one["claims"] for one in _claims(store)) > 1
+
+
+def wait_until(store: Store, condition: Callable[[dict[str, Any]], bool]) -> None:
+    end = time.monotonic() + 120
+    while not all(map(condition, store.jobs.of_project("default"))):
+        assert time.monotonic() < end, store.jobs.of_project("default")
+        time.sleep(0.1)
+
+
+def _claims(store: Store) -> list[dict[str, Any]]:
+    with store.database.read() as connection:
+        return rows_of(connection, sql.select(jobs.c.claims))
