@@ -42,9 +42,9 @@ def add_example_project(config: ServeConfig) -> str:
     """Add the example to the database of a service that does not run yet, if it has none; return the project's id."""
     store = Store(config.database_place)
     try:
-        for project in store.projects.all(None):
-            if project["name"] == NAME:
-                return str(project["id"])
+        for one in store.projects.all():
+            if one["name"] == NAME:
+                return str(one["id"])
         triplets = read_triplets(TripletFiles.of(EXAMPLES / Path(_SAMPLE)))
         content = example_xliff((one.src, one.mt) for one in triplets).encode()
         settings = {"name": NAME, "source_language": _LANGUAGES[0], "target_language": _LANGUAGES[1]}

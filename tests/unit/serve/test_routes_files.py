@@ -1,5 +1,7 @@
 """Files and segments over HTTP, on SQLite and PostgreSQL."""
 
+from collections.abc import Callable
+
 from fastapi.testclient import TestClient
 from serve_tools import PAIRS, decide, upload, xliff
 
@@ -42,3 +44,61 @@ def test_confirming_learns_fills_repetitions_and_is_downloaded(client: TestClien
     text = client.get(f"/v1/files/{file}/download").content.decode()
     assert text.count("das Haus</target>") == 2
     assert "ein Baum" in text
+
+
+def test_white_space_at_the_ends_of_segments_stays(client: TestClient) -> None:
+    file = upload(client, xliff(("  the house ", "\n die Haus  ")))
+    segment = client.get(f"/v1/files/{file}/segments/1").json()
+    proposal = segment["proposal"]
+    assert (segment["mt"], proposal["text"]) == ("\n die Haus  ", "\n das Haus  ")
+    (edit,) = proposal["edits"]
+    assert (edit["mt_span"], edit["pe_span"], edit["before"], edit["after"]) == ([2, 5], [2, 5], "die", "das")
+    decided = [{"edit": 0, "accepted": True}]
+    assert decide(client, file, 1, proposal["text"], decisions=decided).status_code == 200
+    (learnt,) = client.get("/v1/projects/default/corrections").json()["corrections"]
+    assert (learnt["src"], learnt["mt"], learnt["pe"]) == ("the house", "die Haus", "das Haus")
+    assert learnt["decisions"] == [{"start": 0, "end": 3, "text": "das", "accepted": True}]
+    assert b">\n das Haus  </target>" in client.get(f"/v1/files/{file}/download").content
+
+
+def test_segments_are_found_by_filter_and_text(client: TestClient) -> None:
+    file = upload(client, xliff(*PAIRS, ("100 % Äpfel", "100 % äpfel")))
+    decide(client, file, 4, "ein Strauch")
+
+    def numbers(**given: str) -> list[int]:
+        page = client.get(f"/v1/files/{file}/segments", params=given).json()
+        index = client.get(f"/v1/files/{file}/segments/index", params=given).json()
+        assert [one["number"] for one in page["segments"]] == index["numbers"]
+        assert page["total"] == len(index["numbers"])
+        found: list[int] = index["numbers"]
+        return found
+
+    assert numbers(filter="changed") == [1, 2, 3]
+    assert numbers(filter="tags") == [2]
+    assert numbers(filter="unseen") == [1, 2, 3, 5, 6]
+    assert numbers(filter="unconfirmed") == [1, 2, 3, 5, 6]
+    assert numbers(filter="low") == []
+    assert numbers(q="HOUSE") == [1, 2, 3]
+    assert numbers(q="äPFEL") == [6]
+    assert numbers(q="%") == [6]
+    assert numbers(q="_") == []
+    assert numbers(q="strauch") == numbers(q="strauch", **{"from": "target"}) == [4]
+    assert numbers(q="strauch", **{"from": "mt"}) == []
+    assert numbers(q="house", filter="tags") == [2]
+
+
+def test_the_same_request_after_a_lost_answer_is_harmless(client: TestClient) -> None:
+    file = upload(client, xliff(*PAIRS))
+    first = decide(client, file, 1, "das Haus", version=0, edit_id="same")
+    again = decide(client, file, 1, "das Haus", version=0, edit_id="same")
+    assert first.json() == again.json()
+    late = decide(client, file, 1, "ein Haus", version=0, edit_id="other")
+    assert late.status_code == 409
+    assert late.json()["segment"]["target"] == "das Haus"
+
+
+def test_files_over_the_limit_are_refused(serve: Callable[..., TestClient]) -> None:
+    client = serve(limits={"file_bytes": 2000})
+    response = client.post("/v1/projects/default/files", files={"file": ("a.xlf", xliff(*PAIRS * 20))})
+    assert response.status_code == 413
+    assert "bytes" in response.json()["error"]["message"]
