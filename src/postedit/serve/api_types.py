@@ -1,8 +1,11 @@
-"""Values of requests, checked so far that no database and no file refuses them."""
+"""Values of requests, checked so far that no database and no file refuses them; and responses of many parts."""
 
-from typing import Annotated, Final
+from collections.abc import AsyncIterator, Iterator
+from typing import IO, Annotated, Final
+from urllib.parse import quote
 
 from fastapi import Path
+from fastapi.responses import StreamingResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 _LARGEST: Final = 2**31 - 1  # integer of a database
@@ -43,3 +46,20 @@ class Body(BaseModel):
     """A body of a request: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+def event_response(stream: AsyncIterator[str]) -> StreamingResponse:
+    """Return a response with server-sent events, which nothing between may keep back."""
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+
+def download(stream: IO[bytes], name: str, media_type: str) -> StreamingResponse:
+    """Return a response with the bytes of a stream, to be saved under a name."""
+
+    def parts() -> Iterator[bytes]:
+        with stream:
+            yield from iter(lambda: stream.read(2**20), b"")
+
+    disposition = f"attachment; filename*=UTF-8''{quote(name)}"
+    return StreamingResponse(parts(), media_type=media_type, headers={"Content-Disposition": disposition})

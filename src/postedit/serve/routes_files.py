@@ -9,9 +9,8 @@ from pydantic import Field
 
 from postedit.core.errors import DataError
 from postedit.serve.accounts import Access, AccessDep
-from postedit.serve.api_types import Body, Id, PlainText, Search, SegmentNumber, Small
+from postedit.serve.api_types import Body, Id, PlainText, Search, SegmentNumber, Small, download
 from postedit.serve.http_errors import HttpError
-from postedit.serve.routes_projects import download
 from postedit.serve.segment_codes import ApiCode, CodeKind
 from postedit.serve.store_decisions import DecidedState, DecisionIn, StaleVersionError
 from postedit.serve.store_segments import Field as TextField

@@ -9,11 +9,10 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from postedit.serve.accounts import Access, AccessDep
-from postedit.serve.api_types import Id
+from postedit.serve.api_types import Id, download, event_response
 from postedit.serve.event_hub import server_sent
 from postedit.serve.http_errors import HttpError
 from postedit.serve.routes_files import receive
-from postedit.serve.routes_projects import download, event_response
 from postedit.serve.store_base import DEFAULT_PROJECT, NotFoundError
 from postedit.serve.store_jobs import OPEN
 

@@ -1,9 +1,7 @@
 """Routes of projects: settings, glossary, corrections, events, members, export, deletion."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
-from typing import IO, Annotated, Any, Final
-from urllib.parse import quote
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -13,7 +11,18 @@ from pydantic import AwareDatetime, BaseModel, Field
 from postedit.adapt.correction import Correction, Decision
 from postedit.core.errors import DataError
 from postedit.serve.accounts import Access, AccessDep
-from postedit.serve.api_types import Body, EntryNumber, Id, Large, Name, PlainText, Search, Small
+from postedit.serve.api_types import (
+    Body,
+    EntryNumber,
+    Id,
+    Large,
+    Name,
+    PlainText,
+    Search,
+    Small,
+    download,
+    event_response,
+)
 from postedit.serve.store_exports import entry_json
 from postedit.serve.store_people import Role
 from postedit.text.span_patterns import KINDS, Kind
@@ -279,20 +288,3 @@ def _correction(line: str, where: str, author: str) -> Correction:
         return Correction(given.src, given.mt, given.pe, decisions=decisions, **texts)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
-
-
-def event_response(stream: AsyncIterator[str]) -> StreamingResponse:
-    """Return a response with server-sent events, which nothing between may keep back."""
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
-
-
-def download(stream: IO[bytes], name: str, media_type: str) -> StreamingResponse:
-    """Return a response with the bytes of a stream, to be saved under a name."""
-
-    def parts() -> Iterator[bytes]:
-        with stream:
-            yield from iter(lambda: stream.read(2**20), b"")
-
-    disposition = f"attachment; filename*=UTF-8''{quote(name)}"
-    return StreamingResponse(parts(), media_type=media_type, headers={"Content-Disposition": disposition})
