@@ -4,6 +4,8 @@ import { Confidence } from "../ui/controls.js";
 import { format, t } from "../strings.js";
 import { visible } from "./proposal_view.js";
 
+const LEAST_SHARE = 0.25; // of the weight of the weightiest word, for a word to be shown
+
 /** @param {{editing: import("./editing.js").Editing, languages: [string, string]}} props */
 export function Beside({ editing, languages }) {
   const segment = editing.segment.value;
@@ -40,10 +42,16 @@ function EditReasons({ isWaiting, edit, number, status, languages }) {
 function Reason({ reason, languages }) {
   const { kind } = reason;
   if (kind === "correction") return html`<${CorrectionReason} reason=${reason} languages=${languages} />`;
-  if (kind === "source") return html`${t.reasons.source} ${reason.words.map((word, index) => html`${index > 0 && ", "}<q lang=${languages[0]}><bdi>${word.text}</bdi></q>`)}`;
+  if (kind === "source") return html`${t.reasons.source} ${weightiest(reason.words).map((word, index) => html`${index > 0 && ", "}<q lang=${languages[0]}><bdi>${word.text}</bdi></q>`)}`;
   if (kind === "training") return html`${t.reasons.training(reason.made, reason.kept)}`;
   if (kind === "glossary") return html`${t.reasons.glossary(reason.term, reason.translation)}`;
   return html`${kind}`;
+}
+
+/** The words without which an edit would lose most, in the order of the text. */
+function weightiest(words) {
+  const least = Math.max(...words.map((word) => word.nats ?? 0)) * LEAST_SHARE;
+  return words.filter((word) => (word.nats ?? 0) >= least);
 }
 
 function CorrectionReason({ reason, languages }) {

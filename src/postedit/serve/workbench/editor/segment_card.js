@@ -81,7 +81,11 @@ function Field({ editing, language, fieldRef }) {
     return () => field.close();
   }, [editing]);
   useLayoutEffect(() => { fieldRef.current.show(); }, [segment, revision]);
-  useEffect(() => { if (document.activeElement === document.body) fieldRef.current.focus(); }, [segment.number]);
+  useEffect(() => {
+    ref.current.closest("article").scrollIntoView({ block: "nearest" });
+    ref.current.scrollIntoView({ block: "nearest" }); // more important, where not all of it is on the screen
+    if (document.activeElement === document.body) fieldRef.current.focus();
+  }, [segment.number]);
   return html`<div ref=${ref} class="text field" role="textbox" aria-multiline="true" aria-label=${t.editor.targetLabel(segment.number)}
     contenteditable=${editing.isLocked ? "false" : "true"} aria-readonly=${editing.isLocked ? "true" : "false"} tabindex="0"
     spellcheck="true" lang=${language} dir=${/\p{L}/u.test(editing.draft.content.flat) ? "auto" : directionOf(language)} autocapitalize="off"></div>`;
