@@ -143,8 +143,8 @@ async def open_loop(port: int, asked: Sequence[bytes], rate: float, seconds: flo
 
 def memory_of(pid: int) -> float:
     """Return the resident memory of a process and its children in MB."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    total = sum(memory_of(int(child)) for child in children)
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    total = sum(memory_of(int(child)) for thread in threads for child in thread.read_text().split())
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return total + pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 

@@ -45,7 +45,9 @@ def refusal(*arguments: str, folder: Path) -> str:
 
 
 def children(pid: int) -> list[int]:
-    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """Return the ids of the processes that any thread of a process has started."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for thread in threads for child in thread.read_text().split()]
 
 
 def test_corrections_survive_a_kill_of_everything(tmp_path: Path) -> None:
@@ -53,6 +55,7 @@ def test_corrections_survive_a_kill_of_everything(tmp_path: Path) -> None:
         number = client.learn(*PAIR, "der das Haus")
         assert client.edit([PAIR[0]], [PAIR[1]], project="default")[0].text == "der das Haus"
         models = children(process.pid)
+        assert len(models) >= 2
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         deadline = time.monotonic() + 20
@@ -73,11 +76,17 @@ def test_corrections_survive_a_kill_of_everything(tmp_path: Path) -> None:
         assert answered
 
 
-def test_the_service_turns_unready_before_it_stops(tmp_path: Path) -> None:
+def test_the_service_reloads_and_turns_unready_before_it_stops(tmp_path: Path) -> None:
     (tmp_path / "serve.toml").write_text('port = 0\ndrain_seconds = 1.5\n[models.m]\npath = "none"\nprocesses = 1\n')
     with started("--config", "serve.toml", folder=tmp_path) as (process, address):
         with httpx.Client(base_url=address) as client:
             assert client.get("/readyz").json() == {"status": "ready", "models": {"m": "ready"}}
+            before = children(process.pid)
+            process.send_signal(signal.SIGHUP)
+            deadline = time.monotonic() + 60
+            while set(before) <= set(children(process.pid)) and time.monotonic() < deadline:
+                time.sleep(0.1)
+            assert len(set(before) - set(children(process.pid))) == 1, "the model was loaded again"
             process.send_signal(signal.SIGTERM)
             time.sleep(0.3)
             assert client.get("/readyz").status_code == 503

@@ -144,6 +144,7 @@ class ModelProcess:
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(spec, theirs), daemon=True, name="postedit model")
         self._process.start()
+        self._works = False
         theirs.close()
         facts = self._answer(None)
         if isinstance(facts, str):
@@ -173,17 +174,23 @@ class ModelProcess:
         Raises:
             ProcessDiedError: if the process ends, or takes more than some seconds and is ended.
         """
+        self._works = True
         try:
             self._connection.send(work)
+            done = self._answer(seconds)
         except OSError:
             raise self._death() from None
-        done = self._answer(seconds)
+        finally:
+            self._works = False
         assert isinstance(done, Done)
         return done
 
     def stop(self) -> None:
         """End the process; what it works on is lost."""
-        self._connection.close()  # which it notices when it has nothing to do
+        if self._works:
+            self._process.kill()  # so that the thread that waits for it goes on
+        else:
+            self._connection.close()  # which it notices
         self._process.join(_SECONDS_TO_END)
         if self._process.is_alive():
             self._process.kill()

@@ -78,14 +78,14 @@ def test_a_process_that_hangs_is_ended_and_replaced(tmp_path) -> None:
 
 def test_a_client_that_goes_away_frees_its_place(tmp_path) -> None:
     with serving(settings(tmp_path)) as service, ThreadPoolExecutor(1) as pool:
-        busy = pool.submit(service.edit, "sleep 0.6")
-        time.sleep(0.2)
+        busy = pool.submit(service.edit, "sleep 3.0")
+        time.sleep(0.3)
         backlog = service.app.state.service.engine._backlog
         before = backlog.held("interactive")
         segments = [{"src": "s", "mt": "x" * 100}] * 5
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(f"{service.address}/v1/edit", json={"segments": segments}, timeout=0.1)
-        deadline = time.monotonic() + 0.3
+        deadline = time.monotonic() + 2.0
         while backlog.held("interactive") > before and time.monotonic() < deadline:
             time.sleep(0.01)
         assert backlog.held("interactive") == before, "before the model had time for it"
