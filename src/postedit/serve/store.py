@@ -19,8 +19,9 @@ class Store:
     """The parts of a database.
 
     `database` is what the others share: transactions, and events of projects. `memory` has what all projects learnt.
-    `projects` and `people` are settings and rights; `files` are bytes, and `segments` what is read of them; `proposals` come
-    from the model, and `decisions` from people; `jobs` is work that waits; `exports` and `progress` show the outcome.
+    `projects` and `people` are settings and rights; `files` are bytes, and `segments` what is read of them; `proposals`
+    come from the model, and `decisions` from people; `jobs` is work that waits; `exports` and `progress` show the
+    outcome.
 
     Each can be used in any thread, and by several processes at a time.
 
