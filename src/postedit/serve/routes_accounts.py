@@ -113,7 +113,10 @@ def create_user(asked: NewUser, access: AccessDep) -> dict[str, Any]:
     access.caller.require("admin")
     user = access.store.people.create_user(asked.name, asked.password, admin=asked.admin)
     _log.info("user %s added by %s", asked.name, access.caller.name)
-    return next(one for one in access.store.people.users() if one["id"] == user)
+    found = next((one for one in access.store.people.users() if one["id"] == user), None)
+    if found is None:
+        raise HttpError(404, f"there is no user {user!r}")
+    return found
 
 
 @router.patch("/users/{user}")
@@ -124,7 +127,10 @@ def change_user(user: Id, asked: UserChange, access: AccessDep) -> dict[str, Any
         access.caller.require("admin")
     access.store.people.change_user(user, **given)
     _log.info("user %s changed by %s: %s", user, access.caller.name, ", ".join(given))
-    return next(one for one in access.store.people.users() if one["id"] == user)
+    found = next((one for one in access.store.people.users() if one["id"] == user), None)
+    if found is None:
+        raise HttpError(404, f"there is no user {user!r}")
+    return found
 
 
 @router.get("/keys")
