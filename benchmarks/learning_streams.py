@@ -1,17 +1,22 @@
 """Corrections that count at once, on streams of real corrections, from nothing or from a trained model.
 
-    python benchmarks/learning_streams.py run DATA [NAME...] [--lines 10000] [--model MODEL] [--curves DIR]
+    python benchmarks/learning_streams.py run DATA [NAME...] [--lines 10000] [--model MODEL | --recipe RECIPE]
+        [--learn auto|online|nearest] [--curves DIR]
     python benchmarks/learning_streams.py tune DATA
 
 `run` simulates post-editing on each stream of DATA, the folder of data sets: each segment is edited with what the
 corrections before it taught, and then learnt. It prints TER of unedited MT, of the editor without learning and with it;
 how many errors that had been corrected before were left; the time to learn; and what a further data set, of another
-domain, loses after the whole stream. `tune` finds the weights by which corrections propose edits, on other lines than
+domain, loses after the whole stream. The model is `none`, which knows nothing, or MODEL; or RECIPE trains one for each
+stream, on the first 10,000 lines of its data set (the last 1,000 of them are the dev set), and the stream begins after
+them. `tune` finds the weights by which corrections propose edits, on other lines than
 those of `run`: n-best lists of streams, and MIRA on all of them.
 """
 
 import argparse
 import json
+import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -88,6 +93,8 @@ TUNED_ON = [  # with the first line of each part
     (Stream("wmt19-nmt.en-ru/dev", language="ru"), 0, 1000),
     (Stream("wmt18-nmt.en-lv/dev", language="lv"), 0, 1000),
 ]
+BEFORE = 10_000  # triplets that a model is trained on before the stream
+DEV = 1000  # the last of them
 ROUNDS = 4
 OUTPUTS = 20  # of each segment in a round of tuning
 SCALE = 1.5  # largest weight: gains are then about the log-odds of edits being right
@@ -95,11 +102,12 @@ SCALE = 1.5  # largest weight: gains are then about the log-odds of edits being 
 
 def run(stream: Stream, arguments: argparse.Namespace) -> str:
     """Return a row of the table."""
-    segments = stream.read(arguments.data, 0, arguments.lines)
-    config = LearningConfig(phrases=stream.text) if arguments.model == NO_MODEL else LearningConfig()
+    segments = stream.read(arguments.data, BEFORE if arguments.recipe else 0, arguments.lines)
     tokenize = TOKENIZE[stream.splitter]
     with tempfile.TemporaryDirectory() as folder, CorrectionMemory(Path(folder) / "memory.db") as memory:
-        editor = Protected(load_learning(arguments.model, memory, arguments.learn, config))
+        model = str(train(stream, arguments, Path(folder))) if arguments.recipe else arguments.model
+        config = LearningConfig(phrases=stream.text) if model == NO_MODEL else LearningConfig()
+        editor = Protected(load_learning(model, memory, arguments.learn, config))
         before = edited(editor, stream, arguments.data)
         found = simulate(editor, segments, editor.search, tokenize)
         after = edited(editor, stream, arguments.data)
@@ -124,6 +132,21 @@ def run(stream: Stream, arguments: argparse.Namespace) -> str:
         other,
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def train(stream: Stream, arguments: argparse.Namespace, folder: Path) -> Path:
+    """Train a model on what precedes a stream, and return its folder."""
+    before = stream.read(arguments.data, 0, BEFORE)
+    for name, part in (("train", before[:-DEV]), ("dev", before[-DEV:])):
+        for side in ("src", "mt", "pe"):
+            lines = "".join(getattr(one, side) + "\n" for one in part)
+            (folder / f"{name}.{side}").write_text(lines, encoding="utf-8", newline="\n")
+    text = {name: value for name, value in stream.text.model_dump(mode="json").items() if value is not None}
+    options = {"data.dir": folder, **{f"text.{name}": value for name, value in text.items()}}
+    command = [sys.executable, "-m", "postedit", "train", arguments.recipe, "--out", str(folder / "run")]
+    command += [f"--set={name}={value}" for name, value in options.items()]
+    subprocess.run(command, check=True)
+    return folder / "run/model"
 
 
 def edited(editor: Editor, stream: Stream, data: Path) -> float | None:
@@ -185,7 +208,9 @@ if __name__ == "__main__":
     running.add_argument("names", nargs="*", help="of data sets; all if not given")
     running.add_argument("--lines", type=int, default=10_000)
     running.add_argument("--window", type=int, default=500)
-    running.add_argument("--model", default=NO_MODEL)
+    models = running.add_mutually_exclusive_group()
+    models.add_argument("--model", default=NO_MODEL)
+    models.add_argument("--recipe")
     running.add_argument("--learn", choices=get_args(Learning), default="auto")
     running.add_argument("--curves", type=Path, help="folder for curves as SVG and JSON")
     tuning = commands.add_parser("tune")

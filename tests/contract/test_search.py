@@ -32,6 +32,7 @@ from postedit.search import (
     SearchConfig,
     beam_search,
     draft_decode,
+    force,
     force_lists,
     greedy,
 )
@@ -243,6 +244,31 @@ def test_law_10_draft_output_equals_greedy_output(model: Seq2Seq, seed: int, kin
             continue
         assert actual.hit_limit == wanted.hit_limit
         assert actual.token_scores == pytest.approx(wanted.token_scores, rel=0, abs=TOLERANCES[dtype_of(model)])
+
+
+@tried(3)
+@given(seed=seeds, kind=st.sampled_from(["mt", "edited"]), shortlist=st.sampled_from([0, 7]))
+def test_law_10_a_draft_that_ranks_higher_is_the_output(model: Seq2Seq, seed: int, kind: str, shortlist: int) -> None:
+    if not model.spec.parallel:
+        return
+    rng, ranking = random.Random(seed), SearchConfig(length_penalty=1.0)
+    sentences = random_sentences(rng, model, count=4)
+    batch, limits = batch_of(sentences), torch.full((4,), 24)
+    drafts = [draft(rng, kind, sentence, sentence.pe[:-1]) for sentence in sentences]
+    groups = [DraftGroup(batch, drafts, limits)]
+    (plain,) = DraftSearch(model, 4, shortlist=shortlist)(groups)
+    (ranked,) = DraftSearch(model, 4, shortlist=shortlist, ranking=ranking)(groups)
+    for sentence, tokens, forced, before, after in zip(
+        sentences, drafts, force(model, batch, drafts), plain, ranked, strict=True
+    ):
+        if after.tokens == tuple(tokens) != before.tokens:
+            assert after.rank(ranking) > before.rank(ranking)
+            if not shortlist:
+                assert after.token_scores == pytest.approx(forced.token_scores, rel=0, abs=TOLERANCES[dtype_of(model)])
+        elif after.tokens == before.tokens:
+            assert shortlist or forced.rank(ranking) <= before.rank(ranking) + TOLERANCES[dtype_of(model)]
+        else:
+            assert margin_where_they_part(model, sentence, after, before) < TIE[dtype_of(model)]
 
 
 @tried(3)

@@ -152,6 +152,10 @@ class Shortlist:
         """Long[C]: the tokens."""
         return torch.cat([torch.arange(self.first, device=self.others.device), self.others])
 
+    def columns(self, tokens: Tensor) -> Tensor:
+        """Return the places of tokens Long[...], all of which must be in it, in `token_ids`."""
+        return torch.where(tokens < self.first, tokens, self.first + torch.searchsorted(self.others, tokens))
+
     def normalised(self, logits: Tensor) -> Tensor:
         """Return the log softmax Float[N,K,C] over the tokens that each row may have; overwrites `logits`."""
         if self.allowed is not None:

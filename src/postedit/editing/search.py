@@ -14,7 +14,8 @@ from postedit.core.search_config import SearchConfig
 from postedit.core.special_tokens import EOS
 from postedit.core.types import Batch
 from postedit.editing.batches import in_batches
-from postedit.editing.constraints import GuidanceBuilder
+from postedit.editing.constraints import GuidanceBuilder, required_of
+from postedit.editing.results import has_phrase
 from postedit.editing.segments import EncodedSegment, batch_of
 from postedit.search import (
     DraftGroup,
@@ -64,9 +65,10 @@ class SegmentSearch:
     def find(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis] | None]:
         """Return the outputs of each segment, best first; None where memory does not suffice.
 
-        With `n_best` above 1, no two have the same text; where a beam holds too few distinct texts, wider ones are
-        tried, up to four times as wide. mt is always on the list, with the score that the model gives it, but never
-        before the best output found. A segment has one `stuck` hypothesis if no output that satisfies its constraints
+        With `mt_candidate`, mt is the output where its forced score ranks it above all that search found, unless
+        constraints of the segment exclude it. With `n_best` above 1, no two outputs have the same text; where a beam
+        holds too few distinct texts, wider ones are tried, up to four times as wide; and mt is always on the list, with
+        the score that the model gives it. A segment has one `stuck` hypothesis if no output that satisfies its constraints
         is found, even with a beam four times as wide, and at least eight.
 
         Raises:
@@ -110,6 +112,8 @@ class SegmentSearch:
     def _search_with_drafts(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
         """Search greedily with mt as draft; segments that are stuck are searched again without one."""
         found = list(self._draft_search(segments))
+        if self._guidance.applies_to(segments):
+            found = self._with_mt(segments, found)
         stuck = [row for row, (only,) in enumerate(found) if only.stuck]
         if stuck:
             for row, hypotheses in zip(stuck, self._search_batch([segments[row] for row in stuck]), strict=True):
@@ -121,7 +125,9 @@ class SegmentSearch:
         # Segments with constraints are searched batch after batch: they do not take the rows of others.
         size = rows if self._guidance.applies_to(segments) else max(1, int(rows * _GROUP_SHARE))
         groups = (self._draft_group(segments[start : start + size]) for start in range(0, len(segments), size))
-        for hypotheses in DraftSearch(self._model, rows, shortlist=self._config.shortlist)(groups):
+        ranking = self._config if self._config.mt_candidate else None
+        search = DraftSearch(self._model, rows, shortlist=self._config.shortlist, ranking=ranking)
+        for hypotheses in search(groups):
             yield from ([hypothesis] for hypothesis in hypotheses)
 
     def _draft_group(self, segments: Sequence[EncodedSegment]) -> DraftGroup:
@@ -133,9 +139,9 @@ class SegmentSearch:
     def _search_batch(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
         batch = batch_of(self._model, segments)
         if self._n_best == 1:
-            lists = self._best(batch, segments, self._config)
+            lists = self._with_mt(segments, self._best(batch, segments, self._config))
         else:
-            lists = self._with_mt(batch, segments, self._distinct_lists(batch, segments))
+            lists = self._with_mt(segments, self._distinct_lists(batch, segments))
         if self._log_linear is None:
             return lists
         featured = self._featured(batch, segments, lists)
@@ -190,27 +196,60 @@ class SegmentSearch:
         return list(by_text.values())
 
     def _with_mt(
-        self, batch: Batch, segments: Sequence[EncodedSegment], lists: Sequence[list[Hypothesis]]
+        self, segments: Sequence[EncodedSegment], lists: Sequence[list[Hypothesis]]
     ) -> list[list[Hypothesis]]:
-        """Return the lists with mt in each, except where there is none or it is longer than the model can write."""
-        paths, longest = self._mt_paths(batch, segments), self._model.spec.longest
-        without = [
+        """Return the lists with mt in each; lists of one output have the better one of the two.
+
+        There is no mt where it is blank, or longer than the model can write. It comes first only with `mt_candidate`,
+        where it satisfies the constraints.
+        """
+        result = list(lists)
+        if self._n_best == 1 and not self._config.mt_candidate:
+            return result
+        rows = [
             row
             for row, (segment, found) in enumerate(zip(segments, lists, strict=True))
-            if segment.mt.strip()
-            and not found[0].stuck
-            and (longest is None or len(paths[row]) < longest)
-            and not any(self._is_mt(segment, one) for one in found)
+            if segment.mt.strip() and not found[0].stuck and not any(self._is_mt(segment, one) for one in found)
         ]
-        result = list(lists)
-        if without:
-            scored = force(self._model, _rows(batch, without), [paths[row] for row in without])
-            for row, unchanged in zip(without, scored, strict=True):
-                best, *others = lists[row]
-                # No bias that keeps outputs close to mt has a cost for mt, so its bias is 0.
-                others = sorted([*others, unchanged], key=lambda one: one.rank(self._config), reverse=True)
-                result[row] = [best, *others]
+        scored = _batched([segments[row] for row in rows], self._config.batch_tokens, self._force_mt)
+        for row, unchanged in zip(rows, scored, strict=True):
+            if unchanged:
+                result[row] = self._ordered(segments[row], lists[row], unchanged[0])
         return result
+
+    def _ordered(
+        self, segment: EncodedSegment, found: Sequence[Hypothesis], unchanged: Hypothesis
+    ) -> list[Hypothesis]:
+        """Return outputs that were found with mt among them, or the better one if one is asked for.
+
+        No bias that keeps outputs close to mt has a cost for mt, so its bias is 0.
+        """
+        best, *others = found
+        is_better = unchanged.rank(self._config) > best.rank(self._config)
+        if is_better and self._config.mt_candidate and self._satisfies_constraints(segment):
+            best, unchanged = unchanged, best
+        others = sorted([*others, unchanged], key=lambda one: one.rank(self._config), reverse=True)
+        return [best] if self._n_best == 1 else [best, *others]
+
+    def _satisfies_constraints(self, segment: EncodedSegment) -> bool:
+        """Return whether mt has what outputs must have, and nothing that is banned."""
+        given, mt = segment.segment.constraints, segment.mt
+        return (
+            mt.startswith(given.prefix)
+            and all(has_phrase(mt, phrase) for phrase in required_of(segment.segment, self._config))
+            and not any(has_phrase(mt, phrase) for phrase in (*given.banned, *self._config.banned))
+        )
+
+    def _force_mt(self, segments: Sequence[EncodedSegment]) -> list[list[Hypothesis]]:
+        """Return the scores of mt as output of each segment; none where it is longer than the model can write."""
+        batch, longest = batch_of(self._model, segments), self._model.spec.longest
+        paths = self._mt_paths(batch, segments)
+        possible = [row for row, path in enumerate(paths) if longest is None or len(path) < longest]
+        scored = force(self._model, _rows(batch, possible), [paths[row] for row in possible]) if possible else []
+        found: list[list[Hypothesis]] = [[] for _ in segments]
+        for row, one in zip(possible, scored, strict=True):
+            found[row] = [one]
+        return found
 
     def _mt_paths(self, batch: Batch, segments: Sequence[EncodedSegment]) -> list[list[int]]:
         """Return the tokens that the model would write for mt, without EOS."""

@@ -26,10 +26,10 @@ def beam_search(
     Outputs have at most `limits` Long[B] tokens. A sentence has `STUCK` alone if guidance allows no output.
 
     Each step takes the `beam` best continuations of a sentence: those that end are finished. The best `beam` of those
-    that do not end stay alive, so finished hypotheses take no place in the beam. A sentence is done when `beam`
-    hypotheses have finished ("first come, first served" with a patience of 1, Kasai et al. 2022), or earlier if no live
-    hypothesis can still be among the n best (Huang et al. 2017, here for normalised scores), which does not change the
-    n best. Done sentences leave the batch.
+    that do not end stay alive, so finished hypotheses take no place in the beam. A sentence is done when `patience`
+    times `beam` hypotheses have finished (Kasai et al. 2022), or earlier if no live hypothesis can still be among the
+    n best (Huang et al. 2017, here for normalised scores), which does not change the n best. Done sentences leave the
+    batch.
 
     Where guidance has goals, the beam is divided among hypotheses that are equally far from them (dynamic beam
     allocation, Post and Vilar 2018; in tensors, Hu et al. 2019), and the proposals of goals are among the
@@ -224,8 +224,9 @@ class _Finished:
         bound of all ranks to come.
         """
         worst = self.best.ranks[sentences, self.settings.n_best - 1]
+        enough = self.settings.patience * self.settings.beam
         bound = best_live / self.settings.normaliser((limits + 1).double())
-        return ~(best_live > -math.inf) | (self.counts[sentences] >= self.settings.beam) | (worst >= bound)
+        return ~(best_live > -math.inf) | (self.counts[sentences] >= enough) | (worst >= bound)
 
     def hypotheses(self, trace: _Trace, *, biased: bool) -> list[list[Hypothesis]]:
         """Return the n best of each sentence, best first."""

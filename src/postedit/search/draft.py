@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from postedit.core.model import Seq2Seq, State
+from postedit.core.search_config import SearchConfig
 from postedit.core.special_tokens import BOS, EOS, PAD
 from postedit.core.types import Batch, DecoderOutput, Shortlist
 from postedit.search.greedy import greedy
@@ -56,12 +57,21 @@ class DraftSearch:
         model: any model or ensemble; one that decodes token by token anyway is searched greedily.
         rows: maximum number of sentences searched at a time.
         call_cost: fixed cost of a call, in tokens; that of the model's device if not given.
+        ranking: if given, the draft itself is the output where it ranks higher, unless there is guidance or a grammar.
+            Its score comes from the first call, which proposes all of it.
         shortlist: 0, or the number of the first tokens of the vocabulary, which are the frequent ones, that a sentence
             may have besides those of its draft and inputs. Outputs may then differ from those of greedy search.
     """
 
-    def __init__(self, model: Seq2Seq, rows: int = 32, call_cost: float | None = None, shortlist: int = 0) -> None:
-        self.model, self.rows, self._given_cost = model, rows, call_cost
+    def __init__(
+        self,
+        model: Seq2Seq,
+        rows: int = 32,
+        call_cost: float | None = None,
+        shortlist: int = 0,
+        ranking: SearchConfig | None = None,
+    ) -> None:
+        self.model, self.rows, self._given_cost, self._ranking = model, rows, call_cost, ranking
         self._first = shortlist if shortlist < model.spec.vocabularies.target.size else 0
         self.calls, self.tokens = 0, 0  # calls of `decode` so far, and tokens fed in them
         self._acceptance = Acceptance()
@@ -89,7 +99,7 @@ class DraftSearch:
             assert live is not None
             live = self._advanced(live)
             while taken and all(row.done for row in taken[0]):
-                yield [row.hypothesis() for row in taken.popleft()]
+                yield [row.hypothesis(self._ranking) for row in taken.popleft()]
 
     def _advanced(self, live: "_Live") -> "_Live | None":
         """Return the unfinished rows after one call, or None."""
@@ -97,7 +107,10 @@ class DraftSearch:
         if cost is None:
             cost = _CALL_COST.get(live.device.type, _CALL_COST_ACCELERATOR)
         for row in live.going:
-            row.propose(self._acceptance.reach(row.follower.context, cost / len(live.going)))
+            if self._ranking is not None and live.rules is None and not row.scores:
+                row.propose(len(row.draft))
+            else:
+                row.propose(self._acceptance.reach(row.follower.context, cost / len(live.going)))
         fed = [[] if row.done else [row.pending, *row.proposal] for row in live.rows]
         width = max(map(len, fed))
         tokens = torch.tensor([call + [PAD] * (width - len(call)) for call in fed], device=live.device)
@@ -132,6 +145,7 @@ class _Answer(NamedTuple):
     ranked: float
     gained: float
     ending: bool
+    proposed: float = 0.0  # log-probability of the token that was proposed next, or of EOS after all of them
 
 
 @dataclass
@@ -146,8 +160,14 @@ class _Row:
     scores: list[float] = field(default_factory=list)  # their log-probabilities, and that of EOS once done
     bias: float = 0.0  # sum of the biases
     proposal: list[int] = field(default_factory=list)  # of the present call
+    draft_scores: tuple[float, ...] = ()  # log-probability of each token of the draft, and of EOS, if they are known
     last: _Answer | None = None  # the last answer, or the one that could not be written
     done: bool = False  # the output is finished or stuck
+
+    @property
+    def draft(self) -> Sequence[int]:
+        """The tokens of the draft, without EOS."""
+        return self.follower.draft[:-1]
 
     @property
     def pending(self) -> int:
@@ -164,6 +184,8 @@ class _Row:
         `answers` are those after `pending` and after each proposed token. Returns the number of accepted tokens, and
         whether the next one was rejected.
         """
+        if not self.scores and len(self.proposal) == len(self.draft):
+            self.draft_scores = tuple(answer.proposed for answer in answers)
         agreed = 0
         while agreed < len(self.proposal) and answers[agreed].token == self.proposal[agreed] != EOS:
             agreed += 1
@@ -189,11 +211,16 @@ class _Row:
         else:
             self.tokens.append(answer.token)
 
-    def hypothesis(self) -> Hypothesis:
-        """Return the output."""
+    def hypothesis(self, ranking: SearchConfig | None) -> Hypothesis:
+        """Return the output; or the draft, if that ranks higher."""
         assert self.last is not None
         stuck = len(self.scores) == len(self.tokens)
-        return Hypothesis(tuple(self.tokens), tuple(self.scores), self.last.ending and not stuck, self.bias, stuck)
+        ending = self.last.ending and not stuck
+        found = Hypothesis(tuple(self.tokens), tuple(self.scores), ending, self.bias, stuck)
+        if ranking is None or not self.draft_scores:
+            return found
+        draft = Hypothesis(tuple(self.draft), self.draft_scores)
+        return draft if draft.rank(ranking) > found.rank(ranking) else found
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -233,6 +260,8 @@ class _Live:
             return self._ruled_answers(self.rules, output, tokens)
         places = [(row.limit, len(row.tokens) + i) for row, count in zip(self.rows, fed) for i in range(count)]
         limits, written = torch.tensor(places, device=self.device).unbind(1)
+        proposed = [token for row, count in zip(self.rows, fed) if count for token in (*row.proposal, EOS)]
+        wanted = torch.tensor(proposed, device=self.device).unsqueeze(1)
         real = tokens != PAD
         number = real.view(-1).cumsum(0).view_as(real) - 1
         shortlist = self._shortlist(fed) if self.first else None
@@ -244,7 +273,10 @@ class _Live:
             few = None if shortlist is None else shortlist.take(part)
             scores = (distribution.log_probs() if few is None else distribution.among(few)).squeeze(1)
             best = Rules(limits[part], (), NO_GUIDANCE).best(scores, written[part], 1)
-            found += _listed(best if few is None else replace(best, tokens=few.token_ids[best.tokens]))
+            columns = wanted[part] if few is None else few.columns(wanted[part])
+            gained = scores.gather(1, columns).squeeze(1).tolist()
+            listed = _listed(best if few is None else replace(best, tokens=few.token_ids[best.tokens]))
+            found += [one._replace(proposed=score) for one, score in zip(listed, gained, strict=True)]
         answers = iter(found)
         return [[next(answers) for _ in range(count)] for count in fed]
 

@@ -131,6 +131,32 @@ def test_mt_on_the_list_has_the_score_that_the_model_gives_it(editor: PostEditor
         assert unchanged.score == pytest.approx(scored.score, abs=1e-4)
 
 
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("cost", [0.0, 0.3])
+def test_mt_is_the_output_where_it_ranks_higher(editor: PostEditor, beam: int, cost: float) -> None:
+    # Short drafts of what the model likes: some of them rank above what it finds itself.
+    config = SearchConfig(beam=beam, edit_cost=cost)
+    likes = [editor.edit([src], [mt], beam=8)[0].text for src, mt in zip(SRC, MT)]
+    src, mt = [*SRC, *SRC], [*MT, *(text for text in likes)]
+    mt = [text if "\ufffd" not in text and text.strip() else "das" for text in mt]
+    searched = editor.edit(src, mt, search=config.with_options(mt_candidate=False))
+    forced = editor.score(src, mt, mt)
+    for found, kept, result in zip(searched, forced, editor.edit(src, mt, search=config), strict=True):
+        if not found.changed or not result.changed:
+            rank = kept.score / len(kept.token_scores)
+            assert not result.changed or rank <= found.score / len(found.token_scores) + 1e-4
+        assert result.text in (found.text, kept.text)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_mt_that_lacks_what_is_required_is_no_candidate(editor: PostEditor, beam: int) -> None:
+    costs = SearchConfig(beam=beam, edit_cost=3.0)
+    for options in ({"prefix": ["Häus"] * 3}, {"required": [["ging weg"]] * 3}):
+        assert all(result.changed or result.skipped for result in edited(editor, search=costs, **options))
+    banned = edited(editor, search=costs.with_options(banned=("das", "geht")))
+    assert all("das" not in result.text.split() and "geht" not in result.text.split() for result in banned)
+
+
 def test_segments_without_an_output_stay_and_are_reported(editor: PostEditor, caplog: pytest.LogCaptureFixture) -> None:
     for beam in (1, 3):
         with caplog.at_level(logging.WARNING, "postedit"):

@@ -145,6 +145,34 @@ def test_a_finished_sentence_gives_its_place_to_the_next() -> None:
     assert search.calls == len(model.calls) == len(TEXT) + 1
 
 
+GARDEN_PATH = {(): {A: 0.6, B: 0.4}, (A,): {A: 0.34, B: 0.33, C: 0.33}, (B,): {C: 0.9, EOS: 0.1}, (B, C): {EOS: 1.0}}
+
+
+@pytest.mark.parametrize(
+    ("draft", "shortlist", "expected"),
+    [([B, C], 0, (B, C)), ([B, C], SIZE - 1, (B, C)), ([B], 0, (A, A)), ([A, A], 0, (A, A)), ([], 0, (A, A))],
+)
+def test_a_draft_that_ranks_higher_is_the_output(draft: list[int], shortlist: int, expected: tuple[int, ...]) -> None:
+    table, ranking = Table(GARDEN_PATH, {EOS: 1.0}), SearchConfig(length_penalty=0.0)
+    groups = [DraftGroup(batch(), [draft], limits(9))]
+    ((greedily,),) = DraftSearch(table, shortlist=shortlist)(groups)
+    assert greedily.tokens == (A, A)
+    ((found,),) = DraftSearch(table, shortlist=shortlist, ranking=ranking)(groups)
+    assert found.tokens == expected
+    if found.tokens == (B, C):
+        assert found.token_scores == pytest.approx([math.log(0.4), math.log(0.9), 0.0])
+
+
+@pytest.mark.parametrize(("patience", "expected"), [(1.0, (A,)), (2.0, (B,) * 6)])
+def test_patience_lets_a_beam_go_on(patience: float, expected: tuple[int, ...]) -> None:
+    # Both hypotheses end after one symbol; by symbol, one that goes on is better.
+    begins = {(): {A: 0.6, B: 0.4}, (A,): {EOS: 0.9, C: 0.1}, (B,): {EOS: 0.55, B: 0.45}}
+    goes_on = {(B,) * length: {B: 1.0} for length in range(2, 6)}
+    table = Table({**begins, **goes_on}, {EOS: 1.0})
+    ((best,),) = beam_search(table, batch(), limits(9), SearchConfig(beam=2, patience=patience))
+    assert best.tokens == expected
+
+
 def test_no_input_gives_no_output() -> None:
     assert list(DraftSearch(Table(WRITES_TEXT))([])) == []
 
