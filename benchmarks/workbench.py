@@ -2,9 +2,10 @@
 
     python benchmarks/workbench.py [--segments 100000]
 
-It starts `postedit serve none`, imports an XLIFF file with so many segments, opens it in the Chromium of the distribution, and
-prints: the time until the first paint and until rows are to be seen; the time of jumps to a segment by its number (Alt+G), until its
-row and its text are shown; the times of frames while the list scrolls by half a screen a frame; the most rows that the page had.
+It starts `postedit serve none`, imports an XLIFF file with so many segments, opens it in the Chromium of the
+distribution, and prints: the time until the first paint and until rows are shown; the time of jumps to a segment by its
+number (Alt+G), until its row and its text are shown; the times of frames while the list scrolls by half a screen a
+frame; the most rows that the page had.
 """
 
 import argparse
